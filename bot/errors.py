@@ -1,0 +1,104 @@
+"""Every exception that Bouncer raises on purpose, sorted by who is to read it.
+
+    BouncerError
+    ├── OperatorError          one clear line for whoever runs the program; a command ends with exit code 2
+    │   └── SettingsError      a setting, key file, URL or secret is missing or wrong
+    ├── UserError              its text may be posted: the person on GitHub can do something about it
+    │   └── ConfigError        the repository's .github/bouncer.yml cannot be used
+    ├── TransientError         worth another try, after ``wait`` seconds where the other side named them
+    ├── ModelError             a language model failed or said nothing usable; the decision is an abstention
+    │   └── BudgetExceeded     not asked at all: the budget of the day is spent
+    ├── SandboxError           the sandbox itself failed (a program that fails inside it is an Outcome, no error)
+    ├── ForgeError             GitHub refused for good (not found, forbidden, invalid)
+    │   ├── NotFound           404 or 410: the thing is not there, or not for us
+    │   └── NotRecorded        a replay asked for something that its snapshot does not hold
+    └── DeliveryError          a webhook delivery is refused
+        ├── InvalidSignature   401: nobody with the secret signed these bytes
+        └── MalformedDelivery  400: headers or JSON are not what GitHub sends
+
+Anything else is a bug: logged with its delivery id, recorded, and never shown raw in a comment.
+"""
+
+from __future__ import annotations
+
+
+class BouncerError(Exception):
+    """The root: whatever Bouncer raises on purpose."""
+
+
+class OperatorError(BouncerError):
+    """Wrong usage or bad input; the message is one line that names what is wrong and where."""
+
+
+class SettingsError(OperatorError):
+    """A setting is missing or wrong; the message names it."""
+
+
+class UserError(BouncerError):
+    """Something that a person on GitHub can mend; the message may be posted as it stands."""
+
+
+class ConfigError(UserError):
+    """``.github/bouncer.yml`` cannot be used; the message names key, line and allowed values."""
+
+
+class TransientError(BouncerError):
+    """The other side may well answer next time.
+
+    ``wait`` is what it asked for, in seconds; None where it said nothing.
+    """
+
+    def __init__(self, message: str, wait: float | None = None) -> None:
+        super().__init__(message)
+        self.wait = wait
+
+
+class ModelError(BouncerError):
+    """A model failed, refused, was cut off or answered with something that the schema does not allow.
+
+    ``reason`` is a short stable word for counting: ``refused``, ``length``, ``malformed``, ``invalid``,
+    ``unavailable``, ``unrecorded`` or ``budget``.
+    """
+
+    def __init__(self, message: str, reason: str = "invalid") -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class BudgetExceeded(ModelError):
+    """The call was not made: it would pass the budget. A state of its own, never shown as a verdict."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, reason="budget")
+
+
+class SandboxError(BouncerError):
+    """The sandbox could not be started or watched."""
+
+
+class ForgeError(BouncerError):
+    """GitHub refused a request and would refuse it again; ``status`` is the HTTP status where there was one."""
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class NotFound(ForgeError):
+    """404 or 410."""
+
+
+class NotRecorded(ForgeError):
+    """The snapshot of a replay does not hold what was asked for: an error, never an empty answer."""
+
+
+class DeliveryError(BouncerError):
+    """A webhook delivery that is refused."""
+
+
+class InvalidSignature(DeliveryError):
+    """No configured secret produces the signature that came with these bytes."""
+
+
+class MalformedDelivery(DeliveryError):
+    """Headers or body are not what GitHub sends."""

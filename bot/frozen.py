@@ -1,0 +1,12 @@
+"""The one base of every value that crosses a boundary: an event, a decision, a reply."""
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Frozen(BaseModel):
+    """An immutable value that refuses unknown fields and survives a JSON round trip unchanged.
+
+    Collections are declared as tuples, so that a value can neither be changed nor grow after it was made.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")

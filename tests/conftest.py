@@ -1,0 +1,46 @@
+"""Fixtures and rules that hold for every test."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+_LOOPBACK = ("127.", "::1", "localhost")
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of real research data; the test is skipped where it is not at hand."""
+    folder = Path(os.environ.get("BOUNCER_DATA", ROOT.parent / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip(f"no research data at {folder}: set BOUNCER_DATA")
+    return folder
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for marker in item.iter_markers("debian"):
+        package = marker.args[0]
+        program = {"bubblewrap": "bwrap"}.get(package, package)
+        if shutil.which(program) is None:
+            pytest.skip(f"needs the Debian package {package}")
+
+
+@pytest.fixture(autouse=True)
+def _no_network(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Only loopback can be reached: a test that leaves the machine fails loudly."""
+    connect = socket.socket.connect
+
+    def guarded(self: socket.socket, address: Any) -> None:
+        if self.family in (socket.AF_INET, socket.AF_INET6) and not str(address[0]).startswith(_LOOPBACK):
+            raise RuntimeError(f"a test tried to reach {address[0]}")
+        connect(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", guarded)
+    yield
