@@ -1,0 +1,70 @@
+"""The ``bouncer`` command: a lazy group, so that ``--help`` imports none of what a command needs."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import click
+
+from bot import __version__
+from bot.errors import OperatorError, UserError
+
+#: Command name -> module that defines ``command``, and its line in ``--help``.
+COMMANDS: dict[str, tuple[str, str]] = {
+    "demo": ("bot.cli.demo", "See the main job happen on a simulated GitHub; needs no credentials."),
+    "serve": ("bot.cli.serve", "Web server and worker in one command."),
+    "web": ("bot.cli.web", "The web server alone."),
+    "worker": ("bot.cli.worker", "A worker alone."),
+    "triage": ("bot.cli.triage", "Is this issue specified well enough to act on?"),
+    "verify": ("bot.cli.verify", "Does this patch solve this issue?"),
+    "review": ("bot.cli.review", "Does this diff introduce a defect?"),
+    "reproduce": ("bot.cli.reproduce", "Draft a test that fails as the issue reports."),
+    "jobs": ("bot.cli.jobs", "List, show, retry and cancel jobs."),
+    "doctor": ("bot.cli.doctor", "Check settings, database, GitHub, model and sandbox."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands' names and help lines without importing them."""
+
+    def __init__(self, commands: dict[str, tuple[str, str]], **settings: object) -> None:
+        super().__init__(**settings)  # type: ignore[arg-type]
+        self._lazy = commands
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self._lazy)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self._lazy:
+            return None
+        command = import_module(self._lazy[cmd_name][0]).command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in self._lazy.items()])
+
+
+def run(group: click.Group, arguments: list[str] | None, program: str) -> None:
+    """Run a command; errors meant for a person become one line on stderr and exit code 2."""
+    try:
+        code = group.main(args=arguments, prog_name=program, standalone_mode=False)
+    except click.exceptions.Abort:
+        sys.exit(130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except (OperatorError, UserError) as error:
+        click.echo(f"{program}: {error}", err=True)
+        sys.exit(2)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Entry point of ``bouncer`` and ``python -m bot``."""
+    group = LazyGroup(
+        COMMANDS, name="bouncer", help="A GitHub App that knows when not to act.", no_args_is_help=True
+    )
+    run(click.version_option(__version__, prog_name="bouncer")(group), arguments, "bouncer")

@@ -31,10 +31,10 @@ class Outcome(Frozen):
     argv: tuple[str, ...]
     ending: Ending
     exit_code: int | None = Field(description="None where a limit ended the run")
-    output: str = Field(description="standard output and error, interleaved, cut at the cap, undecodable bytes replaced")
+    output: str = Field(description="output and error, interleaved, cut at the cap, undecodable bytes replaced")
     seconds: float = Field(ge=0)
     files: Mapping[str, str] = Field(
-        default_factory=dict, description="text of the collected files (``collect``) by relative path; absent ones missing"
+        default_factory=dict, description="text of the ``collect``ed files that exist, by relative path"
     )
 
 

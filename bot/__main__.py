@@ -1,0 +1,5 @@
+"""``python -m bot`` is ``bouncer``."""
+
+from bot.cli import main
+
+main()

@@ -1,0 +1,149 @@
+"""Everything that Bouncer can do to the world, and the decision that asks for it.
+
+The union is closed: text in an issue or a diff can at worst buy a wrong verdict, never another kind of write.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from bot.domain import Side, Subject
+from bot.frozen import Frozen
+
+#: The handlers' names: the task a job runs, the kind of its decision, the word in its hidden marker.
+Task = Literal["triage", "verify", "review", "reproduce", "commands", "feedback", "config"]
+
+Conclusion = Literal["success", "neutral", "failure", "skipped"]
+
+
+class UpsertComment(Frozen):
+    """Write the one sticky comment of a task on a subject, or edit it in place."""
+
+    type: Literal["upsert_comment"] = "upsert_comment"
+    task: Task
+    number: int
+    body: str
+    only_edit: bool = Field(False, description="edit an existing comment; where there is none, stay silent")
+
+
+class SetLabels(Frozen):
+    """Add and remove labels; the publisher refuses any that the repository's config does not name."""
+
+    type: Literal["set_labels"] = "set_labels"
+    number: int
+    add: tuple[str, ...] = ()
+    remove: tuple[str, ...] = ()
+
+
+class InlineComment(Frozen):
+    """One comment of a review, anchored to lines that the diff shows."""
+
+    path: str
+    line: int
+    side: Side = "RIGHT"
+    start_line: int | None = None
+    body: str
+    suggestion: str | None = Field(
+        None, description="replaces the whole range; code, so it is fenced and not rewritten; RIGHT side only"
+    )
+    fingerprint: str = Field("", description="path + code + defect class; the same when lines shift")
+
+
+class SubmitReview(Frozen):
+    """One review with inline comments, always with event COMMENT, pinned to a commit."""
+
+    type: Literal["submit_review"] = "submit_review"
+    number: int
+    commit_id: str
+    body: str = ""
+    comments: tuple[InlineComment, ...]
+
+
+class SetCheck(Frozen):
+    """Create or complete a check run on a commit."""
+
+    type: Literal["set_check"] = "set_check"
+    name: str
+    head_sha: str
+    conclusion: Conclusion
+    title: str
+    summary: str = ""
+    text: str = ""
+
+
+class OpenDraftPull(Frozen):
+    """Open a draft pull request that adds or replaces exactly one test file."""
+
+    type: Literal["open_draft_pull"] = "open_draft_pull"
+    number: int = Field(description="the issue that the test reproduces")
+    base: str
+    base_sha: str
+    branch: str
+    path: str
+    content: str
+    title: str
+    body: str
+
+
+class React(Frozen):
+    """Acknowledge a comment with a reaction."""
+
+    type: Literal["react"] = "react"
+    comment_id: int
+    on: Literal["issue", "review"] = "issue"
+    content: Literal["+1", "-1", "eyes", "confused"] = "eyes"
+
+
+Action = Annotated[
+    UpsertComment | SetLabels | SubmitReview | SetCheck | OpenDraftPull | React, Field(discriminator="type")
+]
+
+
+class Usage(Frozen):
+    """What model calls consumed; values add up."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    seconds: float = 0.0
+    cost_usd: float | None = Field(None, description="None where no price is known for a model that was asked")
+
+    def __add__(self, other: Usage) -> Usage:
+        if not self.calls or not other.calls:
+            cost = self.cost_usd if self.calls else other.cost_usd
+        else:
+            cost = None if None in (self.cost_usd, other.cost_usd) else _sum(self.cost_usd, other.cost_usd)
+        return Usage(
+            calls=self.calls + other.calls,
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            seconds=self.seconds + other.seconds,
+            cost_usd=cost,
+        )
+
+
+def _sum(left: float | None, right: float | None) -> float:
+    return (left or 0.0) + (right or 0.0)
+
+
+class Decision(Frozen):
+    """What a handler made of an event.
+
+    No actions plus a reason is an explicit abstention: recorded, visible, and a good outcome.
+    """
+
+    kind: Task
+    subject: Subject
+    verdict: str | None = Field(None, description="a label of the task's own closed set; None = abstained")
+    actions: tuple[Action, ...] = ()
+    reason: str = Field("", description="one sentence; why nothing (more) was done, or what led to the verdict")
+    abstained: str | None = Field(
+        None, description="stable word for counting why no verdict was reached, e.g. ``model:refused``"
+    )
+    evidence: dict[str, Any] = Field(
+        default_factory=dict, description="JSON object: what was seen and said; a later decision reads it"
+    )
+    usage: Usage = Usage()
+    model: str = Field("", description="``provider:name`` of who spoke; empty where nobody was asked")

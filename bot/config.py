@@ -1,0 +1,129 @@
+"""``.github/bouncer.yml``: what a repository's maintainers decide. Closed, typed, every key with a default.
+
+It is read from the default branch only, never from a pull request's head.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from bot.frozen import Frozen
+
+PATH = ".github/bouncer.yml"
+
+LabelName = Annotated[str, StringConstraints(min_length=1, max_length=50, pattern=r"^[^\x00-\x1f,]+$")]
+Globs = Annotated[tuple[str, ...], Field(max_length=200)]
+PromptSet = Literal["paper", "panel"]
+
+
+class TriageConfig(Frozen):
+    """The input bouncer on issues."""
+
+    mode: Literal["comment", "label", "shadow", "off"] = Field(
+        "comment", description="comment and label; label only; record only; nothing at all"
+    )
+    bounce_at: Literal["REASONABLY_SPECIFIED", "VAGUE", "IMPOSSIBLE_TO_SOLVE"] = Field(
+        "VAGUE", description="the mildest label that bounces (BouncerBench, III: VAGUE)"
+    )
+    bounce_above: int | None = Field(
+        None,
+        ge=0,
+        le=100,
+        description="bounce at this probability (percent) or above, whatever the label says",
+    )
+    prompt: PromptSet = Field("paper", description="the paper's question, or the harshest of three reviewers")
+    label: LabelName = Field("needs-info", description="set on a bounced issue, removed when it is clear")
+    accepted_label: LabelName | None = Field(None, description="set on an issue that is clear enough")
+    ignore_authors: tuple[str, ...] = Field((), description="logins whose issues are not judged")
+    ignore_labels: tuple[str, ...] = Field((), description="issues that carry one of these are not judged")
+
+
+class VerifyConfig(Frozen):
+    """The output bouncer on pull requests."""
+
+    mode: Literal["check", "shadow", "off"] = Field("check", description="a check run; record only; nothing")
+    bounce_at: Literal["CORRECT_BUT_INCOMPLETE", "BROAD_MISSING_KEY_ASPECTS", "INCORRECT"] = Field(
+        "BROAD_MISSING_KEY_ASPECTS", description="the mildest label that bounces (BouncerBench, III)"
+    )
+    bounce_above: int | None = Field(None, ge=0, le=100, description="as triage.bounce_above")
+    prompt: PromptSet = Field("paper", description="as triage.prompt")
+    gate: bool = Field(False, description="a bounced patch fails the check instead of leaving it neutral")
+    execute: bool = Field(
+        False, description="run an issue's stored reproducing test on base and head, in the sandbox"
+    )
+
+
+class ReviewConfig(Frozen):
+    """The reviewer."""
+
+    mode: Literal["comment", "shadow", "off"] = Field(
+        "comment", description="inline comments; record only; nothing"
+    )
+    strategy: Literal["single-shot", "reflexion"] = Field("single-shot", description="CR-Bench, 6")
+    iterations: int = Field(2, ge=1, le=5, description="reflexion: rounds of looking again")
+    min_severity: Literal["low", "medium", "high"] = Field("medium", description="weaker findings are not posted")
+    max_findings: int = Field(5, ge=1, le=25, description="inline comments per push at most")
+    ignore: Globs = Field((), description="paths that are not reviewed, as in .gitignore")
+    call_tokens: int = Field(24_000, ge=2_000, le=400_000, description="tokens of diff in one model call at most")
+    max_calls: int = Field(
+        4, ge=1, le=20, description="model calls per round at most; the rest is named, not reviewed"
+    )
+
+
+class PullConfig(Frozen):
+    """Which pull requests are looked at at all, by verify and review."""
+
+    drafts: bool = Field(False, description="look at drafts too")
+    bots: bool = Field(False, description="look at pull requests of bots too")
+    branches: Globs = Field((), description="base branches that count, as globs; empty = all")
+    ignore_labels: tuple[str, ...] = Field((), description="pull requests with one of these are left alone")
+    ignore_titles: tuple[str, ...] = Field((), description="titles that start with one of these are left alone")
+    ignore_authors: tuple[str, ...] = Field((), description="logins whose pull requests are left alone")
+
+
+class ReproduceConfig(Frozen):
+    """Drafting bug-reproducing tests. Off unless switched on: it executes code, in the sandbox."""
+
+    mode: Literal["off", "comment", "pull"] = Field("off", description="off; a comment; a draft pull request")
+    automatic: bool = Field(False, description="also without a command, for accepted issues with ``label``")
+    label: LabelName = Field("bug", description="the label of issues that are tried automatically")
+    reproduced_label: LabelName = Field("reproduced", description="set when a test reproduces the report")
+    samples: int = Field(10, ge=1, le=50, description="drafts (LIBRO: 50; here 10 for the cost)")
+    examples: Literal["static", "repository"] = Field(
+        "static", description="few-shot examples: two fixed ones, or nearest of the repository's own"
+    )
+    setup: Annotated[tuple[str, ...], Field(max_length=20)] = Field(
+        (), description="commands that prepare the environment, with network, on the default branch's files"
+    )
+    command: Annotated[str, StringConstraints(max_length=500)] = Field(
+        "python -m pytest {tests}", description="how tests are run; {tests} becomes test ids or files"
+    )
+    python: Annotated[str, StringConstraints(max_length=200, pattern=r"^[A-Za-z0-9._/-]+$")] = Field(
+        "python3", description="the interpreter to make the environment with"
+    )
+    threshold: int = Field(1, ge=1, le=50, description="agreement: failing drafts in the largest cluster needed")
+    seconds: int = Field(120, ge=1, le=1800, description="wall-clock limit of one test run")
+
+
+class RepoConfig(Frozen):
+    """The whole file."""
+
+    triage: TriageConfig = TriageConfig()
+    pulls: PullConfig = PullConfig()
+    verify: VerifyConfig = VerifyConfig()
+    review: ReviewConfig = ReviewConfig()
+    reproduce: ReproduceConfig = ReproduceConfig()
+
+    @property
+    def hash(self) -> str:
+        """Identifies the configuration under which a decision was made."""
+        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:12]
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """Every label that Bouncer may set or remove here."""
+        named = (self.triage.label, self.triage.accepted_label, self.reproduce.reproduced_label)
+        return frozenset(label for label in named if label)

@@ -1,0 +1,148 @@
+"""Reading ``.github/bouncer.yml``: what is wrong is named with key, line and allowed values; the rest counts."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import yaml
+from pydantic import Field, ValidationError
+
+from bot.config import RepoConfig
+from bot.frozen import Frozen
+
+MAX_BYTES = 64 * 1024
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML 1.2's core idea of a scalar: ``off`` and ``no`` are words, dates are text."""
+
+
+_Loader.yaml_implicit_resolvers = {}
+for _tag, _pattern, _first in (
+    ("bool", r"^(?:true|True|TRUE|false|False|FALSE)$", "tTfF"),
+    ("int", r"^[-+]?[0-9]+$", "-+0123456789"),
+    ("float", r"^[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?$", "-+.0123456789"),
+    ("null", r"^(?:~|null|Null|NULL|)$", "~nN"),
+):
+    _Loader.add_implicit_resolver(
+        f"tag:yaml.org,2002:{_tag}", re.compile(_pattern), [*_first] + ([""] if _tag == "null" else [])
+    )
+
+
+class Problem(Frozen):
+    """One thing that is wrong in the file."""
+
+    key: str = Field(description="dotted path; empty for the file as a whole")
+    line: int = Field(ge=1)
+    message: str
+
+    def __str__(self) -> str:
+        where = f"line {self.line}"
+        return f"{where}, {self.key}: {self.message}" if self.key else f"{where}: {self.message}"
+
+
+def load(text: str | bytes) -> tuple[RepoConfig, tuple[Problem, ...]]:
+    """The configuration in a file's text, and what is wrong in it; what is wrong falls back to its default."""
+    raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    if len(raw) > MAX_BYTES:
+        return RepoConfig(), (Problem(key="", line=1, message=f"the file is larger than {MAX_BYTES} bytes"),)
+    try:
+        root = yaml.compose(raw.decode("utf-8-sig"), Loader=_Loader)
+        return _validate(*_mapping(root))
+    except UnicodeDecodeError:
+        return RepoConfig(), (Problem(key="", line=1, message="the file is not UTF-8"),)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = mark.line + 1 if mark else 1
+        message = str(getattr(error, "problem", None) or getattr(error, "reason", None) or error)
+        return RepoConfig(), (Problem(key="", line=line, message=f"not YAML: {message}"),)
+    except RecursionError:
+        return RepoConfig(), (Problem(key="", line=1, message="nested too deeply"),)
+
+
+_Lines = dict[tuple[str, ...], int]
+
+
+def _mapping(root: yaml.Node | None) -> tuple[dict[str, Any], _Lines]:
+    """The plain values of a YAML document and the line of every key."""
+    lines: _Lines = {(): 1}
+    if root is None:
+        return {}, lines
+    if not isinstance(root, yaml.MappingNode):
+        raise yaml.MarkedYAMLError(problem="the file must be a mapping of keys", problem_mark=root.start_mark)
+    value = _plain(root, (), lines, set())
+    return value, lines
+
+
+def _plain(node: yaml.Node, path: tuple[str, ...], lines: _Lines, seen: set[int]) -> Any:
+    if id(node) in seen:
+        # An alias may stand for a tree that doubles with every level.
+        raise yaml.MarkedYAMLError(problem="anchors and aliases are not used here", problem_mark=node.start_mark)
+    seen.add(id(node))
+    if isinstance(node, yaml.MappingNode):
+        value: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            key = str(key_node.value)
+            here = (*path, key)
+            if here in lines:
+                raise yaml.MarkedYAMLError(problem=f"{key!r} stands twice", problem_mark=key_node.start_mark)
+            lines[here] = key_node.start_mark.line + 1
+            value[key] = _plain(value_node, here, lines, seen)
+        return value
+    if isinstance(node, yaml.SequenceNode):
+        return tuple(_plain(each, path, lines, seen) for each in node.value)
+    try:
+        return _Loader("").construct_object(node, deep=True)
+    except ValueError as error:
+        raise yaml.MarkedYAMLError(problem=str(error), problem_mark=node.start_mark) from None
+
+
+def _validate(value: dict[str, Any], lines: _Lines) -> tuple[RepoConfig, tuple[Problem, ...]]:
+    try:
+        return RepoConfig.model_validate(value), ()
+    except ValidationError as error:
+        problems: dict[str, Problem] = {}
+        for each in error.errors(include_url=False):
+            path = _known(tuple(map(str, each["loc"])), lines)
+            key = ".".join(path)
+            problems.setdefault(key, Problem(key=key, line=lines[path], message=_message(each)))
+            _drop(value, path)
+    config, rest = _validate(value, lines)
+    return config, tuple(sorted((*problems.values(), *rest), key=lambda problem: problem.line))
+
+
+def _known(path: tuple[str, ...], lines: _Lines) -> tuple[str, ...]:
+    while path not in lines:
+        path = path[:-1]
+    return path
+
+
+def _drop(value: dict[str, Any], path: tuple[str, ...]) -> None:
+    *parents, last = path
+    for each in parents:
+        if not isinstance(value, dict) or each not in value:
+            return
+        value = value[each]
+    if isinstance(value, dict):
+        value.pop(last, None)
+
+
+def _message(error: Any) -> str:
+    path = tuple(map(str, error["loc"]))
+    if error["type"] == "extra_forbidden":
+        return f"unknown key; known here: {', '.join(_siblings(path))}"
+    given = str(error.get("input"))[:60]
+    message = str(error["msg"]).replace("Input should be", "must be")
+    return f"{message}, not {given!r}"
+
+
+def _siblings(path: tuple[str, ...]) -> list[str]:
+    """The keys that are known beside the last element of ``path``."""
+    model: type[Frozen] = RepoConfig
+    for each in path[:-1]:
+        field = model.model_fields.get(each)
+        if field is None or not isinstance(field.annotation, type) or not issubclass(field.annotation, Frozen):
+            break
+        model = field.annotation
+    return sorted(model.model_fields)

@@ -1,0 +1,152 @@
+"""What events and the forge talk about: people, issues, pull requests, comments. Values only."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime
+from typing import Literal
+
+from pydantic import Field
+
+from bot.frozen import Frozen
+
+#: What a collaborator may do, weakest first (GitHub's role names).
+Permission = Literal["none", "read", "triage", "write", "maintain", "admin"]
+PERMISSIONS: tuple[Permission, ...] = ("none", "read", "triage", "write", "maintain", "admin")
+
+Side = Literal["LEFT", "RIGHT"]
+
+
+def at_least(permission: Permission, needed: Permission) -> bool:
+    """Whether ``permission`` includes ``needed``."""
+    return PERMISSIONS.index(permission) >= PERMISSIONS.index(needed)
+
+
+class Actor(Frozen):
+    """A user, an organisation or an app's bot account."""
+
+    id: int = Field(description="GitHub's id; 0 for an account that was deleted")
+    login: str
+    is_bot: bool = False
+
+
+class Repository(Frozen):
+    """The repository that an event is about."""
+
+    id: int
+    owner: str
+    name: str
+    default_branch: str = "main"
+    private: bool = False
+    html_url: str = Field("", description="where people see it; the host is the operator's, not always github.com")
+
+    @property
+    def full_name(self) -> str:
+        """``owner/name``."""
+        return f"{self.owner}/{self.name}"
+
+
+class Issue(Frozen):
+    """An issue as it stood when it was read."""
+
+    number: int
+    title: str
+    body: str = ""
+    author: Actor
+    state: Literal["open", "closed"] = "open"
+    state_reason: str | None = Field(None, description="completed, not_planned, reopened, duplicate or None")
+    labels: tuple[str, ...] = ()
+    html_url: str = ""
+    created_at: datetime | None = None
+    is_pull_request: bool = False
+
+    @property
+    def revision(self) -> str:
+        """Identifies title and body: a decision made on one revision is not published on another."""
+        return text_revision(self.title, self.body)
+
+
+class PullRequest(Frozen):
+    """A pull request as it stood when it was read."""
+
+    number: int
+    title: str
+    body: str = ""
+    author: Actor
+    state: Literal["open", "closed"] = "open"
+    merged: bool = False
+    draft: bool = False
+    head_sha: str
+    head_ref: str = ""
+    head_repository: str | None = Field(None, description="owner/name; None when the fork was deleted")
+    base_sha: str = ""
+    base_ref: str = "main"
+    base_repository: str = ""
+    labels: tuple[str, ...] = ()
+    html_url: str = ""
+
+    @property
+    def revision(self) -> str:
+        """Identifies the code under judgement."""
+        return f"sha:{self.head_sha}"
+
+    @property
+    def from_fork(self) -> bool:
+        """Whether the head lives elsewhere: its code is then read, never executed without a maintainer's word."""
+        return self.head_repository != self.base_repository
+
+
+class Comment(Frozen):
+    """A comment in the conversation of an issue or pull request."""
+
+    id: int
+    body: str = ""
+    author: Actor
+    html_url: str = ""
+    created_at: datetime | None = None
+    by_app: int | None = Field(None, description="id of the GitHub App that wrote it, where one did")
+
+
+class ReviewComment(Frozen):
+    """A comment on a line of a pull request's diff."""
+
+    id: int
+    body: str = ""
+    author: Actor
+    path: str
+    line: int | None = Field(None, description="None when the line is outdated")
+    side: Side = "RIGHT"
+    commit_id: str = ""
+    in_reply_to: int | None = None
+    html_url: str = ""
+    created_at: datetime | None = None
+
+
+class CheckRun(Frozen):
+    """A check run of ours, as far as it matters."""
+
+    id: int
+    name: str
+    head_sha: str
+    external_id: str = ""
+    status: str = "completed"
+    conclusion: str | None = None
+
+
+class Subject(Frozen):
+    """What a decision is about, and in which state it was judged."""
+
+    repository: str = Field(description="owner/name")
+    number: int
+    revision: str = Field(description="``sha:<head>`` or ``text:<hash of title and body>``")
+
+    @property
+    def key(self) -> str:
+        """``owner/name#number``: the same across revisions."""
+        return f"{self.repository}#{self.number}"
+
+
+def text_revision(title: str, body: str) -> str:
+    """The revision of a text subject; line endings do not count, everything else does."""
+    text = f"{title}\0{body}".replace("\r\n", "\n").strip()
+    return "text:" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -1,0 +1,183 @@
+"""What Bouncer needs to read from a forge, and the few writes that it is able to make.
+
+Both are bound to one repository. Handlers see the read-only half alone; the other reaches the publisher only.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from pydantic import Field
+
+from bot.actions import Conclusion, InlineComment
+from bot.domain import Actor, CheckRun, Comment, Issue, Permission, PullRequest, Repository, ReviewComment
+from bot.frozen import Frozen
+
+
+class PullDiff(Frozen):
+    """The unified diff of a pull request against its merge base."""
+
+    text: str
+    omitted: tuple[str, ...] = Field((), description="paths whose change the forge did not show (too large)")
+
+
+class IssueLink(Frozen):
+    """An issue that a pull request says it closes."""
+
+    repository: str = Field(description="owner/name; not always the pull request's own")
+    number: int
+
+
+class TreeEntry(Frozen):
+    """A file of the repository at a commit."""
+
+    path: str
+    size: int = Field(ge=0, description="bytes")
+
+
+class Reactions(Frozen):
+    """Who put thumbs on a comment."""
+
+    up: tuple[Actor, ...] = ()
+    down: tuple[Actor, ...] = ()
+
+
+class PostedReview(Frozen):
+    """A review that stands on a pull request."""
+
+    id: int
+    author: Actor
+    body: str = ""
+    commit_id: str = ""
+
+
+class Forge(Protocol):
+    """Read-only view of one repository.
+
+    Every method raises TransientError (with the wait that the forge asked for) where a later try may
+    succeed, NotFound where the thing is not there, ForgeError where the request is refused for good.
+    """
+
+    @property
+    def repository(self) -> str:
+        """``owner/name``."""
+        ...
+
+    def about(self) -> Repository:
+        """The repository itself."""
+        ...
+
+    def identity(self) -> Actor:
+        """Our own bot account: comments by anyone else are never ours, whatever marker they carry."""
+        ...
+
+    def issue(self, number: int) -> Issue: ...
+
+    def comments(self, number: int) -> tuple[Comment, ...]:
+        """All comments of an issue or pull request's conversation, oldest first, every page."""
+        ...
+
+    def pull_request(self, number: int) -> PullRequest: ...
+
+    def diff(self, number: int) -> PullDiff:
+        """The change against the merge base (not against the base branch's present state)."""
+        ...
+
+    def linked_issues(self, number: int) -> tuple[IssueLink, ...]:
+        """Issues the forge itself links as closed by this pull request; NotFound where it cannot say."""
+        ...
+
+    def review_comments(self, number: int) -> tuple[ReviewComment, ...]:
+        """All inline comments of a pull request, oldest first."""
+        ...
+
+    def reviews(self, number: int) -> tuple[PostedReview, ...]: ...
+
+    def check_runs(self, sha: str, name: str) -> tuple[CheckRun, ...]:
+        """Our own check runs of that name on that commit, newest first."""
+        ...
+
+    def pulls_for_commit(self, sha: str) -> tuple[PullRequest, ...]:
+        """Pull requests that a commit belongs to; needed for forks, whose check events name none."""
+        ...
+
+    def permission(self, login: str) -> Permission:
+        """What that user may do here; ``none`` for strangers on a private repository."""
+        ...
+
+    def reactions(self, comment_id: int, *, review: bool = False) -> Reactions: ...
+
+    def resolved_threads(self, number: int) -> tuple[int, ...]:
+        """Ids of the first comments of the resolved review threads of a pull request."""
+        ...
+
+    def head(self, ref: str) -> str:
+        """The commit SHA of a branch."""
+        ...
+
+    def file(self, path: str, ref: str) -> bytes:
+        """A file's bytes at a commit or branch."""
+        ...
+
+    def tree(self, ref: str) -> tuple[TreeEntry, ...]:
+        """All files at a commit."""
+        ...
+
+    def checkout(self, ref: str, folder: Path) -> None:
+        """Unpack the files at a commit into an empty folder; links that lead outside are left out."""
+        ...
+
+
+class ForgeWriter(Protocol):
+    """The writes that exist. Each is one GitHub call and is never retried blindly.
+
+    Raises TransientError where the write may or may not have been applied: the caller then looks first.
+    """
+
+    def create_comment(self, number: int, body: str) -> int:
+        """Returns the comment's id."""
+        ...
+
+    def edit_comment(self, comment_id: int, body: str) -> None: ...
+
+    def add_labels(self, number: int, labels: tuple[str, ...]) -> None: ...
+
+    def remove_label(self, number: int, label: str) -> None:
+        """A label that is not there is no error."""
+        ...
+
+    def create_review(self, number: int, commit_id: str, body: str, comments: tuple[InlineComment, ...]) -> int:
+        """One review with event COMMENT; the comments' ``body`` is posted as it stands. Returns its id."""
+        ...
+
+    def create_check(
+        self,
+        name: str,
+        head_sha: str,
+        external_id: str,
+        conclusion: Conclusion,
+        title: str,
+        summary: str,
+        text: str,
+    ) -> int: ...
+
+    def edit_check(self, check_id: int, conclusion: Conclusion, title: str, summary: str, text: str) -> None: ...
+
+    def create_branch(self, branch: str, sha: str) -> None:
+        """A branch that exists already is no error."""
+        ...
+
+    def put_file(self, branch: str, path: str, content: str, message: str) -> None:
+        """One commit that adds or replaces one file; equal content is no error."""
+        ...
+
+    def create_draft_pull(self, branch: str, base: str, title: str, body: str) -> int:
+        """Returns the pull request's number."""
+        ...
+
+    def find_pull(self, branch: str) -> int | None:
+        """The number of the pull request (open or closed) whose head is that branch of this repository."""
+        ...
+
+    def react(self, comment_id: int, content: str, *, review: bool = False) -> None: ...

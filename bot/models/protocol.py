@@ -1,0 +1,63 @@
+"""What Bouncer asks of a language model: one prompt, one schema, one typed reply."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Generic, Literal, Protocol, TypeVar
+
+from pydantic import BaseModel, Field
+
+from bot.actions import Usage
+from bot.frozen import Frozen
+
+T = TypeVar("T", bound=BaseModel)
+
+Effort = Literal["low", "medium", "high"]
+
+
+class Prompt(Frozen):
+    """One question, complete: two equal prompts deserve the same answer."""
+
+    purpose: str = Field(description="what the question is for, e.g. ``triage``; recorded, counted, and shown")
+    system: str
+    user: str
+    subject: str = Field("", description="owner/name#number or a benchmark's instance id; keys recorded replies")
+    temperature: float | None = Field(0.0, description="None = provider default; reasoning models ignore it")
+    max_tokens: int = Field(4000, gt=0, description="completion limit, tokens (BouncerBench, IV.A)")
+    effort: Effort = Field("medium", description="for reasoning models (BouncerBench, IV.A)")
+    sample: int = Field(0, ge=0, description="which of several draws from the same question")
+
+    @property
+    def hash(self) -> str:
+        """Identifies what is sent to the model (and which draw), not who asks: 32 hex digits."""
+        content = self.model_dump(exclude={"purpose", "subject"})
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()[
+            :32
+        ]
+
+
+class Reply(BaseModel, Generic[T], frozen=True, extra="forbid"):
+    """What a model said: parsed, raw, and what it consumed (all turns of the exchange together)."""
+
+    value: T
+    text: str
+    usage: Usage
+    finish_reason: str = "stop"
+    model: str = Field(description="``provider:name`` of the model that answered")
+
+
+class Model(Protocol):
+    """Anything that answers a prompt in the shape of a schema."""
+
+    @property
+    def id(self) -> str:
+        """``provider:name``, or a comma-separated chain."""
+        ...
+
+    def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
+        """Ask once; one repair turn where the reply does not fit ``schema``.
+
+        Raises ModelError where no usable reply came of it, TransientError where a later try may succeed.
+        """
+        ...

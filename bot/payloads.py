@@ -1,0 +1,101 @@
+"""GitHub's JSON objects -> our values. The one place that knows GitHub's field names; shared by webhooks and REST.
+
+Fields that Bouncer can do without may be missing; those it cannot do without raise KeyError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bot.domain import Actor, Comment, Issue, PullRequest, Repository, ReviewComment
+
+Json = Mapping[str, Any]
+
+
+def actor(user: Json | None) -> Actor:
+    """A user; ``ghost`` where the account is gone."""
+    if not user:
+        return Actor(id=0, login="ghost")
+    login = str(user.get("login") or "ghost")
+    return Actor(id=user.get("id") or 0, login=login, is_bot=user.get("type") == "Bot" or login.endswith("[bot]"))
+
+
+def repository(value: Json) -> Repository:
+    owner, _, name = str(value["full_name"]).partition("/")
+    return Repository(
+        id=value.get("id") or 0,
+        owner=owner,
+        name=name,
+        default_branch=value.get("default_branch") or "main",
+        private=bool(value.get("private")),
+        html_url=value.get("html_url") or "",
+    )
+
+
+def issue(value: Json) -> Issue:
+    return Issue(
+        number=value["number"],
+        title=value.get("title") or "",
+        body=value.get("body") or "",
+        author=actor(value.get("user")),
+        state="closed" if value.get("state") == "closed" else "open",
+        state_reason=value.get("state_reason"),
+        labels=_labels(value),
+        html_url=value.get("html_url") or "",
+        created_at=value.get("created_at"),
+        is_pull_request=bool(value.get("pull_request")),
+    )
+
+
+def pull_request(value: Json) -> PullRequest:
+    head, base = value["head"], value["base"]
+    return PullRequest(
+        number=value["number"],
+        title=value.get("title") or "",
+        body=value.get("body") or "",
+        author=actor(value.get("user")),
+        state="closed" if value.get("state") == "closed" else "open",
+        merged=bool(value.get("merged") or value.get("merged_at")),
+        draft=bool(value.get("draft")),
+        head_sha=head["sha"],
+        head_ref=head.get("ref") or "",
+        head_repository=(head.get("repo") or {}).get("full_name"),
+        base_sha=base.get("sha") or "",
+        base_ref=base.get("ref") or "main",
+        base_repository=(base.get("repo") or {}).get("full_name") or "",
+        labels=_labels(value),
+        html_url=value.get("html_url") or "",
+    )
+
+
+def comment(value: Json) -> Comment:
+    app = value.get("performed_via_github_app") or {}
+    return Comment(
+        id=value["id"],
+        body=value.get("body") or "",
+        author=actor(value.get("user")),
+        html_url=value.get("html_url") or "",
+        created_at=value.get("created_at"),
+        by_app=app.get("id"),
+    )
+
+
+def review_comment(value: Json) -> ReviewComment:
+    return ReviewComment(
+        id=value["id"],
+        body=value.get("body") or "",
+        author=actor(value.get("user")),
+        path=value.get("path") or "",
+        line=value.get("line"),
+        side="LEFT" if value.get("side") == "LEFT" else "RIGHT",
+        commit_id=value.get("commit_id") or "",
+        in_reply_to=value.get("in_reply_to_id"),
+        html_url=value.get("html_url") or "",
+        created_at=value.get("created_at"),
+    )
+
+
+def _labels(value: Json) -> tuple[str, ...]:
+    labels = value.get("labels") or ()
+    return tuple(each if isinstance(each, str) else str(each.get("name") or "") for each in labels)

@@ -1,0 +1,65 @@
+"""The explicit table from what happened to who deals with it, and the one function that decides.
+
+live:        publish(decide(event))
+evaluation:  score(decide(event))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bot import events
+from bot.actions import Decision, Task
+from bot.errors import ForgeError, ModelError, NotRecorded, SandboxError, UserError
+from bot.events import Event
+from bot.handlers import triage
+from bot.services import Handler, Services
+
+HANDLERS: Mapping[Task, Handler] = {
+    "triage": triage.handle,
+}
+
+ROUTES: Mapping[type[Event], tuple[Task, ...]] = {
+    events.IssueOpened: ("triage",),
+    events.IssueEdited: ("triage",),
+    events.IssueReopened: ("triage",),
+    events.CommentCreated: ("triage",),
+}
+
+
+def tasks(event: Event) -> tuple[Task, ...]:
+    """Who deals with an event, in this order; nobody where it is of no interest."""
+    return ROUTES.get(type(event), ())
+
+
+def decide(event: Event, services: Services, only: Task | None = None) -> tuple[Decision, ...]:
+    """What each handler makes of the event; ``only`` one of them where a job runs a single task.
+
+    A handler that cannot decide abstains and does not stop its siblings. Raises TransientError (after the
+    siblings had their turn) where a later try may succeed.
+    """
+    chosen = tuple(task for task in tasks(event) if only in (None, task))
+    decisions = (_decide_one(task, event, services) for task in chosen)
+    return tuple(decision for decision in decisions if decision is not None)
+
+
+def _decide_one(task: Task, event: Event, services: Services) -> Decision | None:
+    try:
+        return HANDLERS[task](event, services)
+    except NotRecorded:
+        # A replay whose snapshot is incomplete is a broken experiment, not an abstention.
+        raise
+    except ModelError as error:
+        return _abstain(task, event, f"model:{error.reason}", str(error))
+    except SandboxError as error:
+        return _abstain(task, event, "sandbox", str(error))
+    except UserError as error:
+        return _abstain(task, event, "input", str(error))
+    except ForgeError as error:
+        return _abstain(task, event, f"forge:{error.status or 'refused'}", str(error))
+
+
+def _abstain(task: Task, event: Event, word: str, reason: str) -> Decision | None:
+    if not isinstance(event, events.RepositoryEvent):
+        return None
+    return Decision(kind=task, subject=event.subject, reason=reason, abstained=word)
