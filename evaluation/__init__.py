@@ -1,0 +1,1 @@
+"""Benchmarks, replayed through the very handlers that maintainers run: ``score(decide(event))``."""

@@ -1,0 +1,275 @@
+"""A run on disk: ``run.json`` says what was run, ``records.jsonl`` holds one line a task.
+
+A folder outlives the process that fills it. Lines are appended and forced to disk as tasks finish, so killing
+the process at any moment loses no finished task; a line that was cut in half is removed when the folder is
+opened again, and its task is done once more. Scores are computed from the folder alone.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import threading
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from pydantic import Field, ValidationError
+
+from bot.actions import Usage
+from bot.errors import OperatorError
+from bot.frozen import Frozen
+
+RUN_FILE = "run.json"
+RECORDS_FILE = "records.jsonl"
+LOCK_FILE = ".lock"
+
+
+class Record(Frozen):
+    """What one task gave: one line of ``records.jsonl``."""
+
+    task_id: str
+    decision: dict[str, Any] | None = Field(None, description="the handler's Decision as JSON; None = none came")
+    raw_reply: str | None = Field(None, description="the last text that the model said, before parsing")
+    usage: Usage = Usage()
+    seconds: float = Field(0.0, description="wall time of this task, waiting for other tasks included")
+    error: str | None = Field(None, description="why there is no usable answer; None = the task was answered")
+    details: dict[str, Any] = Field(default_factory=dict, description="what the benchmark adds, JSON")
+
+    @property
+    def failed(self) -> bool:
+        """Whether the task may be tried again (``--retry-failed``)."""
+        return self.error is not None
+
+
+class Tasks(Frozen):
+    """The task list of a run, so that resuming and scoring use the same one."""
+
+    source: str = Field(description="file or data set id as it was given")
+    sha256: str = Field("", description="of the file's bytes; empty for a data set that is not a file")
+    limit: int | None = Field(None, description="how many of them, None = all")
+
+
+class Totals(Frozen):
+    """Counted from the records when a run ends or is stopped."""
+
+    records: int = 0
+    failed: int = 0
+    usage: Usage = Usage()
+    seconds: float = Field(0.0, description="sum over tasks; with several workers more than the wall time")
+
+
+class RunFacts(Frozen):
+    """``run.json``: everything needed to say what a number describes."""
+
+    benchmark: str
+    model: str
+    prompts: dict[str, str] = Field(default_factory=dict, description="prompt name -> sha256 of its text")
+    version: str = Field(description="of this package")
+    config: dict[str, Any] = Field(default_factory=dict, description="what else shapes a decision, JSON")
+    seed: int | None = None
+    tasks: Tasks
+    started_at: datetime
+    finished_at: datetime | None = Field(None, description="None while tasks are missing")
+    totals: Totals = Totals()
+
+    def identity(self) -> dict[str, Any]:
+        """What must be equal for two sessions to be one run; a higher ``--limit`` goes on with it."""
+        shared = self.model_dump(mode="json", exclude={"started_at", "finished_at", "totals", "tasks"})
+        return shared | {"tasks": self.tasks.sha256 or self.tasks.source}
+
+
+class RunFolder:
+    """An open run. ``append`` is thread-safe; a lock keeps a second process from writing to the folder."""
+
+    def __init__(self, path: Path, facts: RunFacts) -> None:
+        self.path = path
+        self.facts = facts
+        self._mutex = threading.Lock()
+        self._lock: BinaryIO | None = None
+        self._stream: BinaryIO | None = None
+
+    @classmethod
+    def read(cls, path: Path) -> RunFolder:
+        """Open a finished or interrupted run for scoring. Raises OperatorError where it is not one."""
+        return cls(path, _read_facts(path))
+
+    @classmethod
+    def resume(cls, path: Path, facts: RunFacts) -> RunFolder:
+        """Open ``path`` for writing, new or continued; ``close`` it afterwards.
+
+        Raises OperatorError where the folder holds another run (other tasks, model, prompts, config or
+        package version), or where another process is writing to it.
+        """
+        path.mkdir(parents=True, exist_ok=True)
+        run = cls(path, facts)
+        run._lock = _locked(path)
+        try:
+            run._continue_or_begin()
+        except OperatorError:
+            run._unlock()
+            raise
+        return run
+
+    def _continue_or_begin(self) -> None:
+        if (self.path / RUN_FILE).exists():
+            found = _read_facts(self.path)
+            _require_same(self.path, found, self.facts)
+            self.facts = self.facts.model_copy(update={"started_at": found.started_at})
+            _cut_torn_line(self.records_path)
+        elif self.records_path.exists():
+            raise OperatorError(f"{self.path} has {RECORDS_FILE} but no {RUN_FILE}: it cannot be continued")
+        self._write_facts()
+
+    @property
+    def records_path(self) -> Path:
+        return self.path / RECORDS_FILE
+
+    def records(self) -> Iterator[Record]:
+        """Every record in the order of finishing. Raises OperatorError with file and line for a bad one."""
+        if not self.records_path.exists():
+            return
+        with self.records_path.open("rb") as stream:
+            for number, line in enumerate(stream, 1):
+                if not line.endswith(b"\n"):
+                    return  # cut off by a kill: its task counts as not done
+                yield _parse(line, f"{self.records_path}:{number}")
+
+    def done(self) -> set[str]:
+        """Ids of the recorded tasks. Raises OperatorError where one is recorded twice."""
+        seen: set[str] = set()
+        for record in self.records():
+            if record.task_id in seen:
+                raise OperatorError(f"{self.records_path}: task {record.task_id} is recorded twice")
+            seen.add(record.task_id)
+        return seen
+
+    def append(self, record: Record) -> None:
+        """Write one record and force it to disk."""
+        line = _line(record)
+        with self._mutex:
+            if self._stream is None:
+                self._stream = self.records_path.open("ab", buffering=0)
+            self._stream.write(line)
+            os.fsync(self._stream.fileno())
+
+    def forget_failed(self) -> int:
+        """Remove the records of failed tasks, so that they are done again; returns how many."""
+        kept = self.path / (RECORDS_FILE + ".new")
+        dropped = 0
+        with kept.open("wb") as stream:
+            for record in self.records():
+                if record.failed:
+                    dropped += 1
+                else:
+                    stream.write(_line(record))
+            stream.flush()
+            os.fsync(stream.fileno())
+        kept.replace(self.records_path)
+        return dropped
+
+    def close(self, finished_at: datetime | None) -> None:
+        """Count the records, write ``run.json``; ``finished_at`` is None where tasks are still missing."""
+        with self._mutex:
+            if self._stream is not None:
+                self._stream.close()
+                self._stream = None
+        self.facts = self.facts.model_copy(update={"finished_at": finished_at, "totals": self._totals()})
+        self._write_facts()
+        self._unlock()
+
+    def _unlock(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def _totals(self) -> Totals:
+        totals = Totals()
+        for record in self.records():
+            totals = Totals(
+                records=totals.records + 1,
+                failed=totals.failed + record.failed,
+                usage=totals.usage + record.usage,
+                seconds=totals.seconds + record.seconds,
+            )
+        return totals
+
+    def _write_facts(self) -> None:
+        fresh = self.path / (RUN_FILE + ".new")
+        fresh.write_text(self.facts.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        fresh.replace(self.path / RUN_FILE)
+
+
+def _line(record: Record) -> bytes:
+    """One line of pure ASCII: a lone surrogate in a reply must not make a record unwritable."""
+    return json.dumps(record.model_dump(mode="python")).encode("ascii") + b"\n"
+
+
+def _locked(path: Path) -> BinaryIO:
+    stream = (path / LOCK_FILE).open("wb")
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        stream.close()
+        raise OperatorError(f"{path}: another process is writing to this run") from error
+    return stream
+
+
+def _parse(line: bytes, where: str) -> Record:
+    try:
+        return Record.model_validate(json.loads(line))
+    except (ValueError, RecursionError) as error:
+        raise OperatorError(f"{where}: not a record: {_first_line(error)}") from error
+
+
+def _read_facts(path: Path) -> RunFacts:
+    file = path / RUN_FILE
+    try:
+        return RunFacts.model_validate_json(file.read_bytes())
+    except FileNotFoundError as error:
+        raise OperatorError(f"{path} is not a run: no {RUN_FILE} in it") from error
+    except (OSError, ValidationError) as error:
+        raise OperatorError(f"{file}: cannot be read: {_first_line(error)}") from error
+
+
+def _require_same(path: Path, found: RunFacts, wanted: RunFacts) -> None:
+    old, new = found.identity(), wanted.identity()
+    for key, value in new.items():
+        if old[key] != value:
+            raise OperatorError(
+                f"{path} holds another run ({key} was {_brief(old[key])}, is now {_brief(value)}): "
+                "choose another --out folder"
+            )
+
+
+def _cut_torn_line(file: Path) -> None:
+    if not file.exists():
+        return
+    with file.open("rb+") as stream:
+        end = stream.seek(0, os.SEEK_END)
+        keep = _end_of_last_line(stream, end)
+        if keep != end:
+            stream.truncate(keep)
+
+
+def _end_of_last_line(stream: BinaryIO, end: int) -> int:
+    block = 1 << 16
+    while end > 0:
+        start = max(0, end - block)
+        stream.seek(start)
+        newline = stream.read(end - start).rfind(b"\n")
+        if newline >= 0:
+            return start + newline + 1
+        end = start
+    return 0
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
+
+
+def _brief(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 80 else text[:77] + "..."

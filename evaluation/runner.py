@@ -1,0 +1,185 @@
+"""Run a list of tasks through a judge, several at a time, and keep what each gave.
+
+Every benchmark replays with the same three pieces::
+
+    folder = RunFolder.resume(path, facts)           # new, or goes on where it stopped
+    result = run(tasks, judge, folder, Options())    # judge: task -> Outcome, called in worker threads
+    for record in folder.records(): ...              # scoring reads the folder, never the model
+
+The runner knows nothing about benchmarks or models. ``tasks`` may be any iterable of ``Task`` and is read
+as workers become free, so memory does not grow with its length (but for one id a task). ``judge`` is plain
+code that may raise:
+
+* ``TransientError``: tried again, ``Options.attempts`` times in all, after the wait that it names;
+* ``BudgetExceeded``: the run stops; the task is not recorded and comes first when the run is continued;
+* any other ``BouncerError``: recorded as the task's ``error``;
+* anything else is a bug in a handler: recorded as ``bug: ...`` with its traceback in the log, and the
+  other tasks go on, as they would in the live worker.
+
+Setting ``Options.stop`` (the command line does so on Ctrl-C) stops starting tasks, lets those under way finish
+and be recorded, and reports ``stopped``; the same call goes on from there.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Generic, TypeVar
+
+from bot.actions import Decision, Usage
+from bot.errors import BouncerError, BudgetExceeded, TransientError
+from evaluation.run_folder import Record, RunFolder
+
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Task(Generic[T]):
+    """One thing to judge: an id that is unique in the run, and whatever the judge needs."""
+
+    id: str
+    value: T
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a judge says about one task."""
+
+    decision: Decision | None = None
+    raw_reply: str | None = None
+    usage: Usage = field(default_factory=Usage)
+    error: str | None = None
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to run, not what: none of this changes a decision."""
+
+    workers: int = 1
+    attempts: int = 3
+    longest_wait: float = 60.0
+    sleep: Callable[[float], None] = time.sleep
+    stop: threading.Event = field(default_factory=threading.Event)
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a session ended. ``stopped`` is None when every task has its record."""
+
+    skipped: int
+    finished: int
+    failed: int
+    stopped: str | None = None
+
+
+def run(
+    tasks: Iterable[Task[T]],
+    judge: Callable[[T], Outcome],
+    folder: RunFolder,
+    options: Options,
+    on_record: Callable[[Record], None] = lambda record: None,
+) -> Result:
+    """Judge every task that ``folder`` has no record of, then close the folder.
+
+    Returns when all are recorded or the run stopped. Where ``tasks`` itself raises (a malformed row), tasks
+    under way are finished and recorded first.
+    """
+    done = folder.done()
+    session = _Session((task for task in tasks if task.id not in done), judge, options)
+    try:
+        for record in session.records():
+            folder.append(record)
+            on_record(record)
+    finally:
+        folder.close(None if session.stopped else datetime.now(UTC))
+    if session.broken is not None:
+        raise session.broken
+    return Result(len(done), session.finished, session.failed, session.stopped)
+
+
+class _Session(Generic[T]):
+    """One call of ``run``: which tasks are under way, and why no more are started."""
+
+    def __init__(self, tasks: Iterator[Task[T]], judge: Callable[[T], Outcome], options: Options) -> None:
+        self.tasks = tasks
+        self.judge = judge
+        self.options = options
+        self.finished = self.failed = 0
+        self.stopped: str | None = None
+        self.broken: BouncerError | None = None
+        self._under_way: set[Future[Record]] = set()
+
+    def records(self) -> Iterator[Record]:
+        """Records in the order of finishing."""
+        with ThreadPoolExecutor(self.options.workers, thread_name_prefix="task") as pool:
+            while self._fill(pool):
+                ready, self._under_way = wait(self._under_way, return_when=FIRST_COMPLETED)
+                for future in ready:
+                    try:
+                        record = future.result()
+                    except BudgetExceeded as error:
+                        self._halt(str(error))
+                        continue
+                    self.finished += 1
+                    self.failed += record.failed
+                    yield record
+
+    def _fill(self, pool: ThreadPoolExecutor) -> bool:
+        """Start tasks until two a worker are under way or waiting; False when nothing is left to wait for."""
+        if self.options.stop.is_set():
+            self._halt("interrupted")
+        while not self.stopped and len(self._under_way) < 2 * self.options.workers:
+            try:
+                task = next(self.tasks, None)
+            except BouncerError as error:
+                self.broken = error
+                self._halt(str(error))
+                break
+            if task is None:
+                break
+            self._under_way.add(pool.submit(_attempt, task, self.judge, self.options))
+        return bool(self._under_way)
+
+    def _halt(self, why: str) -> None:
+        """Start nothing more and give back what has not begun."""
+        self.stopped = self.stopped or why
+        self._under_way = {future for future in self._under_way if not future.cancel()}
+
+
+def _attempt(task: Task[T], judge: Callable[[T], Outcome], options: Options) -> Record:
+    started = time.perf_counter()
+    outcome = _outcome(task, judge, options)
+    return Record(
+        task_id=task.id,
+        decision=None if outcome.decision is None else outcome.decision.model_dump(mode="json"),
+        raw_reply=outcome.raw_reply,
+        usage=outcome.usage,
+        seconds=round(time.perf_counter() - started, 6),
+        error=outcome.error,
+        details=outcome.details,
+    )
+
+
+def _outcome(task: Task[T], judge: Callable[[T], Outcome], options: Options) -> Outcome:
+    for attempt in range(1, options.attempts + 1):
+        try:
+            return judge(task.value)
+        except BudgetExceeded:
+            raise
+        except TransientError as error:
+            if attempt == options.attempts:
+                return Outcome(error=f"transient: {error}")
+            options.sleep(min(options.longest_wait, 2.0**attempt if error.wait is None else error.wait))
+        except BouncerError as error:
+            return Outcome(error=f"{type(error).__name__}: {error}")
+        except Exception as error:  # a handler's bug must not take the other tasks with it
+            log.exception("task %s", task.id)
+            return Outcome(error=f"bug: {type(error).__name__}: {error}")
+    raise AssertionError("unreachable: attempts is at least 1")

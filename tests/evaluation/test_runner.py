@@ -1,0 +1,241 @@
+"""A run: every task judged once, whatever interrupts it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from bot.actions import Usage
+from bot.errors import BudgetExceeded, ModelError, OperatorError, TransientError
+from evaluation.run_folder import RunFacts, RunFolder, Tasks
+from evaluation.runner import Options, Outcome, Task, run
+
+ROOT = Path(__file__).parents[2]
+
+
+def facts(model: str = "recorded:f#m", limit: int | None = None) -> RunFacts:
+    return RunFacts(
+        benchmark="counting",
+        model=model,
+        version="0",
+        tasks=Tasks(source="t.jsonl", sha256="ab", limit=limit),
+        started_at=datetime(2026, 1, 1, tzinfo=UTC),
+    )
+
+
+def numbers(count: int) -> list[Task[int]]:
+    return [Task(f"task-{n}", n) for n in range(count)]
+
+
+def double(n: int) -> Outcome:
+    return Outcome(raw_reply=str(2 * n), usage=Usage(calls=1, input_tokens=n, cost_usd=0.5))
+
+
+def ids(folder: Path) -> list[str]:
+    return [json.loads(line)["task_id"] for line in (folder / "records.jsonl").read_bytes().splitlines()]
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_every_task_is_recorded_once_and_the_totals_add_up(tmp_path: Path, workers: int) -> None:
+    result = run(numbers(20), double, RunFolder.resume(tmp_path, facts()), Options(workers=workers))
+    assert (result.skipped, result.finished, result.failed, result.stopped) == (0, 20, 0, None)
+    assert sorted(ids(tmp_path)) == sorted(task.id for task in numbers(20))
+    read = RunFolder.read(tmp_path)
+    assert read.facts.totals.usage.cost_usd == 10.0
+    assert read.facts.totals.usage.input_tokens == sum(range(20))
+    assert read.facts.finished_at is not None
+    assert {record.raw_reply for record in read.records()} == {str(2 * n) for n in range(20)}
+
+
+def test_a_second_run_of_the_same_command_judges_only_what_is_missing(tmp_path: Path) -> None:
+    judged: list[int] = []
+
+    def judge(n: int) -> Outcome:
+        judged.append(n)
+        return double(n)
+
+    run(numbers(3), judge, RunFolder.resume(tmp_path, facts(limit=3)), Options())
+    result = run(numbers(5), judge, RunFolder.resume(tmp_path, facts(limit=5)), Options())
+    assert judged == [0, 1, 2, 3, 4]
+    assert (result.skipped, result.finished) == (3, 2)
+
+
+def test_another_model_is_refused_in_one_line(tmp_path: Path) -> None:
+    run(numbers(1), double, RunFolder.resume(tmp_path, facts()), Options())
+    with pytest.raises(OperatorError, match=r'model was "recorded:f#m", is now "openai:x"'):
+        RunFolder.resume(tmp_path, facts(model="openai:x"))
+
+
+def test_two_processes_cannot_write_to_one_run(tmp_path: Path) -> None:
+    first = RunFolder.resume(tmp_path, facts())
+    with pytest.raises(OperatorError, match="another process"):
+        RunFolder.resume(tmp_path, facts())
+    first.close(None)
+    RunFolder.resume(tmp_path, facts()).close(None)
+
+
+def test_a_line_cut_in_half_is_done_again(tmp_path: Path) -> None:
+    run(numbers(3), double, RunFolder.resume(tmp_path, facts()), Options())
+    file = tmp_path / "records.jsonl"
+    file.write_bytes(file.read_bytes()[:-7])
+    assert [record.task_id for record in RunFolder.read(tmp_path).records()] == ["task-0", "task-1"]
+    run(numbers(3), double, RunFolder.resume(tmp_path, facts()), Options())
+    assert ids(tmp_path) == ["task-0", "task-1", "task-2"]
+
+
+def test_a_failure_is_recorded_and_the_others_go_on(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def judge(n: int) -> Outcome:
+        if n == 1:
+            raise ModelError("refused to answer", "refused")
+        if n == 2:
+            raise KeyError("surprise")
+        return double(n)
+
+    result = run(numbers(4), judge, RunFolder.resume(tmp_path, facts()), Options())
+    errors = {record.task_id: record.error for record in RunFolder.read(tmp_path).records()}
+    assert result.failed == 2
+    assert errors["task-1"] == "ModelError: refused to answer"
+    assert errors["task-2"] == "bug: KeyError: 'surprise'"
+    assert errors["task-3"] is None
+    assert "task-2" in caplog.text
+
+
+def test_only_failed_tasks_are_tried_again(tmp_path: Path) -> None:
+    broken = {1, 2}
+    judged: list[int] = []
+
+    def judge(n: int) -> Outcome:
+        judged.append(n)
+        return Outcome(error="down") if n in broken else double(n)
+
+    run(numbers(4), judge, RunFolder.resume(tmp_path, facts()), Options())
+    broken.clear()
+    folder = RunFolder.resume(tmp_path, facts())
+    assert folder.forget_failed() == 2
+    run(numbers(4), judge, folder, Options())
+    assert judged == [0, 1, 2, 3, 1, 2]
+    assert sorted(ids(tmp_path)) == ["task-0", "task-1", "task-2", "task-3"]
+    assert RunFolder.read(tmp_path).facts.totals.failed == 0
+
+
+def test_a_passing_fault_is_waited_out_as_long_as_the_other_side_asked(tmp_path: Path) -> None:
+    waits: list[float] = []
+    faults: list[float | None] = [7.0, None]
+
+    def judge(n: int) -> Outcome:
+        if faults:
+            raise TransientError("busy", faults.pop(0))
+        return double(n)
+
+    options = Options(attempts=3, sleep=waits.append)
+    assert run(numbers(1), judge, RunFolder.resume(tmp_path, facts()), options).failed == 0
+    assert waits == [7.0, 4.0]
+
+
+def test_a_spent_budget_stops_the_run_and_leaves_the_task_for_later(tmp_path: Path) -> None:
+    def judge(n: int) -> Outcome:
+        if n == 2:
+            raise BudgetExceeded("1.00 USD would be passed")
+        return double(n)
+
+    result = run(numbers(50), judge, RunFolder.resume(tmp_path, facts()), Options())
+    assert result.stopped == "1.00 USD would be passed"
+    assert "task-2" not in ids(tmp_path)
+    assert len(ids(tmp_path)) < 5
+    assert RunFolder.read(tmp_path).facts.finished_at is None
+    run(numbers(50), double, RunFolder.resume(tmp_path, facts()), Options(workers=2))
+    assert sorted(ids(tmp_path)) == sorted(task.id for task in numbers(50))
+
+
+def test_stopping_records_what_is_under_way(tmp_path: Path) -> None:
+    stop = threading.Event()
+
+    def judge(n: int) -> Outcome:
+        if n == 3:
+            stop.set()
+            time.sleep(0.05)
+        return double(n)
+
+    result = run(numbers(100), judge, RunFolder.resume(tmp_path, facts()), Options(workers=2, stop=stop))
+    assert result.stopped == "interrupted"
+    assert "task-3" in ids(tmp_path)
+    assert len(ids(tmp_path)) < 20
+
+
+def test_a_broken_task_list_ends_the_run_after_what_was_under_way(tmp_path: Path) -> None:
+    def tasks() -> Iterator[Task[int]]:
+        yield from numbers(3)
+        raise OperatorError("t.jsonl:4: not JSON")
+
+    with pytest.raises(OperatorError, match=r"t\.jsonl:4"):
+        run(tasks(), double, RunFolder.resume(tmp_path, facts()), Options(workers=2))
+    assert sorted(ids(tmp_path)) == ["task-0", "task-1", "task-2"]
+
+
+def test_a_reply_with_a_lone_surrogate_is_kept(tmp_path: Path) -> None:
+    def odd(n: int) -> Outcome:
+        return Outcome(raw_reply="half a pair: \ud83d, é")
+
+    run(numbers(1), odd, RunFolder.resume(tmp_path, facts()), Options())
+    assert next(RunFolder.read(tmp_path).records()).raw_reply == "half a pair: \ud83d, é"
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda folder: (folder / "run.json").unlink(), "is not a run"),
+        (lambda folder: (folder / "run.json").write_text("{"), r"run\.json: cannot be read"),
+        (lambda folder: (folder / "records.jsonl").write_text("{}\n"), r"records\.jsonl:1: not a record"),
+        (lambda folder: (folder / "records.jsonl").write_bytes(b"[" * 99999 + b"\n"), r"records\.jsonl:1: not a"),
+    ],
+)
+def test_a_spoiled_folder_is_named_with_file_and_line(
+    tmp_path: Path, spoil: Callable[[Path], object], message: str
+) -> None:
+    run(numbers(1), double, RunFolder.resume(tmp_path, facts()), Options())
+    spoil(tmp_path)
+    with pytest.raises(OperatorError, match=message):
+        list(RunFolder.read(tmp_path).records())
+
+
+KILLED = """
+    import sys, time
+    from datetime import UTC, datetime
+    from pathlib import Path
+    from evaluation.run_folder import RunFacts, RunFolder, Tasks
+    from evaluation.runner import Options, Outcome, Task, run
+
+    def judge(n):
+        time.sleep(0.002)
+        return Outcome(raw_reply=str(n) * 2000)
+
+    facts = RunFacts(benchmark="counting", model="m", version="0", tasks=Tasks(source="t"),
+                     started_at=datetime.now(UTC))
+    run((Task(f"task-{n}", n) for n in range(400)), judge, RunFolder.resume(Path(sys.argv[1]), facts),
+        Options(workers=4))
+"""
+
+
+def test_killing_at_any_moment_and_resuming_gives_every_record_once(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", textwrap.dedent(KILLED), str(tmp_path)]
+    for delay in (0.02, 0.11, 0.05, 0.17):
+        process = subprocess.Popen(command, cwd=ROOT)
+        while not (tmp_path / "records.jsonl").exists() and process.poll() is None:
+            time.sleep(0.01)
+        time.sleep(delay)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    subprocess.run(command, cwd=ROOT, check=True, timeout=60)
+    assert sorted(ids(tmp_path)) == sorted(f"task-{n}" for n in range(400))
+    assert all(record.raw_reply for record in RunFolder.read(tmp_path).records())
