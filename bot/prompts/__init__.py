@@ -1,0 +1,111 @@
+"""Prompts are files: ``NAME.md.jinja`` beside this one, or in a folder that the operator names.
+
+A file holds the system part, then one line that reads exactly ``=== user ===``, then the user part. The line
+is looked for in the file, never in the filled-in text. Files whose name starts with ``_`` are pieces for
+``{% include %}``. A variable that is not given is an error. What strangers wrote goes through ``untrusted``:
+
+    {{ issue.body | untrusted("issue body") }}
+
+Values are data: template syntax inside them stays what it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError, TemplateNotFound
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from bot.errors import SettingsError
+from bot.prompts.fence import untrusted
+
+SUFFIX = ".md.jinja"
+SEPARATOR = re.compile(r"^=== user ===[ \t]*\r?\n", re.MULTILINE)
+_PACKAGED = Path(__file__).parent
+
+
+class Messages(NamedTuple):
+    """A filled-in prompt."""
+
+    system: str
+    user: str
+
+
+class Prompts:
+    """The packaged prompts, or an operator's where ``folder`` holds a file of the same name.
+
+    Raises SettingsError for a folder that is not there, holds no prompt, or holds one that nobody asks for.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder
+        if folder is not None:
+            _check(folder)
+        folders = [_PACKAGED] if folder is None else [folder, _PACKAGED]
+        self._environment = ImmutableSandboxedEnvironment(
+            loader=_Halves(folders), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        )
+        self._environment.filters["untrusted"] = untrusted
+
+    def render(self, name: str, **values: object) -> Messages:
+        """Fill in the prompt ``name``; raises SettingsError that names the file and what is wrong with it."""
+        return Messages(self._half(name, "system", values), self._half(name, "user", values))
+
+    def names(self) -> tuple[str, ...]:
+        """All prompts that can be asked for, sorted; pieces are not among them."""
+        return tuple(sorted(each for each in _names(_PACKAGED, self.folder) if not each.startswith("_")))
+
+    def hash(self, name: str) -> str:
+        """Identifies the text of a prompt's file and of all pieces, before it is filled in: 16 hex digits."""
+        pieces = sorted(each for each in _names(_PACKAGED, self.folder) if each.startswith("_"))
+        digest = hashlib.sha256()
+        for each in (name, *pieces):
+            digest.update(f"{each}\0{self._text(each)}\0".encode())
+        return digest.hexdigest()[:16]
+
+    def _half(self, name: str, half: str, values: dict[str, Any]) -> str:
+        try:
+            return self._environment.get_template(f"{name}{SUFFIX}#{half}").render(values).strip()
+        except TemplateNotFound as error:
+            raise SettingsError(f"prompt {name!r}: there is no file {error.name}") from error
+        except TemplateError as error:
+            raise SettingsError(f"prompt {name!r}, {half} part: {error.message}") from error
+
+    def _text(self, name: str) -> str:
+        assert self._environment.loader is not None
+        return self._environment.loader.get_source(self._environment, f"{name}{SUFFIX}")[0]
+
+
+class _Halves(FileSystemLoader):
+    """Loads ``FILE#system`` and ``FILE#user``: a file's parts are templates of their own."""
+
+    def get_source(self, environment: Environment, template: str) -> tuple[str, str, Callable[[], bool]]:
+        name, _, half = template.partition("#")
+        source, filename, fresh = super().get_source(environment, name)
+        if not half:
+            return source, filename, fresh
+        parts = SEPARATOR.split(source)
+        if len(parts) != 2:
+            raise TemplateError(f"{filename} needs exactly one line '=== user ===', it has {len(parts) - 1}")
+        return parts[0 if half == "system" else 1], filename, fresh
+
+
+def _names(*folders: Path | None) -> set[str]:
+    return {file.name.removesuffix(SUFFIX) for folder in folders if folder for file in folder.glob(f"*{SUFFIX}")}
+
+
+def _check(folder: Path) -> None:
+    if not folder.is_dir():
+        raise SettingsError(f"prompts: {folder} is not a folder")
+    given = {name for name in _names(folder) if not name.startswith("_")}
+    known = {name for name in _names(_PACKAGED) if not name.startswith("_")}
+    names = ", ".join(sorted(known))
+    if not _names(folder):
+        raise SettingsError(f"prompts: {folder} holds no *{SUFFIX} file; names are {names}")
+    if strange := sorted(given - known):
+        strangers = ", ".join(strange)
+        raise SettingsError(f"prompts: {folder} holds {strangers}, which nobody asks for; names are {names}")
