@@ -1,0 +1,134 @@
+"""The operator's side: the environment and ``.env``, read once, here and nowhere else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from bot.errors import SettingsError
+
+
+class Settings(BaseSettings):
+    """Everything an operator can set. Secrets never show in ``repr`` or logs."""
+
+    model_config = SettingsConfigDict(
+        env_file=".env", env_file_encoding="utf-8", frozen=True, extra="ignore", env_ignore_empty=True
+    )
+
+    github_app_id: int | None = Field(None, gt=0, description="the App's numeric id")
+    github_app_private_key: SecretStr | None = Field(None, description="the App's key, PEM text")
+    github_app_private_key_path: Path | None = Field(None, description="a file that holds the App's key")
+    github_webhook_secret: SecretStr | None = Field(
+        None, description="webhook secret; several, separated by commas, while one is being replaced"
+    )
+    github_api_url: str = Field("https://api.github.com", description="a GitHub Enterprise Server's /api/v3")
+    github_web_url: str = Field("https://github.com", description="where people see repositories")
+
+    database_url: str = Field("sqlite:///bouncer.db", description="sqlite:///FILE or postgresql://...")
+    host: str = Field("127.0.0.1", description="address to listen on")
+    port: int = Field(8000, ge=0, le=65535, description="port to listen on")
+    log_level: str = Field("INFO", description="DEBUG, INFO, WARNING or ERROR")
+
+    bouncer_model: str = Field("local:smollm2", description="provider:name; a comma list is a fallback chain")
+    bouncer_judge_model: str | None = Field(None, description="model that judges reviews in evaluation")
+    bouncer_data_dir: Path = Field(
+        Path("bouncer-data"), description="where files are kept: weights, set-up, caches"
+    )
+    bouncer_admin_password: SecretStr | None = Field(
+        None, description="opens the dashboard; without it there is none"
+    )
+    bouncer_prompts_dir: Path | None = Field(None, description="other prompt templates")
+    bouncer_prices_file: Path | None = Field(None, description="other model prices")
+    bouncer_public_url: str | None = Field(None, description="how GitHub reaches this server, for set-up")
+    bouncer_trust_proxy: bool = Field(False, description="believe X-Forwarded-* of one proxy in front")
+    bouncer_daily_budget_usd: float | None = Field(None, ge=0, description="model cost a day, all repositories")
+    bouncer_owner_budget_usd: float | None = Field(None, ge=0, description="model cost a day and owner")
+    bouncer_repository_budget_usd: float | None = Field(None, ge=0, description="model cost a day and repository")
+    bouncer_repository_calls: int | None = Field(
+        2_000, ge=0, description="model calls a day and repository; bounds models without a price too"
+    )
+    bouncer_paused: bool = Field(False, description="kill switch: accept and record, ask no model, write nothing")
+    bouncer_sandbox: str = Field("bubblewrap", pattern="^(bubblewrap|docker|off)$", description="test runner")
+
+    openai_api_key: SecretStr | None = None
+    openai_base_url: str | None = None
+    anthropic_api_key: SecretStr | None = None
+    anthropic_base_url: str | None = None
+
+    @field_validator("log_level")
+    @classmethod
+    def _known_level(cls, value: str) -> str:
+        if value.upper() not in ("DEBUG", "INFO", "WARNING", "ERROR"):
+            raise ValueError("must be DEBUG, INFO, WARNING or ERROR")
+        return value.upper()
+
+    @field_validator(
+        "github_api_url", "github_web_url", "openai_base_url", "anthropic_base_url", "bouncer_public_url"
+    )
+    @classmethod
+    def _http(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        parts = urlsplit(value)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError("must be an http:// or https:// URL")
+        if parts.username or parts.password or parts.query or parts.fragment:
+            raise ValueError("must carry no user, password, query or fragment")
+        return value.rstrip("/")
+
+    @field_validator("database_url")
+    @classmethod
+    def _database(cls, value: str) -> str:
+        scheme = value.partition("://")[0].partition("+")[0]
+        if scheme == "postgres":
+            return "postgresql" + value[len("postgres") :]
+        if scheme not in ("sqlite", "postgresql"):
+            raise ValueError("must start with sqlite:/// or postgresql://")
+        return value
+
+    @property
+    def webhook_secrets(self) -> tuple[str, ...]:
+        """The secrets that sign deliveries, newest first as the operator wrote them."""
+        if self.github_webhook_secret is None:
+            return ()
+        parts = self.github_webhook_secret.get_secret_value().split(",")
+        return tuple(part.strip() for part in parts if part.strip())
+
+    def private_key(self) -> str | None:
+        """The App's key as PEM text, from the variable or the file.
+
+        Raises SettingsError where the file cannot be read.
+        """
+        if self.github_app_private_key is not None:
+            # Many hosts keep a variable on one line, with the line ends written out.
+            return self.github_app_private_key.get_secret_value().replace("\\n", "\n")
+        if self.github_app_private_key_path is None:
+            return None
+        try:
+            return self.github_app_private_key_path.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            why = error.strerror if isinstance(error, OSError) else "not text"
+            raise SettingsError(
+                f"GITHUB_APP_PRIVATE_KEY_PATH: cannot read {self.github_app_private_key_path}: {why}"
+            ) from None
+
+
+def load(**overrides: Any) -> Settings:
+    """The settings of the environment and ``.env``; ``overrides`` (the command line) win where not None.
+
+    Raises SettingsError with one line that names the variable.
+    """
+    given = {name: value for name, value in overrides.items() if value is not None}
+    try:
+        return Settings(**given)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        name = str(first["loc"][0]).upper() if first["loc"] else "settings"
+        message = str(first["msg"]).removeprefix("Value error, ")
+        raise SettingsError(f"{name}: {message}") from None
+    except UnicodeDecodeError:
+        raise SettingsError(".env: not UTF-8 text") from None
