@@ -1,0 +1,135 @@
+"""Does a test fail for the reason that was reported? A pure comparison of failure and report."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from pydantic import Field
+
+from bot.frozen import Frozen
+from bot.reproduce.failure import Failure
+from bot.reproduce.report import GENERIC, Facts
+
+#: ``reported``: the failure shows what the report shows. ``plausible``: a wrong result or a missing exception, and
+#: nothing in the report speaks against it. ``other``: it fails for a reason of its own.
+Grade = Literal["other", "plausible", "reported"]
+GRADES: tuple[Grade, ...] = ("other", "plausible", "reported")
+
+_ASSERTIONS = frozenset(
+    {"AssertionError", "AssertionFailedError", "ComparisonFailure", "Failed", "ComparisonFailureWithFacts",
+     "AssertionErrorWithFacts", "MultipleFailuresError"}
+)  # fmt: skip
+#: What a draft that uses the code wrongly runs into; its type alone says nothing.
+_MISUSE = frozenset(
+    {"AttributeError", "ImportError", "ModuleNotFoundError", "NameError", "SyntaxError", "IndentationError",
+     "TypeError", "UnboundLocalError", "FileNotFoundError", "fixture"}
+)  # fmt: skip
+_STOP = frozenset(
+    [
+        "the",
+        "and",
+        "not",
+        "but",
+        "was",
+        "with",
+        "for",
+        "from",
+        "has",
+        "are",
+        "got",
+        "object",
+        "been",
+        "that",
+        "this",
+        "than",
+        "have",
+        "assert",
+        "assertion",
+        "expected",
+        "actual",
+        "true",
+        "false",
+        "none",
+        "null",
+        "equal",
+        "equals",
+        "should",
+        "where",
+    ]
+)
+_QUOTED = re.compile(r"'([^'\n]{2,80})'|\"([^\"\n]{2,80})\"|<([^<>\n]{2,80})>")
+_NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w.])")
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
+
+#: Share of a message's words that the report must use for an unnamed exception to count as plausible.
+WORDS_NEEDED = 0.5
+
+
+class Match(Frozen):
+    """How well a failure fits a report, and by what."""
+
+    grade: Grade
+    exception: bool = Field(description="the report names the exception that was raised, or that was missing")
+    values: tuple[str, ...] = Field(description="values of the failure message that the report shows too")
+    words: float = Field(ge=0, le=1, description="share of the message's words that the report uses")
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """For sorting: the better match is the greater."""
+        return GRADES.index(self.grade), int(self.exception) + bool(self.values)
+
+
+def match(failure: Failure, facts: Facts) -> Match:
+    """Hold a failure against the facts of a report.
+
+    After LIBRO (section III.D): for a report of a crash the exception type must be the reported one, for
+    a report of a wrong value the value must be in the report. Added here: a draft's own mistakes (a name that
+    does not exist, a missing fixture) count only where the report speaks of the very same thing.
+    """
+    words = _shared_words(failure.message, facts.text)
+    values = _shared_values(failure.message, facts.text)
+    exception = _names_exception(failure, facts)
+    return Match(
+        grade=_grade(failure, facts, exception, values, words), exception=exception, values=values, words=words
+    )
+
+
+def _grade(failure: Failure, facts: Facts, exception: bool, values: tuple[str, ...], words: float) -> Grade:
+    kind = failure.short_type
+    if kind in _ASSERTIONS:
+        if exception or values:
+            return "reported"
+        return "other" if facts.exceptions and words < WORDS_NEEDED else "plausible"
+    if kind in _MISUSE:
+        return "reported" if exception and (values or words >= WORDS_NEEDED) else "other"
+    if exception:
+        return "reported"
+    return "plausible" if words >= WORDS_NEEDED and not failure.in_test else "other"
+
+
+def _names_exception(failure: Failure, facts: Facts) -> bool:
+    if failure.short_type in facts.exceptions and failure.short_type not in GENERIC:
+        return True
+    if failure.short_type not in _ASSERTIONS:
+        return False
+    # pytest.raises and assertThrows fail with an assertion that names the exception in its message.
+    return any(re.search(rf"\b{re.escape(name)}\b", failure.message) for name in facts.exceptions)
+
+
+def _shared_values(message: str, text: str) -> tuple[str, ...]:
+    quoted = ("".join(groups) for groups in _QUOTED.findall(message))
+    numbers = (number for number in _NUMBER.findall(message) if len(number.lstrip("-")) > 1)
+    candidates = dict.fromkeys(value.strip() for value in (*quoted, *numbers))
+    return tuple(value for value in candidates if len(value) > 1 and _shown(value, text))
+
+
+def _shown(value: str, text: str) -> bool:
+    return re.search(rf"(?<![\w.]){re.escape(value)}(?!\w)", text) is not None
+
+
+def _shared_words(message: str, text: str) -> float:
+    words = {word.lower() for word in _WORD.findall(message)} - _STOP
+    if not words:
+        return 0.0
+    return len(words & {word.lower() for word in _WORD.findall(text)}) / len(words)

@@ -1,0 +1,70 @@
+"""Which failing drafts are good enough to be shown, and when it is better to show none. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import Field
+
+from bot.frozen import Frozen
+from bot.reproduce.cluster import Cluster, FailingTest, cluster
+from bot.reproduce.match import Match, match
+from bot.reproduce.rank import rank
+from bot.reproduce.report import Facts
+
+
+class Suggestion(Frozen):
+    """A draft worth showing."""
+
+    test: FailingTest
+    match: Match
+    agreeing: int = Field(ge=1, description="drafts that fail with the same signature, this one included")
+
+
+class Selection(Frozen):
+    """What to show, best first; empty with a reason where nothing deserves it."""
+
+    suggestions: tuple[Suggestion, ...] = ()
+    dropped: dict[int, str] = Field(default_factory=dict, description="why a draft is not shown, by its number")
+    reason: str = Field("", description="why nothing is shown; empty where something is")
+
+
+def select(tests: Sequence[FailingTest], facts: Facts, threshold: int = 1) -> Selection:
+    """Keep the drafts that fail steadily and for the reported reason, and rank them.
+
+    ``threshold``: the size that the largest cluster must have (LIBRO's agreement; its published selection,
+    "more than 1 of 50", is a threshold of 2 here). Below it nothing is shown at all.
+    """
+    matches = {test.number: match(test.failure, facts) for test in tests}
+    dropped = {test.number: reason for test in tests if (reason := _reason(test, matches[test.number]))}
+    kept = cluster([test for test in tests if test.number not in dropped])
+    largest = max((each.size for each in kept), default=0)
+    if largest < threshold:
+        return Selection(dropped=dropped, reason=_none_shown(tests, largest, threshold))
+    ranked = rank(kept, lambda test: matches[test.number].order)
+    return Selection(
+        suggestions=tuple(
+            Suggestion(test=test, match=matches[test.number], agreeing=_size(kept, test)) for test in ranked
+        ),
+        dropped=dropped,
+    )
+
+
+def _reason(test: FailingTest, found: Match) -> str:
+    if test.flaky:
+        return "flaky: it failed in one of two runs only"
+    if found.grade == "other":
+        return f"fails with {test.failure.short_type or 'an error'}, which is not what the report tells of"
+    return ""
+
+
+def _size(clusters: Sequence[Cluster], test: FailingTest) -> int:
+    return next(each.size for each in clusters if test in each.tests)
+
+
+def _none_shown(tests: Sequence[FailingTest], largest: int, threshold: int) -> str:
+    if not tests:
+        return "no draft fails"
+    if not largest:
+        return "no draft fails steadily for the reported reason"
+    return f"only {largest} of the {threshold} drafts that must agree fail in the same way"

@@ -1,0 +1,1 @@
+"""Bug-reproducing tests: recorded rankings, judged candidates and the figures of LIBRO."""
