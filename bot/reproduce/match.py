@@ -26,38 +26,10 @@ _MISUSE = frozenset(
      "TypeError", "UnboundLocalError", "FileNotFoundError", "fixture"}
 )  # fmt: skip
 _STOP = frozenset(
-    [
-        "the",
-        "and",
-        "not",
-        "but",
-        "was",
-        "with",
-        "for",
-        "from",
-        "has",
-        "are",
-        "got",
-        "object",
-        "been",
-        "that",
-        "this",
-        "than",
-        "have",
-        "assert",
-        "assertion",
-        "expected",
-        "actual",
-        "true",
-        "false",
-        "none",
-        "null",
-        "equal",
-        "equals",
-        "should",
-        "where",
-    ]
-)
+    {"actual", "and", "are", "assert", "assertion", "been", "but", "equal", "equals", "expected", "false", "for",
+     "from", "got", "has", "have", "none", "not", "null", "object", "should", "than", "that", "the", "this", "true",
+     "was", "where", "with"}
+)  # fmt: skip
 _QUOTED = re.compile(r"'([^'\n]{2,80})'|\"([^\"\n]{2,80})\"|<([^<>\n]{2,80})>")
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w.])")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")

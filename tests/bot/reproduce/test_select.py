@@ -19,7 +19,8 @@ from bot.reproduce.select import select
 
 CRASH = facts(
     parse_report(
-        "read() raises on an empty file\n\n`Table.read('empty.csv')` fails:\n\n```\nTraceback (most recent call last):\n"
+        "read() raises on an empty file\n\n`Table.read('empty.csv')` fails:\n\n"
+        "```\nTraceback (most recent call last):\n"
         "  File \"x.py\", line 1, in <module>\nValueError: no columns in 'empty.csv'\n```\n"
     )
 )
@@ -143,8 +144,8 @@ def test_every_draft_is_shown_once_dropped_or_equal_to_a_shown_one(
 def test_our_order_ranks_the_recorded_defects4j_tests_about_as_well_as_libros(shared_data: Path) -> None:
     """On recorded features, over the bugs in which they tell for sure which tests lie in one cluster.
 
-    296 of the 350 selected bugs: there the features give cluster identity exactly. LIBRO's own ranking has
-    acc@1/3/5 = 130/157/168 and wef@1/3/5 = 166/440/653 on the same bugs; ours lies within two bugs of it.
+    These are 296 of the 350 selected bugs. LIBRO's recorded order also looks for the exception in the test's
+    text, which our rules leave to the failure itself: one or two bugs fewer at each n.
     """
     rows: dict[str, list[dict[str, str]]] = {}
     path = shared_data / "brt" / "libro_ranking_features_d4j.csv.gz"
@@ -158,7 +159,7 @@ def test_our_order_ranks_the_recorded_defects4j_tests_about_as_well_as_libros(sh
 
     assert len(ours) == 296
     assert [sum(theirs[bug] <= n for bug in ours) for n in (1, 3, 5)] == [127, 157, 169]
-    assert [sum(first <= n for first in ours.values()) for n in (1, 3, 5)] == [0, 0, 0]
+    assert [sum(first <= n for first in ours.values()) for n in (1, 3, 5)] == [126, 156, 167]
 
 
 def _our_first_rank(rows: list[dict[str, str]]) -> int | None:
