@@ -1,0 +1,210 @@
+"""The statistics that benchmarks share, each written once, for one sample and for thousands of resamples alike.
+
+Nearly every figure here is a function of a contingency table. A table is an array ``(..., rows, columns)`` of
+counts; leading axes are independent tables, so a bootstrap is one call on a stack of resampled tables. A value
+that is not defined (0/0) is NaN in an array and None in an ``Estimate``: never an invented 0 or 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.int64]
+
+#: Index draws held in memory at once: 4 million are 32 MB.
+_DRAWS_AT_ONCE = 4_000_000
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure and its confidence interval; all None where the figure is not defined."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+def ratio(numerator: npt.ArrayLike, denominator: npt.ArrayLike) -> Array:
+    """``numerator / denominator``, NaN where the denominator is 0."""
+    top, bottom = np.asarray(numerator, dtype=float), np.asarray(denominator, dtype=float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(bottom == 0, np.nan, top / bottom)
+
+
+def contingency(rows: npt.ArrayLike, columns: npt.ArrayLike, shape: tuple[int, int], draws: Counts) -> Counts:
+    """Tables of how often each (row, column) pair occurs in each draw.
+
+    ``rows`` and ``columns`` are codes of ``n`` tasks; ``draws`` is ``(replicates, n)``, each line the indices of
+    a sample. Returns ``(replicates, *shape)``.
+    """
+    size = shape[0] * shape[1]
+    cells = np.asarray(rows, dtype=np.int64) * shape[1] + np.asarray(columns, dtype=np.int64)
+    offsets = np.arange(len(draws), dtype=np.int64)[:, None] * size
+    counts = np.bincount((cells[draws] + offsets).ravel(), minlength=len(draws) * size)
+    return counts.reshape(len(draws), *shape)
+
+
+def precision(table: Counts, label: int) -> Array:
+    """Of those predicted ``label`` (columns), the share that is it (rows); 0 where none was predicted.
+
+    The 0 is scikit-learn's ``zero_division=0`` and what the published figures use.
+    """
+    return np.nan_to_num(ratio(table[..., label, label], table[..., :, label].sum(-1)))
+
+
+def recall(table: Counts, label: int) -> Array:
+    """Of those that are ``label`` (rows), the share predicted as it; 0 where there is none."""
+    return np.nan_to_num(ratio(table[..., label, label], table[..., label, :].sum(-1)))
+
+
+def f_measure(table: Counts, label: int) -> Array:
+    """Harmonic mean of precision and recall of ``label``, written over counts; 0 where both are 0.
+
+    Rows may be fewer than columns: a column without a row is an answer that can never be right.
+    """
+    hits = table[..., label, label]
+    return np.nan_to_num(ratio(2 * hits, table[..., label, :].sum(-1) + table[..., :, label].sum(-1)))
+
+
+def macro_f(table: Counts) -> Array:
+    """Unweighted mean of the F-measures of all rows' labels (BouncerBench, II.B)."""
+    measures: list[Array] = [f_measure(table, label) for label in range(table.shape[-2])]
+    return np.asarray(np.mean(measures, axis=0), dtype=float)
+
+
+def raw_agreement(table: Counts) -> Array:
+    """Share of tasks on the diagonal of a table of two raters with the same labels."""
+    return ratio(np.trace(table, axis1=-2, axis2=-1), table.sum((-2, -1)))
+
+
+def cohen_kappa(table: Counts) -> Array:
+    """Agreement of two raters beyond chance: ``(p_o - p_e) / (1 - p_e)``; NaN where chance explains all.
+
+    Cohen (1960). ``p_e`` is the agreement expected of two independent raters with these margins.
+    """
+    total = table.sum((-2, -1)).astype(float)
+    expected = ratio((table.sum(-1) * table.sum(-2)).sum(-1), total**2)
+    return ratio(raw_agreement(table) - expected, 1 - expected)
+
+
+def fleiss_kappa(ratings: Counts) -> float | None:
+    """Agreement of several raters beyond chance; ``ratings`` is (subjects, categories) of counts.
+
+    Fleiss (1971). Every subject has the same number of ratings, at least 2 (ValueError otherwise). None where
+    every rating is the same category, or without subjects.
+    """
+    if ratings.size == 0:
+        return None
+    raters = ratings.sum(1)
+    if raters.min() != raters.max() or raters[0] < 2:
+        raise ValueError("every subject needs the same number of ratings, at least 2")
+    n = float(raters[0])
+    within = ((ratings * (ratings - 1)).sum(1) / (n * (n - 1))).mean()
+    chance = float(((ratings.sum(0) / ratings.sum()) ** 2).sum())
+    return None if chance == 1.0 else float((within - chance) / (1 - chance))
+
+
+def spearman_rho(table: Counts) -> Array:
+    """Rank correlation of rows with columns, both ordered, ties sharing their mean rank.
+
+    The Pearson correlation of mid-ranks, which tables give directly: the mid-rank of a row is the number of
+    tasks in earlier rows plus half of its own. NaN where one side is constant.
+    """
+    row_total, column_total = table.sum(-1), table.sum(-2)
+    total = row_total.sum(-1)[..., None]
+    x = _mid_ranks(row_total) - (total + 1) / 2
+    y = _mid_ranks(column_total) - (total + 1) / 2
+    covariance = np.einsum("...i,...ij,...j->...", x, table.astype(float), y)
+    spread = (row_total * x**2).sum(-1) * (column_total * y**2).sum(-1)
+    return ratio(covariance, np.sqrt(spread))
+
+
+def _mid_ranks(totals: Counts) -> Array:
+    return np.cumsum(totals, axis=-1) - (totals - 1) / 2
+
+
+def auc(table: Counts) -> Array:
+    """Chance that a positive scores above a negative, ties counting half (Mann and Whitney, 1947).
+
+    Rows are the distinct scores in ascending order, columns are (negatives, positives). NaN where one class is
+    absent.
+    """
+    negatives, positives = table[..., 0], table[..., 1]
+    below = np.cumsum(negatives, axis=-1) - negatives / 2
+    return ratio((positives * below).sum(-1), negatives.sum(-1) * positives.sum(-1))
+
+
+def mcnemar(first_only: int, second_only: int) -> float:
+    """Exact two-sided p-value that two systems err equally often (McNemar, 1947).
+
+    The arguments count the tasks that only the first, and only the second, got right. Twice the smaller tail
+    of a fair binomial, at most 1; 1 where they never differ.
+    """
+    differing = first_only + second_only
+    tail = sum(math.comb(differing, k) for k in range(min(first_only, second_only) + 1))
+    # Exact integers: 2.0 ** -differing underflows beyond about 1,000 differing tasks.
+    return min(1.0, float(2 * tail / 2**differing))
+
+
+def wilson(successes: int, total: int, z: float = 1.959963984540054) -> Estimate:
+    """A share with its Wilson score interval (1927), by default at 95 %; all None where ``total`` is 0."""
+    if total == 0:
+        return Estimate(None)
+    share = successes / total
+    centre = share + z**2 / (2 * total)
+    half = z * math.sqrt(share * (1 - share) / total + z**2 / (4 * total**2))
+    scale = 1 + z**2 / total
+    return Estimate(share, max(0.0, (centre - half) / scale), min(1.0, (centre + half) / scale))
+
+
+def bootstrap(
+    statistics: Callable[[Counts], dict[str, Array]],
+    n: int,
+    *,
+    seed: int = 0,
+    replicates: int = 2000,
+    level: float = 0.95,
+) -> dict[str, Estimate]:
+    """Percentile bootstrap over tasks (Efron, 1979) of any number of statistics at once.
+
+    ``statistics`` maps draws ``(replicates, n)`` of task indices to ``(replicates,)`` values per name; it is
+    called once with every task in order for the value itself. All names see the same draws. Replicates in
+    which a statistic is not defined are left out of its interval. With ``n`` = 0 there are no intervals.
+    """
+    observed = statistics(np.arange(n, dtype=np.int64)[None, :])
+    if n == 0:
+        return {name: Estimate(defined(values[0])) for name, values in observed.items()}
+    generator = np.random.default_rng(seed)
+    at_once = max(1, min(replicates, _DRAWS_AT_ONCE // n))
+    parts: dict[str, list[Array]] = {name: [] for name in observed}
+    for start in range(0, replicates, at_once):
+        draws = generator.integers(0, n, size=(min(at_once, replicates - start), n), dtype=np.int64)
+        for name, values in statistics(draws).items():
+            parts[name].append(values)
+    return {name: _interval(observed[name][0], np.concatenate(parts[name]), level) for name in observed}
+
+
+def _interval(observed: float, replicated: Array, level: float) -> Estimate:
+    known = replicated[~np.isnan(replicated)]
+    if np.isnan(observed) or known.size == 0:
+        return Estimate(defined(observed))
+    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
+    return Estimate(float(observed), float(low), float(high))
+
+
+def defined(value: float) -> float | None:
+    """A plain float; None for NaN, so that it can be written as JSON."""
+    return None if math.isnan(value) else float(value)
+
+
+def codes(values: Sequence[Any], order: Sequence[Any]) -> Counts:
+    """Positions of ``values`` in ``order``. Raises KeyError for a value that is not in it."""
+    position = {value: index for index, value in enumerate(order)}
+    return np.array([position[value] for value in values], dtype=np.int64)

@@ -1,0 +1,181 @@
+"""Our formulas against scikit-learn, scipy and statsmodels on 1,000 random label vectors, and their edges."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import scipy.stats
+import sklearn.metrics
+import statsmodels.stats.contingency_tables
+import statsmodels.stats.inter_rater
+import statsmodels.stats.proportion
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evaluation import statistics as ours
+
+THOUSAND = settings(max_examples=1000, deadline=None)
+
+
+def pairs(labels: int) -> st.SearchStrategy[list[tuple[int, int]]]:
+    label = st.integers(0, labels - 1)
+    return st.lists(st.tuples(label, label), min_size=1, max_size=60)
+
+
+def table(rows: list[int], columns: list[int], shape: tuple[int, int]) -> ours.Counts:
+    return ours.contingency(rows, columns, shape, np.arange(len(rows))[None, :])
+
+
+def reference(function: Callable[..., float], *arguments: object, **keywords: object) -> float:
+    """A library's value; NaN where it warns that there is none."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return float(function(*arguments, **keywords))
+
+
+def same(mine: float, theirs: float) -> bool:
+    return (math.isnan(mine) and math.isnan(theirs)) or math.isclose(mine, theirs, abs_tol=1e-9)
+
+
+@THOUSAND
+@given(pairs(2))
+def test_precision_recall_and_f_are_those_of_scikit_learn(given_pairs: list[tuple[int, int]]) -> None:
+    truth, predicted = (list(side) for side in zip(*given_pairs, strict=True))
+    counts = table(truth, predicted, (2, 2))
+    theirs = sklearn.metrics.precision_recall_fscore_support(truth, predicted, labels=[0, 1], zero_division=0)
+    for label in (0, 1):
+        assert same(ours.precision(counts, label)[0], theirs[0][label])
+        assert same(ours.recall(counts, label)[0], theirs[1][label])
+        assert same(ours.f_measure(counts, label)[0], theirs[2][label])
+    macro = sklearn.metrics.f1_score(truth, predicted, labels=[0, 1], average="macro", zero_division=0)
+    assert same(ours.macro_f(counts)[0], macro)
+
+
+@THOUSAND
+@given(pairs(4))
+def test_agreement_is_that_of_scikit_learn_and_scipy(given_pairs: list[tuple[int, int]]) -> None:
+    first, second = (list(side) for side in zip(*given_pairs, strict=True))
+    counts = table(first, second, (4, 4))
+    assert same(ours.raw_agreement(counts)[0], sklearn.metrics.accuracy_score(first, second))
+    labels = sorted({*first, *second})
+    kappa = reference(sklearn.metrics.cohen_kappa_score, first, second, labels=labels)
+    assert same(ours.cohen_kappa(counts)[0], math.nan if len(labels) == 1 else kappa)
+    rho = reference(lambda a, b: scipy.stats.spearmanr(a, b).statistic, first, second)
+    assert same(ours.spearman_rho(counts)[0], rho)
+
+
+@THOUSAND
+@given(st.lists(st.tuples(st.integers(0, 100), st.integers(0, 1)), min_size=1, max_size=60))
+def test_auc_is_that_of_scikit_learn(given_pairs: list[tuple[int, int]]) -> None:
+    scores, positive = (list(side) for side in zip(*given_pairs, strict=True))
+    counts = table(scores, positive, (101, 2))
+    if len(set(positive)) == 1:
+        assert math.isnan(ours.auc(counts)[0])
+    else:
+        assert same(ours.auc(counts)[0], sklearn.metrics.roc_auc_score(positive, scores))
+
+
+@THOUSAND
+@given(st.integers(0, 80), st.integers(0, 80))
+def test_mcnemar_is_that_of_statsmodels(first_only: int, second_only: int) -> None:
+    theirs = statsmodels.stats.contingency_tables.mcnemar([[5, first_only], [second_only, 7]], exact=True)
+    assert same(ours.mcnemar(first_only, second_only), 1.0 if first_only == second_only else theirs.pvalue)
+
+
+def test_mcnemar_of_thousands_of_differences_neither_overflows_nor_underflows() -> None:
+    assert 0 < ours.mcnemar(2600, 2900) < 1e-3
+    assert ours.mcnemar(0, 0) == 1.0
+
+
+@THOUSAND
+@given(st.integers(2, 6), st.lists(st.lists(st.integers(0, 3), min_size=6, max_size=6), min_size=1, max_size=30))
+def test_fleiss_kappa_is_that_of_statsmodels(raters: int, draws: list[list[int]]) -> None:
+    ratings = np.array([np.bincount(draw[:raters], minlength=4) for draw in draws])
+    mine = ours.fleiss_kappa(ratings)
+    if (ratings.sum(0) > 0).sum() == 1:
+        assert mine is None
+    else:
+        assert mine is not None
+        assert same(mine, reference(statsmodels.stats.inter_rater.fleiss_kappa, ratings))
+
+
+def test_fleiss_kappa_refuses_subjects_with_different_numbers_of_ratings() -> None:
+    with pytest.raises(ValueError, match="same number of ratings"):
+        ours.fleiss_kappa(np.array([[2, 0], [1, 2]]))
+
+
+@THOUSAND
+@given(st.integers(1, 500), st.data())
+def test_wilson_is_that_of_statsmodels(total: int, data: st.DataObject) -> None:
+    successes = data.draw(st.integers(0, total))
+    low, high = statsmodels.stats.proportion.proportion_confint(successes, total, method="wilson")
+    mine = ours.wilson(successes, total)
+    assert mine.low is not None
+    assert mine.high is not None
+    assert mine.low == pytest.approx(low, abs=1e-12)
+    assert mine.high == pytest.approx(high, abs=1e-12)
+
+
+def test_a_class_that_is_absent_has_recall_0_and_halves_macro_f() -> None:
+    counts = table([0, 0, 0], [0, 0, 0], (2, 2))
+    assert ours.recall(counts, 1)[0] == 0.0
+    assert ours.macro_f(counts)[0] == 0.5
+
+
+def means(values: ours.Array) -> Callable[[ours.Counts], dict[str, ours.Array]]:
+    return lambda draws: {"mean": values[draws].mean(axis=1)}
+
+
+def test_bootstrap_intervals_agree_with_scipy() -> None:
+    values = np.random.default_rng(5).normal(3.0, 2.0, size=400)
+    mine = ours.bootstrap(means(values), 400, seed=1, replicates=4000)["mean"]
+    theirs = scipy.stats.bootstrap(
+        (values,), np.mean, method="percentile", n_resamples=4000, rng=np.random.default_rng(2)
+    ).confidence_interval
+    assert mine.value == pytest.approx(values.mean())
+    assert mine.low == pytest.approx(theirs.low, abs=0.02)
+    assert mine.high == pytest.approx(theirs.high, abs=0.02)
+
+
+def test_bootstrap_is_repeatable_and_depends_on_its_seed() -> None:
+    values = np.arange(50.0)
+    first = ours.bootstrap(means(values), 50, seed=3)
+    assert first == ours.bootstrap(means(values), 50, seed=3)
+    assert first != ours.bootstrap(means(values), 50, seed=4)
+
+
+def test_bootstrap_in_blocks_is_bootstrap_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.arange(40.0)
+    at_once = ours.bootstrap(means(values), 40, replicates=100)
+    monkeypatch.setattr(ours, "_DRAWS_AT_ONCE", 40 * 7)
+    assert ours.bootstrap(means(values), 40, replicates=100) == at_once
+
+
+def test_a_true_mean_lies_in_its_interval_about_as_often_as_promised() -> None:
+    generator = np.random.default_rng(11)
+    hits = 0
+    for trial in range(300):
+        estimate = ours.bootstrap(means(generator.normal(size=80)), 80, seed=trial, replicates=300)["mean"]
+        assert estimate.low is not None
+        assert estimate.high is not None
+        hits += estimate.low <= 0 <= estimate.high
+    assert 0.90 <= hits / 300 <= 0.98
+
+
+def test_nothing_to_estimate_gives_no_value_and_no_interval() -> None:
+    def rates(draws: ours.Counts) -> dict[str, ours.Array]:
+        counts = ours.contingency([], [], (2, 2), draws)
+        return {"kappa": ours.cohen_kappa(counts), "auc": ours.auc(counts)}
+
+    assert ours.bootstrap(rates, 0) == {"kappa": ours.Estimate(None), "auc": ours.Estimate(None)}
+    assert ours.wilson(0, 0) == ours.Estimate(None)
+
+
+def test_codes_name_an_unknown_label() -> None:
+    assert ours.codes(["b", "a"], ["a", "b"]).tolist() == [1, 0]
+    with pytest.raises(KeyError):
+        ours.codes(["c"], ["a", "b"])
