@@ -1,0 +1,166 @@
+"""Hold what a model reported against the diff: the quote decides the line, its number only breaks ties. Pure.
+
+GitHub takes a comment on a line that a hunk shows: added lines on the RIGHT, removed ones on the LEFT, context on
+both; a range stays in one hunk and on one side.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from bot.review.diff import Diff, DiffLine, FileDiff, Side
+from bot.review.findings import Dropped, DropReason, Finding, Reported
+from bot.review.fingerprint import fingerprint
+from bot.review.quotes import Index, Match, bare
+from bot.review.shown import squeeze
+from bot.review.suggestion import fit
+
+
+def anchor(reported: Iterable[Reported], diff: Diff) -> tuple[tuple[Finding, ...], tuple[Dropped, ...]]:
+    """Findings on lines of the diff (``line`` is None where no line can carry them), and what was dropped."""
+    anchoring = _Anchoring(diff)
+    findings: list[Finding] = []
+    dropped: list[Dropped] = []
+    for one in reported:
+        result = anchoring.place(one)
+        if isinstance(result, Finding):
+            findings.append(result)
+        else:
+            dropped.append(Dropped(reported=one, reason=result))
+    return tuple(findings), tuple(dropped)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Lines of one hunk and one side, first to last."""
+
+    side: Side
+    lines: tuple[DiffLine, ...]
+    whole: bool
+
+    @property
+    def numbers(self) -> tuple[int, int]:
+        first, last = self.lines[0].number(self.side), self.lines[-1].number(self.side)
+        assert first is not None
+        assert last is not None
+        return first, last
+
+
+class _Anchoring:
+    """One diff, with indexes made for the files that are cited, when they are."""
+
+    def __init__(self, diff: Diff) -> None:
+        self._diff = diff
+        self._indexes: dict[int, Index] = {}
+        self._symbols: dict[str, bool] = {}
+
+    def place(self, reported: Reported) -> Finding | DropReason:
+        files = _named(self._diff, reported.path)
+        if not files:
+            return "path_not_in_diff"
+        if not reported.comment.strip():
+            return "comment_missing"
+        if not squeeze(reported.quote):
+            return "quote_missing"
+        if not self._has_symbol(reported.symbol):
+            return "symbol_not_in_diff"
+        places = [(file, place) for file in files for place in self._places(file, reported)]
+        if places:
+            file, place = min(places, key=lambda pair: _rank(pair[1], reported))
+            return _on_lines(reported, file, place)
+        file = files[0]
+        return _on_file(reported, file) if _speaks_of_file(reported.quote, file) else "quote_not_in_diff"
+
+    def _places(self, file: FileDiff, reported: Reported) -> list[_Place]:
+        matches = self._index(file).find(reported.quote)
+        return [place for match in matches for place in _sides(match)]
+
+    def _index(self, file: FileDiff) -> Index:
+        if id(file) not in self._indexes:
+            self._indexes[id(file)] = Index(file)
+        return self._indexes[id(file)]
+
+    def _has_symbol(self, symbol: str) -> bool:
+        """Whether the last name in ``symbol`` stands in the diff as a word; an empty symbol claims nothing."""
+        names = re.findall(r"[^\W\d]\w*", symbol)
+        if not names:
+            return True
+        if names[-1] not in self._symbols:
+            word = re.compile(rf"(?<!\w){re.escape(names[-1])}(?!\w)")
+            self._symbols[names[-1]] = any(self._index(file).has(word) for file in self._diff.files)
+        return self._symbols[names[-1]]
+
+
+def _named(diff: Diff, path: str) -> tuple[FileDiff, ...]:
+    """Files by the path that a model gives: exactly, or with the ``a/``, ``b/`` or ``./`` it likes to add."""
+    clean = path.strip().strip("`")
+    for name in (path, clean, re.sub(r"^(?:[ab]|\.)/", "", clean)):
+        if files := diff.named(name):
+            return files
+    return ()
+
+
+def _sides(match: Match) -> list[_Place]:
+    """The places that a match in the lines of one hunk can be anchored to."""
+    if match.side is not None:
+        return [_Place(match.side, match.lines, match.whole)]
+    # A quote over removed and added lines: the new code is what can still be changed.
+    side: Side = "RIGHT" if any(line.mark == "+" for line in match.lines) else "LEFT"
+    lines = tuple(line for line in match.lines if line.number(side) is not None)
+    return [_Place(side, lines, whole=False)] if lines else []
+
+
+def _rank(place: _Place, reported: Reported) -> tuple[bool, int, bool, bool, int]:
+    """Smaller is better: whole lines, then nearest to the model's number, changed lines, new code, first."""
+    first, last = place.numbers
+    distance = 0 if reported.line is None else max(first - reported.line, reported.line - last, 0)
+    changed = any(line.mark != " " for line in place.lines)
+    return not place.whole, distance, not changed, place.side == "LEFT", first
+
+
+def _on_lines(reported: Reported, file: FileDiff, place: _Place) -> Finding:
+    first, last = place.numbers
+    code = tuple(squeeze(line.text) for line in place.lines)
+    suggestion = fit(reported, [line.text for line in place.lines]) if _can_replace(place) else None
+    return _finding(reported, file.path, code, first, last, place.side, suggestion)
+
+
+def _can_replace(place: _Place) -> bool:
+    return place.side == "RIGHT" and place.whole
+
+
+def _on_file(reported: Reported, file: FileDiff) -> Finding:
+    return _finding(reported, file.path, (squeeze(reported.quote),), None, None, "RIGHT", None)
+
+
+def _finding(
+    reported: Reported,
+    path: str,
+    code: tuple[str, ...],
+    first: int | None,
+    last: int | None,
+    side: Side,
+    suggestion: str | None,
+) -> Finding:
+    return Finding(
+        path=path,
+        line=last,
+        start_line=first if first != last else None,
+        side=side,
+        code=code,
+        fingerprint=fingerprint(path, code, reported.category),
+        comment=reported.comment.strip(),
+        category=reported.category,
+        impact=reported.impact,
+        severity=reported.severity,
+        suggestion=suggestion,
+    )
+
+
+def _speaks_of_file(quote: str, file: FileDiff) -> bool:
+    """Whether the quote is what a header shows: a name, a change of mode, the function a hunk lies in."""
+    words = bare(quote)
+    names = {squeeze(name) for name in (file.path, file.old_path) if name is not None}
+    return words in names or any(len(words) >= 4 and words in squeeze(hunk.context) for hunk in file.hunks)

@@ -1,0 +1,64 @@
+"""What a reviewer reports, and what becomes of it once it is held against the diff."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from bot.domain import Side
+from bot.frozen import Frozen
+from bot.review.taxonomy import Category, Impact, Severity
+
+#: Why a reported finding is no finding: what it cites is not in the diff.
+DropReason = Literal[
+    "path_not_in_diff", "quote_missing", "quote_not_in_diff", "symbol_not_in_diff", "comment_missing"
+]
+
+
+class Reported(Frozen):
+    """One defect as the model reports it; nothing in it is believed before it was found in the diff."""
+
+    path: str = Field(description="path of the file, exactly as in its header")
+    quote: str = Field(description="the line or lines of code that are wrong, copied without line numbers")
+    line: int | None = Field(None, description="line number shown beside the first quoted line, null if none")
+    symbol: str = Field("", description="name of the function, variable or key at fault, as in the diff; or empty")
+    comment: str = Field(
+        description="one sentence: what breaks, and when. One sentence: why. Then how to mend it, if it is short"
+    )
+    category: Category = Field(description="root cause")
+    impact: Impact = Field(description="what it compromises")
+    severity: Severity = Field(description="high: crash, data loss, security; medium: wrong result; low: minor")
+    suggestion: str | None = Field(
+        None, description="code that replaces exactly the quoted lines; null unless surely right"
+    )
+
+
+class ReviewReply(Frozen):
+    """A review as the model answers it: it thinks before it chooses (free text first)."""
+
+    reasoning: str = Field(description="what the change does, and where it could go wrong; a few sentences")
+    findings: tuple[Reported, ...] = Field(description="defects only; an empty list when there are none")
+
+
+class Finding(Frozen):
+    """A defect whose path, quote and symbol stand in the diff."""
+
+    path: str
+    line: int | None = Field(description="last line it is about; None = no line of the diff can carry it")
+    start_line: int | None = Field(None, description="first line, where it is about several")
+    side: Side = "RIGHT"
+    code: tuple[str, ...] = Field(description="the lines it is about, white space squeezed")
+    fingerprint: str = Field(description="path + code + defect class: stays when lines shift")
+    comment: str
+    category: Category
+    impact: Impact
+    severity: Severity
+    suggestion: str | None = None
+
+
+class Dropped(Frozen):
+    """A reported defect that cites what is not there."""
+
+    reported: Reported
+    reason: DropReason

@@ -1,0 +1,117 @@
+"""Find a quoted piece of code in the hunks of one file."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+
+from bot.review.diff import DiffLine, FileDiff, Side
+from bot.review.shown import squeeze
+
+# A quote that is only part of a line must say more than this to be told from chance.
+_SHORTEST_PART = 4
+# What models copy along with the code: the number and the mark that stand before a shown line.
+_MARGIN = re.compile(r"^\s*(?:\d+\s*\|?\s?[-+ ]?|\|\s?[-+ ]?|[-+])")
+_FENCE = re.compile(r"^\s*(?:```|~~~)")
+_BREAK = "\0"
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Neighbouring lines of one hunk. ``side`` is None where removed and added lines were quoted together.
+
+    ``whole``: the quote is made of complete lines.
+    """
+
+    side: Side | None
+    lines: tuple[DiffLine, ...]
+    whole: bool
+
+
+def bare(quote: str) -> str:
+    """A quote with white space squeezed, without blank lines around it or a fence."""
+    lines = [squeeze(line) for line in quote.split("\n") if not _FENCE.match(line)]
+    return "\n".join(lines).strip("\n")
+
+
+class Index:
+    """The lines of a file's hunks, ready to be searched."""
+
+    def __init__(self, file: FileDiff) -> None:
+        lines = [[(line, squeeze(line.text)) for line in hunk.lines] for hunk in file.hunks]
+        self._contexts = "\n".join(squeeze(hunk.context) for hunk in file.hunks)
+        self._views = (
+            _View("RIGHT", [[pair for pair in hunk if pair[0].mark != "-"] for hunk in lines]),
+            _View("LEFT", [[pair for pair in hunk if pair[0].mark != "+"] for hunk in lines]),
+            _View(None, lines),
+        )
+
+    def has(self, word: re.Pattern[str]) -> bool:
+        """Whether any line, or what stands behind the ``@@`` of a hunk, matches."""
+        return bool(word.search(self._views[2].text) or word.search(self._contexts))
+
+    def find(self, quote: str) -> list[Match]:
+        """Every place where the quote stands: in one side of a hunk, else across removed and added lines.
+
+        The quote as it is comes first; only if it is nowhere, what a model may have copied along is taken off.
+        """
+        for candidate in dict.fromkeys((bare(quote), bare(_without_margin(quote)))):
+            if not candidate:
+                continue
+            sides = [match for view in self._views[:2] for match in view.find(candidate)]
+            if matches := sides or list(self._views[2].find(candidate)):
+                return matches
+        return []
+
+
+class _View:
+    """One way to read the hunks, as one string with a line each; no match can cross from hunk to hunk."""
+
+    def __init__(self, side: Side | None, hunks: list[list[tuple[DiffLine, str]]]) -> None:
+        self._side = side
+        rows: list[tuple[DiffLine | None, str]] = []
+        for hunk in hunks:
+            rows += [*hunk, (None, _BREAK)]
+        self._lines = [line for line, _ in rows]
+        self._starts = list(accumulate((len(text) + 1 for _, text in rows), initial=1))
+        self.text = "\n" + "".join(f"{text}\n" for _, text in rows)
+
+    def find(self, words: str) -> Iterator[Match]:
+        whole = f"\n{words}\n"
+        if whole in self.text:
+            yield from (self._match(at + 1, at + len(words), True) for at in _all(whole, self.text))
+        elif len(words) >= _SHORTEST_PART and re.search(r"\w", words):
+            yield from (
+                self._match(at, at + len(words) - 1, False)
+                for at in _all(words, self.text)
+                if _stands_alone(self.text, at, at + len(words))
+            )
+
+    def _match(self, start: int, end: int, whole: bool) -> Match:
+        first, last = (bisect_right(self._starts, at) - 1 for at in (start, end))
+        lines = tuple(line for line in self._lines[first : last + 1] if line is not None)
+        return Match(self._side, lines, whole)
+
+
+def _all(part: str, text: str) -> Iterator[int]:
+    at = text.find(part)
+    while at >= 0:
+        yield at
+        at = text.find(part, at + 1)
+
+
+def _stands_alone(text: str, start: int, end: int) -> bool:
+    """Whether no word of the text is cut in two at either end."""
+    before, after = text[start - 1 : start + 1], text[end - 1 : end + 1]
+    return not any(len(pair) == 2 and all(_is_word(char) for char in pair) for pair in (before, after))
+
+
+def _is_word(char: str) -> bool:
+    return char.isalnum() or char == "_"
+
+
+def _without_margin(quote: str) -> str:
+    return "\n".join(_MARGIN.sub("", line) for line in quote.split("\n"))

@@ -1,0 +1,39 @@
+"""A suggested replacement, made to fit the lines that it replaces, or left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.review.findings import Reported
+
+# More than this is no longer a suggestion to be taken with one click.
+_LONGEST = 40
+
+
+def fit(reported: Reported, lines: Sequence[str]) -> str | None:
+    """The suggestion in the indentation of ``lines``; None where it is missing, changes nothing or is too long.
+
+    Models drop the indentation of what they quote. The shift that separates the quote from the real code is
+    given back to every line of the suggestion.
+    """
+    if reported.suggestion is None:
+        return None
+    text = reported.suggestion.replace("\r\n", "\n").strip("\n")
+    new = text.split("\n") if text else []
+    if len(new) > _LONGEST:
+        return None
+    shift = _shift(reported.quote, lines)
+    shifted = [f"{shift}{line}" if line.strip() else line for line in new]
+    return None if [line.rstrip() for line in shifted] == [line.rstrip() for line in lines] else "\n".join(shifted)
+
+
+def _shift(quote: str, lines: Sequence[str]) -> str:
+    """The white space that the first line has and its quote has not."""
+    quoted = next((line for line in quote.split("\n") if line.strip()), "")
+    real = next((line for line in lines if line.strip()), "")
+    given, indent = _indent(quoted), _indent(real)
+    return indent.removesuffix(given) if indent.endswith(given) else ""
+
+
+def _indent(line: str) -> str:
+    return line[: len(line) - len(line.lstrip(" \t"))]
