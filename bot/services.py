@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
@@ -12,6 +12,7 @@ from bot.config import RepoConfig
 from bot.domain import Repository
 from bot.forge.protocol import Forge
 from bot.models.protocol import Model
+from bot.prompts import Prompts
 from bot.sandbox.protocol import Sandbox
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class Services:
     clock: Callable[[], datetime]
     history: History
     repository: Repository
+    prompts: Prompts = field(default_factory=Prompts)
 
 
 #: Returns None where the event is not this handler's business: then nothing is recorded.

@@ -1,12 +1,155 @@
-"""Input bouncer: is this issue specified well enough to act on?"""
+"""Input bouncer: is this issue specified well enough to act on?
+
+An issue is judged when it is opened, reopened or edited, when its author answers a bounce, and on
+``/bouncer recheck``. A bounced one gets one sticky comment and a label; when it becomes clear, the label goes
+and the comment shrinks to a line. An issue that is fine gets nothing.
+"""
 
 from __future__ import annotations
 
-from bot.actions import Decision
+from collections.abc import Sequence
+
+from bot import events
+from bot.actions import Action, Decision, SetLabels, UpsertComment
+from bot.bouncers import input as bouncer
+from bot.bouncers import input_comment, memory
+from bot.bouncers.input import InputReply, InputVerdict
+from bot.commands import may, read
+from bot.domain import Comment, Issue, Permission
 from bot.events import Event
+from bot.models.protocol import Reply
 from bot.services import Services
+
+Judged = events.IssueOpened | events.IssueEdited | events.IssueReopened
+Said = events.CommentCreated | events.CommentEdited
 
 
 def handle(event: Event, services: Services) -> Decision | None:
-    """Judge an issue that was opened, edited, reopened or answered."""
+    """Judge the issue of an event; None where the event gives no cause to."""
+    if services.config.triage.mode == "off" or not isinstance(event, Judged | Said):
+        return None
+    if event.issue.is_pull_request or event.sender.id == services.forge.identity().id:
+        return None
+    past = services.history.decisions(event.subject.key, "triage", "commands")
+    asked_for = _asked_for(event, services)
+    if not asked_for and not _gives_cause(event, past):
+        return None
+    why_not = _why_not(event.issue, services, past)
+    if why_not:
+        word, reason = why_not
+        return Decision(kind="triage", subject=event.subject, abstained=word, reason=reason)
+    return _judge(event, services, past)
+
+
+def _asked_for(event: Judged | Said, services: Services) -> bool:
+    """Whether the comment says ``/bouncer recheck`` and comes from someone who may."""
+    if not isinstance(event, events.CommentCreated):
+        return False
+    if not any(command.word == "recheck" for command in read(event.comment.body)):
+        return False
+    is_author = event.sender.id == event.issue.author.id
+    permission: Permission = "none" if is_author else services.forge.permission(event.sender.login)
+    return may("recheck", permission, is_author)
+
+
+def _gives_cause(event: Judged | Said, past: Sequence[Decision]) -> bool:
+    """Whether the issue has to be read again because of this event."""
+    last = memory.last_verdict(past)
+    if isinstance(event, events.IssueEdited):
+        return last is None or last.subject.revision != event.issue.revision
+    if isinstance(event, Said):
+        by_author = event.sender.id == event.issue.author.id
+        return by_author and not read(event.comment.body) and memory.bounced(last)
+    return True
+
+
+def _why_not(issue: Issue, services: Services, past: Sequence[Decision]) -> tuple[str, str] | None:
+    """Why this issue is left alone: a word to count by and a sentence."""
+    config = services.config.triage
+    if memory.paused(past):
+        return "skipped:paused", "paused by a maintainer"
+    if memory.accepted(past):
+        return "skipped:accepted", "a maintainer accepted this issue"
+    if issue.state == "closed":
+        return "skipped:closed", "the issue is closed"
+    if issue.author.is_bot:
+        return "skipped:bot", f"the author {issue.author.login} is a bot"
+    if issue.author.login.lower() in {login.lower() for login in config.ignore_authors}:
+        return "skipped:author", f"triage.ignore_authors names {issue.author.login}"
+    ignored = {label.lower() for label in config.ignore_labels}
+    for label in issue.labels:
+        if label.lower() in ignored:
+            return "skipped:label", f"triage.ignore_labels names {label}"
     return None
+
+
+def _judge(event: Judged | Said, services: Services, past: Sequence[Decision]) -> Decision:
+    issue, config = event.issue, services.config.triage
+    last = memory.last_verdict(past)
+    answers = () if last is None and isinstance(event, events.IssueOpened) else _answers(issue, services)
+    asked = memory.questions(past)
+    prompt = bouncer.question(services.prompts, config.prompt, issue, answers, asked)
+    prompt = prompt.model_copy(update={"subject": event.subject.key})
+    reply = bouncer.judge(services.model, prompt)
+    answered = asked if answers or (last and last.subject.revision != issue.revision) else ()
+    verdict = bouncer.verdict(reply.value, config, answered)
+    return Decision(
+        kind="triage",
+        subject=event.subject,
+        verdict=verdict.label,
+        actions=_actions(verdict, issue, services, reply.model, was_bounced=memory.bounced(last)),
+        reason=_reason(verdict, services),
+        evidence=_evidence(verdict, reply, prompt.hash, services),
+        usage=reply.usage,
+        model=reply.model,
+    )
+
+
+def _answers(issue: Issue, services: Services) -> tuple[Comment, ...]:
+    """What people said below the issue: no bots, no commands."""
+    return tuple(
+        comment
+        for comment in services.forge.comments(issue.number)
+        if not comment.author.is_bot and comment.body.strip() and not read(comment.body)
+    )
+
+
+def _actions(
+    verdict: InputVerdict, issue: Issue, services: Services, model: str, *, was_bounced: bool
+) -> tuple[Action, ...]:
+    config, number = services.config.triage, issue.number
+    if config.mode == "shadow":
+        return ()
+    accepted = (config.accepted_label,) if config.accepted_label else ()
+    if verdict.bounced:
+        labels = SetLabels(number=number, add=(config.label,), remove=accepted)
+        if config.mode == "label":
+            return (labels,)
+        app = services.forge.identity().login
+        body = input_comment.bounced(verdict, model, services.clock().date(), services.repository, app)
+        return (UpsertComment(task="triage", number=number, body=body), labels)
+    gone = (config.label,) if was_bounced else ()
+    actions: list[Action] = []
+    if was_bounced and config.mode == "comment":
+        actions.append(UpsertComment(task="triage", number=number, body=input_comment.cleared(), only_edit=True))
+    if gone or accepted:
+        actions.append(SetLabels(number=number, add=accepted, remove=gone))
+    return tuple(actions)
+
+
+def _reason(verdict: InputVerdict, services: Services) -> str:
+    if services.config.triage.mode == "shadow":
+        return "shadow mode: recorded, nothing written"
+    return "not specified well enough" if verdict.bounced else "specified well enough"
+
+
+def _evidence(
+    verdict: InputVerdict, reply: Reply[InputReply], prompt_hash: str, services: Services
+) -> dict[str, object]:
+    return {
+        **verdict.model_dump(mode="json"),
+        "prompt": services.prompts.hash(f"triage.{services.config.triage.prompt}"),
+        "prompt_hash": prompt_hash,
+        "reply": reply.text[:20_000],
+        "config": services.config.hash,
+    }

@@ -1,0 +1,125 @@
+"""The input bouncer's thinking: is this issue specified well enough to act on? Pure but for the model call."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from bot.bouncers.labels import InputLabel, bounces, tidy_label
+from bot.config import TriageConfig
+from bot.domain import Comment, Issue
+from bot.frozen import Frozen
+from bot.models.protocol import Model, Prompt, Reply
+from bot.prompts import Prompts
+
+#: What a report can lack; the order in which it is named.
+Missing = Literal[
+    "steps to reproduce", "expected result", "actual result", "version", "minimal example", "error text"
+]
+
+MAX_QUESTIONS = 3
+MAX_BODY = 60_000
+MAX_ANSWERS = 20_000
+
+
+class InputReply(BaseModel):
+    """What the model is to answer. The order matters: it reasons before it chooses (BouncerBench, III.B)."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    explanation: str = Field(description="what is clear, what is not, and what would have to be guessed")
+    open_points: tuple[str, ...] = Field(
+        (), description="what the text leaves open, each as one short question to its author; most important first"
+    )
+    missing: tuple[Missing, ...] = Field((), description="what the report needs and does not have")
+    p_bounce: float | None = Field(
+        None, ge=0, le=100, description="chance in percent that the issue deserves one of the last two labels"
+    )
+    label: Annotated[InputLabel, BeforeValidator(tidy_label)]
+
+
+class InputVerdict(Frozen):
+    """What became of a reply at the line that the maintainer drew."""
+
+    label: InputLabel
+    bounced: bool
+    p_bounce: float | None
+    explanation: str
+    questions: tuple[str, ...]
+    missing: tuple[Missing, ...]
+
+
+def question(
+    prompts: Prompts, name: str, issue: Issue, answers: Sequence[Comment] = (), asked: Sequence[str] = ()
+) -> Prompt:
+    """The prompt about an issue, with what was said since and the questions that were asked before."""
+    system, user = prompts.render(
+        f"triage.{name}",
+        title=issue.title,
+        body=clip(issue.body, MAX_BODY),
+        answers=_within(answers, MAX_ANSWERS),
+        asked=tuple(asked),
+    )
+    return Prompt(purpose="triage", system=system, user=user)
+
+
+def judge(model: Model, prompt: Prompt) -> Reply[InputReply]:
+    """Ask. Raises ModelError or TransientError."""
+    return model.complete(prompt, InputReply)
+
+
+def verdict(reply: InputReply, config: TriageConfig, answered: Iterable[str] = ()) -> InputVerdict:
+    """The verdict at the maintainer's line; questions in ``answered`` are not asked again."""
+    bounced = bounces(reply.label, InputLabel(config.bounce_at), reply.p_bounce, config.bounce_above)
+    return InputVerdict(
+        label=reply.label,
+        bounced=bounced,
+        p_bounce=reply.p_bounce,
+        explanation=reply.explanation,
+        questions=_questions(reply.open_points, answered) if bounced else (),
+        missing=tuple(dict.fromkeys(reply.missing)) if bounced else (),
+    )
+
+
+def _questions(open_points: Iterable[str], answered: Iterable[str]) -> tuple[str, ...]:
+    known = [_words(each) for each in answered]
+    chosen: list[str] = []
+    for point in open_points:
+        text, words = " ".join(point.split()), _words(point)
+        if not words or any(_alike(words, each) for each in known):
+            continue
+        known.append(words)
+        chosen.append(text)
+    return tuple(chosen[:MAX_QUESTIONS])
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", text.lower()))
+
+
+def _alike(left: frozenset[str], right: frozenset[str]) -> bool:
+    """Whether two questions ask the same: four fifths of their words are shared (Jaccard)."""
+    return len(left & right) >= 0.8 * len(left | right)
+
+
+def clip(text: str, limit: int) -> str:
+    """The first and last part of a text that is too long for one question, with a word in between that says so."""
+    if len(text) <= limit:
+        return text
+    head = limit * 2 // 3
+    tail = limit - head
+    return f"{text[:head]}\n\n[{len(text) - limit} characters left out here]\n\n{text[-tail:]}"
+
+
+def _within(answers: Sequence[Comment], limit: int) -> tuple[Comment, ...]:
+    """The newest answers that fit into ``limit`` characters, oldest first."""
+    kept: list[Comment] = []
+    for each in reversed(answers):
+        limit -= len(each.body)
+        if limit < 0 and kept:
+            break
+        kept.append(each.model_copy(update={"body": clip(each.body, MAX_ANSWERS)}))
+    return tuple(reversed(kept))

@@ -1,0 +1,50 @@
+"""Labels of the two bouncers and where the line between passing and bouncing lies (BouncerBench, III.A)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any, TypeVar
+
+
+class InputLabel(StrEnum):
+    """How well an issue is specified, best first."""
+
+    WELL_SPECIFIED = "WELL_SPECIFIED"
+    REASONABLY_SPECIFIED = "REASONABLY_SPECIFIED"
+    VAGUE = "VAGUE"
+    IMPOSSIBLE_TO_SOLVE = "IMPOSSIBLE_TO_SOLVE"
+
+
+class OutputLabel(StrEnum):
+    """How well a patch solves its issue, best first."""
+
+    CORRECT_AND_PRECISE = "CORRECT_AND_PRECISE"
+    CORRECT_BUT_INCOMPLETE = "CORRECT_BUT_INCOMPLETE"
+    BROAD_MISSING_KEY_ASPECTS = "BROAD_MISSING_KEY_ASPECTS"
+    INCORRECT = "INCORRECT"
+
+
+Label = TypeVar("Label", InputLabel, OutputLabel)
+
+
+def severity(label: InputLabel | OutputLabel) -> int:
+    """0 (best) to 3 (worst), the scale of the human annotations (BouncerBench, II.A)."""
+    return list(type(label)).index(label)
+
+
+def bounces(label: Label, bounce_at: Label, p_bounce: float | None = None, above: float | None = None) -> bool:
+    """Whether a subject bounces.
+
+    The line is drawn at a label: ``bounce_at`` and everything worse. Where ``above`` (percent) is set and
+    the reply carries a probability, the probability decides instead, whatever the label says.
+    """
+    if above is not None and p_bounce is not None:
+        return p_bounce >= above
+    return severity(label) >= severity(bounce_at)
+
+
+def tidy_label(value: Any) -> Any:
+    """A label as models write it (``"well specified"``, ``"**VAGUE**"``) in the schema's spelling."""
+    if not isinstance(value, str):
+        return value
+    return value.strip().strip("*`\"'. ").upper().replace(" ", "_").replace("-", "_")

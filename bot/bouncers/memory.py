@@ -1,0 +1,41 @@
+"""What earlier decisions on a subject mean for the next one. Pure; decisions come oldest first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.actions import Decision
+
+
+def last_verdict(past: Sequence[Decision]) -> Decision | None:
+    """The newest decision of a bouncer that reached a verdict; commands and abstentions are none."""
+    return next((each for each in reversed(past) if each.kind != "commands" and each.verdict), None)
+
+
+def bounced(decision: Decision | None) -> bool:
+    """Whether a decision turned its subject back."""
+    return decision is not None and bool(decision.evidence.get("bounced"))
+
+
+def accepted(past: Sequence[Decision]) -> bool:
+    """Whether a maintainer said that the issue is fine: it is never bounced again."""
+    return any("accept" in _words(each) for each in past)
+
+
+def paused(past: Sequence[Decision]) -> bool:
+    """Whether the subject is to be left alone: the newest of pause and resume counts."""
+    words = [word for each in past for word in _words(each) if word in ("pause", "resume")]
+    return bool(words) and words[-1] == "pause"
+
+
+def questions(past: Sequence[Decision]) -> tuple[str, ...]:
+    """The questions that were put to the author so far, each once."""
+    asked = (question for each in past for question in each.evidence.get("questions", ()))
+    return tuple(dict.fromkeys(map(str, asked)))
+
+
+def _words(decision: Decision) -> tuple[str, ...]:
+    """The commands that a decision of the commands handler carried out."""
+    if decision.kind != "commands":
+        return ()
+    return tuple(decision.evidence.get("done", ()))

@@ -1,0 +1,76 @@
+"""The output bouncer's thinking: does this patch solve its issue? Pure but for the model call."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from bot.bouncers.input import MAX_BODY, clip
+from bot.bouncers.labels import OutputLabel, bounces, tidy_label
+from bot.config import VerifyConfig
+from bot.domain import Issue
+from bot.frozen import Frozen
+from bot.models.protocol import Model, Prompt, Reply
+from bot.prompts import Prompts
+
+#: Characters of a patch that one question can hold; a larger one is not judged rather than judged in part.
+MAX_PATCH = 300_000
+
+
+class OutputReply(BaseModel):
+    """What the model is to answer. The order matters: it reasons before it chooses (BouncerBench, III.B)."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    explanation: str = Field(description="what the issue asks for, what the patch does, and where they part")
+    covered: tuple[str, ...] = Field((), description="what the issue asks for and the patch does; short phrases")
+    open_points: tuple[str, ...] = Field(
+        (), description="what the issue asks for and the patch leaves out or gets wrong; short sentences"
+    )
+    p_bounce: float | None = Field(
+        None, ge=0, le=100, description="chance in percent that the patch deserves one of the last two labels"
+    )
+    label: Annotated[OutputLabel, BeforeValidator(tidy_label)]
+
+
+class OutputVerdict(Frozen):
+    """What became of a reply at the line that the maintainer drew, for one linked issue."""
+
+    issue: int
+    label: OutputLabel
+    bounced: bool
+    p_bounce: float | None
+    explanation: str
+    covered: tuple[str, ...]
+    missing: tuple[str, ...]
+
+
+def question(prompts: Prompts, name: str, issue: Issue, patch: str) -> Prompt:
+    """The prompt about a patch and one issue that it says it solves."""
+    system, user = prompts.render(
+        f"verify.{name}", title=issue.title, body=clip(issue.body, MAX_BODY), patch=patch
+    )
+    return Prompt(purpose="verify", system=system, user=user)
+
+
+def judge(model: Model, prompt: Prompt) -> Reply[OutputReply]:
+    """Ask. Raises ModelError or TransientError."""
+    return model.complete(prompt, OutputReply)
+
+
+def verdict(reply: OutputReply, issue: int, config: VerifyConfig) -> OutputVerdict:
+    """The verdict at the maintainer's line."""
+    return OutputVerdict(
+        issue=issue,
+        label=reply.label,
+        bounced=bounces(reply.label, OutputLabel(config.bounce_at), reply.p_bounce, config.bounce_above),
+        p_bounce=reply.p_bounce,
+        explanation=reply.explanation,
+        covered=_short(reply.covered),
+        missing=_short(reply.open_points),
+    )
+
+
+def _short(points: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(" ".join(point.split()) for point in points if point.strip()))[:6]

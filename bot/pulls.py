@@ -1,0 +1,97 @@
+"""Which pull request an event asks to have looked at, and why one is left alone. Shared by verify and review."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+
+from bot import events
+from bot.commands import Command, Word, may, read
+from bot.config import PullConfig
+from bot.domain import PullRequest
+from bot.errors import NotFound
+from bot.events import Event
+from bot.frozen import Frozen
+from bot.services import Services
+
+_MOVED = (
+    events.PullRequestOpened
+    | events.PullRequestSynchronized
+    | events.PullRequestReopened
+    | events.PullRequestReadied
+    | events.PullRequestEdited
+)
+
+
+class Asked(Frozen):
+    """A pull request to look at."""
+
+    pull_request: PullRequest
+    command: Command | None = None
+    rerun: bool = False
+
+    @property
+    def explicitly(self) -> bool:
+        """Somebody asked for it in so many words: filters and earlier answers do not hold it back."""
+        return self.command is not None or self.rerun
+
+
+def asked(event: Event, services: Services, word: Word, check: str) -> Asked | None:
+    """The pull request that an event is about: it moved, ``/bouncer <word>`` was said, or ``check`` is re-run.
+
+    None where the event asks for nothing of the kind, or whoever asks may not.
+    """
+    if isinstance(event, _MOVED):
+        return Asked(pull_request=event.pull_request)
+    if isinstance(event, events.CheckRerequested):
+        return _rerun(event, services, check)
+    if isinstance(event, events.CommentCreated | events.ReviewCommentCreated):
+        return _commanded(event, services, word)
+    return None
+
+
+def _commanded(
+    event: events.CommentCreated | events.ReviewCommentCreated, services: Services, word: Word
+) -> Asked | None:
+    command = next((each for each in read(event.comment.body) if each.word == word), None)
+    if command is None or event.sender.is_bot:
+        return None
+    if isinstance(event, events.CommentCreated) and not event.issue.is_pull_request:
+        return None
+    if not may(word, services.forge.permission(event.sender.login), is_author=False):
+        return None
+    return Asked(pull_request=services.forge.pull_request(event.number), command=command)
+
+
+def _rerun(event: events.CheckRerequested, services: Services, check: str) -> Asked | None:
+    if event.name not in ("", check):
+        return None
+    try:
+        pulls = (
+            tuple(services.forge.pull_request(number) for number in event.numbers)
+            # Events about a fork's commit name no pull request.
+            or services.forge.pulls_for_commit(event.head_sha)
+        )
+    except NotFound:
+        return None
+    here = [pull for pull in pulls if pull.head_sha == event.head_sha and pull.state == "open"]
+    return Asked(pull_request=here[0], rerun=True) if here else None
+
+
+def why_not(pull: PullRequest, config: PullConfig) -> tuple[str, str] | None:
+    """Why a pull request is left alone: a word to count by and a sentence; None where it is not."""
+    if pull.state == "closed":
+        return "skipped:closed", "the pull request is closed"
+    if pull.draft and not config.drafts:
+        return "skipped:draft", "it is a draft"
+    if pull.author.is_bot and not config.bots:
+        return "skipped:bot", "its author is a bot"
+    if pull.author.login.lower() in {login.lower() for login in config.ignore_authors}:
+        return "skipped:author", "pulls.ignore_authors names its author"
+    if config.branches and not any(fnmatchcase(pull.base_ref, glob) for glob in config.branches):
+        return "skipped:branch", "its base branch is not among pulls.branches"
+    ignored = {label.lower() for label in config.ignore_labels}
+    if any(label.lower() in ignored for label in pull.labels):
+        return "skipped:label", "pulls.ignore_labels names a label of it"
+    if any(pull.title.lower().startswith(start.lower()) for start in config.ignore_titles):
+        return "skipped:title", "pulls.ignore_titles names how its title starts"
+    return None
