@@ -164,7 +164,7 @@ def _json_array(source: str) -> Iterator[Row]:
 def _csv(source: str) -> Iterator[Row]:
     csv.field_size_limit(MAX_ROW)  # the module's own limit of 128 KB is less than many patches
     with _opened(source) as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as stream:
-        reader = csv.DictReader(_lines(stream), strict=True)
+        reader = csv.DictReader(_lines(stream, source), strict=True)
         while True:
             try:
                 data = next(reader, None)
@@ -178,12 +178,14 @@ def _csv(source: str) -> Iterator[Row]:
             yield Row(data, where)
 
 
-def _lines(stream: io.TextIOWrapper) -> Iterator[str]:
+def _lines(stream: io.TextIOWrapper, source: str) -> Iterator[str]:
+    number = 0
     while line := stream.readline(MAX_ROW + 1):
+        number += 1
         if len(line) > MAX_ROW:
-            raise csv.Error(f"field larger than field limit ({MAX_ROW})")
+            raise OperatorError(f"{source}:{number}: a row of more than {MAX_ROW} characters")
         if "\0" in line:
-            raise csv.Error("a NUL character")
+            raise OperatorError(f"{source}:{number}: a NUL character")
         yield line
 
 
