@@ -12,18 +12,29 @@ from bot import events
 from bot.actions import Decision, Task
 from bot.errors import ForgeError, ModelError, NotRecorded, SandboxError, UserError
 from bot.events import Event
-from bot.handlers import triage
+from bot.handlers import commands, config, triage, verify
 from bot.services import Handler, Services
 
 HANDLERS: Mapping[Task, Handler] = {
+    "commands": commands.handle,
+    "config": config.handle,
     "triage": triage.handle,
+    "verify": verify.handle,
 }
 
 ROUTES: Mapping[type[Event], tuple[Task, ...]] = {
-    events.IssueOpened: ("triage",),
+    events.IssueOpened: ("config", "triage"),
     events.IssueEdited: ("triage",),
     events.IssueReopened: ("triage",),
-    events.CommentCreated: ("triage",),
+    events.CommentCreated: ("commands", "triage", "verify"),
+    events.CommentEdited: ("triage",),
+    events.PullRequestOpened: ("config", "verify"),
+    events.PullRequestSynchronized: ("verify",),
+    events.PullRequestReopened: ("verify",),
+    events.PullRequestReadied: ("verify",),
+    events.PullRequestEdited: ("verify",),
+    events.ReviewCommentCreated: ("commands", "verify"),
+    events.CheckRerequested: ("verify",),
 }
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from bot.actions import Decision, Task
 from bot.config import RepoConfig
+from bot.config_file import Problem
 from bot.domain import Repository
 from bot.forge.protocol import Forge
 from bot.models.protocol import Model
@@ -53,6 +54,7 @@ class Services:
     history: History
     repository: Repository
     prompts: Prompts = field(default_factory=Prompts)
+    config_problems: tuple[Problem, ...] = ()
 
 
 #: Returns None where the event is not this handler's business: then nothing is recorded.

@@ -1,0 +1,60 @@
+"""A ``.github/bouncer.yml`` that cannot be used as it stands is reported once per version of the file.
+
+The words go where maintainers look next: the first issue or pull request that is opened after the change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from bot import events
+from bot.actions import Decision, UpsertComment
+from bot.config import PATH
+from bot.config_file import Problem
+from bot.domain import Subject
+from bot.events import Event
+from bot.services import Services
+from bot.text import clean_line
+
+#: Problems that one comment lists; more of them are counted.
+MAX_PROBLEMS = 10
+
+
+def handle(event: Event, services: Services) -> Decision | None:
+    """Report what is wrong in the file; None where nothing is, or where it was said before."""
+    problems = services.config_problems
+    if not problems or not isinstance(event, events.IssueOpened | events.PullRequestOpened):
+        return None
+    revision = f"config:{_hash(problems)}"
+    subject = Subject(repository=services.forge.repository, number=0, revision=revision)
+    if any(past.subject.revision == revision for past in services.history.decisions(subject.key, "config")):
+        return None
+    return Decision(
+        kind="config",
+        subject=subject,
+        verdict="wrong",
+        actions=(UpsertComment(task="config", number=event.number, body=report(problems)),),
+        reason=f"{len(problems)} problems in {PATH}",
+        evidence={"problems": [str(problem) for problem in problems]},
+    )
+
+
+def report(problems: Sequence[Problem]) -> str:
+    """The comment: key, line and allowed values of each problem."""
+    lines = [
+        f"**Maintainers: `{PATH}` has {_count(len(problems))}; the default is used for each.**",
+        "",
+        *(f"- {clean_line(str(problem), limit=400)}" for problem in problems[:MAX_PROBLEMS]),
+    ]
+    if len(problems) > MAX_PROBLEMS:
+        lines.append(f"- and {len(problems) - MAX_PROBLEMS} more")
+    return "\n".join(lines)
+
+
+def _count(number: int) -> str:
+    return "a problem" if number == 1 else f"{number} problems"
+
+
+def _hash(problems: Sequence[Problem]) -> str:
+    return hashlib.sha256("\n".join(map(str, problems)).encode("utf-8", "surrogatepass")).hexdigest()[:12]
