@@ -6,6 +6,7 @@ Files are told apart and named here, because one odd header must not hide the ot
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -85,6 +86,10 @@ class Diff:
         """The parts about a file, by its new or old name. More than one only where diffs were strung together."""
         return self.by_path.get(path, ())
 
+    def only(self, paths: Set[str]) -> Diff:
+        """The same diff with the files of these (new) names alone."""
+        return _diff([file for file in self.files if file.path in paths], list(self.flaws))
+
 
 def parse(text: str) -> Diff:
     """Read a unified diff (``git diff``, ``diff -u``, a mailed patch). Never raises: see ``Diff.flaws``."""
@@ -95,6 +100,10 @@ def parse(text: str) -> Diff:
     flaws: list[Flaw] = []
     for section in sections:
         _read(section, files, flaws)
+    return _diff(files, flaws)
+
+
+def _diff(files: list[FileDiff], flaws: list[Flaw]) -> Diff:
     by_path: dict[str, tuple[FileDiff, ...]] = {}
     for file in files:
         for name in dict.fromkeys((file.path, file.old_path)):

@@ -58,7 +58,7 @@ class Index:
 
         The quote as it is comes first; only if it is nowhere, what a model may have copied along is taken off.
         """
-        for candidate in dict.fromkeys((bare(quote), bare(_without_margin(quote)))):
+        for candidate in dict.fromkeys((bare(quote), bare(without_margin(quote)))):
             if not candidate:
                 continue
             sides = [match for view in self._views[:2] for match in view.find(candidate)]
@@ -113,5 +113,6 @@ def _is_word(char: str) -> bool:
     return char.isalnum() or char == "_"
 
 
-def _without_margin(quote: str) -> str:
+def without_margin(quote: str) -> str:
+    """The quote without numbers and marks that stood before the lines it was copied from."""
     return "\n".join(_MARGIN.sub("", line) for line in quote.split("\n"))

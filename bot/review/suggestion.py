@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.review.findings import Reported
+from bot.review.quotes import without_margin
+from bot.review.shown import show, squeeze
 
 # More than this is no longer a suggestion to be taken with one click.
 _LONGEST = 40
 
 
 def fit(reported: Reported, lines: Sequence[str]) -> str | None:
-    """The suggestion in the indentation of ``lines``; None where it is missing, changes nothing or is too long.
+    """The suggestion in the indentation of ``lines``; None where it is missing, of no effect, long or hides text.
 
     Models drop the indentation of what they quote. The shift that separates the quote from the real code is
     given back to every line of the suggestion.
     """
-    if reported.suggestion is None:
+    # Blank means none: taking lines away is too much to do on a model's empty string.
+    if reported.suggestion is None or not reported.suggestion.strip():
         return None
-    text = reported.suggestion.replace("\r\n", "\n").strip("\n")
-    new = text.split("\n") if text else []
-    if len(new) > _LONGEST:
+    new = reported.suggestion.replace("\r\n", "\n").strip("\n").split("\n")
+    if len(new) > _LONGEST or any(show(line) != line for line in new):
         return None
     shift = _shift(reported.quote, lines)
     shifted = [f"{shift}{line}" if line.strip() else line for line in new]
@@ -29,8 +31,10 @@ def fit(reported: Reported, lines: Sequence[str]) -> str | None:
 
 def _shift(quote: str, lines: Sequence[str]) -> str:
     """The white space that the first line has and its quote has not."""
-    quoted = next((line for line in quote.split("\n") if line.strip()), "")
     real = next((line for line in lines if line.strip()), "")
+    quoted = next((line for line in quote.split("\n") if line.strip()), "")
+    if squeeze(quoted) != squeeze(real):
+        quoted = without_margin(quoted)
     given, indent = _indent(quoted), _indent(real)
     return indent.removesuffix(given) if indent.endswith(given) else ""
 

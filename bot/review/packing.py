@@ -1,0 +1,164 @@
+"""Cut a change into pieces that fit a model call, most urgent first, and name everything that is left out.
+
+Pure. No piece costs more tokens than the budget, whatever the change holds (see ``tokens``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import pathspec
+
+from bot.errors import ConfigError
+from bot.frozen import Frozen
+from bot.review.diff import Diff, DiffLine, FileDiff, Hunk
+from bot.review.kinds import language, left_out, risk
+from bot.review.shown import show
+from bot.review.tokens import estimate
+
+# Characters of one line that a reviewer is shown: more is data or minified.
+_WIDEST = 400
+
+
+class Skipped(Frozen):
+    """A file, or a part of one, that no model was shown."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What one model call is shown: text in the form that ``render`` gives it, and its tokens at most."""
+
+    text: str
+    tokens: int
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """A change, ready to be reviewed. ``diff`` holds the files that are shown, and those alone."""
+
+    pieces: tuple[Piece, ...]
+    diff: Diff
+    skipped: tuple[Skipped, ...]
+
+
+def pack(
+    diff: Diff, budget: int, max_pieces: int, ignore: Sequence[str] = (), omitted: Iterable[str] = ()
+) -> Packed:
+    """Sort out, order and pack a change.
+
+    ``budget`` is in tokens per piece; ``ignore`` are patterns as in ``.gitignore`` (ConfigError where one is
+    none); ``omitted`` are files that the forge did not show.
+    """
+    kept, skipped = _sort_out(diff, ignore)
+    skipped += [Skipped(path=path, reason="too large to be shown") for path in omitted]
+    skipped += [
+        Skipped(path=flaw.path or "(the diff)", reason=f"unreadable: {flaw.reason}") for flaw in diff.flaws
+    ]
+    boxes: list[_Box] = []
+    shown: set[str] = set()
+    for file in kept:
+        blocks = list(_blocks(file, budget))
+        placed = [_place(block, boxes, budget, max_pieces) for block in blocks]
+        if not all(placed):
+            part = "the rest of it is " if any(placed) else ""
+            skipped.append(Skipped(path=file.path, reason=f"{part}beyond the limit of one review"))
+        if any(placed):
+            shown.add(file.path)
+        if any(len(line.text) > _WIDEST for hunk in file.hunks for line in hunk.lines):
+            skipped.append(Skipped(path=file.path, reason=f"lines are shown up to {_WIDEST} characters"))
+    pieces = tuple(Piece("\n\n".join(box.texts), box.tokens, tuple(dict.fromkeys(box.paths))) for box in boxes)
+    return Packed(pieces, diff.only(shown), tuple(skipped))
+
+
+def render(file: FileDiff, lines: Iterable[str]) -> str:
+    """A file's header as the model sees it, then its lines."""
+    name = f"renamed from {show(file.old_path or '')}, " if file.change in ("renamed", "copied") else ""
+    facts = ", ".join(fact for fact in (f"{name}{file.change}", language(file.path)) if fact)
+    mode = f", mode {file.mode}" if file.mode else ""
+    return "\n".join((f"=== {show(file.path)} ({facts}{mode})", *lines))
+
+
+def render_line(line: DiffLine) -> str:
+    """A line with its number in the new file (none for a removed line) and its mark."""
+    text = show(line.text)
+    text = text if len(text) <= _WIDEST else f"{text[:_WIDEST]}…"
+    return f"{'' if line.new is None else line.new:>5} {line.mark} {text}"
+
+
+def _sort_out(diff: Diff, ignore: Sequence[str]) -> tuple[list[FileDiff], list[Skipped]]:
+    try:
+        ignored = pathspec.GitIgnoreSpec.from_lines(ignore)
+    except ValueError as error:
+        raise ConfigError(f"review.ignore: {error}") from None
+    kept: list[FileDiff] = []
+    skipped: list[Skipped] = []
+    for file in diff.files:
+        reason = "review.ignore" if ignored.match_file(file.path) else left_out(file)
+        if reason is None:
+            kept.append(file)
+        else:
+            skipped.append(Skipped(path=file.path, reason=reason))
+    return sorted(kept, key=lambda file: (risk(file), language(file.path), file.path)), skipped
+
+
+class _Box:
+    """A piece while it is being filled."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.paths: list[str] = []
+        self.tokens = 0
+
+    def add(self, path: str, text: str, tokens: int) -> None:
+        self.texts.append(text)
+        self.paths.append(path)
+        self.tokens += tokens
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    path: str
+    text: str
+    tokens: int
+
+
+def _place(block: _Block, boxes: list[_Box], budget: int, max_boxes: int) -> bool:
+    """Put a block into the first box with room, or into a new one; False where there is none."""
+    if block.tokens > budget:
+        return False
+    box = next((box for box in boxes if box.tokens + block.tokens <= budget), None)
+    if box is None:
+        if len(boxes) == max_boxes:
+            return False
+        boxes.append(box := _Box())
+    box.add(block.path, block.text, block.tokens)
+    return True
+
+
+def _blocks(file: FileDiff, budget: int) -> Iterator[_Block]:
+    """The file as one block; where it is too large for a piece, in several, cut between hunks or lines."""
+    lines: list[str] = []
+    head = tokens = estimate(render(file, ())) + _BETWEEN
+    for hunk in file.hunks:
+        for row in _rows(hunk):
+            cost = estimate(row) + 1
+            if lines and tokens + cost > budget:
+                yield _Block(file.path, render(file, lines), tokens)
+                lines, tokens = [], head
+            lines.append(row)
+            tokens += cost
+    yield _Block(file.path, render(file, lines), tokens)
+
+
+# The blank line between two blocks, in tokens.
+_BETWEEN = 2
+
+
+def _rows(hunk: Hunk) -> Iterator[str]:
+    yield f"@@ {show(hunk.context)}".rstrip()
+    yield from (render_line(line) for line in hunk.lines)
