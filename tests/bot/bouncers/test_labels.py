@@ -1,0 +1,29 @@
+"""Where the line between passing and bouncing lies."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.bouncers.labels import InputLabel, OutputLabel, bounces, severity, tidy_label
+
+percent = st.floats(0, 100)
+
+
+def test_the_paper_s_line_bounces_the_last_two_labels() -> None:
+    assert [bounces(label, InputLabel.VAGUE) for label in InputLabel] == [False, False, True, True]
+    line = OutputLabel.BROAD_MISSING_KEY_ASPECTS
+    assert [bounces(label, line) for label in OutputLabel] == [False, False, True, True]
+
+
+@given(st.sampled_from(InputLabel), st.sampled_from(InputLabel), percent, percent)
+def test_a_probability_decides_where_the_maintainer_drew_its_line(
+    label: InputLabel, line: InputLabel, p: float, above: float
+) -> None:
+    assert bounces(label, line, p, above) == (p >= above)
+    assert bounces(label, line, None, above) == (severity(label) >= severity(line))
+    assert bounces(label, line, p, None) == (severity(label) >= severity(line))
+
+
+def test_labels_are_read_as_models_write_them() -> None:
+    assert tidy_label(" **Well specified** ") == "WELL_SPECIFIED"
+    assert tidy_label("reasonably-specified.") == "REASONABLY_SPECIFIED"
+    assert tidy_label(3) == 3

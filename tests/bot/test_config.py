@@ -1,0 +1,70 @@
+"""``.github/bouncer.yml`` as maintainers write it, right and wrong."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.config import RepoConfig
+from bot.config_file import load
+
+
+def said(text: str | bytes) -> list[str]:
+    return [str(problem) for problem in load(text)[1]]
+
+
+def test_an_empty_file_is_the_default() -> None:
+    assert load("") == (RepoConfig(), ())
+    assert load("# nothing yet\n") == (RepoConfig(), ())
+
+
+def test_off_is_a_word_not_a_truth_value() -> None:
+    config, problems = load("triage:\n  mode: off\nreview:\n  mode: off\n")
+    assert problems == ()
+    assert (config.triage.mode, config.review.mode) == ("off", "off")
+
+
+def test_what_is_wrong_is_named_and_the_rest_counts() -> None:
+    config, problems = load("triage:\n  mode: loud\n  label: unclear\nreviews: {}\nreview:\n  max_findings: 900\n")
+    assert config.triage.label == "unclear"
+    assert config.triage.mode == "comment"
+    assert [(problem.key, problem.line) for problem in problems] == [
+        ("triage.mode", 2),
+        ("reviews", 4),
+        ("review.max_findings", 6),
+    ]
+    assert "'comment', 'label', 'shadow' or 'off', not 'loud'" in str(problems[0])
+    assert "known here: pulls, reproduce, review, triage, verify" in str(problems[1])
+    assert "less than or equal to 25" in str(problems[2])
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("a: [", "line 1: not YAML"),
+        ("- x", "must be a mapping"),
+        ("x: &a [1]\ny: *a", "anchors and aliases"),
+        (b"\xff", "not UTF-8"),
+        ("triage:\n  mode: off\n  mode: off", "stands twice"),
+        ("a" * 70_000, "larger than"),
+        ("[" * 30_000, "line 1"),
+        ("triage: !!python/object/apply:os.system ['id']", "line 1"),
+        ("\x00", "not YAML"),
+        ("review:\n  ignore: '*.md'", "review.ignore"),
+        ("triage:\n  label: ''", "triage.label"),
+        ("review: {max_calls: 1e99}", "review.max_calls"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_said_to_be_so(text: str | bytes, line: str) -> None:
+    assert any(line in each for each in said(text))
+    assert load(text)[0] == RepoConfig()
+
+
+@given(st.text(max_size=200))
+def test_any_text_gives_a_configuration(text: str) -> None:
+    config, _ = load(text)
+    assert isinstance(config, RepoConfig)
+
+
+def test_labels_that_may_be_set_are_those_that_the_file_names() -> None:
+    config, _ = load("triage: {label: unclear, accepted_label: ready}")
+    assert config.labels == {"unclear", "ready", "reproduced"}
