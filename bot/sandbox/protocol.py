@@ -10,8 +10,18 @@ from pydantic import Field
 
 from bot.frozen import Frozen
 
-#: How a run ended: on its own (``exited``) or at the limit that is named.
-Ending = Literal["exited", "timeout", "memory", "output", "killed"]
+#: How a run ended: on its own (``exited``), at the limit that is named (``timeout`` is wall-clock or CPU time), or
+#: by a SIGKILL that no limit sent (``killed``): the program killed itself, its launcher, or the kernel ran short.
+Ending = Literal["exited", "timeout", "memory", "disk", "output", "killed"]
+
+#: Where a program finds the copy of ``workdir``, in every runner: what an environment was installed for (an
+#: editable install records its path) holds for every checkout, and no output shows a path of the host.
+WORKDIR = "/repo"
+
+#: The largest checkout that is copied, bytes: a bomb of zeros in a repository must not fill the host's disk.
+TREE_BYTES = 2 << 30
+#: What is read back from a run, bytes over all collected files.
+COLLECT_BYTES = 16 << 20
 
 
 class Limits(Frozen):
@@ -20,8 +30,13 @@ class Limits(Frozen):
     seconds: float = Field(120.0, gt=0, description="wall-clock time, seconds")
     cpu_seconds: int = Field(120, gt=0, description="CPU time, seconds, per process")
     memory_bytes: int = Field(2 << 30, gt=0, description="memory, bytes")
-    processes: int = Field(128, gt=0, description="processes and threads at once")
-    disk_bytes: int = Field(512 << 20, gt=0, description="what may be written, bytes")
+    processes: int = Field(128, gt=0, description="processes and threads at once, two for the launcher included")
+    disk_bytes: int = Field(
+        512 << 20,
+        gt=0,
+        description="what may be written, bytes: half beside the work folder's own files, three eighths below "
+        "/tmp, an eighth in shared memory; it is memory of the host while the program runs",
+    )
     output_bytes: int = Field(1 << 20, gt=0, description="standard output and error together, bytes")
 
 
@@ -30,7 +45,7 @@ class Outcome(Frozen):
 
     argv: tuple[str, ...]
     ending: Ending
-    exit_code: int | None = Field(description="None where a limit ended the run")
+    exit_code: int | None = Field(description="None where a limit ended the run; 128 + n after signal n")
     output: str = Field(description="output and error, interleaved, cut at the cap, undecodable bytes replaced")
     seconds: float = Field(ge=0)
     files: Mapping[str, str] = Field(
@@ -55,18 +70,21 @@ class Sandbox(Protocol):
         limits: Limits,
         env: Mapping[str, str] | None = None,
         readable: Sequence[Path] = (),
+        writable: Sequence[Path] = (),
         collect: Sequence[str] = (),
         network: bool = False,
     ) -> Outcome:
-        """Run ``argv`` in a throw-away copy-on-write view of ``workdir`` with ``files`` written on top.
+        """Run ``argv`` in a throw-away copy of ``workdir``, at ``WORKDIR``, with ``files`` written on top.
 
-        ``workdir`` itself is never changed. ``files`` maps paths relative to it to text. ``env`` is added to
-        a minimal environment; nothing of the operator's environment is passed on. ``readable`` are further
-        host folders that the program may read (an interpreter, a virtual environment); everything else of
-        the host but the system's own programs and libraries is invisible. ``collect`` names files
-        relative to the workdir that are read back after the run. ``network`` is for the repository's own
-        set-up step only.
+        ``workdir`` itself is never changed, and its ``.git`` is not copied (a clone's configuration may hold a
+        token). ``files`` maps paths relative to it to text. ``env`` is added to a minimal environment; nothing
+        of the operator's environment is passed on. ``readable`` are further host folders that the program may
+        read (an interpreter, a virtual environment) at their own paths; everything else of the host but the
+        system's own programs and libraries is invisible. ``collect`` names files relative to the workdir that
+        are read back after the run, ``COLLECT_BYTES`` together at most: where there is more, none is.
 
-        Raises SandboxError where the runner itself is missing or breaks.
+        ``writable`` host folders and ``network`` are for the repository's own set-up step only.
+
+        Raises SandboxError where the runner itself is missing or breaks, or ``workdir`` is over ``TREE_BYTES``.
         """
         ...

@@ -1,0 +1,173 @@
+"""The default sandbox: bubblewrap, which needs no daemon, no image and no privileges.
+
+The program runs as a user that owns nothing on the host, in namespaces of its own (files, processes, network,
+users), sees the system's programs and libraries read-only, and writes to memory file systems of a fixed size that
+vanish with it. A worker that is root starts bubblewrap as a fresh, otherwise unused user: root is exempt from the
+limit on processes, and nothing that runs here should ever be root outside.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import secrets
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from bot.errors import SandboxError
+from bot.sandbox import processes
+from bot.sandbox.archive import pack, relative, unpack
+from bot.sandbox.launch import launch
+from bot.sandbox.outcome import outcome
+from bot.sandbox.protocol import WORKDIR, Ending, Limits, Outcome
+from bot.sandbox.view import WRITABLE_MOUNTS, View
+from bot.sandbox.watch import Watch
+
+_ISOLATION = (
+    "--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session",
+    "--uid", "1000", "--gid", "1000", "--hostname", "sandbox",
+)  # fmt: skip
+#: Files and folders that may exist at once in one file system; an empty one costs the host about 1 KiB.
+_ENTRIES = 500_000
+#: Seconds between two measurements of the writable host folders of a set-up.
+_DISK_TICK = 1.0
+_NOBODY = 65534
+
+
+@dataclass(frozen=True)
+class Bubblewrap:
+    """Runs programs under ``program``, which is looked up on the search path."""
+
+    program: str = "bwrap"
+    name: str = "bubblewrap"
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        workdir: Path,
+        files: Mapping[str, str],
+        limits: Limits,
+        env: Mapping[str, str] | None = None,
+        readable: Sequence[Path] = (),
+        writable: Sequence[Path] = (),
+        collect: Sequence[str] = (),
+        network: bool = False,
+    ) -> Outcome:
+        """See ``Sandbox.run``."""
+        program = _found(self.program)
+        names = tuple(relative(name) for name in collect)
+        user = _fresh_user()
+        packed = pack(workdir, files)
+        with packed.stream, ExitStack() as resources:
+            view = View(resources, by_descriptor=user is not None and _binds_descriptors(program))
+            arguments = [program, *_ISOLATION, *(["--share-net"] if network else [])]
+            arguments += [*view.system(network), *view.memory(limits, packed.size)]
+            arguments += [*view.folders(readable, _owned(writable, user))]
+            arguments += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", WORKDIR, "--"]
+            largest = packed.size + limits.disk_bytes
+            arguments += launch(argv, limits, env=env or {}, collect=names, written=largest, processes=True)
+            with _started(arguments, packed.stream, view.descriptors, user) as process:
+                look = _Look(process.pid, limits, tuple(writable))
+                watched = Watch(process, limits, look, process.kill).run()
+        if not watched.ready:
+            raise SandboxError(_complaint(watched.output))
+        return outcome(argv, watched, unpack(watched.collected, collect))
+
+
+def _found(program: str) -> str:
+    found = shutil.which(program)
+    if found is None:
+        raise SandboxError(f"{program} is not installed (Debian, Ubuntu: apt-get install bubblewrap)")
+    return found
+
+
+@functools.cache
+def _binds_descriptors(program: str) -> bool:
+    done = subprocess.run([program, "--help"], capture_output=True, text=True, check=False)  # noqa: S603
+    return "--ro-bind-fd" in done.stdout
+
+
+def _fresh_user() -> int | None:
+    """A user that owns nothing, for a worker that is root; None otherwise: others stay who they are."""
+    if os.geteuid() != 0:
+        return None
+    for line in Path("/proc/self/uid_map").read_text().splitlines():
+        first, _, count = map(int, line.split())
+        if first == 0 and count > 1 << 31:
+            return (1 << 30) + secrets.randbelow(1 << 28)
+    return _NOBODY  # in a container with few users
+
+
+def _owned(folders: Sequence[Path], user: int | None) -> Sequence[Path]:
+    if user is not None:
+        for folder in folders:
+            os.chown(folder, user, user, follow_symlinks=False)
+    return folders
+
+
+@contextmanager
+def _started(
+    arguments: list[str], stdin: IO[bytes], descriptors: Sequence[int], user: int | None
+) -> Iterator[subprocess.Popen[bytes]]:
+    """bwrap as a child that is gone when the block ends. The environment is empty: its own is visible inside."""
+    process = subprocess.Popen(  # noqa: S603
+        arguments,
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd="/",
+        env={"PATH": os.defpath},
+        pass_fds=descriptors,
+        user=user,
+        group=user,
+        extra_groups=None if user is None else (),
+    )
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+class _Look:
+    """Names the limit that the sandbox below ``pid`` breaks at the moment."""
+
+    def __init__(self, pid: int, limits: Limits, writable: Sequence[Path]) -> None:
+        self._pid = pid
+        self._limits = limits
+        self._writable = writable
+        self._next_measurement = time.monotonic() + _DISK_TICK
+
+    def __call__(self) -> Ending | None:
+        pids = processes.descendants(self._pid)
+        if processes.memory(pids, self._limits.memory_bytes) > self._limits.memory_bytes:
+            return "memory"
+        if any(processes.entries(pids[-1], mount) > _ENTRIES for mount in WRITABLE_MOUNTS):
+            return "disk"
+        return self._measured()
+
+    def _measured(self) -> Ending | None:
+        if not self._writable or time.monotonic() < self._next_measurement:
+            return None
+        used = sum(processes.written(folder) for folder in self._writable)
+        self._next_measurement = time.monotonic() + _DISK_TICK
+        return "disk" if used > self._limits.disk_bytes else None
+
+
+def _complaint(output: bytes) -> str:
+    said = output.decode("utf-8", "replace").strip().partition("\n")[0] or "it said nothing"
+    text = f"bubblewrap could not start the program: {said}"
+    if "namespace" in said or "uid map" in said or "Operation not permitted" in said:
+        text += (
+            " (user namespaces seem to be forbidden here: see the sysctls kernel.unprivileged_userns_clone, "
+            "kernel.apparmor_restrict_unprivileged_userns and user.max_user_namespaces, or the container's "
+            "seccomp profile)"
+        )
+    return text

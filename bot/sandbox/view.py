@@ -1,0 +1,91 @@
+"""What a program under bubblewrap sees of files: arguments for ``bwrap``, and the descriptors that they name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bot.errors import SandboxError
+from bot.sandbox.protocol import WORKDIR, Limits
+
+#: Of /etc, what programs and libraries need to start; nothing of the host's accounts or keys.
+_ETC = (
+    "ld.so.cache", "alternatives", "localtime", "mime.types", "protocols", "services", "ssl/certs",
+    "ssl/openssl.cnf", "pki/tls/certs", "ca-certificates", "fonts", "java-17-openjdk", "java-21-openjdk",
+)  # fmt: skip
+_ETC_NETWORK = ("resolv.conf", "nsswitch.conf")
+_STUBS: Mapping[str, str] = {
+    "/etc/passwd": "sandbox:x:1000:1000:sandbox:/tmp:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n",
+    "/etc/group": "sandbox:x:1000:\nnogroup:x:65534:\n",
+    "/etc/hosts": "127.0.0.1 localhost\n::1 localhost\n",
+}
+#: Top-level folders of the system that are links into /usr on most distributions, and folders on others.
+_SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+#: Everything that a program can write to.
+WRITABLE_MOUNTS = (WORKDIR, "/tmp", "/dev/shm")  # noqa: S108 - paths inside the sandbox
+
+
+@dataclass
+class View:
+    """Builds the file system of one run.
+
+    ``resources`` closes its descriptors. With ``by_descriptor`` host folders are bound through descriptors that
+    the worker opened: a worker that is root can pass on a folder that lies below its own closed home.
+    """
+
+    resources: ExitStack
+    by_descriptor: bool
+    descriptors: list[int] = field(default_factory=list)
+
+    def system(self, network: bool) -> list[str]:
+        """The system's programs and libraries, read-only, and a stub of /etc."""
+        arguments = ["--ro-bind", "/usr", "/usr", "--proc", "/proc", "--dev", "/dev"]
+        for name in _SYSTEM:
+            if Path(name).is_symlink():
+                arguments += ["--symlink", str(Path(name).readlink()), name]
+            else:
+                arguments += ["--ro-bind-try", name, name]
+        for name in (*_ETC, *(_ETC_NETWORK if network else ())):
+            arguments += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
+        for path, text in _STUBS.items():
+            arguments += ["--ro-bind-data", str(self._holding(text)), path]
+        return arguments
+
+    def memory(self, limits: Limits, tree: int) -> list[str]:
+        """The writable file systems; ``tree`` is what the work folder's own files take, bytes."""
+        sizes = (tree + limits.disk_bytes // 2, limits.disk_bytes * 3 // 8, limits.disk_bytes // 8)
+        arguments: list[str] = []
+        for path, size in zip(WRITABLE_MOUNTS, sizes, strict=True):
+            arguments += ["--size", str(size), "--tmpfs", path]
+        return arguments
+
+    def folders(self, readable: Sequence[Path], writable: Sequence[Path]) -> list[str]:
+        """Host folders at their own paths; writable ones over readable ones. Raises SandboxError for a bad one."""
+        return [*self._bound(readable, "--ro-bind"), *self._bound(writable, "--bind")]
+
+    def _bound(self, folders: Iterable[Path], option: str) -> list[str]:
+        arguments: list[str] = []
+        for folder in dict.fromkeys(Path(os.path.abspath(each)) for each in folders):  # noqa: PTH100 - keeps links
+            if folder == Path("/") or not folder.exists():
+                raise SandboxError(f"{folder} cannot be shown to a program: it is not there, or everything")
+            if folder.is_relative_to("/usr"):
+                continue
+            if self.by_descriptor:
+                descriptor = os.open(folder, os.O_PATH | os.O_CLOEXEC)
+                self.resources.callback(os.close, descriptor)
+                self.descriptors.append(descriptor)
+                arguments += [f"{option}-fd", str(descriptor), str(folder)]
+            else:
+                arguments += [option, str(folder), str(folder)]
+        return arguments
+
+    def _holding(self, text: str) -> int:
+        descriptor = os.memfd_create("stub")
+        self.resources.callback(os.close, descriptor)
+        os.write(descriptor, text.encode())
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        self.descriptors.append(descriptor)
+        return descriptor
