@@ -21,6 +21,11 @@ Anything else is a bug: logged with its delivery id, recorded, and never shown r
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bot.actions import Usage
+
 
 class BouncerError(Exception):
     """The root: whatever Bouncer raises on purpose."""
@@ -45,24 +50,28 @@ class ConfigError(UserError):
 class TransientError(BouncerError):
     """The other side may well answer next time.
 
-    ``wait`` is what it asked for, in seconds; None where it said nothing.
+    ``wait`` is what it asked for, in seconds; None where it said nothing. ``usage`` is what model calls
+    consumed before it came to this; None where none was made.
     """
 
     def __init__(self, message: str, wait: float | None = None) -> None:
         super().__init__(message)
         self.wait = wait
+        self.usage: Usage | None = None
 
 
 class ModelError(BouncerError):
     """A model failed, refused, was cut off or answered with something that the schema does not allow.
 
     ``reason`` is a short stable word for counting: ``refused``, ``length``, ``malformed``, ``invalid``,
-    ``unavailable``, ``unrecorded`` or ``budget``.
+    ``unavailable``, ``unrecorded`` or ``budget``. ``usage`` is what was consumed all the same; None where no
+    call was made.
     """
 
     def __init__(self, message: str, reason: str = "invalid") -> None:
         super().__init__(message)
         self.reason = reason
+        self.usage: Usage | None = None
 
 
 class BudgetExceeded(ModelError):

@@ -1,0 +1,145 @@
+"""The exchange that all providers share: ask, read, one try at low effort, one repair turn, a typed reply.
+
+An adapter is a ``Speaker``: it sends one request and says what came back. Everything else happens here, once.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple, Protocol, TypeVar
+
+from pydantic import BaseModel
+
+from bot.actions import Usage
+from bot.errors import ModelError, TransientError
+from bot.models.prices import Price
+from bot.models.protocol import Effort, Prompt, Reply
+from bot.models.reading import Unusable, read
+from bot.models.schema import strict
+
+T = TypeVar("T", bound=BaseModel)
+
+Finish = Literal["stop", "length", "refusal"]
+
+#: Characters of an unusable answer that are shown to the model again.
+_SHOWN = 8_000
+
+
+class Turn(NamedTuple):
+    role: Literal["user", "assistant"]
+    text: str
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One request as a provider is to make it."""
+
+    prompt: Prompt
+    schema: type[BaseModel]
+    effort: Effort
+    retort: tuple[Turn, ...] = ()
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """The conversation after the system part; it begins and ends with the user."""
+        return (Turn("user", self.prompt.user), *self.retort)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a provider answered to one request."""
+
+    text: str
+    finish: Finish = "stop"
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+class Speaker(Protocol):
+    """One provider's way to carry a request. Raises ModelError or TransientError, and nothing else."""
+
+    @property
+    def has_effort(self) -> bool:
+        """Whether asking with less effort can change the answer."""
+        ...
+
+    def say(self, ask: Ask) -> Answer: ...
+
+
+class Exchange:
+    """A Model made of a speaker."""
+
+    def __init__(
+        self,
+        model_id: str,
+        speaker: Speaker,
+        price: Price | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.id = model_id
+        self._speaker = speaker
+        self._price = price
+        self._clock = clock
+
+    def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
+        """As ``Model.complete``; what an error cost is in its ``usage``."""
+        spent: list[Usage] = []
+        try:
+            return self._converse(Ask(prompt, schema, prompt.effort), schema, spent)
+        except (ModelError, TransientError) as error:
+            error.usage = sum(spent, Usage()) if spent else None
+            raise
+
+    def _converse(self, ask: Ask, schema: type[T], spent: list[Usage]) -> Reply[T]:
+        answer, value, fault = self._turn(ask, schema, spent)
+        if fault and answer.finish == "length" and ask.effort != "low" and self._speaker.has_effort:
+            # BouncerBench, IV.A: an answer that the limit cut is asked for once more, at low effort.
+            ask = replace(ask, effort="low")
+            answer, value, fault = self._turn(ask, schema, spent)
+        if fault and answer.finish != "length":
+            ask = replace(ask, retort=_retort(answer.text, fault, schema))
+            answer, value, fault = self._turn(ask, schema, spent)
+        if fault and answer.finish == "length":
+            raise ModelError(f"{self.id} was cut off after {ask.prompt.max_tokens} tokens", "length")
+        if fault or value is None:
+            raise ModelError(f"{self.id} answered with something unusable: {fault}", _reason(fault))
+        usage = sum(spent, Usage())
+        return Reply(value=value, text=answer.text, usage=usage, finish_reason=answer.finish, model=self.id)
+
+    def _turn(self, ask: Ask, schema: type[T], spent: list[Usage]) -> tuple[Answer, T | None, Unusable | None]:
+        start = self._clock()
+        answer = self._speaker.say(ask)
+        spent.append(self._usage(answer, self._clock() - start))
+        if answer.finish == "refusal":
+            raise ModelError(f"{self.id} refused to answer", "refused")
+        try:
+            return answer, read(answer.text, schema), None
+        except Unusable as fault:
+            return answer, None, fault
+
+    def _usage(self, answer: Answer, seconds: float) -> Usage:
+        return Usage(
+            calls=1,
+            input_tokens=answer.input_tokens,
+            output_tokens=answer.output_tokens,
+            seconds=seconds,
+            cost_usd=self._price.cost(answer.input_tokens, answer.output_tokens) if self._price else None,
+        )
+
+
+def _reason(fault: Unusable | None) -> str:
+    return fault.reason if fault else "malformed"
+
+
+def _retort(text: str, fault: Unusable, schema: type[BaseModel]) -> tuple[Turn, ...]:
+    """What the model said and what is wrong with it; a provider refuses an empty turn, so that one is left out."""
+    wanted = json.dumps(strict(schema), separators=(",", ":"))
+    demand = Turn(
+        "user",
+        f"That answer cannot be used: {fault}. Answer the question again with one JSON object, "
+        f"nothing before or after it, that fits this JSON Schema:\n{wanted}",
+    )
+    return (Turn("assistant", text[:_SHOWN]), demand) if text.strip() else (demand,)

@@ -1,0 +1,115 @@
+"""What counts as an answer: one JSON object, however politely wrapped, and never a guess between two."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.models.reading import MAX_CHARACTERS, Unusable, extract, read
+from tests.bot.models.replies import CLEAR, Verdict
+
+GOOD = CLEAR.model_dump_json()
+
+scalars = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text()
+values = st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=8)
+objects = st.dictionaries(st.text(), values)
+prose = st.text(alphabet=st.characters(exclude_characters="{}`<"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GOOD,
+        f"\n\n  {GOOD}\n",
+        f"```json\n{GOOD}\n```",
+        f"```\n{GOOD}\n```",
+        f"Here is my verdict:\n\n```json\n{GOOD}\n```\nI hope this helps.",
+        f"Sure! {GOOD}",
+        f"<think>maybe {{unclear}} {{'a': 1}}</think>\n{GOOD}",
+        f"{GOOD}\n\n{GOOD}",
+        f"{GOOD} (set notation: {{x}})",
+    ],
+)
+def test_the_one_object_is_found(text: str) -> None:
+    assert read(text, Verdict) == CLEAR
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "empty"),
+        ("<think>hm</think>", "empty"),
+        ("The issue is clear.", "no JSON object"),
+        ('["CLEAR"]', "no JSON object"),
+        (GOOD[:-3], "broken"),
+        ('{"label": "CLEAR"} or rather {"label": "VAGUE"}', "more than one"),
+        ('{"label": "CLEAR", "label": "VAGUE"}', "given twice"),
+        ('{"p_bounce": NaN}', "NaN is not JSON"),
+        ('{"p_bounce": ' + "9" * 5000 + "}", "broken"),
+        ('{"a":' * 100_00, "nested too deeply"),
+        ("{" + " " * MAX_CHARACTERS, "longer than"),
+        ("{}" + "{" * 1000, "more than one"),
+        ("{'label': 'CLEAR'}", "broken"),
+    ],
+)
+def test_what_leaves_a_choice_or_is_cut_is_refused(text: str, message: str) -> None:
+    with pytest.raises(Unusable, match=message) as caught:
+        extract(text)
+    assert caught.value.reason == "malformed"
+
+
+def test_a_lone_surrogate_is_a_fault_of_the_answer_not_a_crash() -> None:
+    with pytest.raises(Unusable, match="surrogate"):
+        read('{"explanation": "\\ud800", "label": "CLEAR"}', Verdict)
+    whole = '{"explanation": "\\ud83d\\ude00", "label": "CLEAR"}'
+    assert read(whole, Verdict).explanation == "😀"
+
+
+def test_many_faults_are_told_briefly_and_without_the_input() -> None:
+    canary = "canary" * 50
+    text = json.dumps({**{f"extra{n}": canary for n in range(9)}, "explanation": "x", "label": canary})
+    with pytest.raises(Unusable, match=r"\(and 5 more\)") as caught:
+        read(text, Verdict)
+    assert "canary" not in str(caught.value).replace("extra", "")
+
+
+@given(objects)
+def test_any_object_survives_its_own_text(value: dict[str, Any]) -> None:
+    assert extract(json.dumps(value)) == value
+    assert extract(json.dumps(value, ensure_ascii=False, indent=2)) == value
+
+
+@given(prose, objects, prose)
+def test_prose_around_an_object_changes_nothing(before: str, value: dict[str, Any], after: str) -> None:
+    text = json.dumps(value)
+    assert extract(f"{before} {text} {after}") == value
+    assert extract(f"{before}\n```json\n{text}\n```\n{after}") == value
+
+
+@given(objects, objects)
+def test_of_two_different_objects_none_is_chosen(first: dict[str, Any], second: dict[str, Any]) -> None:
+    text = f"{json.dumps(first)} {json.dumps(second)}"
+    if first == second:
+        assert extract(text) == first
+    else:
+        with pytest.raises(Unusable):
+            extract(text)
+
+
+@given(objects, st.data())
+def test_no_object_is_made_of_one_that_was_cut_off(value: dict[str, Any], data: st.DataObject) -> None:
+    text = json.dumps(value)
+    cut = text[: data.draw(st.integers(0, len(text) - 1))]
+    with pytest.raises(Unusable):
+        extract(cut)
+
+
+@given(st.text())
+def test_no_text_at_all_makes_it_fail_otherwise(text: str) -> None:
+    with contextlib.suppress(Unusable):
+        assert isinstance(extract(text), dict)
