@@ -6,6 +6,8 @@ it is; here they are only acknowledged or refused, so that nobody waits in vain.
 
 from __future__ import annotations
 
+from typing import Literal
+
 from bot import events
 from bot.actions import Action, Decision, React, SetLabels, UpsertComment
 from bot.bouncers import input_comment, memory
@@ -54,8 +56,8 @@ def _on_pull(event: Said) -> bool:
 
 
 def _reaction(comment: Comment | ReviewComment, *, understood: bool) -> React:
-    on = "review" if isinstance(comment, ReviewComment) else "issue"
-    return React(comment_id=comment.id, on=on, content="+1" if understood else "confused")  # type: ignore[arg-type]
+    on: Literal["issue", "review"] = "review" if isinstance(comment, ReviewComment) else "issue"
+    return React(comment_id=comment.id, on=on, content="+1" if understood else "confused")
 
 
 def _actions(event: Said, done: tuple[Command, ...], services: Services) -> tuple[Action, ...]:

@@ -119,7 +119,10 @@ class _Judgement:
         verdicts: list[OutputVerdict] = []
         for issue in issues:
             outcome = self._judge(issue, patch)
-            (verdicts if isinstance(outcome, OutputVerdict) else unjudged).append(outcome)  # type: ignore[attr-defined]
+            if isinstance(outcome, OutputVerdict):
+                verdicts.append(outcome)
+            else:
+                unjudged.append(outcome)
         check = output_check.check(
             self.pull.head_sha,
             verdicts,
