@@ -1,0 +1,120 @@
+"""How often people agreed: outcomes of what was posted, rates with intervals, and what is muted for it. Pure.
+
+The Wilson score interval: E. B. Wilson, "Probable inference, the law of succession, and statistical
+inference", Journal of the American Statistical Association 22 (1927).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from math import sqrt
+from typing import Literal
+
+from pydantic import Field
+
+from bot.actions import Decision
+from bot.frozen import Frozen
+
+#: addressed: the line was changed or the thread resolved; dismissed: somebody said no; ignored: it ended without either.
+Outcome = Literal["addressed", "dismissed", "ignored"]
+
+#: What a later sign may overrule: a word against it weighs more than a change, a change more than silence.
+_WEIGHT: dict[Outcome, int] = {"ignored": 0, "addressed": 1, "dismissed": 2}
+
+#: A category is muted from this many outcomes on, where the lower bound of its dismissed rate passes the limit.
+MIN_OUTCOMES = 8
+MUTE_ABOVE = 0.5
+
+Z_95 = 1.959963984540054
+
+
+class Signal(Frozen):
+    """One sign of what somebody made of one thing that was posted."""
+
+    key: str = Field(description="what it is about: owner/name#number and, for a finding, its fingerprint")
+    category: str = Field(description="a review category, or ``bounce``")
+    outcome: Outcome
+    source: str = Field(description="reaction, command, resolved, deleted, changed, not_planned or closed")
+    by: str = Field("", description="login, where somebody did it")
+
+
+class Rate(Frozen):
+    """A share with its 95 % Wilson interval; all zero where nothing was counted."""
+
+    count: int = Field(ge=0)
+    of: int = Field(ge=0)
+    low: float = Field(ge=0, le=1)
+    high: float = Field(ge=0, le=1)
+
+    @property
+    def share(self) -> float:
+        """``count`` of ``of``; 0 where nothing was counted."""
+        return self.count / self.of if self.of else 0.0
+
+
+class Row(Frozen):
+    """What became of everything that was posted in one category."""
+
+    category: str
+    addressed: Rate
+    dismissed: Rate
+    ignored: Rate
+    muted: bool
+
+
+def signals(decisions: Iterable[Decision]) -> tuple[Signal, ...]:
+    """The signs that feedback decisions recorded, oldest first."""
+    return tuple(
+        Signal.model_validate(each)
+        for decision in decisions
+        if decision.kind == "feedback"
+        for each in decision.evidence.get("signals", ())
+    )
+
+
+def outcomes(signs: Iterable[Signal]) -> Mapping[str, Signal]:
+    """One outcome for each thing that was posted: the weightiest sign, the newest among equals."""
+    final: dict[str, Signal] = {}
+    for sign in signs:
+        known = final.get(sign.key)
+        if known is None or _WEIGHT[sign.outcome] >= _WEIGHT[known.outcome]:
+            final[sign.key] = sign
+    return final
+
+
+def rates(signs: Iterable[Signal]) -> tuple[Row, ...]:
+    """Addressed, dismissed and ignored shares of each category, most dismissed first."""
+    counts: dict[str, dict[Outcome, int]] = defaultdict(lambda: {"addressed": 0, "dismissed": 0, "ignored": 0})
+    for sign in outcomes(signs).values():
+        counts[sign.category][sign.outcome] += 1
+    rows = (_row(category, count) for category, count in counts.items())
+    return tuple(sorted(rows, key=lambda row: (-row.dismissed.share, row.category)))
+
+
+def muted(signs: Iterable[Signal]) -> frozenset[str]:
+    """Categories that were dismissed so often that they are not posted any more."""
+    return frozenset(row.category for row in rates(signs) if row.muted)
+
+
+def wilson(count: int, of: int) -> Rate:
+    """The 95 % Wilson score interval of a share."""
+    if of == 0:
+        return Rate(count=0, of=0, low=0.0, high=0.0)
+    share, square = count / of, Z_95**2
+    centre = (share + square / (2 * of)) / (1 + square / of)
+    half = Z_95 * sqrt(share * (1 - share) / of + square / (4 * of**2)) / (1 + square / of)
+    return Rate(count=count, of=of, low=max(0.0, centre - half), high=min(1.0, centre + half))
+
+
+def _row(category: str, count: Mapping[Outcome, int]) -> Row:
+    total = sum(count.values())
+    dismissed = wilson(count["dismissed"], total)
+    return Row(
+        category=category,
+        addressed=wilson(count["addressed"], total),
+        dismissed=dismissed,
+        ignored=wilson(count["ignored"], total),
+        # Bounces are the maintainers' own line to move; only review categories are muted.
+        muted=category != "bounce" and total >= MIN_OUTCOMES and dismissed.low > MUTE_ABOVE,
+    )
