@@ -16,7 +16,7 @@ from pydantic import Field
 from bot.actions import Decision
 from bot.frozen import Frozen
 
-#: addressed: the line was changed or the thread resolved; dismissed: somebody said no; ignored: it ended without either.
+#: addressed: the line was changed or the thread resolved; dismissed: somebody said no; ignored: neither.
 Outcome = Literal["addressed", "dismissed", "ignored"]
 
 #: What a later sign may overrule: a word against it weighs more than a change, a change more than silence.
