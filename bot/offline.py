@@ -1,0 +1,83 @@
+"""An issue or a patch from a file, as the event and the snapshot that a live repository would give.
+
+The command line and the evaluation both hand these to ``router.decide``, so that what they show is what the
+live handlers do.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from bot.domain import Actor, Issue, PullRequest, Repository
+from bot.events import IssueOpened, PullRequestOpened
+from bot.forge.protocol import IssueLink, PullDiff
+from bot.forge.replay import Snapshot
+
+AUTHOR = Actor(id=2, login="author")
+REPOSITORY = Repository(id=1, owner="offline", name="files", html_url="https://offline.invalid/offline/files")
+
+
+class OpenedIssue(NamedTuple):
+    """An issue that was just opened, and what can be read about it."""
+
+    event: IssueOpened
+    snapshot: Snapshot
+
+
+class OpenedPull(NamedTuple):
+    """A pull request that was just opened, and what can be read about it."""
+
+    event: PullRequestOpened
+    snapshot: Snapshot
+
+
+def issue_opened(title: str, body: str, repository: Repository = REPOSITORY, number: int = 1) -> OpenedIssue:
+    """The opening of an issue on which nobody has commented yet."""
+    issue = Issue(number=number, title=title, body=body, author=AUTHOR)
+    snapshot = Snapshot(repository=repository, issues={number: issue}, comments={number: ()})
+    return OpenedIssue(IssueOpened(sender=AUTHOR, repository=repository, issue=issue), snapshot)
+
+
+def pull_request_opened(
+    patch: str,
+    *,
+    title: str = "",
+    body: str = "",
+    issues: Sequence[Issue] = (),
+    repository: Repository = REPOSITORY,
+    number: int = 1,
+) -> OpenedPull:
+    """The opening of a pull request with this patch, linked to ``issues``."""
+    pull = PullRequest(
+        number=number,
+        title=title,
+        body=body,
+        author=AUTHOR,
+        head_sha=hashlib.sha1(patch.encode("utf-8", "surrogateescape"), usedforsecurity=False).hexdigest(),
+        head_ref="patch",
+        head_repository=repository.full_name,
+        base_ref=repository.default_branch,
+        base_repository=repository.full_name,
+    )
+    snapshot = Snapshot(
+        repository=repository,
+        issues={issue.number: issue for issue in issues},
+        comments={number: ()},
+        pull_requests={number: pull},
+        diffs={number: PullDiff(text=patch)},
+        linked_issues={
+            number: tuple(IssueLink(repository=repository.full_name, number=issue.number) for issue in issues)
+        },
+        review_comments={number: ()},
+        reviews={number: ()},
+        resolved_threads={number: ()},
+    )
+    return OpenedPull(PullRequestOpened(sender=AUTHOR, repository=repository, pull_request=pull), snapshot)
+
+
+def split_title(text: str) -> tuple[str, str]:
+    """Title (the first line, without Markdown's heading marks) and body of an issue's Markdown file."""
+    first, _, rest = text.lstrip("\ufeff\r\n").partition("\n")
+    return first.strip().lstrip("#").strip(), rest.strip("\r\n")
