@@ -1,0 +1,189 @@
+"""What a bouncer answered, from whichever file holds it: recorded responses, a submission, a run.
+
+Forms read: JSON Lines with ``instance_id`` and ``label`` or ``bounce`` (and, where known, ``model``, ``p_bounce``,
+``explanation``, ``tool_calls``); the leaderboard's JSON object of ``input_bounce`` / ``output_bounce`` and
+``trace``; the authors' JSON object of ``label``, ``explanation`` and ``trace``; the records of a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+
+from bot.actions import Usage
+from bot.bouncers.labels import tidy_label
+from bot.errors import OperatorError
+from bot.frozen import Frozen
+from evaluation.bouncerbench.tasks import INPUT, LABELS, Benchmark, Maybe
+from evaluation.run_folder import Record, RunFolder
+from evaluation.sample import Row, read_json, read_rows, shaped, task_id, unique
+
+#: Where every benchmark draws the line unless told otherwise (BouncerBench, III.A): the third label bounces.
+PAPER_LINE = 2
+
+
+class Answer(Frozen):
+    """One verdict on one task."""
+
+    instance_id: str
+    level: int | None = Field(
+        None, ge=0, le=3, description="severity of the label; None where only a bounce is known"
+    )
+    bounce: bool | None = Field(None, description="None = no usable answer came")
+    p_bounce: float | None = Field(None, ge=0, le=100, description="percent")
+    explanation: str = ""
+    tool_calls: int | None = Field(None, description="how often tools were called; None = not recorded")
+    error: str | None = None
+    usage: Usage = Usage()
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Line:
+    """Where passing ends: at a label's severity, or above a probability (percent) where the reply has one."""
+
+    level: int = PAPER_LINE
+    above: float | None = None
+
+    def bounces(self, level: int | None, p_bounce: float | None) -> bool | None:
+        """None where the reply has nothing to hold against the line."""
+        if self.above is not None and p_bounce is not None:
+            return p_bounce >= self.above
+        return None if level is None else level >= self.level
+
+
+class _Response(Frozen):
+    label: Annotated[str | None, BeforeValidator(tidy_label)] = None
+    bounce: Annotated[bool | None, Maybe] = None
+    input_bounce: Annotated[bool | None, Maybe] = None
+    output_bounce: Annotated[bool | None, Maybe] = None
+    p_bounce: float | None = Field(None, ge=0, le=100)
+    explanation: str | None = None
+    model: str | None = None
+    tool_calls: int | None = Field(None, ge=0)
+    trace: Any = None
+
+
+def read_answers(source: str, benchmark: Benchmark, line: Line | None = None) -> dict[str, dict[str, Answer]]:
+    """Answers by model name and instance id; the name is empty where the file gives none.
+
+    ``line`` redraws the line from label or probability; None keeps what the file says, and where it says only a
+    label, the paper's line. Raises OperatorError with the place for a malformed row, a label that the benchmark
+    does not have, or an instance that one model answers twice.
+    """
+    found = (_answer(row, benchmark, line) for row in _responses(source))
+    models: dict[str, dict[str, Answer]] = {}
+    for model, answer in unique(_keyed(found)):
+        models.setdefault(model, {})[answer.instance_id] = answer
+    return models
+
+
+def run_answers(run: RunFolder, line: Line | None = None) -> dict[str, Answer]:
+    """The answers of a run, by instance id; failed tasks are answers without a verdict."""
+    benchmark = run.facts.benchmark
+    if benchmark not in LABELS:
+        raise OperatorError(f"{run.path} is a run of {benchmark}, not of BouncerBench")
+    return {record.task_id: record_answer(record, benchmark, line) for record in run.records()}
+
+
+def record_answer(record: Record, benchmark: Benchmark, line: Line | None = None) -> Answer:
+    """One record as an answer. Raises OperatorError where its verdict is no label of the benchmark."""
+    decision = record.decision or {}
+    evidence = decision.get("evidence") or {}
+    level = _level(decision.get("verdict"), benchmark, f"record of {record.task_id}")
+    p_bounce = evidence.get("p_bounce")
+    if level is None:
+        bounce = None
+    elif line is not None:
+        bounce = line.bounces(level, p_bounce)
+    else:
+        bounce = evidence.get("bounced", level >= PAPER_LINE)
+    return Answer(
+        instance_id=record.task_id,
+        level=level,
+        bounce=bounce,
+        p_bounce=p_bounce,
+        explanation=_explanation(evidence),
+        tool_calls=record.details.get("tool_calls"),
+        error=record.error or (decision.get("abstained") if level is None else None),
+        usage=record.usage,
+        seconds=record.seconds,
+    )
+
+
+def _explanation(evidence: dict[str, Any]) -> str:
+    given = [evidence.get("explanation"), *(each.get("explanation") for each in evidence.get("verdicts", ()))]
+    return "\n\n".join(text for text in given if text)
+
+
+def _responses(source: str) -> Iterator[Row]:
+    """The rows of any form; an object keyed by instance id becomes one row a key."""
+    if not source.removesuffix(".gz").endswith(".json"):
+        yield from read_rows(source)
+        return
+    value = read_json(source)
+    if not isinstance(value, dict):
+        raise OperatorError(f"{source}: a JSON object keyed by instance id is needed")
+    for key, entry in value.items():
+        where = f"{source}: {key}"
+        if not isinstance(entry, dict):
+            raise OperatorError(f"{where}: a JSON object is needed, not {type(entry).__name__}")
+        yield Row({**entry, "instance_id": key}, where)
+
+
+def _answer(row: Row, benchmark: Benchmark, line: Line | None) -> tuple[str, str, Answer]:
+    """``(model, where, answer)``."""
+    identity, given = task_id(row), shaped(row, _Response)
+    level = _level(given.label, benchmark, row.where)
+    submitted = given.input_bounce if benchmark == INPUT else given.output_bounce
+    bounce = given.bounce if submitted is None else submitted
+    if level is None and bounce is None and given.label is None and not _says_nothing(row, benchmark):
+        raise OperatorError(f"{row.where}: neither label nor bounce")
+    if line is not None:
+        redrawn = line.bounces(level, given.p_bounce)
+        if redrawn is None and bounce is not None:
+            raise OperatorError(f"{row.where}: the line cannot be moved: neither label nor probability is given")
+        bounce = redrawn
+    elif bounce is None:
+        bounce = Line().bounces(level, None)
+    answer = Answer(
+        instance_id=identity,
+        level=level,
+        bounce=bounce,
+        p_bounce=given.p_bounce,
+        explanation=given.explanation or (given.trace if isinstance(given.trace, str) else ""),
+        tool_calls=_tool_calls(given),
+    )
+    return given.model or "", row.where, answer
+
+
+def _says_nothing(row: Row, benchmark: Benchmark) -> bool:
+    """Whether a row says outright that there is no answer: ``"label": null`` or its bounce null."""
+    side = "input_bounce" if benchmark == INPUT else "output_bounce"
+    return any(row.data.get(field, "absent") is None for field in ("label", "bounce", side))
+
+
+def _tool_calls(given: _Response) -> int | None:
+    if given.tool_calls is not None or not isinstance(given.trace, list):
+        return given.tool_calls
+    return sum(1 for step in given.trace if isinstance(step, dict) and step.get("type") == "function_call")
+
+
+def _level(label: Any, benchmark: Benchmark, where: str) -> int | None:
+    """The label's severity, 0 to 3. Raises OperatorError for a label of another benchmark or of none."""
+    if label is None:
+        return None
+    names: list[str] = [known.value for known in LABELS[benchmark]]  # declared best first
+    if label not in names:
+        raise OperatorError(f"{where}: unknown label {str(label)[:60]!r}: {benchmark} has {', '.join(names)}")
+    return names.index(label)
+
+
+def _keyed(
+    found: Iterable[tuple[str, str, Answer]],
+) -> Iterator[tuple[str, str, tuple[str, Answer]]]:
+    for model, where, answer in found:
+        yield f"{model or 'the'} answer to {answer.instance_id}", where, (model, answer)

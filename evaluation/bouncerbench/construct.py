@@ -1,0 +1,275 @@
+"""Building the benchmark from raw material, with the count of every step (BouncerBench, II.A).
+
+Raw material: human annotations (one line an instance, or one line an annotator: then the most severe counts),
+SWE-bench instances, and patches that agents submitted, each with its test outcome.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+from bot.errors import OperatorError
+from bot.frozen import Frozen
+from evaluation.bouncerbench.tasks import VAGUE_FROM, Level, Maybe, OutputTask, output_task, repository_of
+from evaluation.sample import Row, read_rows, shaped, task_id, unique
+
+#: Annotations of the hidden tests from which on they cannot serve as the ground truth (II.A.2).
+INVALID_TESTS_FROM = 2
+
+#: A hunk with a changed line in it, a rename or a binary file: without one of these there is nothing to apply.
+_CHANGE = re.compile(r"^@@ .*\n(?:[ \\].*\n|\n)*[+-]|^rename from |^GIT binary patch", re.MULTILINE)
+
+
+class Annotation(Frozen):
+    """What people said about one instance, the most severe of them (Table I)."""
+
+    instance_id: str
+    quality: int
+    test_validity: int
+    other_issues: bool
+
+    @property
+    def vague(self) -> bool:
+        return self.quality >= VAGUE_FROM
+
+    @property
+    def evaluable(self) -> bool:
+        """Whether the hidden tests can say if a patch is right."""
+        return self.test_validity < INVALID_TESTS_FROM and not self.other_issues
+
+
+class Patch(Frozen):
+    """A patch that an agent submitted, with its outcome."""
+
+    instance_id: str
+    submission: str
+    text: str
+    resolved: bool
+    pass_fraction: float | None
+    applied: bool | None
+
+
+class _AnnotationRow(Frozen):
+    underspecified: Level = None
+    false_negative: Level = None
+    other_major_issues: Annotated[float | bool | None, Maybe] = None
+
+
+class _PatchRow(Frozen):
+    submission: Annotated[str | None, Maybe] = None
+    agent: Annotated[str | None, Maybe] = None
+    applied: Annotated[bool | None, Maybe] = None
+    patch_successfully_applied: Annotated[bool | None, Maybe] = None
+
+
+class _InstanceRow(Frozen):
+    problem_statement: str
+    repo: Annotated[str | None, Maybe] = None
+    base_commit: Annotated[str | None, Maybe] = None
+    created_at: Annotated[str | None, BeforeValidator(lambda value: value if value is None else str(value))] = None
+
+
+@dataclass
+class Built:
+    """The three task lists and the count of every step, in order."""
+
+    input: list[dict[str, Any]] = field(default_factory=list)
+    output: list[dict[str, Any]] = field(default_factory=list)
+    lite: list[dict[str, Any]] = field(default_factory=list)
+    steps: dict[str, int] = field(default_factory=dict)
+
+
+def build(
+    annotations: Mapping[str, Annotation],
+    instances: Mapping[str, dict[str, Any]],
+    patches: Iterable[Patch],
+    seed: int,
+    submission: str | None = None,
+) -> Built:
+    """The task lists. The same material and seed give the same lists, whatever the order of the lines.
+
+    With ``submission`` the output tasks are all of that agent's patches on evaluable instances, correct ones on
+    vague issues included (Table IV), instead of one patch an instance.
+    """
+    built = Built()
+    steps = built.steps
+    steps["annotated instances"] = len(annotations)
+    known = sorted(annotations.keys() & instances.keys())
+    steps["of these with the issue's text (input tasks)"] = len(known)
+    steps["input tasks to bounce"] = sum(annotations[identity].vague for identity in known)
+    built.input = [_input_row(annotations[identity], instances[identity]) for identity in known]
+    evaluable = {identity for identity in known if annotations[identity].evaluable}
+    steps["evaluable instances (valid tests, no other major issue)"] = len(evaluable)
+    steps["of these vague"] = sum(annotations[identity].vague for identity in evaluable)
+    if submission is not None:
+        patches = _of_submission(submission, patches)
+    usable = _usable(patches, annotations, steps)
+    if submission is None:
+        chosen = list(_one_each(sorted(evaluable), annotations, usable, seed, steps))
+    else:
+        chosen = [usable[identity][0] for identity in sorted(evaluable & usable.keys())]
+    steps["output tasks"] = len(chosen)
+    steps["output tasks to bounce"] = sum(not patch.resolved for patch in chosen)
+    by_id = {row["instance_id"]: row for row in built.input}
+    built.output = [_output_row(patch, by_id[patch.instance_id]) for patch in chosen]
+    built.lite = [by_id[row["instance_id"]] | row for row in built.output]
+    steps["Lite: tasks in both"] = len(built.lite)
+    steps["Lite: issues to bounce"] = sum(row["input_bounce"] for row in built.lite)
+    return built
+
+
+def read_annotations(source: str) -> dict[str, Annotation]:
+    """The most severe annotation of each instance. Raises OperatorError."""
+    found: dict[str, Annotation] = {}
+    for row in read_rows(source):
+        identity, fields = task_id(row), shaped(row, _AnnotationRow)
+        if fields.underspecified is None or fields.false_negative is None:
+            raise OperatorError(f"{row.where}: underspecified and false_negative are needed")
+        before = found.get(identity)
+        found[identity] = Annotation(
+            instance_id=identity,
+            quality=max(fields.underspecified, before.quality if before else 0),
+            test_validity=max(fields.false_negative, before.test_validity if before else 0),
+            other_issues=bool(fields.other_major_issues) or (before is not None and before.other_issues),
+        )
+    return found
+
+
+def read_instances(source: str) -> dict[str, dict[str, Any]]:
+    """Issue text, repository and base commit by instance id. Raises OperatorError."""
+
+    def entries() -> Iterator[tuple[str, str, tuple[str, dict[str, Any]]]]:
+        for row in read_rows(source):
+            identity, fields = task_id(row), shaped(row, _InstanceRow)
+            facts = fields.model_dump() | {"repo": fields.repo or repository_of(identity)}
+            yield identity, row.where, (identity, facts)
+
+    return dict(unique(entries()))
+
+
+def read_patches(source: str) -> Iterator[Patch]:
+    """Submitted patches with a known outcome, in our columns or the authors'. Raises OperatorError."""
+    for row in read_rows(source):
+        yield _patch(row)
+
+
+def _patch(row: Row) -> Patch:
+    task: OutputTask = output_task(row)
+    more = shaped(row, _PatchRow)
+    if task.bounce is None:
+        raise OperatorError(f"{row.where}: neither resolved nor a test outcome: the patch cannot be labelled")
+    return Patch(
+        instance_id=task.instance_id,
+        submission=more.submission or more.agent or "",
+        text=task.patch or "",
+        resolved=not task.bounce,
+        pass_fraction=task.pass_fraction,
+        applied=more.patch_successfully_applied if more.applied is None else more.applied,
+    )
+
+
+def _usable(
+    patches: Iterable[Patch], annotations: Mapping[str, Annotation], steps: dict[str, int]
+) -> dict[str, list[Patch]]:
+    """Patches by instance without those that do not apply and those that somebody submitted before."""
+    given = unfit = repeated = 0
+    seen: set[bytes] = set()
+    usable: dict[str, list[Patch]] = defaultdict(list)
+    for patch in sorted(patches, key=lambda each: (each.instance_id, each.submission, each.text)):
+        given += 1
+        digest = hashlib.sha256(f"{patch.instance_id}\0{patch.text.strip()}".encode("utf-8", "replace")).digest()
+        if not applies(patch):
+            unfit += 1
+        elif digest in seen:
+            repeated += 1
+        elif patch.instance_id in annotations:
+            usable[patch.instance_id].append(patch)
+        seen.add(digest)
+    kept = [patch for of_instance in usable.values() for patch in of_instance]
+    steps["patches submitted"] = given
+    steps["patches that do not apply, removed"] = unfit
+    steps["duplicate patches, removed"] = repeated
+    steps["patches for annotated instances"] = len(kept)
+    steps["of these incorrect"] = sum(not patch.resolved for patch in kept)
+    return usable
+
+
+def applies(patch: Patch) -> bool:
+    """Whether a patch can apply at all: what the harness recorded, what the outcome implies, else its form."""
+    if patch.applied is not None:
+        return patch.applied
+    return patch.resolved or _CHANGE.search(patch.text) is not None
+
+
+def _one_each(
+    evaluable: list[str],
+    annotations: Mapping[str, Annotation],
+    usable: Mapping[str, list[Patch]],
+    seed: int,
+    steps: dict[str, int],
+) -> Iterator[Patch]:
+    """One patch an instance, drawn evenly; for a vague issue among the incorrect ones only (II.A.2)."""
+    without = only_correct = 0
+    for identity in evaluable:
+        options = usable.get(identity, [])
+        if not options:
+            without += 1
+            continue
+        if annotations[identity].vague:
+            options = [patch for patch in options if not patch.resolved]
+        if options:
+            yield min(options, key=lambda patch: _draw(patch, seed))
+        else:
+            only_correct += 1
+    steps["evaluable instances without any patch, removed"] = without
+    steps["vague instances with correct patches only, removed"] = only_correct
+
+
+def _draw(patch: Patch, seed: int) -> bytes:
+    """An even draw that depends on nothing but the seed and the patch itself."""
+    return hashlib.sha256(f"{seed}\0{patch.instance_id}\0{patch.text}".encode("utf-8", "replace")).digest()
+
+
+def _of_submission(name: str, patches: Iterable[Patch]) -> list[Patch]:
+    names: set[str] = set()
+    chosen: list[Patch] = []
+    for patch in patches:
+        names.add(patch.submission)
+        if patch.submission == name:
+            chosen.append(patch)
+    if not chosen:
+        raise OperatorError(f"no patch of submission {name!r}; there are: {', '.join(sorted(names))[:400]}")
+    return chosen
+
+
+def _input_row(annotation: Annotation, instance: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "instance_id": annotation.instance_id,
+        **instance,
+        "input_quality": annotation.quality,
+        "input_bounce": annotation.vague,
+        "false_negative": annotation.test_validity,
+        "other_major_issues": annotation.other_issues,
+    }
+
+
+def _output_row(patch: Patch, issue: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "instance_id": patch.instance_id,
+        "repo": issue["repo"],
+        "base_commit": issue["base_commit"],
+        "problem_statement": issue["problem_statement"],
+        "input_quality": issue["input_quality"],
+        "submission": patch.submission,
+        "patch": patch.text,
+        "resolved": patch.resolved,
+        "output_bounce": not patch.resolved,
+        "output_quality": patch.pass_fraction,
+    }

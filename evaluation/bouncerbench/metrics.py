@@ -1,0 +1,250 @@
+"""The paper's metrics (BouncerBench, II.B and IV.C), each with a bootstrap interval over tasks.
+
+Missing answers. By default a task without an answer stays in every denominator of its class and is right in none:
+it lowers recall, F and R_b, adds nothing to I-Score and O-Score, and agrees with nobody. ``accept`` is the
+authors' convention (no answer lets the subject pass). ``exclude`` scores the answered tasks alone. Rank
+correlation and AUC need a label or probability and are taken over the tasks that have one. Whatever is chosen,
+the counts are shown.
+
+O-Score, as published, has quirks worth knowing. Each decision is weighed by the share of tests that pass: turning
+away a patch that passes nothing earns nothing and letting it through costs nothing, while a patch that fails one
+test of a thousand counts almost fully. A bouncer that lets everything pass therefore scores about the share of
+correct patches minus the mean pass share of the wrong ones. Our ``pass_fraction`` of a correct patch is 1 by
+definition; where a wrong patch's share is not known the score is not defined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from bot.errors import OperatorError
+from evaluation import statistics
+from evaluation.bouncerbench.answers import Answer
+from evaluation.bouncerbench.tasks import InputTask, OutputTask
+from evaluation.statistics import Array, Counts, Estimate
+
+Missing = Literal["count", "accept", "exclude"]
+ACCEPT, BOUNCE, NOTHING = 0, 1, 2
+NO_LABEL = 4
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A task with known truth beside what was answered, as codes."""
+
+    instance_id: str
+    truth: int
+    predicted: int
+    quality: int | None
+    pass_fraction: float | None
+    level: int
+    p_bounce: float | None
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How tasks and answers met."""
+
+    tasks: int
+    unlabelled: int
+    answered: int
+    missing: int
+    errors: int
+    unknown: int
+
+    def as_json(self) -> dict[str, int]:
+        return {
+            "tasks": self.tasks,
+            "unlabelled_tasks": self.unlabelled,
+            "answered": self.answered,
+            "missing": self.missing,
+            "errors": self.errors,
+            "unknown_instances": self.unknown,
+        }
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """One model's figures on one task list."""
+
+    benchmark: str
+    missing_counts_as: Missing
+    tally: Tally
+    counts: dict[str, int]
+    estimates: dict[str, Estimate]
+    pairs: tuple[Pair, ...] = field(repr=False)
+
+    @property
+    def n(self) -> int:
+        """Tasks in the denominators."""
+        return len(self.pairs)
+
+    def value(self, name: str) -> float | None:
+        return self.estimates[name].value if name in self.estimates else None
+
+    def as_json(self) -> dict[str, Any]:
+        """Flat: ``n``, the four counts, every figure by name, and ``intervals``."""
+        known = self.estimates.items()
+        return {
+            "benchmark": self.benchmark,
+            "n": self.n,
+            **self.counts,
+            **{name: estimate.value for name, estimate in known},
+            **self.tally.as_json(),
+            "missing_counts_as": self.missing_counts_as,
+            "intervals": {name: [each.low, each.high] for name, each in known if each.low is not None},
+        }
+
+
+def score(
+    benchmark: str,
+    tasks: Sequence[InputTask] | Sequence[OutputTask],
+    answers: Mapping[str, Answer],
+    missing: Missing = "count",
+    *,
+    seed: int = 0,
+    replicates: int = 2000,
+) -> Metrics:
+    """Every figure of the paper for one model. ``replicates`` = 0 leaves the intervals out.
+
+    Raises OperatorError without tasks or answers, and where no answer is about any of the tasks.
+    """
+    if not tasks or not answers:
+        raise OperatorError("nothing to score: there are no " + ("tasks" if not tasks else "answers"))
+    pairs, tally = pair(tasks, answers, missing)
+    if not any(task.instance_id in answers for task in tasks):
+        raise OperatorError(f"none of the {len(answers)} answers is about one of the {len(tasks)} tasks")
+    statistic = _Figures(pairs)
+    if replicates:
+        estimates = statistics.bootstrap(statistic, len(pairs), seed=seed, replicates=replicates)
+    else:
+        observed = statistic(np.arange(len(pairs), dtype=np.int64)[None, :])
+        estimates = {name: Estimate(statistics.defined(values[0])) for name, values in observed.items()}
+    return Metrics(benchmark, missing, tally, _counts(pairs), estimates, tuple(pairs))
+
+
+def pair(
+    tasks: Sequence[InputTask] | Sequence[OutputTask], answers: Mapping[str, Answer], missing: Missing
+) -> tuple[list[Pair], Tally]:
+    """Tasks whose truth is known beside their answers; the others are counted."""
+    pairs: list[Pair] = []
+    answered = errors = unlabelled = 0
+    for task in tasks:
+        answer = answers.get(task.instance_id)
+        has_answer = answer is not None and answer.bounce is not None
+        answered += has_answer
+        errors += answer is not None and answer.error is not None
+        if task.bounce is None:
+            unlabelled += 1
+        elif has_answer or missing != "exclude":
+            pairs.append(_pair(task, task.bounce, answer, missing))
+    known = {task.instance_id for task in tasks}
+    unknown = sum(identity not in known for identity in answers)
+    return pairs, Tally(len(tasks), unlabelled, answered, len(tasks) - answered, errors, unknown)
+
+
+def _pair(task: InputTask | OutputTask, truth: bool, answer: Answer | None, missing: Missing) -> Pair:
+    predicted = ACCEPT if missing == "accept" else NOTHING
+    if answer is not None and answer.bounce is not None:
+        predicted = BOUNCE if answer.bounce else ACCEPT
+    return Pair(
+        instance_id=task.instance_id,
+        truth=int(truth),
+        predicted=predicted,
+        quality=task.quality if isinstance(task, InputTask) else None,
+        pass_fraction=task.pass_fraction if isinstance(task, OutputTask) else None,
+        level=NO_LABEL if answer is None or answer.level is None else answer.level,
+        p_bounce=None if answer is None else answer.p_bounce,
+    )
+
+
+def _counts(pairs: Sequence[Pair]) -> dict[str, int]:
+    cells = {(truth, predicted): 0 for truth in (0, 1) for predicted in (ACCEPT, BOUNCE, NOTHING)}
+    for each in pairs:
+        cells[each.truth, each.predicted] += 1
+    return {
+        "tp_bounce": cells[1, BOUNCE],
+        "fp_bounce": cells[0, BOUNCE],
+        "fn_bounce": cells[1, ACCEPT],
+        "tn_bounce": cells[0, ACCEPT],
+        "unanswered_bounce": cells[1, NOTHING],
+        "unanswered_accept": cells[0, NOTHING],
+    }
+
+
+class _Figures:
+    """All figures as functions of resampled task indices; see ``statistics.bootstrap``."""
+
+    def __init__(self, pairs: Sequence[Pair]) -> None:
+        self.truth = np.array([each.truth for each in pairs], dtype=np.int64)
+        self.predicted = np.array([each.predicted for each in pairs], dtype=np.int64)
+        self.level = np.array([each.level for each in pairs], dtype=np.int64)
+        self.quality = _column([each.quality for each in pairs])
+        self.fraction = _column([each.pass_fraction for each in pairs])
+        self.probability = _column([each.p_bounce for each in pairs])
+        #: +1 for a bounce, -1 for letting pass, 0 for no answer.
+        self.sign = np.array([-1.0, 1.0, 0.0])[self.predicted]
+
+    def __call__(self, draws: Counts) -> dict[str, Array]:
+        table = statistics.contingency(self.truth, self.predicted, (2, 3), draws)
+        figures = {
+            "f_m": statistics.macro_f(table),
+            "r_b": _rate(table, 1, BOUNCE),
+            "fnr_a": _rate(table, 0, BOUNCE),
+            "fpr_a": _rate(table, 1, ACCEPT),
+        }
+        for label, name in ((BOUNCE, "bounce"), (ACCEPT, "accept")):
+            figures[f"precision_{name}"] = statistics.precision(table, label)
+            figures[f"recall_{name}"] = statistics.recall(table, label)
+            figures[f"f_{name}"] = statistics.f_measure(table, label)
+        if self.quality is not None:
+            figures |= self._on_annotations(draws, self.quality)
+        if self.fraction is not None:
+            figures["o_score"] = _mean(self.sign * np.where(self.truth == 1, 1, -1) * self.fraction, draws)
+        figures |= self._ranking(draws)
+        return figures
+
+    def _on_annotations(self, draws: Counts, quality: Array) -> dict[str, Array]:
+        """I-Score, and agreement with the annotators where labels were answered."""
+        figures = {"i_score": _mean(2 / 3 * self.sign * (quality - 1.5), draws)}
+        if len(self.level) and (self.level != NO_LABEL).any():
+            # A fifth row, empty, makes "no label" a word that only the model uses.
+            table = statistics.contingency(quality.astype(np.int64), self.level, (5, 5), draws)
+            figures["raw_agreement"] = statistics.raw_agreement(table)
+            figures["cohen_kappa"] = statistics.cohen_kappa(table)
+            figures["spearman_rho"] = statistics.spearman_rho(table[:, :4, :4])
+        return figures
+
+    def _ranking(self, draws: Counts) -> dict[str, Array]:
+        """AUC of the probability where every answered task has one, else of the label's severity."""
+        answered = self.predicted != NOTHING
+        if self.probability is not None:
+            scores, name = self.probability, "auc"
+        elif answered.any() and (self.level[answered] != NO_LABEL).all():
+            scores, name = self.level.astype(float), "auc_of_label"
+        else:
+            return {}
+        order, position = np.unique(scores, return_inverse=True)
+        # Tasks without an answer get a row of their own, cut off again: they have no rank.
+        rows = np.where(answered, position, len(order))
+        table = statistics.contingency(rows, self.truth, (len(order) + 1, 2), draws)
+        return {name: statistics.auc(table[:, :-1])}
+
+
+def _rate(table: Counts, truth: int, predicted: int) -> Array:
+    return statistics.ratio(table[:, truth, predicted], table[:, truth].sum(-1))
+
+
+def _mean(values: Array, draws: Counts) -> Array:
+    return statistics.ratio(values[draws].sum(axis=1), np.full(len(draws), draws.shape[1]))
+
+
+def _column(values: Sequence[float | None]) -> Array | None:
+    """A column as floats; None where it is empty or has gaps."""
+    if not values or any(value is None for value in values):
+        return None
+    return np.array(values, dtype=float)

@@ -1,0 +1,183 @@
+"""The benchmark's tasks, from any of the forms in which they are handed around (BouncerBench, II.A).
+
+Read are our own JSON Lines, SWE-bench annotations, and the columns of the authors' CSV files and Hugging Face data
+sets: ``underspecified`` or ``input_quality`` for the annotation, ``output_bounce``, ``resolved``, ``pass_frac``,
+``output_quality`` or ``tests_status`` for the outcome of a patch. Ground truth may be missing: such tasks can be
+replayed, and scoring counts and shows them.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from bot.bouncers.labels import InputLabel, OutputLabel
+from bot.errors import OperatorError
+from bot.frozen import Frozen
+from evaluation.sample import Row, read_rows, shaped, task_id, unique
+
+Benchmark = Literal["bouncerbench-input", "bouncerbench-output"]
+INPUT: Benchmark = "bouncerbench-input"
+OUTPUT: Benchmark = "bouncerbench-output"
+LABELS: dict[Benchmark, type[InputLabel] | type[OutputLabel]] = {INPUT: InputLabel, OUTPUT: OutputLabel}
+
+#: Annotation levels from which on an issue should be turned away (BouncerBench, II.A.1).
+VAGUE_FROM = 2
+#: The longest ``tests_status`` literal that is read, characters.
+MAX_STATUS = 8 * 1024 * 1024
+
+_ID = re.compile(r"^(?P<owner>[\w.-]+?)__(?P<name>[\w.-]+)-(?P<number>\d+)$")
+
+
+def _blank_is_none(value: Any) -> Any:
+    """CSV has no null: an empty cell and pandas' ``nan`` stand for it."""
+    return None if isinstance(value, str) and value.strip().lower() in ("", "nan", "none") else value
+
+
+Maybe = BeforeValidator(_blank_is_none)
+Level = Annotated[int | None, Field(ge=0, le=3), BeforeValidator(lambda value: _level(value))]
+
+
+def _level(value: Any) -> Any:
+    """Annotations are written ``2``, ``2.0`` and ``"2.0"``."""
+    value = _blank_is_none(value)
+    try:
+        return int(value) if isinstance(value, str) and float(value).is_integer() else value
+    except ValueError:
+        return value
+
+
+class InputTask(Frozen):
+    """An issue, and how clear three people found it: the most severe of their labels."""
+
+    instance_id: str
+    repo: str
+    problem_statement: str | None = Field(None, description="title and text; None where only labels are at hand")
+    quality: int | None = Field(None, ge=0, le=3, description="0 clear to 3 impossible; None = not annotated")
+
+    @property
+    def bounce(self) -> bool | None:
+        """Whether a bouncer should turn it away; None where it is not known."""
+        return None if self.quality is None else self.quality >= VAGUE_FROM
+
+
+class OutputTask(Frozen):
+    """An issue with a patch that some agent wrote for it, and whether the hidden tests pass with it."""
+
+    instance_id: str
+    repo: str
+    problem_statement: str | None = None
+    patch: str | None = None
+    base_commit: str = ""
+    bounce: bool | None = Field(None, description="whether the patch fails any test; None = not known")
+    pass_fraction: float | None = Field(
+        None, ge=0, le=1, description="passed / all of Fail-to-Pass and Pass-to-Pass; None = not known"
+    )
+    quality: int | None = Field(None, ge=0, le=3, description="of its issue, as in InputTask")
+
+
+class _InputRow(Frozen):
+    underspecified: Level = None
+    input_quality: Level = None
+    input_bounce: Annotated[bool | None, Maybe] = None
+    repo: Annotated[str | None, Maybe] = None
+    problem_statement: Annotated[str | None, Maybe] = None
+
+
+class _OutputRow(_InputRow):
+    patch: Annotated[str | None, Maybe] = None
+    model_patch: Annotated[str | None, Maybe] = None
+    base_commit: Annotated[str | None, Maybe] = None
+    output_bounce: Annotated[bool | None, Maybe] = None
+    resolved: Annotated[bool | None, Maybe] = None
+    output_quality: Annotated[float | None, Maybe] = None
+    pass_frac: Annotated[float | None, Maybe] = None
+    tests_status: Any = None
+
+
+def input_tasks(source: str) -> Iterator[InputTask]:
+    """Stream the input tasks of a data set. Raises OperatorError with file and line."""
+    return unique((task.instance_id, row.where, task) for row in read_rows(source) for task in (input_task(row),))
+
+
+def output_tasks(source: str) -> Iterator[OutputTask]:
+    """Stream the output tasks of a data set. Raises OperatorError with file and line."""
+    return unique((task.instance_id, row.where, task) for row in read_rows(source) for task in (output_task(row),))
+
+
+def input_task(row: Row) -> InputTask:
+    """One row as an input task. Raises OperatorError."""
+    identity, fields = task_id(row), shaped(row, _InputRow)
+    quality = fields.underspecified if fields.input_quality is None else fields.input_quality
+    task = InputTask(
+        instance_id=identity,
+        repo=fields.repo or repository_of(identity),
+        problem_statement=fields.problem_statement,
+        quality=quality,
+    )
+    if None not in (task.bounce, fields.input_bounce) and task.bounce != fields.input_bounce:
+        raise OperatorError(f"{row.where}: input_bounce contradicts the annotation {quality}")
+    return task
+
+
+def output_task(row: Row) -> OutputTask:
+    """One row as an output task. Raises OperatorError."""
+    identity, fields = task_id(row), shaped(row, _OutputRow)
+    fraction = _pass_fraction(fields, row.where)
+    known = fields.output_bounce
+    if known is None and fields.resolved is not None:
+        known = not fields.resolved
+    if known is None and fraction is not None:
+        known = fraction < 1
+    if known is False:
+        fraction = 1.0  # correct means that every test passes (BouncerBench, II.B.2)
+    return OutputTask(
+        instance_id=identity,
+        repo=fields.repo or repository_of(identity),
+        problem_statement=fields.problem_statement,
+        patch=fields.patch if fields.model_patch is None else fields.model_patch,
+        base_commit=fields.base_commit or "",
+        bounce=known,
+        pass_fraction=fraction,
+        quality=fields.underspecified if fields.input_quality is None else fields.input_quality,
+    )
+
+
+def repository_of(identity: str) -> str:
+    """``owner/name`` from an id like ``astropy__astropy-1234``; ``unknown/unknown`` where it has another form."""
+    found = _ID.match(identity)
+    return f"{found['owner']}/{found['name']}" if found else "unknown/unknown"
+
+
+def number_of(identity: str) -> int:
+    """The number in an id like ``astropy__astropy-1234``; 1 where it has another form."""
+    found = _ID.match(identity)
+    return int(found["number"]) if found else 1
+
+
+def _pass_fraction(fields: _OutputRow, where: str) -> float | None:
+    for given in (fields.output_quality, fields.pass_frac):
+        if given is not None:
+            if not 0 <= given <= 1:
+                raise OperatorError(f"{where}: a pass fraction of {given} is not between 0 and 1")
+            return given
+    status = _blank_is_none(fields.tests_status)
+    return None if status is None else _fraction_of(status, where)
+
+
+def _fraction_of(status: Any, where: str) -> float:
+    """Passed tests by all tests in ``tests_status``: a dict, or its Python literal as in the CSV files."""
+    try:
+        if isinstance(status, str):
+            if len(status) > MAX_STATUS:
+                raise OperatorError(f"{where}: tests_status of more than {MAX_STATUS} characters")
+            status = ast.literal_eval(status)  # literals only: no name is looked up, nothing is called
+        kinds = (status["FAIL_TO_PASS"], status["PASS_TO_PASS"])
+        passed, failed = (sum(len(kind[outcome]) for kind in kinds) for outcome in ("success", "failure"))
+    except (ValueError, SyntaxError, KeyError, TypeError, RecursionError, MemoryError) as error:
+        raise OperatorError(f"{where}: tests_status: {type(error).__name__}: {str(error)[:80]}") from None
+    return passed / (passed + failed) if passed + failed else 0.0
