@@ -1,0 +1,221 @@
+"""What people and apps can do on the simulated GitHub; each act changes the world and tells the subscribers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from bot.testing.github.hooks import Hooks
+from bot.testing.github.render import Renderer
+from bot.testing.github.state import (
+    App,
+    CheckRun,
+    Comment,
+    Installation,
+    Issue,
+    Json,
+    Pull,
+    Reaction,
+    Repository,
+    Review,
+    ReviewComment,
+    User,
+    World,
+)
+
+CommentEvent = Literal["issue_comment", "pull_request_review_comment"]
+
+
+class Acts:
+    """Callers hold the world's lock."""
+
+    def __init__(self, world: World, render: Renderer, hooks: Hooks) -> None:
+        self.world = world
+        self.render = render
+        self.hooks = hooks
+
+    # Issues and the conversation
+
+    def open_issue(
+        self, repository: Repository, title: str, body: str, author: User, labels: Sequence[str] = ()
+    ) -> Issue:
+        issue = self._new(repository, title, body, author, labels)
+        self._on_issue(repository, issue, "opened", author)
+        return issue
+
+    def _new(
+        self, repository: Repository, title: str, body: str, author: User, labels: Sequence[str] = ()
+    ) -> Issue:
+        number = max(repository.issues, default=0) + 1
+        issue = Issue(number, title, body, author, self.world.now(), labels=list(labels))
+        repository.issues[number] = issue
+        return issue
+
+    def edit(self, repository: Repository, issue: Issue, by: User, **new: str) -> None:
+        """Change title or body; an edit that changes nothing is still an event without changes."""
+        changes = {name: {"from": getattr(issue, name)} for name in new if getattr(issue, name) != new[name]}
+        for name, value in new.items():
+            setattr(issue, name, value)
+        self._on_issue(repository, issue, "edited", by, changes=changes)
+
+    def set_state(
+        self, repository: Repository, issue: Issue, state: Literal["open", "closed"], by: User, reason: str | None
+    ) -> None:
+        issue.state = state
+        issue.state_reason = reason
+        self._on_issue(repository, issue, "closed" if state == "closed" else "reopened", by)
+
+    def add_label(self, repository: Repository, issue: Issue, name: str, by: User) -> None:
+        """Set a label; one that the repository does not know is made, as GitHub does."""
+        repository.labels.setdefault(name, "ededed")
+        if name not in issue.labels:
+            issue.labels.append(name)
+            self._on_issue(repository, issue, "labeled", by, label=self.render.label(repository, name))
+
+    def remove_label(self, repository: Repository, issue: Issue, name: str, by: User) -> None:
+        issue.labels.remove(name)
+        self._on_issue(repository, issue, "unlabeled", by, label=self.render.label(repository, name))
+
+    def _on_issue(self, repository: Repository, issue: Issue, action: str, by: User, **more: Any) -> None:
+        if issue.pull:
+            payload = {"number": issue.number, "pull_request": self.render.pull(repository, issue), **more}
+            self.hooks.emit(repository, "pull_request", action, by, payload)
+        else:
+            payload = {"issue": self.render.issue(repository, issue), **more}
+            self.hooks.emit(repository, "issues", action, by, payload)
+
+    def add_comment(
+        self, repository: Repository, issue: Issue, body: str, author: User, app: App | None = None
+    ) -> Comment:
+        comment = Comment(self.world.next_id(), body, author, self.world.now(), app)
+        issue.comments.append(comment)
+        self._on_comment(repository, issue, comment, "created", author)
+        return comment
+
+    def edit_comment(self, repository: Repository, comment_id: int, body: str, by: User) -> None:
+        issue, comment = _there(repository.comment(comment_id))
+        before, comment.body = comment.body, body
+        self._on_comment(repository, issue, comment, "edited", by, changes={"body": {"from": before}})
+
+    def delete_comment(self, repository: Repository, comment_id: int, by: User) -> None:
+        issue, comment = _there(repository.comment(comment_id))
+        issue.comments.remove(comment)
+        self._on_comment(repository, issue, comment, "deleted", by)
+
+    def _on_comment(
+        self, repository: Repository, issue: Issue, comment: Comment, action: str, by: User, **more: Any
+    ) -> None:
+        payload = {
+            "issue": self.render.issue(repository, issue),
+            "comment": self.render.comment(repository, issue, comment),
+            **more,
+        }
+        self.hooks.emit(repository, "issue_comment", action, by, payload)
+
+    def react(self, comment: Comment, user: User, content: str) -> tuple[Reaction, bool]:
+        """The reaction, and whether it is new."""
+        for reaction in comment.reactions:
+            if (reaction.user, reaction.content) == (user, content):
+                return reaction, False
+        comment.reactions.append(Reaction(self.world.next_id(), user, content))
+        return comment.reactions[-1], True
+
+    # Pull requests
+
+    def open_pull(self, repository: Repository, title: str, body: str, author: User, pull: Pull) -> Issue:
+        issue = self._new(repository, title, body, author)
+        issue.pull = pull
+        self._on_issue(repository, issue, "opened", author)
+        return issue
+
+    def push(self, repository: Repository, branch: str, files: Mapping[str, bytes | None], by: User) -> str:
+        """Commit on a branch (None removes a file); pull requests from that branch move along."""
+        tip = repository.branches.get(branch)
+        tree = dict(self.world.commits[tip].files) if tip else {}
+        for path, content in files.items():
+            if content is None:
+                tree.pop(path, None)
+            else:
+                tree[path] = content
+        commit = self.world.commit(tree, f"Change {', '.join(files)}", (tip,) if tip else ())
+        repository.branches[branch] = commit.sha
+        self._move_pulls(repository, branch, commit.sha, by)
+        return commit.sha
+
+    def _move_pulls(self, head: Repository, branch: str, sha: str, by: User) -> None:
+        for repository in self.world.repositories.values():
+            for issue in repository.issues.values():
+                pull = issue.pull
+                if pull is None or (pull.head_repository, pull.head_ref) != (head.full_name, branch):
+                    continue
+                if issue.state == "open":
+                    before, pull.head_sha = pull.head_sha, sha
+                    pull.base_sha = repository.branches[pull.base_ref]
+                    for comment in pull.comments:
+                        comment.line = None
+                    self._on_issue(repository, issue, "synchronize", by, before=before, after=sha)
+
+    def set_draft(self, repository: Repository, issue: Issue, draft: bool, by: User) -> None:
+        assert issue.pull is not None
+        issue.pull.draft = draft
+        self._on_issue(repository, issue, "converted_to_draft" if draft else "ready_for_review", by)
+
+    def add_review(
+        self, repository: Repository, issue: Issue, review: Review, comments: Sequence[ReviewComment]
+    ) -> None:
+        assert issue.pull is not None
+        issue.pull.reviews.append(review)
+        for comment in comments:
+            self.add_review_comment(repository, issue, comment)
+
+    def add_review_comment(self, repository: Repository, issue: Issue, comment: ReviewComment) -> None:
+        assert issue.pull is not None
+        issue.pull.comments.append(comment)
+        payload = self._review_comment(repository, issue, comment)
+        self.hooks.emit(repository, "pull_request_review_comment", "created", comment.author, payload)
+
+    def resolve_thread(self, repository: Repository, issue: Issue, first: ReviewComment, by: User) -> None:
+        assert issue.pull is not None
+        first.resolved = True
+        thread = [each for each in issue.pull.comments if first.id in (each.id, each.in_reply_to)]
+        payload = {
+            "pull_request": self.render.pull(repository, issue),
+            "thread": {"comments": [self.render.review_comment(repository, issue, each) for each in thread]},
+        }
+        self.hooks.emit(repository, "pull_request_review_thread", "resolved", by, payload)
+
+    def _review_comment(self, repository: Repository, issue: Issue, comment: ReviewComment) -> Json:
+        return {
+            "pull_request": self.render.pull(repository, issue),
+            "comment": self.render.review_comment(repository, issue, comment),
+        }
+
+    def rerequest_check(self, repository: Repository, check: CheckRun, by: User) -> None:
+        """Somebody presses "Re-run"; only the app that owns the check is told."""
+        for installation in self.world.installed(repository):
+            if installation.app is check.app and "check_run" in installation.events:
+                payload = {
+                    "action": "rerequested",
+                    "check_run": self.render.check_run(repository, check),
+                    "repository": self.render.repository(repository),
+                }
+                self.hooks.tell(installation, "check_run", "rerequested", by, payload, repository)
+
+    def installed(self, installation: Installation, by: User) -> None:
+        """Tell the app that it was installed."""
+        named = [self.world.repositories[name] for name in installation.repositories]
+        payload = {
+            "action": "created",
+            "installation": self.render.installation(installation),
+            "repositories": [
+                {"id": each.id, "name": each.name, "full_name": each.full_name, "private": each.private}
+                for each in named
+            ],
+        }
+        self.hooks.tell(installation, "installation", "created", by, payload)
+
+
+def _there(found: tuple[Issue, Comment] | None) -> tuple[Issue, Comment]:
+    if found is None:
+        raise LookupError("no such comment")
+    return found

@@ -1,0 +1,63 @@
+"""Ways in which GitHub, or the line to it, can fail; each is armed for a number of matching requests."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from bot.testing.github.wire import Answer
+
+Kind = Literal[
+    "unauthorized",
+    "forbidden",
+    "rate_limited",
+    "secondary_limit",
+    "too_many",
+    "server_error",
+    "bad_gateway",
+    "reset",
+    "lost",
+    "slow",
+    "html",
+    "malformed",
+    "redirect",
+    "huge",
+]
+
+
+@dataclass
+class Fault:
+    """``lost`` applies the request and drops the answer; ``reset`` drops the connection before that."""
+
+    kind: Kind
+    method: str = ""
+    path: str = ""
+    times: int = 1
+    wait: float = 1.0
+    location: str = ""
+
+    def matches(self, method: str, path: str) -> bool:
+        """Whether it strikes this request; ``method`` empty means any, ``path`` is searched as a pattern."""
+        return self.times > 0 and self.method in ("", method) and re.search(self.path, path) is not None
+
+    def answer(self, now: float) -> Answer | None:
+        """What is answered instead; None where the fault is not an answer."""
+        limit = {"message": "API rate limit exceeded for installation ID 1."}
+        second = {"message": "You have exceeded a secondary rate limit. Please wait a few minutes."}
+        reset = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": str(int(now + self.wait) + 1)}
+        after = {"retry-after": str(int(self.wait))}
+        answers = {
+            "unauthorized": Answer(401, {"message": "Bad credentials"}),
+            "forbidden": Answer(403, {"message": "Resource not accessible by integration"}),
+            "rate_limited": Answer(403, limit, reset),
+            "secondary_limit": Answer(403, second, after),
+            "too_many": Answer(429, second, after),
+            "server_error": Answer(500, {"message": "Server Error"}),
+            "bad_gateway": Answer(502, "<html><title>502 Bad Gateway</title></html>", {}, "text/html"),
+            "html": Answer(200, "<html><title>Unicorn!</title></html>", {}, "text/html"),
+            "malformed": Answer(200, '{"id": 12, "body": "cut'),
+            "redirect": Answer(302, None, {"Location": self.location}),
+            "huge": Answer(200, b'{"body": "' + b"x" * (64 << 20) + b'"}'),
+        }
+        return answers.get(self.kind)

@@ -1,0 +1,117 @@
+"""Webhooks of the simulated GitHub: who is told, with which payload, signed how, and what came of it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+import time
+import urllib.error
+import urllib.request
+import uuid
+from dataclasses import replace
+
+from bot.events import sign
+from bot.testing.github.render import Renderer
+from bot.testing.github.state import App, Delivery, Installation, Json, Repository, User, World
+
+#: GitHub gives a receiver this long, in seconds.
+PATIENCE = 10.0
+
+
+class Hooks:
+    """Puts deliveries into the world's outbox; one thread posts them in order."""
+
+    def __init__(self, world: World, render: Renderer) -> None:
+        self.world = world
+        self.render = render
+        self._thread = threading.Thread(target=self._run, name="simulated-webhooks", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self.world.outbox.put(None)
+        self._thread.join(PATIENCE + 5)
+
+    def emit(self, repository: Repository, event: str, action: str, sender: User, payload: Json) -> None:
+        """Tell every app that is installed on the repository and subscribed to the event."""
+        for installation in self.world.installed(repository):
+            if event in installation.events:
+                whole = {"action": action, **payload, "repository": self.render.repository(repository)}
+                self.tell(installation, event, action, sender, whole, repository)
+
+    def tell(
+        self,
+        installation: Installation,
+        event: str,
+        action: str | None,
+        sender: User,
+        payload: Json,
+        repository: Repository | None = None,
+    ) -> None:
+        """Queue one delivery to one app."""
+        named = {"id": installation.id, "node_id": f"IN_{installation.id}"}
+        whole = {"installation": named, **payload, "sender": self.render.user(sender)}
+        delivery = Delivery(
+            id=self.world.next_id(),
+            guid=str(uuid.uuid4()),
+            event=event,
+            action=action,
+            installation=installation.id,
+            repository=repository.id if repository else None,
+            body=json.dumps(whole).encode(),
+            delivered_at=self.world.now(),
+        )
+        self._queue(installation.app, delivery)
+
+    def redeliver(self, app: App, delivery: Delivery) -> None:
+        """Another attempt with the same guid and payload."""
+        again = replace(
+            delivery, id=self.world.next_id(), redelivery=True, delivered_at=self.world.now(), status="pending"
+        )
+        self._queue(app, again)
+
+    def _queue(self, app: App, delivery: Delivery) -> None:
+        if app.webhook_url:
+            app.deliveries.append(delivery)
+            self.world.outbox.put((app, delivery))
+
+    def _run(self) -> None:
+        while (waiting := self.world.outbox.get()) is not None:
+            self._post(*waiting)
+            self.world.outbox.task_done()
+        self.world.outbox.task_done()
+
+    def _post(self, app: App, delivery: Delivery) -> None:
+        start = time.monotonic()
+        request = urllib.request.Request(  # noqa: S310 - the receiver is the caller's own server
+            app.webhook_url, data=delivery.body, headers=headers(app, delivery), method="POST"
+        )
+        # No proxy of the environment: the receiver is local.
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        try:
+            with opener.open(request, timeout=PATIENCE) as answer:
+                code, status = answer.status, "OK"
+        except urllib.error.HTTPError as error:
+            code, status = error.code, f"Invalid HTTP Response: {error.code}"
+        except (OSError, http.client.HTTPException):
+            code, status = 502, "failed to connect to host"
+        with self.world.lock:
+            delivery.status_code, delivery.status = code, status
+            delivery.seconds = time.monotonic() - start
+
+
+def headers(app: App, delivery: Delivery) -> dict[str, str]:
+    """The headers that GitHub sends with a delivery."""
+    return {
+        "Accept": "*/*",
+        "Content-Type": "application/json",
+        "User-Agent": "GitHub-Hookshot/0000000",
+        "X-GitHub-Delivery": delivery.guid,
+        "X-GitHub-Event": delivery.event,
+        "X-GitHub-Hook-ID": str(app.id),
+        "X-GitHub-Hook-Installation-Target-ID": str(app.id),
+        "X-GitHub-Hook-Installation-Target-Type": "integration",
+        "X-Hub-Signature-256": sign(delivery.body, app.webhook_secret),
+    }

@@ -1,0 +1,100 @@
+"""The pages that a person meets: registering an app from a manifest, installing it; and the archive host."""
+
+from __future__ import annotations
+
+import html
+import json
+import secrets
+from urllib.parse import urlencode
+
+from werkzeug.utils import redirect
+from werkzeug.wrappers import Request, Response
+
+from bot.testing.github.acts import Acts
+from bot.testing.github.registry import install
+from bot.testing.github.routes.git import archive
+from bot.testing.github.state import Json
+
+
+class Pages:
+    """The signed-in user is ``owner``, or the organisation in the address."""
+
+    def __init__(self, acts: Acts, owner: str = "octo") -> None:
+        self.acts = acts
+        self.world = acts.world
+        self.owner = owner
+        #: Requests to the archive host that carried credentials; there must be none.
+        self.leaked: list[str] = []
+
+    def respond(self, request: Request) -> Response:
+        parts = request.path.strip("/").split("/")
+        with self.world.lock:
+            if parts[0] == "_codeload":
+                return self._archive(request, parts)
+            if parts[0] == "organizations" and parts[2:] == ["settings", "apps", "new"]:
+                return self._new_app(request, parts[1])
+            if parts == ["settings", "apps", "new"]:
+                return self._new_app(request, self.owner)
+            if parts[0] == "apps" and parts[2:] == ["installations", "new"]:
+                return self._install(request, parts[1])
+        return _page("Not found", "<p>This is not the page you are looking for.</p>", 404)
+
+    def _archive(self, request: Request, parts: list[str]) -> Response:
+        if "Authorization" in request.headers:
+            self.leaked.append(request.path)
+        repository = self.world.repositories[f"{parts[1]}/{parts[2]}"]
+        if request.args.get("token") != "ONETIME" or parts[4] not in self.world.commits:
+            return _page("Not found", "", 404)
+        return Response(archive(repository, self.world.commits[parts[4]]), content_type="application/x-gzip")
+
+    def _new_app(self, request: Request, owner: str) -> Response:
+        """First POST shows what was asked for; the second, with a name confirmed, makes it."""
+        if request.method != "POST":
+            return _page("Register new GitHub App", "<p>A manifest is expected.</p>")
+        manifest: Json = json.loads(request.form["manifest"])
+        missing = [name for name in ("url", "hook_attributes", "redirect_url") if not manifest.get(name)]
+        if missing:
+            return _page("Invalid manifest", f"<p>Missing: {html.escape(', '.join(missing))}</p>", 422)
+        state = request.args.get("state", "")
+        if "confirmed" not in request.form:
+            return _page("Create GitHub App", _form(request, manifest, owner, state))
+        manifest["name"] = request.form.get("name") or manifest.get("name") or "bouncer"
+        code = secrets.token_hex(20)
+        self.world.manifests[code] = (manifest, self.world.user(owner), self.world.now())
+        back = manifest["redirect_url"]
+        query = urlencode({"code": code} | ({"state": state} if state else {}))
+        return redirect(f"{back}{'&' if '?' in back else '?'}{query}")
+
+    def _install(self, request: Request, slug: str) -> Response:
+        app = next((each for each in self.world.apps.values() if each.slug == slug), None)
+        if app is None:
+            return _page("Not found", "", 404)
+        if request.method != "POST":
+            return _page(f"Install {app.name}", '<form method="post"><button>Install</button></form>')
+        account = app.owner
+        mine = [each for each in self.world.repositories.values() if each.owner is account]
+        installation = install(self.world, app, account, mine)
+        self.acts.installed(installation, account)
+        if app.setup_url:
+            query = urlencode({"installation_id": installation.id, "setup_action": "install"})
+            return redirect(f"{app.setup_url}?{query}")
+        return _page("Installed", f"<p>{html.escape(app.name)} is installed.</p>")
+
+
+def _form(request: Request, manifest: Json, owner: str, state: str) -> str:
+    permissions = manifest.get("default_permissions") or {}
+    rows = "".join(f"<li>{html.escape(name)}: {html.escape(level)}</li>" for name, level in permissions.items())
+    action = html.escape(f"{request.path}?{urlencode({'state': state})}")
+    return f"""
+    <form method="post" action="{action}">
+      <p>For {html.escape(owner)}. Permissions:</p><ul>{rows}</ul>
+      <input type="hidden" name="manifest" value="{html.escape(json.dumps(manifest))}">
+      <input type="hidden" name="confirmed" value="1">
+      <label>GitHub App name <input name="name" value="{html.escape(str(manifest.get("name", "")))}"></label>
+      <button>Create GitHub App</button>
+    </form>"""
+
+
+def _page(title: str, body: str, status: int = 200) -> Response:
+    text = f'<!doctype html><html lang="en"><title>{html.escape(title)}</title><h1>{html.escape(title)}</h1>{body}'
+    return Response(text, status, content_type="text/html; charset=utf-8")

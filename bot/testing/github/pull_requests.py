@@ -1,0 +1,149 @@
+"""What people do with pull requests, reviews and checks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.testing.github.stage import Stage, Text, as_bytes
+from bot.testing.github.state import CheckRun, Issue, Pull, Repository, ReviewComment, User
+
+
+class PullRequests(Stage):
+    """Each act is announced to the apps and returns once they have answered."""
+
+    def open_pull(
+        self,
+        repository: str,
+        title: str,
+        body: str = "",
+        author: str = "alice",
+        *,
+        files: Text,
+        branch: str = "",
+        base: str = "main",
+        draft: bool = False,
+        fork: bool = False,
+        closes: Sequence[int] = (),
+    ) -> int:
+        """Change ``files`` on a branch (of a fork of the author's) and open a pull request. Returns its number."""
+        with self.world.lock:
+            where, user = self.world.repositories[repository], self.world.user(author)
+            home = self._fork(where, user) if fork else where
+            branch = branch or f"patch-{len(where.issues) + 1}"
+            home.branches[branch] = where.branches[base]
+            sha = self._acts.push(home, branch, as_bytes(files), user)
+            pull = Pull(branch, home.full_name, sha, base, where.branches[base], draft)
+            pull.closes = [(repository, number) for number in closes]
+            number = self._acts.open_pull(where, title, body, user, pull).number
+        self.settle()
+        return number
+
+    def _fork(self, upstream: Repository, user: User) -> Repository:
+        name = f"{user.login}/{upstream.name}"
+        if name not in self.world.repositories:
+            fork = Repository(self.world.next_id(), user, upstream.name, upstream.private)
+            fork.branches = dict(upstream.branches)
+            self.world.repositories[name] = fork
+        return self.world.repositories[name]
+
+    def push(self, repository: str, number: int, files: Text, *, by: str = "") -> str:
+        """Push one more commit to a pull request's head. Returns its SHA."""
+        with self.world.lock:
+            _, issue = self.find(repository, number)
+            assert issue.pull is not None
+            assert issue.pull.head_repository is not None
+            home = self.world.repositories[issue.pull.head_repository]
+            user = self.world.user(by) if by else issue.author
+            sha = self._acts.push(home, issue.pull.head_ref, as_bytes(files), user)
+        self.settle()
+        return sha
+
+    def commit(self, repository: str, files: Text, *, branch: str = "main", by: str = "") -> str:
+        """Commit directly to a branch. Returns the SHA."""
+        with self.world.lock:
+            where = self.world.repositories[repository]
+            user = self.world.user(by) if by else where.owner
+            sha = self._acts.push(where, branch, as_bytes(files), user)
+        self.settle()
+        return sha
+
+    def ready(self, repository: str, number: int, *, by: str = "") -> None:
+        """Mark a draft as ready for review."""
+        with self.world.lock:
+            where, issue = self.find(repository, number)
+            self._acts.set_draft(where, issue, False, self.world.user(by) if by else issue.author)
+        self.settle()
+
+    def merge(self, repository: str, number: int, *, by: str) -> None:
+        """Merge a pull request: its files become the base branch's."""
+        with self.world.lock:
+            where, issue = self.find(repository, number)
+            assert issue.pull is not None
+            issue.pull.merged = True
+            self._acts.set_state(where, issue, "closed", self.world.user(by), None)
+            tip = where.branches[issue.pull.base_ref]
+            files = self.world.commits[issue.pull.head_sha].files
+            where.branches[issue.pull.base_ref] = self.world.commit(files, "Merge", (tip, issue.pull.head_sha)).sha
+        self.settle()
+
+    def reply(self, repository: str, comment_id: int, body: str, *, by: str) -> int:
+        """Answer in the thread of a review comment. Returns the answer's id."""
+        with self.world.lock:
+            where = self.world.repositories[repository]
+            issue, first = self._review_comment(where, comment_id)
+            comment = ReviewComment(
+                id=self.world.next_id(),
+                body=body,
+                author=self.world.user(by),
+                created_at=self.world.now(),
+                path=first.path,
+                line=first.line,
+                side=first.side,
+                commit_id=first.commit_id,
+                review=first.review,
+                in_reply_to=first.in_reply_to or first.id,
+            )
+            self._acts.add_review_comment(where, issue, comment)
+        self.settle()
+        return comment.id
+
+    def resolve(self, repository: str, comment_id: int, *, by: str) -> None:
+        """Resolve the thread that a review comment began."""
+        with self.world.lock:
+            where = self.world.repositories[repository]
+            self._acts.resolve_thread(where, *self._review_comment(where, comment_id), self.world.user(by))
+        self.settle()
+
+    def react(self, repository: str, comment_id: int, content: str, *, by: str) -> None:
+        """Put a reaction on a comment of either kind; GitHub announces none."""
+        with self.world.lock:
+            where = self.world.repositories[repository]
+            found = where.comment(comment_id) or where.review_comment(comment_id)
+            if found is None:
+                raise LookupError(f"no comment {comment_id}")
+            self._acts.react(found[1], self.world.user(by), content)
+
+    def rerequest(self, repository: str, check_id: int, *, by: str) -> None:
+        """Press "Re-run" on a check."""
+        with self.world.lock:
+            where = self.world.repositories[repository]
+            check = next(each for each in where.checks if each.id == check_id)
+            self._acts.rerequest_check(where, check, self.world.user(by))
+        self.settle()
+
+    def checks(self, repository: str, name: str = "") -> list[CheckRun]:
+        """Check runs, oldest first."""
+        with self.world.lock:
+            return [each for each in self.world.repositories[repository].checks if name in ("", each.name)]
+
+    def review_comments(self, repository: str, number: int) -> list[ReviewComment]:
+        """Inline comments, oldest first."""
+        with self.world.lock:
+            pull = self.find(repository, number)[1].pull
+            return list(pull.comments) if pull else []
+
+    def _review_comment(self, where: Repository, comment_id: int) -> tuple[Issue, ReviewComment]:
+        found = where.review_comment(comment_id)
+        if found is None:
+            raise LookupError(f"no review comment {comment_id}")
+        return found

@@ -1,0 +1,56 @@
+"""Registering apps and installing them."""
+
+from __future__ import annotations
+
+import re
+import secrets
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from bot.testing.github.state import App, Installation, Json, Repository, User, World
+
+
+def create_app(world: World, manifest: Json, owner: User) -> App:
+    """The app that a manifest describes, with a fresh key and secrets."""
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    name = str(manifest["name"])
+    slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+    hook = manifest.get("hook_attributes") or {}
+    app = App(
+        id=world.next_id(),
+        slug=slug,
+        name=name,
+        owner=owner,
+        bot=world.user(f"{slug}[bot]"),
+        private_key=key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.TraditionalOpenSSL,
+            serialization.NoEncryption(),
+        ).decode(),
+        public_key=key.public_key()
+        .public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+        .decode(),
+        client_secret=secrets.token_hex(20),
+        webhook_url=hook.get("url", "") if hook.get("active", True) else "",
+        webhook_secret=manifest.get("webhook_secret") or secrets.token_hex(20),
+        events=tuple(manifest.get("default_events") or ()),
+        permissions={"metadata": "read", **(manifest.get("default_permissions") or {})},
+        setup_url=manifest.get("setup_url", ""),
+    )
+    world.apps[app.id] = app
+    return app
+
+
+def install(world: World, app: App, account: User, repositories: list[Repository]) -> Installation:
+    """Give an app access to an account's repositories with all that it asks for."""
+    installation = Installation(
+        id=world.next_id(),
+        app=app,
+        account=account,
+        repositories=[each.full_name for each in repositories],
+        permissions=dict(app.permissions),
+        events=app.events,
+    )
+    world.installations[installation.id] = installation
+    return installation

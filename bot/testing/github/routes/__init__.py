@@ -1,0 +1,13 @@
+"""The operations of the simulated GitHub's API, one file a topic."""
+
+from bot.testing.github.routes import apps, checks, git, graphql, issues, pulls
+from bot.testing.github.wire import Route
+
+ROUTES: tuple[Route, ...] = (
+    *apps.ROUTES,
+    *issues.ROUTES,
+    *pulls.ROUTES,
+    *checks.ROUTES,
+    *git.ROUTES,
+    *graphql.ROUTES,
+)

@@ -1,0 +1,176 @@
+"""The app itself: its description, installations, tokens, hook, deliveries, and how it came to be."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import timedelta
+
+from bot.testing.github.registry import create_app
+from bot.testing.github.state import Delivery, Installation, Json, Token
+from bot.testing.github.wire import Answer, Call, Refused, Route
+
+LEVELS = ("read", "write", "admin")
+TOKEN_LIFE = timedelta(hours=1)
+MANIFEST_LIFE = timedelta(hours=1)
+
+
+def get_app(call: Call) -> Answer:
+    return Answer(body=call.render.app(call.acting_app))
+
+
+def list_installations(call: Call) -> Answer:
+    mine = [each for each in call.world.installations.values() if each.app is call.app]
+    return call.page([call.render.installation(each) for each in mine])
+
+
+def get_repo_installation(call: Call) -> Answer:
+    name = f"{call.args['owner']}/{call.args['repo']}"
+    for each in call.world.installations.values():
+        if each.app is call.app and name in each.repositories:
+            return Answer(body=call.render.installation(each))
+    raise Refused(404, "Not Found")
+
+
+def _installation(call: Call) -> Installation:
+    found = call.world.installations.get(call.args["id"])
+    if found is None or found.app is not call.app:
+        raise Refused(404, "Not Found")
+    if found.suspended:
+        raise Refused(403, "This installation has been suspended")
+    return found
+
+
+def create_token(call: Call) -> Answer:
+    installation = _installation(call)
+    owner = installation.account.login
+    names = call.field("repositories", list, None) if call.body else None
+    wanted = installation.repositories if names is None else [f"{owner}/{name}" for name in names]
+    if not set(wanted) <= set(installation.repositories):
+        raise Refused(422, "There is at least one repository that does not exist or is not accessible.")
+    permissions = (call.field("permissions", dict, None) if call.body else None) or installation.permissions
+    for name, level in permissions.items():
+        if not _covers(installation.permissions.get(name), level):
+            raise Refused(422, "The permissions requested are not granted to this installation.")
+    token = Token(
+        value="ghs_" + secrets.token_hex(18),
+        installation=installation,
+        repositories=tuple(wanted),
+        permissions=dict(permissions),
+        expires_at=call.world.now() + TOKEN_LIFE,
+    )
+    call.world.tokens[token.value] = token
+    return Answer(201, _token(call, token))
+
+
+def _token(call: Call, token: Token) -> Json:
+    return {
+        "token": token.value,
+        "expires_at": call.render.time(token.expires_at),
+        "permissions": dict(token.permissions),
+        "repository_selection": "selected",
+        "repositories": [call.render.repository(call.world.repositories[name]) for name in token.repositories],
+    }
+
+
+def _covers(granted: str | None, level: str) -> bool:
+    return granted in LEVELS and level in LEVELS and LEVELS.index(granted) >= LEVELS.index(level)
+
+
+def allows(token: Token, needs: str) -> bool:
+    """Whether a token's permissions cover ``name:level``; everybody may read metadata."""
+    name, _, level = needs.partition(":")
+    return name == "metadata" or _covers(token.permissions.get(name), level)
+
+
+def revoke_token(call: Call) -> Answer:
+    assert call.token is not None
+    call.token.revoked = True
+    return Answer(204)
+
+
+def get_hook(call: Call) -> Answer:
+    app = call.acting_app
+    config = {"url": app.webhook_url, "content_type": "json", "insecure_ssl": "0", "secret": "********"}
+    return Answer(body=config)
+
+
+def edit_hook(call: Call) -> Answer:
+    app = call.acting_app
+    app.webhook_url = call.field("url", str, app.webhook_url)
+    app.webhook_secret = call.field("secret", str, app.webhook_secret)
+    return get_hook(call)
+
+
+def list_deliveries(call: Call) -> Answer:
+    """Newest first, paged by cursor."""
+    size = min(int(call.query.get("per_page", 30)), 100)
+    before = int(call.query.get("cursor", 0)) or None
+    found = [each for each in reversed(call.acting_app.deliveries) if before is None or each.id < before]
+    page = found[:size]
+    headers = {}
+    if len(found) > size:
+        url = f"{call.base}{call.path}?per_page={size}&cursor={page[-1].id}"
+        headers["Link"] = f'<{url}>; rel="next"'
+    return Answer(body=[_delivery(call, each) for each in page], headers=headers)
+
+
+def _delivery(call: Call, delivery: Delivery) -> Json:
+    return {
+        "id": delivery.id,
+        "guid": delivery.guid,
+        "delivered_at": call.render.time(delivery.delivered_at),
+        "redelivery": delivery.redelivery,
+        "duration": round(delivery.seconds, 2),
+        "status": delivery.status,
+        "status_code": delivery.status_code,
+        "event": delivery.event,
+        "action": delivery.action,
+        "installation_id": delivery.installation,
+        "repository_id": delivery.repository,
+        "throttled_at": None,
+    }
+
+
+def redeliver(call: Call) -> Answer:
+    app = call.acting_app
+    for delivery in app.deliveries:
+        if delivery.id == call.args["id"]:
+            call.acts.hooks.redeliver(app, delivery)
+            return Answer(202, {})
+    raise Refused(404, "Not Found")
+
+
+def convert_manifest(call: Call) -> Answer:
+    """A code works once and for an hour."""
+    found = call.world.manifests.pop(call.args["code"], None)
+    if found is None or call.world.now() - found[2] > MANIFEST_LIFE:
+        raise Refused(404, "Not Found")
+    manifest, owner, _ = found
+    app = create_app(call.world, manifest, owner)
+    secret = {"client_secret": app.client_secret, "webhook_secret": app.webhook_secret, "pem": app.private_key}
+    return Answer(201, call.render.app(app) | secret)
+
+
+def rate_limit(call: Call) -> Answer:
+    core = {"limit": 5000, "used": 0, "remaining": 5000, "reset": int(call.world.now().timestamp()) + 3600}
+    return Answer(body={"resources": {"core": core, "graphql": core, "search": core}, "rate": core})
+
+
+def meta(call: Call) -> Answer:
+    return Answer(body={"verifiable_password_authentication": False, "installed_version": "3.17.0"})
+
+
+ROUTES = (
+    Route("GET", "/app", get_app, "app"),
+    Route("GET", "/app/installations", list_installations, "app"),
+    Route("GET", "/repos/<owner>/<repo>/installation", get_repo_installation, "app"),
+    Route("POST", "/app/installations/<int:id>/access_tokens", create_token, "app"),
+    Route("DELETE", "/installation/token", revoke_token, "metadata:read"),
+    Route("GET", "/app/hook/config", get_hook, "app"),
+    Route("PATCH", "/app/hook/config", edit_hook, "app"),
+    Route("GET", "/app/hook/deliveries", list_deliveries, "app"),
+    Route("POST", "/app/hook/deliveries/<int:id>/attempts", redeliver, "app"),
+    Route("POST", "/app-manifests/<code>/conversions", convert_manifest),
+    Route("GET", "/rate_limit", rate_limit),
+    Route("GET", "/meta", meta),
+)

@@ -1,0 +1,65 @@
+"""Check runs."""
+
+from __future__ import annotations
+
+from bot.testing.github.state import CheckRun, Json
+from bot.testing.github.wire import Answer, Call, Refused, Route
+
+MAX_TEXT = 65_535
+MAX_ANNOTATIONS = 50
+CONCLUSIONS = ("action_required", "cancelled", "failure", "neutral", "success", "skipped", "timed_out")
+
+
+def create(call: Call) -> Answer:
+    sha = call.field("head_sha", str)
+    if sha not in call.world.commits:
+        raise Refused(422, f"No commit found for SHA: {sha}")
+    check = CheckRun(call.world.next_id(), call.text("name"), sha, call.acting_app)
+    _fill(call, check)
+    call.repository.checks.append(check)
+    return Answer(201, call.render.check_run(call.repository, check))
+
+
+def edit(call: Call) -> Answer:
+    check = next((each for each in call.repository.checks if each.id == call.args["id"]), None)
+    if check is None or check.app is not call.acting_app:
+        raise Refused(404, "Not Found")
+    _fill(call, check)
+    return Answer(body=call.render.check_run(call.repository, check))
+
+
+def _fill(call: Call, check: CheckRun) -> None:
+    conclusion = call.field("conclusion", str, check.conclusion)
+    status = call.field("status", str, "completed" if conclusion else check.status)
+    if status == "completed" and conclusion not in CONCLUSIONS:
+        raise Refused(422, f'Invalid request.\n\n"conclusion" {conclusion!r} is not possible for "completed".')
+    output: Json = call.field("output", dict, check.output)
+    if output and not (output.get("title") and output.get("summary")):
+        raise Refused(422, 'Invalid request.\n\n"title", "summary" weren\'t supplied.')
+    if any(len(output.get(name) or "") > MAX_TEXT for name in ("summary", "text")):
+        raise Refused(422, "Only 65535 characters are allowed; the output is too long.")
+    if len(output.get("annotations", ())) > MAX_ANNOTATIONS:
+        raise Refused(422, "No more than 50 annotations are allowed.")
+    check.status, check.conclusion, check.output = status, conclusion, output
+    check.external_id = call.field("external_id", str, check.external_id)
+
+
+def list_for_ref(call: Call) -> Answer:
+    repository, sha = call.repository, call.args["ref"]
+    name, app = call.query.get("check_name"), call.query.get("app_id")
+    found = [
+        each
+        for each in reversed(repository.checks)
+        if each.head_sha == sha and name in (None, each.name) and app in (None, str(each.app.id))
+    ]
+    if call.query.get("filter", "latest") == "latest":
+        found = list({(each.name, each.app.id): each for each in reversed(found)}.values())
+    return call.page([call.render.check_run(repository, each) for each in found], "check_runs")
+
+
+_REPO = "/repos/<owner>/<repo>"
+ROUTES = (
+    Route("POST", f"{_REPO}/check-runs", create, "checks:write"),
+    Route("PATCH", f"{_REPO}/check-runs/<int:id>", edit, "checks:write"),
+    Route("GET", f"{_REPO}/commits/<ref>/check-runs", list_for_ref, "checks:read"),
+)

@@ -1,0 +1,168 @@
+"""Branches, files, trees and archives."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import io
+import tarfile
+from collections.abc import Mapping
+
+from bot.testing.github.state import Commit, Json, Repository, World
+from bot.testing.github.wire import Answer, Call, Refused, Route
+
+#: Larger files come without content from the contents API.
+MAX_CONTENT = 1_000_000
+
+
+def blob_sha(content: bytes) -> str:
+    return hashlib.sha1(b"blob %d\0%s" % (len(content), content), usedforsecurity=False).hexdigest()
+
+
+def commit_at(world: World, repository: Repository, ref: str) -> Commit:
+    """The commit of a branch or SHA; 404 where there is none."""
+    sha = repository.branches.get(ref.removeprefix("refs/heads/"), ref)
+    if sha not in world.commits:
+        raise Refused(404, f"No commit found for the ref {ref}")
+    return world.commits[sha]
+
+
+def get_ref(call: Call) -> Answer:
+    sha = call.repository.branches.get(call.args["branch"])
+    if sha is None:
+        raise Refused(404, "Not Found")
+    return Answer(body=_ref(call, call.args["branch"], sha))
+
+
+def _ref(call: Call, branch: str, sha: str) -> Json:
+    url = f"{call.render.api}/repos/{call.repository.full_name}/git"
+    return {
+        "ref": f"refs/heads/{branch}",
+        "node_id": f"REF_{branch}",
+        "url": f"{url}/refs/heads/{branch}",
+        "object": {"sha": sha, "type": "commit", "url": f"{url}/commits/{sha}"},
+    }
+
+
+def create_ref(call: Call) -> Answer:
+    ref, sha = call.field("ref", str), call.field("sha", str)
+    branch = ref.removeprefix("refs/heads/")
+    if branch == ref or not branch:
+        raise Refused(422, "Reference name must start with 'refs/heads/'")
+    if branch in call.repository.branches:
+        raise Refused(422, "Reference already exists")
+    if sha not in call.world.commits:
+        raise Refused(422, "Object does not exist")
+    call.repository.branches[branch] = sha
+    return Answer(201, _ref(call, branch, sha))
+
+
+def get_content(call: Call) -> Answer:
+    repository, path = call.repository, call.args["path"]
+    commit = commit_at(call.world, repository, call.query.get("ref", repository.default_branch))
+    content = commit.files.get(path)
+    if content is None:
+        below = [each for each in commit.files if each.startswith(f"{path}/")]
+        if not below:
+            raise Refused(404, "Not Found")
+        return Answer(body=[_file(each, commit.files[each]) for each in below])
+    if "raw" in call.accept:
+        return Answer(body=content, content_type="application/vnd.github.raw+json; charset=utf-8")
+    large = len(content) > MAX_CONTENT
+    encoded = base64.encodebytes(content).decode()
+    return Answer(
+        body=_file(path, content)
+        | {"encoding": "none" if large else "base64", "content": "" if large else encoded}
+    )
+
+
+def _file(path: str, content: bytes) -> Json:
+    return {
+        "type": "file",
+        "name": path.rpartition("/")[2],
+        "path": path,
+        "sha": blob_sha(content),
+        "size": len(content),
+    }
+
+
+def put_content(call: Call) -> Answer:
+    repository, path = call.repository, call.args["path"]
+    branch = call.field("branch", str, repository.default_branch)
+    if branch not in repository.branches:
+        raise Refused(404, f"Branch {branch} not found")
+    if path.startswith(".github/workflows/"):
+        raise Refused(403, "Resource not accessible by integration")
+    call.text("message")
+    try:
+        content = base64.b64decode(call.field("content", str), validate=True)
+    except binascii.Error:
+        raise Refused(422, "content is not valid Base64") from None
+    before = call.world.commits[repository.branches[branch]].files.get(path)
+    sha = call.field("sha", str, None)
+    if before is not None and sha is None:
+        raise Refused(422, 'Invalid request.\n\n"sha" wasn\'t supplied.')
+    if before is not None and sha != blob_sha(before):
+        raise Refused(409, f"{path} does not match {sha}")
+    commit = call.acts.push(repository, branch, {path: content}, call.bot)
+    status = 201 if before is None else 200
+    return Answer(status, {"content": _file(path, content), "commit": {"sha": commit}})
+
+
+def get_blob(call: Call) -> Answer:
+    """Files of any commit of the simulated world: enough for what is read by SHA."""
+    wanted = call.args["sha"]
+    for sha in call.repository.branches.values():
+        for commit in call.world.ancestors(sha):
+            for content in call.world.commits[commit].files.values():
+                if blob_sha(content) == wanted:
+                    encoded = base64.encodebytes(content).decode()
+                    size = len(content)
+                    return Answer(body={"sha": wanted, "size": size, "encoding": "base64", "content": encoded})
+    raise Refused(404, "Not Found")
+
+
+def get_tree(call: Call) -> Answer:
+    commit = commit_at(call.world, call.repository, call.args["ref"])
+    entries = [
+        {"path": path, "mode": "100644", "type": "blob", "sha": blob_sha(content), "size": len(content)}
+        for path, content in sorted(commit.files.items())
+    ]
+    return Answer(body={"sha": commit.sha, "tree": entries, "truncated": False})
+
+
+def get_archive(call: Call) -> Answer:
+    """As on GitHub, a redirect to another host, with its own short-lived secret in the address."""
+    commit = commit_at(call.world, call.repository, call.args["ref"])
+    other = call.render.web.replace("127.0.0.1", "localhost")
+    url = f"{other}/_codeload/{call.repository.full_name}/legacy.tar.gz/{commit.sha}?token=ONETIME"
+    return Answer(302, headers={"Location": url})
+
+
+def archive(repository: Repository, commit: Commit) -> bytes:
+    """A gzipped tar with everything under one folder, as codeload makes it."""
+    folder = f"{repository.full_name.replace('/', '-')}-{commit.sha[:7]}"
+    return tar({f"{folder}/{path}": content for path, content in commit.files.items()})
+
+
+def tar(files: Mapping[str, bytes]) -> bytes:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w:gz") as archive:
+        for path, content in sorted(files.items()):
+            entry = tarfile.TarInfo(path)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return stream.getvalue()
+
+
+_REPO = "/repos/<owner>/<repo>"
+ROUTES = (
+    Route("GET", f"{_REPO}/git/ref/heads/<path:branch>", get_ref, "contents:read"),
+    Route("POST", f"{_REPO}/git/refs", create_ref, "contents:write"),
+    Route("GET", f"{_REPO}/contents/<path:path>", get_content, "contents:read"),
+    Route("PUT", f"{_REPO}/contents/<path:path>", put_content, "contents:write"),
+    Route("GET", f"{_REPO}/git/blobs/<sha>", get_blob, "contents:read"),
+    Route("GET", f"{_REPO}/git/trees/<path:ref>", get_tree, "contents:read"),
+    Route("GET", f"{_REPO}/tarball/<path:ref>", get_archive, "contents:read"),
+)

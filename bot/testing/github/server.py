@@ -1,0 +1,223 @@
+"""The simulated GitHub's HTTP side: authenticate, route, answer, fail on demand, and remember every request."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import jwt
+from werkzeug.exceptions import HTTPException
+from werkzeug.routing import Map, Rule
+from werkzeug.serving import WSGIRequestHandler, make_server
+from werkzeug.wrappers import Request, Response
+
+from bot.testing.github import pages
+from bot.testing.github.acts import Acts
+from bot.testing.github.faults import Fault
+from bot.testing.github.routes import ROUTES, apps
+from bot.testing.github.state import App, Token
+from bot.testing.github.wire import Answer, Call, Refused, Route
+
+LIMIT = 5000
+#: The API of a GitHub Enterprise Server; the public GitHub has no prefix.
+PREFIX = "/api/v3"
+
+StartResponse = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """One request as it came in, without the value of its credentials."""
+
+    method: str
+    path: str
+    query: dict[str, str]
+    body: Any
+    status: int
+    authorization: str
+    operation: str
+
+
+class _Quiet(WSGIRequestHandler):
+    def log(self, type: str, message: str, *args: Any) -> None:
+        logging.getLogger(__name__).debug(message, *args)
+
+    def connection_dropped(self, error: BaseException, environ: dict[str, Any] | None = None) -> None:
+        self.close_connection = True
+
+
+class Server:
+    """Listens on loopback; ``start`` and ``stop`` it once."""
+
+    def __init__(self, acts: Acts, host: str, port: int) -> None:
+        self.acts = acts
+        self.requests: list[Recorded] = []
+        self.faults: list[Fault] = []
+        self.used = 0
+        rules = [Rule(each.path, methods=[each.method], endpoint=each) for each in ROUTES]
+        self._rules = Map(rules).bind("api")
+        self._pages = pages.Pages(acts)
+        self._server = make_server(host, port, self._wsgi, threaded=True, request_handler=_Quiet)
+        self._thread = threading.Thread(target=self._server.serve_forever, name="simulated-github", daemon=True)
+
+    @property
+    def port(self) -> int:
+        return int(self._server.server_port)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    def _wsgi(self, environ: dict[str, Any], start: StartResponse) -> Iterable[bytes]:
+        request = Request(environ)
+        path = _api_path(request)
+        if path is None:
+            return self._pages.respond(request)(environ, start)
+        fault = self._strike(request.method, path)
+        if fault and fault.kind == "reset":
+            return _drop(environ)
+        if fault and fault.kind == "slow":
+            time.sleep(fault.wait)
+        answer = fault.answer(self.acts.world.now().timestamp()) if fault else None
+        with self.acts.world.lock:
+            answer = self._record(request, path, answer)
+        if fault and fault.kind == "lost":
+            return _drop(environ)
+        response = Response(answer.encoded(), answer.status, answer.headers, content_type=answer.content_type)
+        return response(environ, start)
+
+    def _strike(self, method: str, path: str) -> Fault | None:
+        with self.acts.world.lock:
+            for fault in self.faults:
+                if fault.matches(method, path):
+                    fault.times -= 1
+                    return fault
+        return None
+
+    def _record(self, request: Request, path: str, instead: Answer | None) -> Answer:
+        """Answer and keep the request; a fault's answer replaces the real one before anything is applied."""
+        route: Route | None = None
+        args: dict[str, Any] = {}
+        try:
+            route, matched = self._rules.match(path, request.method)
+            args = dict(matched)
+            answer = instead or self._respond(request, path, route, args)
+        except HTTPException as error:
+            answer = instead or Answer(error.code or 404, {"message": "Not Found"})
+        except Refused as error:
+            answer = error.answer()
+        recorded = Recorded(
+            method=request.method,
+            path=path,
+            query=request.args.to_dict(),
+            body=_json(request),
+            status=answer.status,
+            authorization=request.headers.get("Authorization", "").partition(" ")[0],
+            operation=route.path if route else "",
+        )
+        self.requests.append(recorded)
+        self.used += 1
+        reset = int(self.acts.world.now().timestamp()) + 3600
+        limits = {
+            "x-ratelimit-limit": str(LIMIT),
+            "x-ratelimit-remaining": str(LIMIT - self.used),
+            "x-ratelimit-used": str(self.used),
+            "x-ratelimit-reset": str(reset),
+            "x-ratelimit-resource": "core",
+        }
+        answer.headers = {**limits, **answer.headers}
+        return answer
+
+    def _respond(self, request: Request, path: str, route: Route, args: dict[str, Any]) -> Answer:
+        body = _json(request)
+        if body is _BROKEN:
+            raise Refused(400, "Problems parsing JSON")
+        call = Call(
+            acts=self.acts,
+            base=self.acts.render.api,
+            path=path,
+            args=args,
+            query=request.args.to_dict(),
+            accept=request.headers.get("Accept", ""),
+            body=body,
+        )
+        self._authenticate(request, route, call)
+        return route.respond(call)
+
+    def _authenticate(self, request: Request, route: Route, call: Call) -> None:
+        if not route.needs:
+            return
+        scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
+        if scheme.lower() not in ("bearer", "token") or not secret:
+            raise Refused(401, "Requires authentication")
+        if route.needs == "app":
+            call.app = self._app(secret)
+            return
+        call.token = self._token(secret)
+        if not apps.allows(call.token, route.needs):
+            raise Refused(403, "Resource not accessible by integration")
+
+    def _token(self, secret: str) -> Token:
+        token = self.acts.world.tokens.get(secret)
+        if token is None or token.revoked or token.expires_at <= self.acts.world.now():
+            raise Refused(401, "Bad credentials")
+        if token.installation.suspended:
+            raise Refused(403, "This installation has been suspended")
+        return token
+
+    def _app(self, secret: str) -> App:
+        now = self.acts.world.now().timestamp()
+        try:
+            claims = jwt.decode(secret, options={"verify_signature": False})
+            app = self.acts.world.apps[int(claims["iss"])]
+            jwt.decode(secret, app.public_key, ["RS256"], options={"verify_exp": False, "verify_iat": False})
+        except (jwt.InvalidTokenError, KeyError, ValueError):
+            raise Refused(401, "A JSON web token could not be decoded") from None
+        if claims["exp"] < now or claims["exp"] > now + 600 + 5 or claims["iat"] > now + 5:
+            raise Refused(401, "'Expiration time' claim ('exp') is not in the allowed range")
+        return app
+
+
+_BROKEN = object()
+
+
+def _json(request: Request) -> Any:
+    data = request.get_data()
+    if not data:
+        return None
+    try:
+        return json.loads(data)
+    except ValueError:
+        return _BROKEN
+
+
+def _api_path(request: Request) -> str | None:
+    """The operation's path with or without the Enterprise prefix; None for pages that people look at."""
+    path = request.path
+    if path in ("/api/graphql", "/graphql"):
+        return "/graphql"
+    if path.startswith(PREFIX + "/"):
+        return path.removeprefix(PREFIX)
+    top = path.split("/")[1]
+    return path if top in {each.path.split("/")[1] for each in ROUTES} else None
+
+
+def _drop(environ: dict[str, Any]) -> Iterable[bytes]:
+    """Reset the connection instead of answering."""
+    connection: socket.socket = environ["werkzeug.socket"]
+    # No lingering: the peer sees a reset, not an orderly end.
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    os.close(connection.detach())
+    raise ConnectionAbortedError("dropped on demand")

@@ -1,0 +1,153 @@
+"""The simulated GitHub as a test or a demonstration uses it: what people do, and what can be looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from types import TracebackType
+
+from bot.domain import Permission
+from bot.testing.github import registry
+from bot.testing.github.acts import Acts
+from bot.testing.github.conversation import Conversation
+from bot.testing.github.faults import Fault, Kind
+from bot.testing.github.hooks import Hooks
+from bot.testing.github.pull_requests import PullRequests
+from bot.testing.github.render import Renderer
+from bot.testing.github.server import PREFIX, Recorded, Server
+from bot.testing.github.stage import Text, as_bytes
+from bot.testing.github.state import App, Installation, Repository, World
+
+#: What Bouncer's own app asks for.
+PERMISSIONS = {"contents": "write", "issues": "write", "pull_requests": "write", "checks": "write"}
+EVENTS = (
+    "issues",
+    "issue_comment",
+    "pull_request",
+    "pull_request_review_comment",
+    "pull_request_review_thread",
+    "check_run",
+    "check_suite",
+)
+
+
+class SimulatedGitHub(Conversation, PullRequests):
+    """Starts with ``with``. Repositories are named ``owner/name``, people by login; both exist once mentioned.
+
+    Every act that GitHub would announce is delivered, signed, to the apps that are installed and subscribed;
+    ``settle`` waits until all deliveries were answered, and the acts of people do so by themselves.
+    """
+
+    def __init__(self, host: str = "127.0.0.1", port: int = 0) -> None:
+        world = World()
+        render = Renderer(world, "", "")
+        self._hooks = Hooks(world, render)
+        super().__init__(Acts(world, render, self._hooks))
+        self._server = Server(self._acts, host, port)
+        self.web_url = f"http://{host}:{self._server.port}"
+        self.api_url = self.web_url + PREFIX
+        render.api, render.web = self.api_url, self.web_url
+
+    def __enter__(self) -> SimulatedGitHub:
+        self._server.start()
+        self._hooks.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._hooks.stop()
+        self._server.stop()
+
+    # Setting the scene
+
+    def create_app(
+        self,
+        name: str = "bouncer",
+        *,
+        owner: str = "octo",
+        webhook_url: str = "",
+        webhook_secret: str = "",
+        events: Sequence[str] = EVENTS,
+        permissions: Mapping[str, str] = PERMISSIONS,
+    ) -> App:
+        """Register an app; its key, secrets and id are on the result."""
+        manifest = {
+            "name": name,
+            "hook_attributes": {"url": webhook_url},
+            "webhook_secret": webhook_secret,
+            "default_events": list(events),
+            "default_permissions": dict(permissions),
+        }
+        with self.world.lock:
+            return registry.create_app(self.world, manifest, self.world.user(owner))
+
+    def create_repository(
+        self, name: str, files: Text | None = None, *, private: bool = False, default_branch: str = "main"
+    ) -> Repository:
+        """A repository with one commit on its default branch."""
+        owner, _, short = name.partition("/")
+        with self.world.lock:
+            repository = Repository(self.world.next_id(), self.world.user(owner), short, private, default_branch)
+            self.world.repositories[name] = repository
+            tree = files or {"README.md": f"# {short}\n"}
+            self._acts.push(repository, default_branch, as_bytes(tree), repository.owner)
+            return repository
+
+    def install(self, app: App, *repositories: str) -> Installation:
+        """Install an app on repositories of one owner (all of its own where none is named); tells the app."""
+        with self.world.lock:
+            named = repositories or tuple(
+                name for name, each in self.world.repositories.items() if each.owner is app.owner
+            )
+            chosen = [self.world.repositories[name] for name in named]
+            account = chosen[0].owner if chosen else app.owner
+            installation = registry.install(self.world, app, account, chosen)
+            self._acts.installed(installation, account)
+        self.settle()
+        return installation
+
+    def grant(self, repository: str, login: str, role: Permission) -> None:
+        """What a person may do on a repository."""
+        with self.world.lock:
+            self.world.user(login)
+            self.world.repositories[repository].roles[login] = role
+
+    def advance(self, **time: float) -> None:
+        """Move the simulated clock ahead; arguments as of ``timedelta``."""
+        with self.world.lock:
+            self.world.ahead += timedelta(**time)
+
+    def fail(
+        self,
+        kind: Kind,
+        method: str = "",
+        path: str = "",
+        *,
+        times: int = 1,
+        wait: float = 1.0,
+        location: str = "",
+    ) -> Fault:
+        """Arm a fault for the next ``times`` requests with that method whose path matches the pattern."""
+        fault = Fault(kind, method, path, times, wait, location)
+        with self.world.lock:
+            self._server.faults.append(fault)
+        return fault
+
+    # What can be looked at
+
+    def comments(self, repository: str, number: int, *, by: str = "") -> list[str]:
+        """Bodies of the conversation, oldest first; only of one account where it is named."""
+        with self.world.lock:
+            found = self.find(repository, number)[1].comments
+            return [each.body for each in found if by in ("", each.author.login)]
+
+    def labels(self, repository: str, number: int) -> list[str]:
+        with self.world.lock:
+            return list(self.find(repository, number)[1].labels)
+
+    @property
+    def requests(self) -> list[Recorded]:
+        """Every request to the API so far."""
+        with self.world.lock:
+            return list(self._server.requests)

@@ -1,0 +1,265 @@
+"""What the simulated GitHub holds: plain mutable records behind one lock."""
+
+from __future__ import annotations
+
+import hashlib
+import queue
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+from bot.domain import Permission, Side
+
+Json = dict[str, Any]
+Files = dict[str, bytes]
+
+
+@dataclass
+class User:
+    id: int
+    login: str
+    type: Literal["User", "Bot", "Organization"] = "User"
+
+
+@dataclass
+class Delivery:
+    """One attempt to deliver a webhook; a redelivery is a new attempt with the old ``guid``."""
+
+    id: int
+    guid: str
+    event: str
+    action: str | None
+    installation: int | None
+    repository: int | None
+    body: bytes
+    delivered_at: datetime
+    redelivery: bool = False
+    status_code: int = 0
+    status: str = "pending"
+    seconds: float = 0.0
+
+
+@dataclass
+class App:
+    id: int
+    slug: str
+    name: str
+    owner: User
+    bot: User
+    private_key: str
+    public_key: str
+    client_secret: str
+    webhook_url: str
+    webhook_secret: str
+    events: tuple[str, ...]
+    permissions: Mapping[str, str]
+    setup_url: str = ""
+    deliveries: list[Delivery] = field(default_factory=list)
+
+
+@dataclass
+class Installation:
+    id: int
+    app: App
+    account: User
+    repositories: list[str]
+    permissions: Mapping[str, str]
+    events: tuple[str, ...]
+    suspended: bool = False
+
+
+@dataclass
+class Token:
+    value: str
+    installation: Installation
+    repositories: tuple[str, ...]
+    permissions: Mapping[str, str]
+    expires_at: datetime
+    revoked: bool = False
+
+
+@dataclass
+class Reaction:
+    id: int
+    user: User
+    content: str
+
+
+@dataclass
+class Comment:
+    id: int
+    body: str
+    author: User
+    created_at: datetime
+    app: App | None = None
+    reactions: list[Reaction] = field(default_factory=list)
+
+
+@dataclass
+class ReviewComment(Comment):
+    path: str = ""
+    line: int | None = None
+    side: Side = "RIGHT"
+    start_line: int | None = None
+    commit_id: str = ""
+    review: int = 0
+    in_reply_to: int | None = None
+    resolved: bool = False
+
+
+@dataclass
+class Review:
+    id: int
+    author: User
+    body: str
+    commit_id: str
+    state: str = "COMMENTED"
+
+
+@dataclass
+class CheckRun:
+    id: int
+    name: str
+    head_sha: str
+    app: App
+    external_id: str = ""
+    status: str = "queued"
+    conclusion: str | None = None
+    output: Json = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Commit:
+    sha: str
+    parents: tuple[str, ...]
+    files: Mapping[str, bytes]
+    message: str
+
+
+@dataclass
+class Pull:
+    """The half of an issue that only a pull request has."""
+
+    head_ref: str
+    head_repository: str | None
+    head_sha: str
+    base_ref: str
+    base_sha: str
+    draft: bool = False
+    merged: bool = False
+    closes: list[tuple[str, int]] = field(default_factory=list)
+    reviews: list[Review] = field(default_factory=list)
+    comments: list[ReviewComment] = field(default_factory=list)
+
+
+@dataclass
+class Issue:
+    number: int
+    title: str
+    body: str
+    author: User
+    created_at: datetime
+    state: Literal["open", "closed"] = "open"
+    state_reason: str | None = None
+    labels: list[str] = field(default_factory=list)
+    comments: list[Comment] = field(default_factory=list)
+    pull: Pull | None = None
+
+
+@dataclass
+class Repository:
+    id: int
+    owner: User
+    name: str
+    private: bool = False
+    default_branch: str = "main"
+    branches: dict[str, str] = field(default_factory=dict)
+    issues: dict[int, Issue] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
+    checks: list[CheckRun] = field(default_factory=list)
+    roles: dict[str, Permission] = field(default_factory=dict)
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.owner.login}/{self.name}"
+
+    def comment(self, comment_id: int) -> tuple[Issue, Comment] | None:
+        return next(((i, c) for i in self.issues.values() for c in i.comments if c.id == comment_id), None)
+
+    def review_comment(self, comment_id: int) -> tuple[Issue, ReviewComment] | None:
+        for issue in self.issues.values():
+            for comment in issue.pull.comments if issue.pull else ():
+                if comment.id == comment_id:
+                    return issue, comment
+        return None
+
+
+class World:
+    """Everything there is, and the clock. Callers hold ``lock`` while they look or change."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.users: dict[str, User] = {}
+        self.apps: dict[int, App] = {}
+        self.manifests: dict[str, tuple[Json, User, datetime]] = {}
+        self.installations: dict[int, Installation] = {}
+        self.tokens: dict[str, Token] = {}
+        self.repositories: dict[str, Repository] = {}
+        self.commits: dict[str, Commit] = {}
+        self.outbox: queue.Queue[tuple[App, Delivery] | None] = queue.Queue()
+        self.ahead = timedelta()
+        self._id = 1000
+
+    def now(self) -> datetime:
+        """The simulated time: the real one plus whatever was added."""
+        return datetime.now(UTC) + self.ahead
+
+    def next_id(self) -> int:
+        self._id += 1
+        return self._id
+
+    def user(self, login: str, type: Literal["User", "Bot", "Organization"] = "User") -> User:
+        """The account of that name; made on first mention."""
+        if login not in self.users:
+            kind = "Bot" if login.endswith("[bot]") else type
+            self.users[login] = User(self.next_id(), login, kind)
+        return self.users[login]
+
+    def commit(self, files: Mapping[str, bytes], message: str, parents: tuple[str, ...]) -> Commit:
+        """Store a commit; its SHA follows from content, message, parents and place in history."""
+        digest = hashlib.sha1(repr((parents, message, self.next_id())).encode(), usedforsecurity=False)
+        for path in sorted(files):
+            digest.update(path.encode("utf-8", "surrogateescape") + b"\0" + files[path])
+        commit = Commit(digest.hexdigest(), parents, dict(files), message)
+        self.commits[commit.sha] = commit
+        return commit
+
+    def ancestors(self, sha: str) -> list[str]:
+        """The commit itself and everything before it, nearest first."""
+        found, waiting = [], [sha]
+        while waiting:
+            here = waiting.pop(0)
+            if here in found or here not in self.commits:
+                continue
+            found.append(here)
+            waiting.extend(self.commits[here].parents)
+        return found
+
+    def merge_base(self, base: str, head: str) -> str:
+        before = set(self.ancestors(base))
+        return next((sha for sha in self.ancestors(head) if sha in before), base)
+
+    def pull_files(self, pull: Pull) -> tuple[Mapping[str, bytes], Mapping[str, bytes]]:
+        """The trees whose difference a pull request shows: at its merge base and at its head."""
+        base = self.merge_base(pull.base_sha, pull.head_sha)
+        return self.commits[base].files, self.commits[pull.head_sha].files
+
+    def installed(self, repository: Repository) -> Iterable[Installation]:
+        """Installations that see a repository."""
+        return [
+            each
+            for each in self.installations.values()
+            if repository.full_name in each.repositories and not each.suspended
+        ]

@@ -1,0 +1,159 @@
+"""Requests and answers of the simulated GitHub's API, and how it refuses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode
+
+from bot.testing.github.acts import Acts
+from bot.testing.github.render import Renderer
+from bot.testing.github.state import App, Installation, Issue, Json, Repository, Token, User, World
+
+MAX_BODY = 65_536
+
+
+class Refused(Exception):
+    """GitHub says no: a status and a message, with the errors that a 422 lists."""
+
+    def __init__(self, status: int, message: str, errors: list[Any] | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.errors = errors
+
+    def answer(self) -> Answer:
+        body: Json = {"message": self.message, "documentation_url": "https://docs.github.com/rest"}
+        if self.errors is not None:
+            body["errors"] = self.errors
+        return Answer(self.status, {**body, "status": str(self.status)})
+
+
+@dataclass
+class Answer:
+    """``body`` is JSON unless it is text or bytes."""
+
+    status: int = 200
+    body: Any = None
+    headers: dict[str, str] = field(default_factory=dict)
+    content_type: str = "application/json; charset=utf-8"
+
+    def encoded(self) -> bytes:
+        if self.body is None:
+            return b""
+        if isinstance(self.body, bytes):
+            return self.body
+        return (self.body if isinstance(self.body, str) else json.dumps(self.body)).encode()
+
+
+@dataclass
+class Call:
+    """One authenticated request."""
+
+    acts: Acts
+    base: str
+    path: str
+    args: Mapping[str, Any]
+    query: Mapping[str, str]
+    accept: str
+    body: Any
+    app: App | None = None
+    token: Token | None = None
+
+    @property
+    def world(self) -> World:
+        return self.acts.world
+
+    @property
+    def render(self) -> Renderer:
+        return self.acts.render
+
+    @property
+    def installation(self) -> Installation:
+        assert self.token is not None
+        return self.token.installation
+
+    @property
+    def acting_app(self) -> App:
+        """The app on whose behalf the request is made."""
+        if self.app is not None:
+            return self.app
+        return self.installation.app
+
+    @property
+    def bot(self) -> User:
+        return self.acting_app.bot
+
+    @property
+    def repository(self) -> Repository:
+        """The repository named in the path; 404 unless the token reaches it, as GitHub hides what is not yours."""
+        name = f"{self.args['owner']}/{self.args['repo']}"
+        repository = self.world.repositories.get(name)
+        if repository is None or (self.token is not None and name not in self.token.repositories):
+            raise Refused(404, "Not Found")
+        return repository
+
+    @property
+    def issue(self) -> Issue:
+        """The issue or pull request named in the path."""
+        issue = self.repository.issues.get(self.args["number"])
+        if issue is None:
+            raise Refused(404, "Not Found")
+        return issue
+
+    @property
+    def pull(self) -> Issue:
+        """The pull request named in the path."""
+        if self.issue.pull is None:
+            raise Refused(404, "Not Found")
+        return self.issue
+
+    def field(self, name: str, kind: type, default: Any = ...) -> Any:
+        """A field of the JSON body; 422 where it is missing or of another type."""
+        value = self.body.get(name, default) if isinstance(self.body, dict) else ...
+        if value is ...:
+            raise Refused(422, f'Invalid request.\n\n"{name}" wasn\'t supplied.')
+        if value is not default and not isinstance(value, kind):
+            raise Refused(422, f"Invalid request.\n\nFor '{name}', {value!r} is not a {kind.__name__}.")
+        return value
+
+    def text(self, name: str = "body", default: Any = ...) -> str:
+        """A text field within GitHub's limit for bodies."""
+        value = str(self.field(name, str, default))
+        if default is ... and not value.strip():
+            raise Refused(422, "Validation Failed", [{"field": name, "code": "missing_field"}])
+        if len(value) > MAX_BODY:
+            message = f"{name} is too long (maximum is {MAX_BODY} characters)"
+            raise Refused(422, "Validation Failed", [{"field": name, "code": "custom", "message": message}])
+        return value
+
+    def page(self, items: list[Json], key: str = "") -> Answer:
+        """One page of a list, with GitHub's Link header; ``key`` where the list is wrapped in an object."""
+        size = min(max(int(self.query.get("per_page", 30)), 1), 100)
+        number = max(int(self.query.get("page", 1)), 1)
+        last = max((len(items) + size - 1) // size, 1)
+        chosen = items[(number - 1) * size : number * size]
+        body: Any = {"total_count": len(items), key: chosen} if key else chosen
+        links = {"next": number + 1, "last": last} if number < last else {}
+        return Answer(body=body, headers={"Link": self._links(links)} if links else {})
+
+    def _links(self, pages: Mapping[str, int]) -> str:
+        def url(page: int) -> str:
+            return f"{self.base}{self.path}?" + urlencode({**self.query, "page": page})
+
+        return ", ".join(f'<{url(page)}>; rel="{rel}"' for rel, page in pages.items())
+
+
+Respond = Callable[[Call], Answer]
+
+
+@dataclass(frozen=True)
+class Route:
+    """One operation. ``needs`` is ``permission:level``, ``app`` for a JWT, or empty for none at all."""
+
+    method: str
+    path: str
+    respond: Respond
+    needs: str = ""
