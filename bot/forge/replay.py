@@ -1,142 +1,239 @@
-"""A forge that answers from a snapshot: evaluation and the command line give it to the live handlers."""
+"""A forge that answers from a snapshot, and one that makes such snapshots.
+
+What was not recorded raises NotRecorded; it is never answered with "nothing".
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path, PurePosixPath
-from typing import TypeVar
+from collections.abc import Callable, Hashable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from bot.domain import Actor, CheckRun, Comment, Issue, Permission, PullRequest, Repository, ReviewComment
 from bot.errors import NotFound, NotRecorded
-from bot.forge.protocol import IssueLink, PostedReview, PullDiff, Reactions, TreeEntry
+from bot.forge.protocol import Forge, IssueLink, PostedReview, PullDiff, Reactions, TreeEntry
 from bot.frozen import Frozen
 
-V = TypeVar("V")
-
-
-class Files(Frozen):
-    """The files of one commit; every path that is not listed does not exist there."""
-
-    text: Mapping[str, str] = Field(default_factory=dict, description="path -> content")
+T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
 
 
 class Snapshot(Frozen):
-    """What a replay may read. What is not in here was not recorded, which is not the same as empty.
+    """Answers of a forge about one repository, by what was asked.
 
-    A value of None says that the forge was asked and had nothing: reading it raises NotFound.
+    A forge's "it is not there" is an answer too: it stands in ``missing`` as the call that was made.
     """
 
-    repository: Repository
-    identity: Actor = Actor(id=1, login="bouncer[bot]", is_bot=True)
-    issues: Mapping[int, Issue | None] = Field(default_factory=dict)
+    model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
+
+    repository: str = Field(description="owner/name")
+    about: Repository | None = None
+    identity: Actor | None = None
+    issues: Mapping[int, Issue] = Field(default_factory=dict, description="by number, as all below")
     comments: Mapping[int, tuple[Comment, ...]] = Field(default_factory=dict)
-    pull_requests: Mapping[int, PullRequest | None] = Field(default_factory=dict)
+    pull_requests: Mapping[int, PullRequest] = Field(default_factory=dict)
     diffs: Mapping[int, PullDiff] = Field(default_factory=dict)
     linked_issues: Mapping[int, tuple[IssueLink, ...]] = Field(default_factory=dict)
     review_comments: Mapping[int, tuple[ReviewComment, ...]] = Field(default_factory=dict)
     reviews: Mapping[int, tuple[PostedReview, ...]] = Field(default_factory=dict)
-    check_runs: Mapping[str, tuple[CheckRun, ...]] = Field(
-        default_factory=dict, description="``<sha> <name>`` -> our check runs"
-    )
-    pulls_for_commit: Mapping[str, tuple[PullRequest, ...]] = Field(default_factory=dict)
-    permissions: Mapping[str, Permission] = Field(default_factory=dict, description="login -> permission")
-    reactions: Mapping[int, Reactions] = Field(default_factory=dict, description="comment id -> thumbs")
     resolved_threads: Mapping[int, tuple[int, ...]] = Field(default_factory=dict)
-    heads: Mapping[str, str] = Field(default_factory=dict, description="branch -> commit SHA")
-    files: Mapping[str, Files] = Field(default_factory=dict, description="commit or branch -> its files")
+    check_runs: Mapping[str, tuple[CheckRun, ...]] = Field(default_factory=dict, description="by ``sha:name``")
+    pulls_for_commit: Mapping[str, tuple[PullRequest, ...]] = Field(default_factory=dict, description="by SHA")
+    permissions: Mapping[str, Permission] = Field(default_factory=dict, description="by login")
+    reactions: Mapping[str, Reactions] = Field(
+        default_factory=dict, description="by ``issue:<comment id>`` or ``review:<comment id>``"
+    )
+    heads: Mapping[str, str] = Field(default_factory=dict, description="SHA by branch")
+    files: Mapping[str, bytes] = Field(default_factory=dict, description="by ``ref:path``; base64 in JSON")
+    trees: Mapping[str, tuple[TreeEntry, ...]] = Field(default_factory=dict, description="by ref")
+    checkouts: Mapping[str, Mapping[str, bytes]] = Field(
+        default_factory=dict, description="files by path, by ref; base64 in JSON"
+    )
+    missing: tuple[str, ...] = Field((), description="calls that raised NotFound, as ``field key``")
+
+    def to_json(self) -> str:
+        """The form in which a snapshot is stored; ``model_validate_json`` reads it."""
+        return self.model_dump_json(exclude_defaults=True)
 
 
 class ReplayForge:
-    """The read-only forge of a snapshot; anything that was not recorded raises NotRecorded."""
+    """Read-only view of a repository as it was when the snapshot was made."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
 
     @property
     def repository(self) -> str:
-        return self._snapshot.repository.full_name
-
-    def about(self) -> Repository:
         return self._snapshot.repository
 
+    def about(self) -> Repository:
+        return self._single("about", self._snapshot.about)
+
     def identity(self) -> Actor:
-        return self._snapshot.identity
+        return self._single("identity", self._snapshot.identity)
 
     def issue(self, number: int) -> Issue:
-        return _there(_recorded(self._snapshot.issues, number, "issue"), f"issue {number}")
+        return self._find("issues", self._snapshot.issues, number)
 
     def comments(self, number: int) -> tuple[Comment, ...]:
-        return _recorded(self._snapshot.comments, number, "comments of")
+        return self._find("comments", self._snapshot.comments, number)
 
     def pull_request(self, number: int) -> PullRequest:
-        pull = _recorded(self._snapshot.pull_requests, number, "pull request")
-        return _there(pull, f"pull request {number}")
+        return self._find("pull_requests", self._snapshot.pull_requests, number)
 
     def diff(self, number: int) -> PullDiff:
-        return _recorded(self._snapshot.diffs, number, "diff of")
+        return self._find("diffs", self._snapshot.diffs, number)
 
     def linked_issues(self, number: int) -> tuple[IssueLink, ...]:
-        return _recorded(self._snapshot.linked_issues, number, "linked issues of")
+        return self._find("linked_issues", self._snapshot.linked_issues, number)
 
     def review_comments(self, number: int) -> tuple[ReviewComment, ...]:
-        return _recorded(self._snapshot.review_comments, number, "review comments of")
+        return self._find("review_comments", self._snapshot.review_comments, number)
 
     def reviews(self, number: int) -> tuple[PostedReview, ...]:
-        return _recorded(self._snapshot.reviews, number, "reviews of")
-
-    def check_runs(self, sha: str, name: str) -> tuple[CheckRun, ...]:
-        return _recorded(self._snapshot.check_runs, f"{sha} {name}", "check runs")
-
-    def pulls_for_commit(self, sha: str) -> tuple[PullRequest, ...]:
-        return _recorded(self._snapshot.pulls_for_commit, sha, "pull requests of commit")
-
-    def permission(self, login: str) -> Permission:
-        return _recorded(self._snapshot.permissions, login, "permission of")
-
-    def reactions(self, comment_id: int, *, review: bool = False) -> Reactions:
-        return _recorded(self._snapshot.reactions, comment_id, "reactions to comment")
+        return self._find("reviews", self._snapshot.reviews, number)
 
     def resolved_threads(self, number: int) -> tuple[int, ...]:
-        return _recorded(self._snapshot.resolved_threads, number, "resolved threads of")
+        return self._find("resolved_threads", self._snapshot.resolved_threads, number)
+
+    def check_runs(self, sha: str, name: str) -> tuple[CheckRun, ...]:
+        return self._find("check_runs", self._snapshot.check_runs, f"{sha}:{name}")
+
+    def pulls_for_commit(self, sha: str) -> tuple[PullRequest, ...]:
+        return self._find("pulls_for_commit", self._snapshot.pulls_for_commit, sha)
+
+    def permission(self, login: str) -> Permission:
+        return self._find("permissions", self._snapshot.permissions, login)
+
+    def reactions(self, comment_id: int, *, review: bool = False) -> Reactions:
+        return self._find("reactions", self._snapshot.reactions, _comment_key(comment_id, review))
 
     def head(self, ref: str) -> str:
-        return _recorded(self._snapshot.heads, ref, "head of")
+        return self._find("heads", self._snapshot.heads, ref)
 
     def file(self, path: str, ref: str) -> bytes:
-        files = _recorded(self._snapshot.files, ref, "files at")
-        if path not in files.text:
-            raise NotFound(f"{path} at {ref}", status=404)
-        return files.text[path].encode("utf-8", "surrogateescape")
+        return self._find("files", self._snapshot.files, f"{ref}:{path}")
 
     def tree(self, ref: str) -> tuple[TreeEntry, ...]:
-        files = _recorded(self._snapshot.files, ref, "files at")
-        return tuple(
-            TreeEntry(path=path, size=len(text.encode("utf-8", "surrogateescape")))
-            for path, text in sorted(files.text.items())
-        )
+        return self._find("trees", self._snapshot.trees, ref)
 
     def checkout(self, ref: str, folder: Path) -> None:
-        for path, text in _recorded(self._snapshot.files, ref, "files at").text.items():
-            relative = PurePosixPath(path)
-            if relative.is_absolute() or ".." in relative.parts:
-                continue
-            target = folder / relative
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(text.encode("utf-8", "surrogateescape"))
+        write_files(folder, self._find("checkouts", self._snapshot.checkouts, ref))
+
+    def _single(self, name: str, value: T | None) -> T:
+        if value is None:
+            raise NotRecorded(f"the snapshot of {self.repository} does not hold {name}")
+        return value
+
+    def _find(self, name: str, answers: Mapping[K, T], key: K) -> T:
+        if key in answers:
+            return answers[key]
+        if f"{name} {key}" in self._snapshot.missing:
+            raise NotFound(f"{name} {key}: not there when the snapshot was made", 404)
+        raise NotRecorded(f"the snapshot of {self.repository} does not hold {name} {key}")
 
 
-K = TypeVar("K", int, str)
+class RecordingForge:
+    """Passes every question on to another forge and keeps the answers; ``snapshot`` returns them."""
+
+    def __init__(self, forge: Forge) -> None:
+        self._forge = forge
+        self._answers: dict[str, Any] = {"repository": forge.repository}
+        self._missing: dict[str, None] = {}
+
+    def snapshot(self) -> Snapshot:
+        """Everything that was asked so far, with its answers."""
+        return Snapshot(**self._answers, missing=tuple(self._missing))
+
+    @property
+    def repository(self) -> str:
+        return self._forge.repository
+
+    def about(self) -> Repository:
+        return self._single("about", self._forge.about)
+
+    def identity(self) -> Actor:
+        return self._single("identity", self._forge.identity)
+
+    def issue(self, number: int) -> Issue:
+        return self._keep("issues", number, lambda: self._forge.issue(number))
+
+    def comments(self, number: int) -> tuple[Comment, ...]:
+        return self._keep("comments", number, lambda: self._forge.comments(number))
+
+    def pull_request(self, number: int) -> PullRequest:
+        return self._keep("pull_requests", number, lambda: self._forge.pull_request(number))
+
+    def diff(self, number: int) -> PullDiff:
+        return self._keep("diffs", number, lambda: self._forge.diff(number))
+
+    def linked_issues(self, number: int) -> tuple[IssueLink, ...]:
+        return self._keep("linked_issues", number, lambda: self._forge.linked_issues(number))
+
+    def review_comments(self, number: int) -> tuple[ReviewComment, ...]:
+        return self._keep("review_comments", number, lambda: self._forge.review_comments(number))
+
+    def reviews(self, number: int) -> tuple[PostedReview, ...]:
+        return self._keep("reviews", number, lambda: self._forge.reviews(number))
+
+    def resolved_threads(self, number: int) -> tuple[int, ...]:
+        return self._keep("resolved_threads", number, lambda: self._forge.resolved_threads(number))
+
+    def check_runs(self, sha: str, name: str) -> tuple[CheckRun, ...]:
+        return self._keep("check_runs", f"{sha}:{name}", lambda: self._forge.check_runs(sha, name))
+
+    def pulls_for_commit(self, sha: str) -> tuple[PullRequest, ...]:
+        return self._keep("pulls_for_commit", sha, lambda: self._forge.pulls_for_commit(sha))
+
+    def permission(self, login: str) -> Permission:
+        return self._keep("permissions", login, lambda: self._forge.permission(login))
+
+    def reactions(self, comment_id: int, *, review: bool = False) -> Reactions:
+        key = _comment_key(comment_id, review)
+        return self._keep("reactions", key, lambda: self._forge.reactions(comment_id, review=review))
+
+    def head(self, ref: str) -> str:
+        return self._keep("heads", ref, lambda: self._forge.head(ref))
+
+    def file(self, path: str, ref: str) -> bytes:
+        return self._keep("files", f"{ref}:{path}", lambda: self._forge.file(path, ref))
+
+    def tree(self, ref: str) -> tuple[TreeEntry, ...]:
+        return self._keep("trees", ref, lambda: self._forge.tree(ref))
+
+    def checkout(self, ref: str, folder: Path) -> None:
+        def unpack() -> dict[str, bytes]:
+            self._forge.checkout(ref, folder)
+            files = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+            return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+        self._keep("checkouts", ref, unpack)
+
+    def _single(self, name: str, ask: Callable[[], T]) -> T:
+        answer = self._answers[name] = ask()
+        return answer
+
+    def _keep(self, name: str, key: K, ask: Callable[[], T]) -> T:
+        try:
+            answer = ask()
+        except NotFound:
+            self._missing[f"{name} {key}"] = None
+            raise
+        self._answers.setdefault(name, {})[key] = answer
+        return answer
 
 
-def _recorded(values: Mapping[K, V], key: K, what: str) -> V:
-    if key not in values:
-        raise NotRecorded(f"not recorded: {what} {key}")
-    return values[key]
+def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write files below an empty folder."""
+    for path, content in files.items():
+        target = folder / path
+        if not target.resolve().is_relative_to(folder.resolve()):
+            raise NotRecorded(f"the snapshot names a file outside of its folder: {path!r}")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
 
 
-def _there(value: V | None, what: str) -> V:
-    if value is None:
-        raise NotFound(what, status=404)
-    return value
+def _comment_key(comment_id: int, review: bool) -> str:
+    return f"{'review' if review else 'issue'}:{comment_id}"
