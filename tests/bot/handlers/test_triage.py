@@ -1,0 +1,249 @@
+"""The input bouncer on issues: what is posted, when, and when nothing is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bot import events
+from bot.actions import SetLabels, UpsertComment
+from bot.domain import Actor, Comment, Issue
+from bot.errors import ModelError, TransientError
+from bot.forge.replay import Snapshot
+from bot.router import decide
+from bot.services import Services
+from bot.testing.models import ScriptedModel
+from tests.bot.handlers.conftest import REPOSITORY, Remembered
+
+ANN = Actor(id=11, login="ann")
+BOB = Actor(id=12, login="bob")
+MAINTAINER = Actor(id=13, login="mia")
+OURS = Actor(id=1, login="bouncer[bot]", is_bot=True)
+
+VAGUE: dict[str, Any] = {
+    "explanation": "It does not say what should happen.",
+    "open_points": [
+        "What should `Table.read` return for an empty file: an empty table, or an error?",
+        "Which version is this?",
+        "Which version is  this?",
+        "Does it happen with every file?",
+        "Is there a traceback?",
+    ],
+    "missing": ["expected result", "minimal example"],
+    "p_bounce": 72,
+    "label": "VAGUE",
+}
+CLEAR: dict[str, Any] = {"explanation": "All there.", "p_bounce": 3, "label": "WELL_SPECIFIED"}
+
+
+def issue(**values: Any) -> Issue:
+    return Issue(**{"number": 5, "title": "Reading fails", "body": "It broke.", "author": ANN, **values})
+
+
+def snapshot(*comments: Comment, **values: Any) -> Snapshot:
+    return Snapshot(
+        repository=REPOSITORY,
+        identity=OURS,
+        comments={5: comments},
+        permissions={"ann": "read", "bob": "read", "mia": "triage"},
+        **values,
+    )
+
+
+def opened(**values: Any) -> events.IssueOpened:
+    return events.IssueOpened(sender=ANN, repository=REPOSITORY, issue=issue(**values))
+
+
+def said(body: str, by: Actor = ANN, **values: Any) -> events.CommentCreated:
+    comment = Comment(id=900, body=body, author=by)
+    return events.CommentCreated(sender=by, repository=REPOSITORY, issue=issue(**values), comment=comment)
+
+
+Build = Callable[..., Services]
+
+
+def test_a_vague_issue_gets_one_short_comment_and_a_label(services: Build) -> None:
+    (decision,) = decide(opened(), services(ScriptedModel([VAGUE]), snapshot()))
+    comment, labels = decision.actions
+    assert isinstance(comment, UpsertComment)
+    assert comment.body == (
+        "**This issue may need a little more before someone can act on it.**\n"
+        "\n"
+        "- What should `Table.read` return for an empty file: an empty table, or an error?\n"
+        "- Which version is this?\n"
+        "- Does it happen with every file?\n"
+        "\n"
+        "Missing: expected result, minimal example.\n"
+        "Edit the issue or answer here, and it is read again. Maintainers: `/bouncer accept` overrides this.\n"
+        "\n"
+        "_A scripted model spoke: this is a rehearsal, not a verdict._\n"
+        "\n"
+        "<details><summary>Why: VAGUE (72 %)</summary>\n"
+        "\n"
+        "It does not say what should happen.\n"
+        "\n"
+        "`scripted:test`, 2026-03-04, [what this bot does](https://ghe.example/apps/bouncer)\n"
+        "</details>"
+    )
+    assert labels == SetLabels(number=5, add=("needs-info",))
+    assert (decision.verdict, decision.evidence["bounced"]) == ("VAGUE", True)
+
+
+def test_a_clear_issue_gets_nothing(services: Build) -> None:
+    (decision,) = decide(opened(), services(ScriptedModel([CLEAR]), snapshot()))
+    assert decision.actions == ()
+    assert (decision.verdict, decision.reason) == ("WELL_SPECIFIED", "specified well enough")
+
+
+def test_a_repository_can_ask_for_a_label_on_clear_issues(services: Build) -> None:
+    config = "triage: {accepted_label: ready}"
+    (decision,) = decide(opened(), services(ScriptedModel([CLEAR]), snapshot(), config))
+    assert decision.actions == (SetLabels(number=5, add=("ready",)),)
+
+
+@pytest.mark.parametrize(("mode", "kinds"), [("label", ["set_labels"]), ("shadow", [])])
+def test_modes_say_how_much_is_written(services: Build, mode: str, kinds: list[str]) -> None:
+    (decision,) = decide(opened(), services(ScriptedModel([VAGUE]), snapshot(), f"triage: {{mode: {mode}}}"))
+    assert [action.type for action in decision.actions] == kinds
+    assert decision.verdict == "VAGUE"
+
+
+def test_switched_off_nobody_is_asked(services: Build) -> None:
+    model = ScriptedModel([])
+    assert decide(opened(), services(model, snapshot(), "triage: {mode: off}")) == ()
+    assert model.asked == []
+
+
+def test_the_maintainer_s_line_decides(services: Build) -> None:
+    reply = {**VAGUE, "label": "REASONABLY_SPECIFIED", "p_bounce": 41}
+    for config, bounced in (
+        ("", False),
+        ("{bounce_at: REASONABLY_SPECIFIED}", True),
+        ("{bounce_above: 40}", True),
+    ):
+        text = f"triage: {config}" if config else ""
+        (decision,) = decide(opened(), services(ScriptedModel([reply]), snapshot(), text))
+        assert decision.evidence["bounced"] is bounced
+
+
+def test_an_edit_that_makes_it_clear_takes_the_bounce_back(services: Build, history: Remembered) -> None:
+    history.past += decide(opened(), services(ScriptedModel([VAGUE]), snapshot()))
+    edited = events.IssueEdited(
+        sender=ANN, repository=REPOSITORY, issue=issue(body="Better.", labels=("needs-info",))
+    )
+    (decision,) = decide(edited, services(ScriptedModel([CLEAR]), snapshot()))
+    assert decision.actions == (
+        UpsertComment(task="triage", number=5, body="Thanks, this is clear now.", only_edit=True),
+        SetLabels(number=5, remove=("needs-info",)),
+    )
+
+
+def test_an_answer_is_read_and_answered_questions_are_not_repeated(services: Build, history: Remembered) -> None:
+    history.past += decide(opened(), services(ScriptedModel([VAGUE]), snapshot()))
+    answer = said("An error, please. Version 4.2.")
+    model = ScriptedModel([VAGUE])
+    (decision,) = decide(answer, services(model, snapshot(answer.comment)))
+    assert "An error, please. Version 4.2." in model.asked[0].user
+    assert "Which version is this?" in model.asked[0].user
+    body = decision.actions[0].body  # type: ignore[union-attr]
+    assert "- Is there a traceback?" in body
+    assert "Which version" not in body
+
+
+def test_an_unchanged_edit_is_not_judged_again(services: Build, history: Remembered) -> None:
+    history.past += decide(opened(), services(ScriptedModel([VAGUE]), snapshot()))
+    same = events.IssueEdited(sender=ANN, repository=REPOSITORY, issue=issue(body="It broke.\r\n"))
+    assert decide(same, services(ScriptedModel([]), snapshot())) == ()
+
+
+def test_chatter_is_not_judged(services: Build, history: Remembered) -> None:
+    assert decide(said("me too", BOB), services(ScriptedModel([]), snapshot())) == ()
+    history.past += decide(opened(), services(ScriptedModel([VAGUE]), snapshot()))
+    assert decide(said("me too", BOB), services(ScriptedModel([]), snapshot())) == ()
+
+
+@pytest.mark.parametrize(
+    ("values", "config", "word"),
+    [
+        ({"author": Actor(id=3, login="dependabot[bot]", is_bot=True)}, "", "skipped:bot"),
+        ({"state": "closed"}, "", "skipped:closed"),
+        ({"labels": ("Roadmap",)}, "triage: {ignore_labels: [roadmap]}", "skipped:label"),
+        ({}, "triage: {ignore_authors: [ANN]}", "skipped:author"),
+    ],
+)
+def test_what_is_left_alone_is_recorded_with_its_reason(
+    services: Build, values: dict[str, Any], config: str, word: str
+) -> None:
+    (decision,) = decide(opened(**values), services(ScriptedModel([]), snapshot(), config))
+    assert (decision.abstained, decision.verdict, decision.actions) == (word, None, ())
+
+
+def test_our_own_issues_are_no_business_of_ours(services: Build) -> None:
+    event = events.IssueOpened(sender=OURS, repository=REPOSITORY, issue=issue(author=OURS))
+    assert decide(event, services(ScriptedModel([]), snapshot())) == ()
+
+
+def test_accept_by_a_maintainer_ends_bouncing_for_good(services: Build, history: Remembered) -> None:
+    history.past += decide(opened(), services(ScriptedModel([VAGUE]), snapshot()))
+    commands = decide(said("/bouncer accept", MAINTAINER), services(ScriptedModel([]), snapshot()))
+    assert [action.type for action in commands[0].actions] == ["react", "upsert_comment", "set_labels"]
+    assert commands[0].actions[1].body == "Accepted as it is by mia."  # type: ignore[union-attr]
+    assert commands[0].actions[2] == SetLabels(number=5, remove=("needs-info",))
+    history.past += commands
+    edited = events.IssueEdited(sender=ANN, repository=REPOSITORY, issue=issue(body="Worse."))
+    (decision,) = decide(edited, services(ScriptedModel([]), snapshot()))
+    assert decision.abstained == "skipped:accepted"
+
+
+def test_accept_by_the_author_is_refused(services: Build, history: Remembered) -> None:
+    history.past += decide(opened(), services(ScriptedModel([VAGUE]), snapshot()))
+    (refused,) = decide(said("/bouncer accept"), services(ScriptedModel([]), snapshot()))
+    assert (refused.verdict, refused.abstained) == (None, "refused")
+    assert [action.type for action in refused.actions] == ["react"]
+
+
+def test_pause_and_resume(services: Build, history: Remembered) -> None:
+    history.past += decide(said("/bouncer pause", MAINTAINER), services(ScriptedModel([]), snapshot()))
+    (paused,) = decide(opened(), services(ScriptedModel([]), snapshot()))
+    assert paused.abstained == "skipped:paused"
+    history.past += decide(said("/bouncer resume", MAINTAINER), services(ScriptedModel([]), snapshot()))
+    (judged,) = decide(opened(), services(ScriptedModel([CLEAR]), snapshot()))
+    assert judged.verdict == "WELL_SPECIFIED"
+
+
+def test_recheck_by_the_author_judges_again(services: Build) -> None:
+    commands, judged = decide(said("/bouncer recheck"), services(ScriptedModel([VAGUE]), snapshot()))
+    assert commands.verdict == "recheck"
+    assert judged.verdict == "VAGUE"
+    (refused,) = decide(said("/bouncer recheck", BOB), services(ScriptedModel([]), snapshot()))
+    assert refused.abstained == "refused"
+
+
+def test_help_lists_the_commands(services: Build) -> None:
+    (decision,) = decide(said("/bouncer help", BOB), services(ScriptedModel([]), snapshot()))
+    assert "- `/bouncer accept`: this issue is fine as it is" in decision.actions[1].body  # type: ignore[union-attr]
+
+
+def test_a_model_that_fails_is_an_abstention(services: Build) -> None:
+    model = ScriptedModel([ModelError("no", reason="refused")])
+    (decision,) = decide(opened(), services(model, snapshot()))
+    assert (decision.verdict, decision.abstained, decision.actions) == (None, "model:refused", ())
+
+
+def test_a_model_that_is_away_is_tried_again_later(services: Build) -> None:
+    with pytest.raises(TransientError):
+        decide(opened(), services(ScriptedModel([TransientError("busy", wait=3)]), snapshot()))
+
+
+def test_a_wrong_configuration_is_reported_once(services: Build, history: Remembered) -> None:
+    config = "triage:\n  mode: loud\n"
+    report, judged = decide(opened(), services(ScriptedModel([CLEAR]), snapshot(), config))
+    assert report.actions[0].body == (  # type: ignore[union-attr]
+        "**Maintainers: `.github/bouncer.yml` has a problem; the default is used for each.**\n\n"
+        "- line 2, triage.mode: must be 'comment', 'label', 'shadow' or 'off', not 'loud'"
+    )
+    assert judged.verdict == "WELL_SPECIFIED"
+    history.past += (report,)
+    assert len(decide(opened(), services(ScriptedModel([CLEAR]), snapshot(), config))) == 1
