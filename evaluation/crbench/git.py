@@ -1,0 +1,271 @@
+"""Reading a git repository that nobody vouches for: no configuration, no hooks, no writes, no network.
+
+A clone under study can carry a configuration that runs programs (pagers, textconv drivers, a file-system
+monitor, a partial clone's remote helper) or changes answers (``blame.ignoreRevsFile``, replace refs,
+grafts). So git is never started in it: it runs in an empty repository of our own that only borrows the
+clone's object store. The one exception lists refs. The reader's own configuration is not read either.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO
+
+from bot.errors import BouncerError, OperatorError
+
+#: Seconds that one git process may take before it counts as failed.
+TIMEOUT = 600.0
+
+
+class GitError(BouncerError):
+    """Git could not answer: an object is missing or damaged, or it took too long."""
+
+
+class GitRepository:
+    """A local clone, bare or not, opened read-only; use it as a context manager.
+
+    Safe to share between threads.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Raises OperatorError where ``folder`` is not a git repository, or is a shallow clone."""
+        self.folder = folder
+        self._git_dir = git_dir(folder)
+        self._common = _common_dir(self._git_dir)
+        if (self._common / "shallow").exists():
+            raise OperatorError(
+                f"{folder} is a shallow clone: blame would name the wrong commits; "
+                "fetch its whole history (git fetch --unshallow)"
+            )
+        self._view = tempfile.TemporaryDirectory(prefix="bouncer-git-")
+        self._environment = _environment(Path(self._view.name), self._common / "objects")
+        _write_view(Path(self._view.name), self._object_format())
+        self._blobs = _BlobReader(self._environment)
+
+    def __enter__(self) -> GitRepository:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop git's processes and remove what was written for them."""
+        self._blobs.close()
+        self._view.cleanup()
+
+    def run(self, *arguments: str, stdin: bytes = b"") -> bytes:
+        """Standard output of one git command. Raises GitError with git's own last line."""
+        return _run([*arguments], self._environment, stdin)
+
+    @contextmanager
+    def stream(self, *arguments: str, stdin: bytes = b"") -> Iterator[BinaryIO]:
+        """Standard output of one git command as it comes, for answers too large to hold.
+
+        Raises GitError on leaving where git failed.
+        """
+        with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as complaint:
+            given.write(stdin)
+            given.seek(0)
+            with subprocess.Popen(  # noqa: S603 - fixed program, no shell
+                ["git", *arguments],  # noqa: S607
+                env=self._environment,
+                stdin=given,
+                stdout=subprocess.PIPE,
+                stderr=complaint,
+            ) as process:
+                assert process.stdout is not None
+                yield process.stdout  # type: ignore[misc]  # Popen types it as IO[bytes]
+            if process.returncode:
+                complaint.seek(0)
+                raise GitError(_complaint(arguments, complaint.read()))
+
+    def blob(self, commit: str, path: str) -> bytes | None:
+        """A file's bytes at a commit; None where that commit has no such file."""
+        return self._blobs.read(f"{commit}:{path}", "blob")
+
+    def has_commit(self, commit: str) -> bool:
+        """Whether the commit is in the object store."""
+        return self._blobs.read(f"{commit}^{{commit}}", "commit") is not None
+
+    def commit(self, sha: str) -> bytes:
+        """A commit object as git stores it: headers, an empty line, the message. Raises GitError if missing."""
+        content = self._blobs.read(f"{sha}^{{commit}}", "commit")
+        if content is None:
+            raise GitError(f"commit {sha} is not in {self.folder}")
+        return content
+
+    def refs(self, *prefixes: str) -> dict[str, str]:
+        """Full ref name -> object id, as the clone itself records them."""
+        listing = _run(
+            ["--no-pager", "for-each-ref", "--format=%(objectname) %(refname)", *prefixes],
+            self._environment | {"GIT_DIR": str(self._git_dir)},
+        )
+        pairs = (line.split(" ", 1) for line in listing.decode("utf-8", "surrogateescape").splitlines())
+        return {name: sha for sha, name in pairs}
+
+    def head(self) -> str:
+        """The commit that the clone's HEAD names. Raises GitError for an empty repository."""
+        environment = self._environment | {"GIT_DIR": str(self._git_dir)}
+        return _run(["rev-parse", "--verify", "HEAD^{commit}"], environment).decode("ascii").strip()
+
+    def _object_format(self) -> str:
+        config = self._common / "config"
+        if not config.is_file():
+            return "sha1"
+        command = [
+            "config",
+            "--no-includes",
+            "--file",
+            str(config),
+            "--default",
+            "sha1",
+            "extensions.objectformat",
+        ]
+        return _run(command, self._environment).decode("ascii").strip()
+
+
+def git_dir(folder: Path) -> Path:
+    """The git directory of a clone: ``folder`` itself, its ``.git``, or its ``repo``'s.
+
+    Raises OperatorError where there is none.
+    """
+    for candidate in (folder / ".git", folder, folder / "repo" / ".git", folder / "repo"):
+        if candidate.is_file():
+            return _linked(candidate)
+        if (candidate / "HEAD").is_file() and (candidate / "objects").is_dir():
+            return candidate.resolve()
+    raise OperatorError(f"{folder} is not a git repository")
+
+
+def find_clone(folder: Path, full_name: str) -> Path | None:
+    """The clone of ``owner/name`` under ``folder``, named ``owner+name`` or ``owner/name`` (or ending
+    ``.git``)."""
+    owner, _, name = full_name.partition("/")
+    for spelling in (f"{owner}+{name}", full_name, f"{owner}__{name}"):
+        for candidate in (folder / spelling, folder / f"{spelling}.git"):
+            if candidate.is_dir() and _is_clone(candidate):
+                return candidate
+    return None
+
+
+def _is_clone(folder: Path) -> bool:
+    try:
+        git_dir(folder)
+    except OperatorError:
+        return False
+    return True
+
+
+def _linked(file: Path) -> Path:
+    """Follow the ``gitdir:`` line of a worktree or submodule."""
+    target = file.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
+    return (file.parent / target).resolve()
+
+
+def _common_dir(git: Path) -> Path:
+    pointer = git / "commondir"
+    return (git / pointer.read_text(encoding="utf-8").strip()).resolve() if pointer.is_file() else git
+
+
+def _environment(view: Path, objects: Path) -> dict[str, str]:
+    return {
+        "PATH": os.pathsep.join(os.get_exec_path()),
+        "HOME": str(view),
+        "LC_ALL": "C",
+        "GIT_DIR": str(view),
+        "GIT_OBJECT_DIRECTORY": str(objects),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_SYSTEM": os.devnull,
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_LITERAL_PATHSPECS": "1",
+    }
+
+
+def _write_view(view: Path, object_format: str) -> None:
+    """An empty bare repository, just enough of one for git to start in."""
+    (view / "refs").mkdir()
+    (view / "HEAD").write_text("ref: refs/heads/none\n", encoding="ascii")
+    extensions = "" if object_format == "sha1" else f"[extensions]\n\tobjectformat = {object_format}\n"
+    version = 0 if object_format == "sha1" else 1
+    (view / "config").write_text(
+        f"[core]\n\trepositoryformatversion = {version}\n\tbare = true\n{extensions}", encoding="ascii"
+    )
+
+
+def _run(arguments: Iterable[str], environment: dict[str, str], stdin: bytes = b"") -> bytes:
+    command = ["git", *arguments]
+    try:
+        done = subprocess.run(  # noqa: S603 - fixed program, no shell
+            command, env=environment, input=stdin, capture_output=True, timeout=TIMEOUT, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise GitError(f"git {command[1]} took longer than {TIMEOUT:.0f} s") from error
+    except FileNotFoundError as error:
+        raise OperatorError("git is not installed") from error
+    if done.returncode:
+        raise GitError(_complaint(command[1:], done.stderr))
+    return done.stdout
+
+
+def _complaint(arguments: Iterable[str], stderr: bytes) -> str:
+    lines = stderr.decode("utf-8", "replace").strip().splitlines()
+    verb = next((word for word in arguments if not word.startswith("-")), "")
+    return f"git {verb}: {lines[-1] if lines else 'failed without a word'}"
+
+
+class _BlobReader:
+    """One ``git cat-file --batch`` process for every file that is read."""
+
+    def __init__(self, environment: dict[str, str]) -> None:
+        self._environment = environment
+        self._process: subprocess.Popen[bytes] | None = None
+        self._mutex = threading.Lock()
+
+    def read(self, name: str, kind: str) -> bytes | None:
+        """The object's bytes; None where it is missing or of another kind. ``name`` must not hold a newline."""
+        if "\n" in name:
+            return None
+        with self._mutex:
+            process = self._started()
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(name.encode("utf-8", "surrogateescape") + b"\n")
+            process.stdin.flush()
+            header = process.stdout.readline().split()
+            if len(header) != 3 or header[1] not in (b"blob", b"tree", b"commit", b"tag"):
+                if not header:
+                    raise GitError("git cat-file ended early")
+                return None
+            content = process.stdout.read(int(header[2]) + 1)[:-1]
+            return content if header[1] == kind.encode() else None
+
+    def close(self) -> None:
+        with self._mutex:
+            if self._process is not None:
+                self._process.communicate()
+                self._process = None
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            self._process = subprocess.Popen(
+                ["git", "cat-file", "--batch"],  # noqa: S607
+                env=self._environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
+        return self._process
