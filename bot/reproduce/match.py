@@ -26,9 +26,9 @@ _MISUSE = frozenset(
      "TypeError", "UnboundLocalError", "FileNotFoundError", "fixture"}
 )  # fmt: skip
 _STOP = frozenset(
-    {"actual", "and", "are", "assert", "assertion", "been", "but", "equal", "equals", "expected", "false", "for",
-     "from", "got", "has", "have", "none", "not", "null", "object", "should", "than", "that", "the", "this", "true",
-     "was", "where", "with"}
+    {"actual", "and", "are", "assert", "assertion", "been", "but", "equal", "equals", "expected",
+     "false", "for", "from", "got", "has", "have", "none", "not", "null", "object", "should", "than",
+     "that", "the", "this", "true", "was", "where", "with"}
 )  # fmt: skip
 _QUOTED = re.compile(r"'([^'\n]{2,80})'|\"([^\"\n]{2,80})\"|<([^<>\n]{2,80})>")
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w.])")

@@ -1,0 +1,185 @@
+"""A drafted Python test, taken apart: what it imports, what helps it, and the one test. Pure."""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import libcst as cst
+
+from bot.reproduce.language import DraftRejected
+from bot.reproduce.python.names import Binding, free_names, import_bindings
+
+_FENCED = re.compile(
+    r"^(?:```|~~~)[ \t]*(?:python|py|python3)?[ \t]*\n(.*?)^(?:```|~~~)", re.DOTALL | re.MULTILINE
+)
+#: Calls of a script that start tests or print: of no use in a test file, and harmless to leave out.
+_SCRIPT_CALLS = frozenset({"print", "unittest.main", "pytest.main", "main"})
+
+#: Statements of a module, as libcst has them.
+Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
+
+
+@dataclass(frozen=True)
+class PythonDraft:
+    """The parts of a draft. Helpers are those alone that the test needs, in their order."""
+
+    imports: tuple[Binding, ...]
+    helpers: tuple[Statement, ...]
+    test: cst.FunctionDef
+    holder: cst.ClassDef | None
+    """The class that the test is a method of, without its other tests and with the test in it."""
+
+    @property
+    def nodes(self) -> tuple[Statement, ...]:
+        """Everything but the imports, ready to stand in a module."""
+        return (*self.helpers, self.holder or self.test)
+
+
+def code_of(reply: str) -> str:
+    """The code in a model's reply: the first fenced block that holds a test, or else the text as it is."""
+    reply = reply.replace("\r\n", "\n")
+    blocks: list[str] = _FENCED.findall(reply)
+    text = next((block for block in blocks if "def test" in block), blocks[0] if blocks else reply)
+    return textwrap.dedent(text).strip("\n") + "\n"
+
+
+def parse(code: str) -> cst.Module:
+    """The syntax tree of code that compiles, too; raises DraftRejected with line and reason."""
+    try:
+        with warnings.catch_warnings():
+            # What a draft's odd escapes deserve is decided by its outcome, not here.
+            warnings.simplefilter("ignore")
+            compile(code, "<draft>", "exec", dont_inherit=True)
+        return cst.parse_module(code)
+    except SyntaxError as error:
+        raise DraftRejected(f"it does not parse: line {error.lineno}: {error.msg}") from error
+    except (ValueError, RecursionError, MemoryError, cst.ParserSyntaxError) as error:
+        raise DraftRejected(f"it does not parse: {str(error).splitlines()[0]}") from error
+
+
+def render(nodes: Sequence[Statement], indent: str = "    ") -> str:
+    """The source of statements at module level."""
+    return cst.Module(body=nodes, default_indent=indent).code
+
+
+def take_apart(code: str) -> PythonDraft:
+    """Split a draft into its parts. Of several tests the first is kept; code that would run on import is refused.
+
+    Raises DraftRejected.
+    """
+    imports: list[Binding] = []
+    helpers: list[Statement] = []
+    tests: list[tuple[cst.FunctionDef, cst.ClassDef | None]] = []
+    for node in parse(code).body:
+        if bound := _imports(node):
+            imports.extend(bound)
+        elif isinstance(node, cst.FunctionDef) and _is_test(node):
+            tests.append((node, None))
+        elif isinstance(node, cst.ClassDef) and (methods := _methods(node)):
+            tests.append((methods[0], _only(node, methods[0])))
+        elif not _negligible(node):
+            helpers.append(_helper(node))
+    if not tests:
+        raise DraftRejected("it defines no test: a function or method whose name starts with test")
+    test, holder = tests[0]
+    return PythonDraft(imports=tuple(imports), helpers=_needed(helpers, holder or test), test=test, holder=holder)
+
+
+def bound_names(node: Statement) -> frozenset[str]:
+    """The names that a statement binds where it stands."""
+    found: set[str] = set()
+    for each in ast.parse(render([node])).body:
+        for inner in [each] if isinstance(each, ast.ClassDef | ast.FunctionDef) else ast.walk(each):
+            if isinstance(inner, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                found.add(inner.name)
+            elif isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
+                found.add(inner.id)
+            elif isinstance(inner, ast.Import | ast.ImportFrom):
+                found.update(binding.name for binding in import_bindings(inner))
+    return frozenset(found)
+
+
+def _imports(node: Statement) -> tuple[Binding, ...]:
+    if not isinstance(node, cst.SimpleStatementLine):
+        return ()
+    found: list[Binding] = []
+    for each in ast.parse(render([node.with_changes(leading_lines=[])])).body:
+        if not isinstance(each, ast.Import | ast.ImportFrom):
+            return ()
+        if not (isinstance(each, ast.ImportFrom) and each.module == "__future__"):
+            found.extend(import_bindings(each))
+    if star := next((binding for binding in found if binding.name == "*"), None):
+        raise DraftRejected(f"it says `{star.statement}`: import the names that the test needs")
+    return tuple(found)
+
+
+def _is_test(node: object) -> bool:
+    return isinstance(node, cst.FunctionDef) and node.name.value.startswith("test")
+
+
+def _methods(node: cst.ClassDef) -> list[cst.FunctionDef]:
+    return [each for each in node.body.body if isinstance(each, cst.FunctionDef) and _is_test(each)]
+
+
+def _only(node: cst.ClassDef, test: cst.FunctionDef) -> cst.ClassDef:
+    """The class with this one of its tests."""
+    kept = [each for each in node.body.body if each is test or not _is_test(each)]
+    return node.with_changes(body=node.body.with_changes(body=kept))
+
+
+def _helper(node: Statement) -> Statement:
+    if isinstance(node, cst.SimpleStatementLine) and any(isinstance(each, cst.Expr) for each in node.body):
+        source = render([node.with_changes(leading_lines=[])]).strip()
+        raise DraftRejected(f"`{source[:60]}` runs on import: put everything into the test")
+    return node
+
+
+def _needed(helpers: Sequence[Statement], test: Statement) -> tuple[Statement, ...]:
+    """The helpers that the test reads, directly or through another helper. Autouse fixtures act unread."""
+    wanted = set(free_names(render([test]))) | _parameters(test)
+    kept: set[int] = set()
+    while True:
+        more = [
+            index
+            for index, node in enumerate(helpers)
+            if index not in kept and (bound_names(node) & wanted or "autouse" in render([node]))
+        ]
+        if not more:
+            return tuple(helpers[index] for index in sorted(kept))
+        for index in more:
+            kept.add(index)
+            wanted |= free_names(render([helpers[index]])) | _parameters(helpers[index])
+
+
+def _parameters(node: Statement) -> set[str]:
+    """Parameter names: a test and a fixture get fixtures by them."""
+    return {
+        argument.arg
+        for inner in ast.walk(ast.parse(render([node])))
+        if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef)
+        for argument in (*inner.args.args, *inner.args.kwonlyargs)
+    }
+
+
+def _negligible(node: Statement) -> bool:
+    if isinstance(node, cst.If):
+        return "__name__" in render([node]).partition(":")[0]
+    if not isinstance(node, cst.SimpleStatementLine):
+        return False
+    return all(_idle(each) for each in node.body)
+
+
+def _idle(node: cst.BaseSmallStatement) -> bool:
+    if isinstance(node, cst.Pass):
+        return True
+    if not isinstance(node, cst.Expr):
+        # ``from __future__ import ...`` alone: the host decides about its own.
+        return isinstance(node, cst.ImportFrom)
+    if isinstance(node.value, cst.Call):
+        return cst.Module(body=[]).code_for_node(node.value.func) in _SCRIPT_CALLS
+    return isinstance(node.value, cst.SimpleString | cst.ConcatenatedString | cst.Ellipsis)

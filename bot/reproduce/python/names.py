@@ -1,0 +1,131 @@
+"""Which names a piece of Python binds, and which it needs from elsewhere. Pure."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import symtable
+from collections.abc import Iterable, Iterator
+
+from pydantic import Field
+
+from bot.frozen import Frozen
+
+BUILTINS = frozenset(dir(builtins)) | {"__file__", "__name__", "__doc__", "__path__", "__spec__"}
+
+
+class Binding(Frozen):
+    """One name that an import statement binds."""
+
+    name: str
+    origin: tuple[str, ...] = Field(description="(module,) for a module, (module, name) for something in it")
+    statement: str = Field(description="an import statement that binds this name and nothing else")
+
+    @property
+    def package(self) -> bool:
+        """Whether it is ``import a`` or ``import a.b``: several of them share the name ``a`` in peace."""
+        return len(self.origin) == 1 and self.origin[0].partition(".")[0] == self.name
+
+    def renamed(self, name: str) -> Binding | None:
+        """The same thing under another name; None where no import statement says that."""
+        if len(self.origin) == 2:
+            module, what = self.origin
+            return Binding(name=name, origin=self.origin, statement=f"from {module} import {what} as {name}")
+        if "." in self.origin[0]:
+            return None
+        return Binding(name=name, origin=self.origin, statement=f"import {self.origin[0]} as {name}")
+
+
+def import_bindings(node: ast.Import | ast.ImportFrom) -> tuple[Binding, ...]:
+    """The bindings of one import statement; a star import has the name ``*``."""
+    return tuple(_binding(node, alias) for alias in node.names)
+
+
+def _binding(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> Binding:
+    suffix = f" as {alias.asname}" if alias.asname else ""
+    if isinstance(node, ast.Import):
+        parent, _, last = alias.name.rpartition(".")
+        # ``import a.b`` binds ``a`` and loads ``a.b``; ``import a.b as c`` binds what ``from a import b`` does.
+        origin = (parent, last) if alias.asname and parent else (alias.name,)
+        name = alias.asname or alias.name.partition(".")[0]
+        return Binding(name=name, origin=origin, statement=f"import {alias.name}{suffix}")
+    module = "." * node.level + (node.module or "")
+    return Binding(
+        name=alias.asname or alias.name,
+        origin=(module, alias.name),
+        statement=f"from {module} import {alias.name}{suffix}",
+    )
+
+
+def module_imports(tree: ast.Module) -> dict[str, set[tuple[str, ...]]]:
+    """Origins of the names that imports bind at module level, those in ``if`` and ``try`` included."""
+    found: dict[str, set[tuple[str, ...]]] = {}
+    for node in _module_level(tree.body):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            for each in import_bindings(node):
+                found.setdefault(each.name, set()).add(each.origin)
+    return found
+
+
+def module_names(source: str) -> frozenset[str]:
+    """Every name that a module binds or reads at module level, or that code in it reads as a global.
+
+    A name outside of this set can be bound in the module without anything in it noticing. Raises SyntaxError.
+    """
+    return frozenset(_global_names(symtable.symtable(source, "<host>", "exec"), top=True))
+
+
+def free_names(source: str) -> frozenset[str]:
+    """Names that code reads as globals and does not bind at module level, builtins included."""
+    table = symtable.symtable(source, "<draft>", "exec")
+    bound = {symbol.get_name() for symbol in table.get_symbols() if symbol.is_assigned() or symbol.is_imported()}
+    return frozenset(_reads(table)) - bound
+
+
+def _global_names(table: symtable.SymbolTable, top: bool) -> Iterator[str]:
+    for symbol in table.get_symbols():
+        if top or symbol.is_global():
+            yield symbol.get_name()
+    for child in table.get_children():
+        yield from _global_names(child, top=False)
+
+
+def _reads(table: symtable.SymbolTable) -> Iterator[str]:
+    top = table.get_type() == "module"
+    for symbol in table.get_symbols():
+        if symbol.is_referenced() and (symbol.is_global() or top):
+            yield symbol.get_name()
+    for child in table.get_children():
+        yield from _reads(child)
+
+
+def _module_level(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    for node in body:
+        yield node
+        for part in ("body", "orelse", "finalbody"):
+            if isinstance(node, ast.If | ast.Try | ast.With):
+                yield from _module_level(getattr(node, part, ()))
+        if isinstance(node, ast.Try):
+            for handler in node.handlers:
+                yield from _module_level(handler.body)
+
+
+def unique(name: str, taken: frozenset[str]) -> str:
+    """``name``, with the lowest number from 2 behind it where it is taken."""
+    if name not in taken:
+        return name
+    number = 2
+    while f"{name}_{number}" in taken:
+        number += 1
+    return f"{name}_{number}"
+
+
+def import_bindings_of(statement: str) -> tuple[Binding, ...]:
+    """The bindings of import statements given as text."""
+    tree = ast.parse(statement)
+    return tuple(
+        binding
+        for node in tree.body
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for binding in import_bindings(node)
+    )
