@@ -16,6 +16,7 @@ from bot.forge.protocol import IssueLink, PullDiff
 from bot.forge.replay import Snapshot
 
 AUTHOR = Actor(id=2, login="author")
+BOUNCER = Actor(id=1, login="bouncer[bot]", is_bot=True)
 REPOSITORY = Repository(id=1, owner="offline", name="files", html_url="https://offline.invalid/offline/files")
 
 
@@ -36,7 +37,13 @@ class OpenedPull(NamedTuple):
 def issue_opened(title: str, body: str, repository: Repository = REPOSITORY, number: int = 1) -> OpenedIssue:
     """The opening of an issue on which nobody has commented yet."""
     issue = Issue(number=number, title=title, body=body, author=AUTHOR)
-    snapshot = Snapshot(repository=repository, issues={number: issue}, comments={number: ()})
+    snapshot = Snapshot(
+        repository=repository.full_name,
+        about=repository,
+        identity=BOUNCER,
+        issues={number: issue},
+        comments={number: ()},
+    )
     return OpenedIssue(IssueOpened(sender=AUTHOR, repository=repository, issue=issue), snapshot)
 
 
@@ -62,7 +69,9 @@ def pull_request_opened(
         base_repository=repository.full_name,
     )
     snapshot = Snapshot(
-        repository=repository,
+        repository=repository.full_name,
+        about=repository,
+        identity=BOUNCER,
         issues={issue.number: issue for issue in issues},
         comments={number: ()},
         pull_requests={number: pull},

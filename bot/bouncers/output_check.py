@@ -134,4 +134,5 @@ def _folded(title: str, text: str) -> list[str]:
 def _spent(usage: Usage, model: str) -> str:
     cost = "cost unknown" if usage.cost_usd is None else f"{usage.cost_usd:.4f} USD"
     tokens = f"{usage.input_tokens} + {usage.output_tokens} tokens"
-    return "\n".join(_folded("Model and cost", f"`{model}`: {usage.calls} calls, {tokens}, {cost}")).rstrip()
+    calls = "1 call" if usage.calls == 1 else f"{usage.calls} calls"
+    return "\n".join(_folded("Model and cost", f"`{model}`: {calls}, {tokens}, {cost}")).rstrip()

@@ -52,7 +52,7 @@ def services(history: Remembered) -> Callable[..., Services]:
             config=settings,
             clock=lambda: NOON,
             history=history,
-            repository=snapshot.repository,
+            repository=REPOSITORY,
             config_problems=problems,
             **values,
         )

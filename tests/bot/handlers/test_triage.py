@@ -44,7 +44,7 @@ def issue(**values: Any) -> Issue:
 
 def snapshot(*comments: Comment, **values: Any) -> Snapshot:
     return Snapshot(
-        repository=REPOSITORY,
+        repository=REPOSITORY.full_name,
         identity=OURS,
         comments={5: comments},
         permissions={"ann": "read", "bob": "read", "mia": "triage"},
