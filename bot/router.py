@@ -12,12 +12,13 @@ from bot import events
 from bot.actions import Decision, Task
 from bot.errors import ForgeError, ModelError, NotRecorded, SandboxError, UserError
 from bot.events import Event
-from bot.handlers import commands, config, triage, verify
+from bot.handlers import commands, config, review, triage, verify
 from bot.services import Handler, Services
 
 HANDLERS: Mapping[Task, Handler] = {
     "commands": commands.handle,
     "config": config.handle,
+    "review": review.handle,
     "triage": triage.handle,
     "verify": verify.handle,
 }
@@ -26,15 +27,15 @@ ROUTES: Mapping[type[Event], tuple[Task, ...]] = {
     events.IssueOpened: ("config", "triage"),
     events.IssueEdited: ("triage",),
     events.IssueReopened: ("triage",),
-    events.CommentCreated: ("commands", "triage", "verify"),
+    events.CommentCreated: ("commands", "triage", "verify", "review"),
     events.CommentEdited: ("triage",),
-    events.PullRequestOpened: ("config", "verify"),
-    events.PullRequestSynchronized: ("verify",),
-    events.PullRequestReopened: ("verify",),
-    events.PullRequestReadied: ("verify",),
-    events.PullRequestEdited: ("verify",),
-    events.ReviewCommentCreated: ("commands", "verify"),
-    events.CheckRerequested: ("verify",),
+    events.PullRequestOpened: ("config", "verify", "review"),
+    events.PullRequestSynchronized: ("verify", "review"),
+    events.PullRequestReopened: ("verify", "review"),
+    events.PullRequestReadied: ("verify", "review"),
+    events.PullRequestEdited: ("verify", "review"),
+    events.ReviewCommentCreated: ("commands", "verify", "review"),
+    events.CheckRerequested: ("verify", "review"),
 }
 
 

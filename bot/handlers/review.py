@@ -1,0 +1,147 @@
+"""Reviewer: does this change introduce a defect?
+
+One review with inline comments where something was found, a sticky summary where something must be said that no
+line can carry, and nothing at all otherwise. A commit is never reviewed twice; a later push gets what is new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot import pulls
+from bot.actions import Decision
+from bot.bouncers.memory import paused
+from bot.bouncers.output_check import NAME as CHECK
+from bot.domain import Subject
+from bot.errors import ForgeError, NotRecorded
+from bot.events import Event
+from bot.pulls import Asked
+from bot.review import dismissal, outcome, reviewer
+from bot.review.comments import Page
+from bot.review.diff import Diff, parse
+from bot.review.findings import Finding
+from bot.review.memory import Memory, last_on, outdated, recall, submitted
+from bot.review.noise import Policy, select
+from bot.review.outcome import Outcome
+from bot.review.packing import Packed, Skipped, pack
+from bot.review.reviewer import Change, Result
+from bot.review.taxonomy import Severity
+from bot.services import Services
+
+
+def handle(event: Event, services: Services) -> Decision | None:
+    """Review the pull request of an event, or take findings back; None where nothing asks for either."""
+    if services.config.review.mode == "off":
+        return None
+    asked = pulls.asked(event, services, "review", CHECK)
+    if asked is None:
+        return dismissal.dismiss(event, services)
+    pull = asked.pull_request
+    subject = Subject(repository=services.forge.repository, number=pull.number, revision=pull.revision)
+    past = services.history.decisions(subject.key, "review", "commands", "feedback")
+    left_alone = None if asked.explicitly else pulls.why_not(pull, services.config.pulls) or _paused(past)
+    if left_alone is not None:
+        return Decision(kind="review", subject=subject, abstained=left_alone[0], reason=left_alone[1])
+    review = _Review(asked, subject, past, services)
+    earlier = last_on(past, subject.revision)
+    if earlier is not None and not asked.explicitly:
+        return None
+    if submitted(earlier):
+        return review.abstain("skipped:reviewed", "this commit was reviewed already")
+    return review.decide()
+
+
+def _paused(past: Sequence[Decision]) -> tuple[str, str] | None:
+    return ("skipped:paused", "paused by a maintainer") if paused(past) else None
+
+
+class _Review:
+    """One pull request under review."""
+
+    def __init__(self, asked: Asked, subject: Subject, past: Sequence[Decision], services: Services) -> None:
+        self.pull, self.explicitly = asked.pull_request, asked.explicitly
+        self.subject, self.past, self.services = subject, past, services
+        self.config = services.config.review
+
+    def decide(self) -> Decision:
+        """Read, think, and choose what to say."""
+        if self._has_moved():
+            return self.abstain("superseded", "newer commits were pushed before the review began")
+        memory = dismissal.live(recall(self.past), self.pull, self.services.forge)
+        packed, gone = self._pack(memory)
+        if not packed.pieces and not packed.skipped:
+            return self.abstain("empty", "the change is empty")
+        result = self._think(packed, memory)
+        if self._has_moved():
+            return self.abstain("superseded", "newer commits were pushed during the review", result)
+        chosen, held = select(result.findings, self._policy(), memory.posted, memory.dismissed)
+        return self._decision(Outcome(packed, result, chosen, held, gone, memory))
+
+    def abstain(self, word: str, why: str, result: Result | None = None) -> Decision:
+        """A decision that says nothing; what was spent on it is still recorded."""
+        spent = result or Result()
+        return Decision(
+            kind="review",
+            subject=self.subject,
+            abstained=word,
+            reason=why,
+            usage=spent.usage,
+            model=spent.model,
+        )
+
+    def _has_moved(self) -> bool:
+        return self.services.forge.pull_request(self.pull.number).head_sha != self.pull.head_sha
+
+    def _pack(self, memory: Memory) -> tuple[Packed, tuple[Finding, ...]]:
+        """The change in pieces, and the findings whose code is no longer in it."""
+        config = self.config
+        try:
+            change = self.services.forge.diff(self.pull.number)
+        except NotRecorded:
+            raise
+        except ForgeError as error:
+            # Refused for good, which GitHub does above 20,000 lines or 300 files: that must be said.
+            reason = f"the forge does not show it ({error})"
+            return Packed((), Diff(), (Skipped(path="the whole change", reason=reason),)), ()
+        diff = parse(change.text)
+        packed = pack(diff, config.call_tokens, config.max_calls, config.ignore, change.omitted)
+        return packed, outdated(memory.posted, diff, change.omitted)
+
+    def _think(self, packed: Packed, memory: Memory) -> Result:
+        services, config = self.services, self.config
+        change = Change(
+            title=self.pull.title,
+            description=self.pull.body,
+            repository=self.subject.repository,
+            subject=self.subject.key,
+            known=tuple(f"{each.path}: {each.comment}" for each in memory.known),
+        )
+        look = reviewer.looker(config.strategy, config.iterations, services.model, services.prompts)
+        return reviewer.review(packed, change, look)
+
+    def _policy(self) -> Policy:
+        return Policy(
+            min_severity=Severity(self.config.min_severity),
+            max_findings=self.config.max_findings,
+            muted=self.services.history.muted(self.subject.repository),
+        )
+
+    def _decision(self, result: Outcome) -> Decision:
+        page = Page(self.services.repository, self.pull)
+        shadow = self.config.mode == "shadow"
+        prompt = f"review.{self.config.strategy}"
+        return Decision(
+            kind="review",
+            subject=self.subject,
+            verdict=result.verdict,
+            actions=() if shadow else outcome.actions(result, page, explicitly=self.explicitly),
+            reason="shadow mode: recorded, nothing written" if shadow else result.reason,
+            evidence={
+                **outcome.evidence(result),
+                "strategy": self.config.strategy,
+                "prompt": self.services.prompts.hash(prompt),
+                "config": self.services.config.hash,
+            },
+            usage=result.result.usage,
+            model=result.result.model,
+        )

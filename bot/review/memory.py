@@ -1,0 +1,111 @@
+"""What earlier decisions on a pull request mean for its next review. Pure; decisions come oldest first."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from bot.actions import Decision, SubmitReview, UpsertComment
+from bot.domain import ReviewComment
+from bot.review.diff import Diff
+from bot.review.findings import Finding
+from bot.review.quotes import Index
+
+#: What a review can come to; see ``outcome``.
+VERDICTS = frozenset({"defects", "clean", "not_reviewed"})
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What was said about a pull request, and what became of it."""
+
+    posted: tuple[Finding, ...] = ()
+    gone: tuple[Finding, ...] = ()
+    dismissed: tuple[Finding, ...] = ()
+    summarised: bool = False
+
+    @property
+    def known(self) -> tuple[Finding, ...]:
+        """Everything that a reviewer need not say again."""
+        return (*self.posted, *self.dismissed)
+
+
+def recall(past: Sequence[Decision]) -> Memory:
+    """The state that all decisions together leave behind."""
+    posted: dict[str, Finding] = {}
+    gone: dict[str, Finding] = {}
+    dismissed: dict[str, Finding] = {}
+    summarised = False
+    for decision in past:
+        for finding in said(decision):
+            posted[finding.fingerprint] = finding
+            gone.pop(finding.fingerprint, None)
+        for print_ in decision.evidence.get("outdated", ()):
+            if print_ in posted:
+                gone[print_] = posted.pop(print_)
+        for print_ in rejected(decision, (*posted, *gone)):
+            found = posted.pop(print_, None) or gone.pop(print_, None)
+            if found is not None:
+                dismissed[print_] = found
+        summarised |= decision.kind == "review" and any(
+            isinstance(action, UpsertComment) for action in decision.actions
+        )
+    return Memory(tuple(posted.values()), tuple(gone.values()), tuple(dismissed.values()), summarised)
+
+
+def said(decision: Decision) -> tuple[Finding, ...]:
+    """The findings that a review decision asked to post; in shadow mode nothing was."""
+    if decision.kind != "review" or not decision.actions:
+        return ()
+    return tuple(Finding.model_validate(each) for each in decision.evidence.get("posted", ()))
+
+
+def rejected(decision: Decision, fingerprints: Iterable[str]) -> tuple[str, ...]:
+    """Those of ``fingerprints`` that a decision records as dismissed: by command, or by a reaction."""
+    named = set(map(str, decision.evidence.get("dismissed", ()))) if decision.kind == "review" else set()
+    keys = [
+        str(sign.get("key", ""))
+        for sign in decision.evidence.get("signals", ())
+        if decision.kind == "feedback" and sign.get("outcome") == "dismissed"
+    ]
+    return tuple(each for each in fingerprints if each in named or any(key.endswith(each) for key in keys))
+
+
+def last_on(past: Sequence[Decision], revision: str) -> Decision | None:
+    """The newest review of exactly that head that reached a verdict; taking a finding back is no review."""
+    reviews = (each for each in reversed(past) if each.kind == "review" and each.verdict in VERDICTS)
+    return next((each for each in reviews if each.subject.revision == revision), None)
+
+
+def submitted(decision: Decision | None) -> bool:
+    """Whether a decision asked for a review with inline comments."""
+    return decision is not None and any(isinstance(action, SubmitReview) for action in decision.actions)
+
+
+def outdated(findings: Iterable[Finding], diff: Diff, unseen: Collection[str] = ()) -> tuple[Finding, ...]:
+    """Findings whose code the diff no longer shows; of files that it leaves out nothing is known."""
+    return tuple(each for each in findings if each.path not in unseen and not _still_there(each, diff))
+
+
+def finding_of(comment: ReviewComment, findings: Iterable[Finding]) -> Finding | None:
+    """The finding that an inline comment of ours carries: by its fingerprint, else by its opening words."""
+    here = [finding for finding in findings if finding.path == comment.path]
+    named = next((finding for finding in here if finding.fingerprint in comment.body), None)
+    return named or next((finding for finding in here if _opening(finding.comment) in _words(comment.body)), None)
+
+
+def _still_there(finding: Finding, diff: Diff) -> bool:
+    files = diff.named(finding.path)
+    if finding.line is None:
+        return bool(files)
+    code = "\n".join(finding.code)
+    return any(match.side == finding.side for file in files for match in Index(file).find(code))
+
+
+def _opening(text: str) -> str:
+    return _words(text)[:40]
+
+
+def _words(text: str) -> str:
+    """Letters and digits only: what survives when text is made safe to post."""
+    return "".join(char for char in text.lower() if char.isalnum())

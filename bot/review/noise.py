@@ -1,0 +1,80 @@
+"""Which findings are worth a person's time: the rules that keep a reviewer from being switched off. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from pydantic import Field
+
+from bot.frozen import Frozen
+from bot.review.findings import Finding
+from bot.review.fingerprint import same_defect
+from bot.review.taxonomy import Impact, Severity
+
+#: Why a finding that holds against the diff is not posted, in the order in which it is asked.
+Reason = Literal[
+    "duplicate", "out_of_scope", "dismissed", "already_posted", "muted", "below_severity", "over_limit"
+]
+
+#: Functional, performance, reliability and security defects are in scope; code that is hard to change is not.
+OUT_OF_SCOPE = frozenset({Impact.MAINTAINABILITY})
+
+
+class Suppressed(Frozen):
+    """A finding that was held back."""
+
+    finding: Finding
+    reason: Reason
+
+
+class Policy(Frozen):
+    """What a repository wants to hear of."""
+
+    min_severity: Severity = Severity.MEDIUM
+    max_findings: int = Field(5, ge=0, description="new findings per push at most")
+    muted: frozenset[str] = Field(frozenset(), description="categories that its people dismissed too often")
+
+
+def select(
+    findings: Iterable[Finding],
+    policy: Policy,
+    posted: Sequence[Finding] = (),
+    dismissed: Sequence[Finding] = (),
+) -> tuple[tuple[Finding, ...], tuple[Suppressed, ...]]:
+    """Split into what to post, worst first, and what to hold back.
+
+    ``posted`` are findings that stand on the pull request already, ``dismissed`` those that people rejected.
+    """
+    chosen: list[Finding] = []
+    held: list[Suppressed] = []
+    ordered = sorted(findings, key=lambda each: (-each.severity.rank, each.line is None))
+    for finding in ordered:
+        reason = _why_held(finding, policy, chosen, posted, dismissed)
+        if reason is None:
+            chosen.append(finding)
+        else:
+            held.append(Suppressed(finding=finding, reason=reason))
+    return tuple(chosen), tuple(held)
+
+
+def _why_held(
+    finding: Finding,
+    policy: Policy,
+    chosen: Sequence[Finding],
+    posted: Sequence[Finding],
+    dismissed: Sequence[Finding],
+) -> Reason | None:
+    if any(same_defect(finding, each) for each in chosen):
+        return "duplicate"
+    if finding.impact in OUT_OF_SCOPE:
+        return "out_of_scope"
+    if any(same_defect(finding, each) for each in dismissed):
+        return "dismissed"
+    if any(same_defect(finding, each) for each in posted):
+        return "already_posted"
+    if finding.category in policy.muted:
+        return "muted"
+    if finding.severity.rank < policy.min_severity.rank:
+        return "below_severity"
+    return "over_limit" if len(chosen) >= policy.max_findings else None
