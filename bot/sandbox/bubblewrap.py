@@ -8,7 +8,6 @@ limit on processes, and nothing that runs here should ever be root outside.
 
 from __future__ import annotations
 
-import functools
 import os
 import secrets
 import shutil
@@ -26,7 +25,8 @@ from bot.sandbox.archive import pack, relative, unpack
 from bot.sandbox.launch import launch
 from bot.sandbox.outcome import outcome
 from bot.sandbox.protocol import WORKDIR, Ending, Limits, Outcome
-from bot.sandbox.view import WRITABLE_MOUNTS, View
+from bot.sandbox.staging import stage
+from bot.sandbox.view import WRITABLE_MOUNTS, View, bound, memory, shown
 from bot.sandbox.watch import Watch
 
 _ISOLATION = (
@@ -63,18 +63,20 @@ class Bubblewrap:
         """See ``Sandbox.run``."""
         program = _found(self.program)
         names = tuple(relative(name) for name in collect)
+        visible, changeable = shown(readable), shown(writable)
         user = _fresh_user()
+        _own(changeable, user)
         packed = pack(workdir, files)
-        with packed.stream, ExitStack() as resources:
-            view = View(resources, by_descriptor=user is not None and _binds_descriptors(program))
-            arguments = [program, *_ISOLATION, *(["--share-net"] if network else [])]
-            arguments += [*view.system(network), *view.memory(limits, packed.size)]
-            arguments += [*view.folders(readable, _owned(writable, user))]
+        with packed.stream, ExitStack() as resources, stage((*visible, *changeable), user) as place:
+            view = View(resources)
+            arguments = [*place.prefix, program, *_ISOLATION, *(["--share-net"] if network else [])]
+            arguments += [*view.system(network), *memory(limits, packed.size)]
+            arguments += bound(visible, "--ro-bind", place.sources) + bound(changeable, "--bind", place.sources)
             arguments += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", WORKDIR, "--"]
             largest = packed.size + limits.disk_bytes
             arguments += launch(argv, limits, env=env or {}, collect=names, written=largest, processes=True)
-            with _started(arguments, packed.stream, view.descriptors, user) as process:
-                look = _Look(process.pid, limits, tuple(writable))
+            with _started(arguments, packed.stream, view.descriptors, place.user) as process:
+                look = _Look(process.pid, limits, changeable)
                 watched = Watch(process, limits, look, process.kill).run()
         if not watched.ready:
             raise SandboxError(_complaint(watched.output))
@@ -88,12 +90,6 @@ def _found(program: str) -> str:
     return found
 
 
-@functools.cache
-def _binds_descriptors(program: str) -> bool:
-    done = subprocess.run([program, "--help"], capture_output=True, text=True, check=False)  # noqa: S603
-    return "--ro-bind-fd" in done.stdout
-
-
 def _fresh_user() -> int | None:
     """A user that owns nothing, for a worker that is root; None otherwise: others stay who they are."""
     if os.geteuid() != 0:
@@ -105,11 +101,11 @@ def _fresh_user() -> int | None:
     return _NOBODY  # in a container with few users
 
 
-def _owned(folders: Sequence[Path], user: int | None) -> Sequence[Path]:
+def _own(folders: Sequence[Path], user: int | None) -> None:
+    """Give the folders to be written to their writer; only the folder itself: it is empty, or its own before."""
     if user is not None:
         for folder in folders:
             os.chown(folder, user, user, follow_symlinks=False)
-    return folders
 
 
 @contextmanager

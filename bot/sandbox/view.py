@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,14 +30,9 @@ WRITABLE_MOUNTS = (WORKDIR, "/tmp", "/dev/shm")  # noqa: S108 - paths inside the
 
 @dataclass
 class View:
-    """Builds the file system of one run.
-
-    ``resources`` closes its descriptors. With ``by_descriptor`` host folders are bound through descriptors that
-    the worker opened: a worker that is root can pass on a folder that lies below its own closed home.
-    """
+    """Builds the file system of one run; ``resources`` closes the descriptors that it opens."""
 
     resources: ExitStack
-    by_descriptor: bool
     descriptors: list[int] = field(default_factory=list)
 
     def system(self, network: bool) -> list[str]:
@@ -54,34 +49,6 @@ class View:
             arguments += ["--ro-bind-data", str(self._holding(text)), path]
         return arguments
 
-    def memory(self, limits: Limits, tree: int) -> list[str]:
-        """The writable file systems; ``tree`` is what the work folder's own files take, bytes."""
-        sizes = (tree + limits.disk_bytes // 2, limits.disk_bytes * 3 // 8, limits.disk_bytes // 8)
-        arguments: list[str] = []
-        for path, size in zip(WRITABLE_MOUNTS, sizes, strict=True):
-            arguments += ["--size", str(size), "--tmpfs", path]
-        return arguments
-
-    def folders(self, readable: Sequence[Path], writable: Sequence[Path]) -> list[str]:
-        """Host folders at their own paths; writable ones over readable ones. Raises SandboxError for a bad one."""
-        return [*self._bound(readable, "--ro-bind"), *self._bound(writable, "--bind")]
-
-    def _bound(self, folders: Iterable[Path], option: str) -> list[str]:
-        arguments: list[str] = []
-        for folder in dict.fromkeys(Path(os.path.abspath(each)) for each in folders):  # noqa: PTH100 - keeps links
-            if folder == Path("/") or not folder.exists():
-                raise SandboxError(f"{folder} cannot be shown to a program: it is not there, or everything")
-            if folder.is_relative_to("/usr"):
-                continue
-            if self.by_descriptor:
-                descriptor = os.open(folder, os.O_PATH | os.O_CLOEXEC)
-                self.resources.callback(os.close, descriptor)
-                self.descriptors.append(descriptor)
-                arguments += [f"{option}-fd", str(descriptor), str(folder)]
-            else:
-                arguments += [option, str(folder), str(folder)]
-        return arguments
-
     def _holding(self, text: str) -> int:
         descriptor = os.memfd_create("stub")
         self.resources.callback(os.close, descriptor)
@@ -89,3 +56,29 @@ class View:
         os.lseek(descriptor, 0, os.SEEK_SET)
         self.descriptors.append(descriptor)
         return descriptor
+
+
+def memory(limits: Limits, tree: int) -> list[str]:
+    """The writable file systems; ``tree`` is what the work folder's own files take, bytes."""
+    sizes = (tree + limits.disk_bytes // 2, limits.disk_bytes * 3 // 8, limits.disk_bytes // 8)
+    arguments: list[str] = []
+    for path, size in zip(WRITABLE_MOUNTS, sizes, strict=True):
+        arguments += ["--size", str(size), "--tmpfs", path]
+    return arguments
+
+
+def shown(folders: Iterable[Path]) -> tuple[Path, ...]:
+    """Absolute paths of the host folders to bind, each once, those of the system left out: they are there anyway.
+
+    Raises SandboxError for a folder that does not exist, and for the root.
+    """
+    paths = tuple(dict.fromkeys(Path(os.path.abspath(each)) for each in folders))  # noqa: PTH100 - keeps links
+    for path in paths:
+        if path == Path("/") or not path.exists():
+            raise SandboxError(f"{path} cannot be shown to a program: it is not there, or everything")
+    return tuple(path for path in paths if not path.is_relative_to("/usr"))
+
+
+def bound(folders: Iterable[Path], option: str, sources: Mapping[Path, Path]) -> list[str]:
+    """Host folders at their own paths; ``sources`` says where one lies that cannot be reached there."""
+    return [word for each in folders for word in (option, str(sources.get(each, each)), str(each))]

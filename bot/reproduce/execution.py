@@ -1,0 +1,117 @@
+"""Run tests on a checkout, in a sandbox, and say what came of them.
+
+pytest writes a JUnit report (the options reach it through PYTEST_ADDOPTS, whatever command starts it); where no
+report comes back, what was printed is read.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bot.frozen import Frozen
+from bot.reproduce import console, junit
+from bot.reproduce.command import Target, TestCommand
+from bot.reproduce.interpreter import folders_in, resolve
+from bot.reproduce.outcome import TestOutcome, TestReport, combined
+from bot.sandbox.protocol import Limits, Outcome, Sandbox
+
+#: Where pytest leaves its report, in the work folder.
+REPORT = ".bouncer-junit.xml"
+_PYTEST_OPTIONS = ("--junitxml", REPORT, "-o", "junit_family=xunit1", "--tb=short", "--color=no")
+_MAX_OUTPUT = 20_000
+
+
+class Execution(Frozen):
+    """A test that was run twice on the same files."""
+
+    first: TestReport
+    second: TestReport
+
+    @property
+    def outcome(self) -> TestOutcome:
+        """What it did: the first run."""
+        return self.first.outcome
+
+    @property
+    def flaky(self) -> bool:
+        """The two runs do not agree."""
+        return _essence(self.first) != _essence(self.second)
+
+
+def _essence(report: TestReport) -> tuple[object, ...]:
+    return tuple(sorted((test.name, test.status, test.exception_type or "") for test in report.tests)) or (
+        report.outcome.status,
+        report.outcome.exception_type,
+    )
+
+
+@dataclass(frozen=True)
+class Harness:
+    """How tests of one repository are run: in which sandbox, by which command, with what around it."""
+
+    sandbox: Sandbox
+    command: TestCommand
+    env: Mapping[str, str] = field(default_factory=dict)
+    readable: tuple[Path, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+
+    def run(self, workdir: Path, targets: Sequence[Target], files: Mapping[str, str]) -> TestReport:
+        """Run ``targets`` on a copy of ``workdir`` with ``files`` (path -> text) on top.
+
+        Raises SandboxError where the sandbox itself breaks; whatever the tests do is a report.
+        """
+        program = resolve(self.command.fill(targets), workdir, self.env.get("PATH"))
+        outcome = self.sandbox.run(
+            program.argv,
+            workdir=workdir,
+            files=files,
+            limits=self.limits,
+            env={**self.env, "PYTEST_ADDOPTS": self._pytest_options()},
+            readable=(*program.readable, *self.readable, *folders_in(self.env)),
+            collect=(REPORT,),
+        )
+        paths = {target.path for target in targets}
+        return report(outcome, paths.pop() if len(paths) == 1 else "")
+
+    def run_twice(self, workdir: Path, targets: Sequence[Target], files: Mapping[str, str]) -> Execution:
+        """The same, two times: tests that do not agree with themselves are marked flaky."""
+        return Execution(first=self.run(workdir, targets, files), second=self.run(workdir, targets, files))
+
+    def _pytest_options(self) -> str:
+        return f"{self.env.get('PYTEST_ADDOPTS', '')} {shlex.join(_PYTEST_OPTIONS)}".strip()
+
+
+def report(outcome: Outcome, path: str = "") -> TestReport:
+    """What a sandboxed test command says about its tests; ``path`` is their file where it does not say. Pure."""
+    tests = tuple(test.model_copy(update={"path": test.path or path}) for test in _tests(outcome))
+    total = combined(tests) if outcome.ending == "exited" else _cut_short(outcome)
+    if total.status != "passed" and not total.output:
+        total = total.model_copy(update={"output": outcome.output[-_MAX_OUTPUT:].strip()})
+    return TestReport(outcome=total, tests=tests, argv=outcome.argv, seconds=outcome.seconds)
+
+
+def _tests(outcome: Outcome) -> tuple[TestOutcome, ...]:
+    text = outcome.files.get(REPORT)
+    if text is not None:
+        try:
+            found = junit.parse(text)
+        except junit.MalformedReport:
+            found = ()  # a report that cannot be read is none: what was printed remains
+        if found:
+            return found
+    if outcome.ending != "exited" or outcome.exit_code is None:
+        return ()
+    return console.read(outcome.output, outcome.exit_code)
+
+
+def _cut_short(outcome: Outcome) -> TestOutcome:
+    seconds = f"after {outcome.seconds:.1f} s"
+    if outcome.ending == "timeout":
+        return TestOutcome(status="timeout", message=f"did not end: stopped {seconds}", seconds=outcome.seconds)
+    if outcome.ending == "killed":
+        return TestOutcome(status="error", phase="crash", message=f"the test run was killed {seconds}")
+    message = f"stopped {seconds} at the limit on {outcome.ending}"
+    return TestOutcome(status="error", phase="limit", message=message, seconds=outcome.seconds)

@@ -1,0 +1,128 @@
+"""JUnit XML as pytest writes it, read as a stranger's: the program under test may have written the file itself.
+
+A document type is refused (no entity is ever expanded); depth, length and the number of tests are capped.
+"""
+
+from __future__ import annotations
+
+import re
+from xml.parsers import expat
+
+from bot.reproduce.outcome import Phase, Status, TestOutcome
+from bot.reproduce.tracebacks import clean_path, last_frame, shown_exception, split_exception
+
+#: Characters of one report; a run of ten thousand failing tests stays below.
+MAX_LENGTH = 16 << 20
+_MAX_TESTS = 20_000
+_MAX_DEPTH = 20
+_MAX_OUTPUT = 20_000
+_RESULTS = frozenset({"failure", "error", "skipped"})
+_FIXTURE = re.compile(r'^failed on (setup|teardown) with "(.*)"\s*$', re.DOTALL)
+
+
+class MalformedReport(ValueError):
+    """Not a JUnit report that can be trusted to be read."""
+
+
+def parse(text: str) -> tuple[TestOutcome, ...]:
+    """Every test in a report, in its order. Raises MalformedReport."""
+    if len(text) > MAX_LENGTH:
+        raise MalformedReport(f"over {MAX_LENGTH} characters")
+    reader = _Reader()
+    try:
+        reader.parser.Parse(text.encode("utf-8", "replace"), True)
+    except expat.ExpatError as error:
+        raise MalformedReport(str(error)) from error
+    return tuple(reader.tests)
+
+
+class _Reader:
+    """Collects test cases while expat walks through the document."""
+
+    def __init__(self) -> None:
+        self.tests: list[TestOutcome] = []
+        self._depth = 0
+        self._case: dict[str, str] | None = None
+        self._results: dict[str, tuple[dict[str, str], str]] = {}
+        self._open: str | None = None
+        self._text: list[str] = []
+        self.parser = expat.ParserCreate("utf-8")
+        self.parser.StartDoctypeDeclHandler = self._refuse
+        self.parser.StartElementHandler = self._start
+        self.parser.EndElementHandler = self._end
+        self.parser.CharacterDataHandler = self._characters
+
+    def _refuse(self, *_: object) -> None:
+        raise MalformedReport("it declares a document type")
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        self._depth += 1
+        if self._depth > _MAX_DEPTH or len(self.tests) >= _MAX_TESTS:
+            raise MalformedReport("nested too deeply, or too many tests")
+        if name == "testcase":
+            self._case, self._results = attributes, {}
+        elif name in _RESULTS and self._case is not None:
+            self._open, self._text = name, []
+            self._results[name] = (attributes, "")
+
+    def _characters(self, data: str) -> None:
+        if self._open is not None:
+            self._text.append(data)
+
+    def _end(self, name: str) -> None:
+        self._depth -= 1
+        if name == self._open:
+            self._results[name] = (self._results[name][0], "".join(self._text))
+            self._open = None
+        elif name == "testcase" and self._case is not None:
+            self.tests.append(_outcome(self._case, self._results))
+            self._case = None
+
+
+def _outcome(case: dict[str, str], results: dict[str, tuple[dict[str, str], str]]) -> TestOutcome:
+    path = clean_path(case.get("file", ""))
+    base = TestOutcome(status="passed", name=_name(case), path=path, seconds=_seconds(case))
+    for kind, status in _STATUSES:
+        if kind in results:
+            attributes, text = results[kind]
+            message = attributes.get("message", "")
+            if status == "skipped":
+                return base.model_copy(update={"status": status, "message": message})
+            return base.model_copy(update=_failed(status, message, text))
+    return base
+
+
+_STATUSES: tuple[tuple[str, Status], ...] = (("failure", "failed"), ("error", "error"), ("skipped", "skipped"))
+
+
+def _failed(status: Status, message: str, text: str) -> dict[str, object]:
+    phase, message = _phase(status, message)
+    kind, message = (shown_exception(text) or (None, message)) if phase == "load" else split_exception(message)
+    return {
+        "status": status,
+        "phase": phase,
+        "exception_type": kind,
+        "message": message[:_MAX_OUTPUT],
+        "frame": last_frame(text),
+        "output": text[-_MAX_OUTPUT:].strip(),
+    }
+
+
+def _phase(status: Status, message: str) -> tuple[Phase, str]:
+    if status == "failed":
+        return "call", message
+    fixture = _FIXTURE.match(message)
+    if fixture is None:
+        return "load", message
+    return ("setup" if fixture[1] == "setup" else "teardown"), fixture[2]
+
+
+def _name(case: dict[str, str]) -> str:
+    return ".".join(part for part in (case.get("classname", ""), case.get("name", "")) if part)
+
+
+def _seconds(case: dict[str, str]) -> float:
+    try:
+        return min(1e6, max(0.0, float(case.get("time", "0"))))
+    except ValueError:
+        return 0.0
