@@ -1,0 +1,42 @@
+"""What is remembered: deliveries, jobs, decisions, model calls, postings, budgets. One database, by URL."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bot.ledger.budgets import Budgets
+from bot.ledger.calls import Calls
+from bot.ledger.counters import Counters
+from bot.ledger.database import Database, open_database
+from bot.ledger.decisions import Decisions
+from bot.ledger.migrate import migrate
+from bot.ledger.paces import Paces
+from bot.ledger.postings import Posting, Postings
+
+__all__ = ["Database", "Ledger", "Posting", "migrate", "open_database", "open_ledger"]
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """The parts of the memory; each is a few statements on tables of its own."""
+
+    database: Database
+    decisions: Decisions
+    calls: Calls
+    postings: Postings
+    budgets: Budgets
+    paces: Paces
+    counters: Counters
+
+
+def open_ledger(database: Database) -> Ledger:
+    """The ledger in a database that is up to date (see ``migrate``)."""
+    return Ledger(
+        database=database,
+        decisions=Decisions(database),
+        calls=Calls(database),
+        postings=Postings(database),
+        budgets=Budgets(database),
+        paces=Paces(database),
+        counters=Counters(database),
+    )

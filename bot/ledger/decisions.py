@@ -1,0 +1,110 @@
+"""Decisions, each recorded once for its job; the history that handlers read."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pydantic_core import PydanticSerializationError
+from sqlalchemy import select, update
+
+from bot.actions import Decision, Task
+from bot.bouncers import feedback
+from bot.ledger.database import Database
+from bot.ledger.tables import DECISIONS
+
+
+class Decisions:
+    """Implements ``bot.services.History``."""
+
+    def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
+        self._database = database
+        self._clock = clock
+
+    def record(self, job: str, decisions: Sequence[Decision], config_hash: str) -> tuple[Decision, ...]:
+        """Record what a job decided, and return what is recorded: an earlier run of the job came first."""
+        rows = [self._row(job, position, each, config_hash) for position, each in enumerate(decisions)]
+        with self._database.write() as connection:
+            if rows:
+                insert = self._database.insert(DECISIONS)
+                connection.execute(insert.on_conflict_do_nothing(index_elements=["job", "position"]), rows)
+        return self.of_job(job)
+
+    def of_job(self, job: str) -> tuple[Decision, ...]:
+        """What a job decided, in its order; empty where it has not (or had nothing to decide)."""
+        query = select(DECISIONS.c.decision).where(DECISIONS.c.job == job).order_by(DECISIONS.c.position)
+        return self._read(query)
+
+    def settle(self, job: str, position: int, outcome: str) -> None:
+        """Note what publishing came to: ``posted``, ``moved``, ``refused: …``."""
+        with self._database.write() as connection:
+            connection.execute(
+                update(DECISIONS)
+                .where(DECISIONS.c.job == job, DECISIONS.c.position == position)
+                .values(outcome=outcome)
+            )
+
+    def decisions(self, subject: str, *kinds: Task) -> tuple[Decision, ...]:
+        """Decisions on ``owner/name#number`` of these kinds (all where none is named), oldest first."""
+        repository, _, number = subject.rpartition("#")
+        query = select(DECISIONS.c.decision).where(
+            DECISIONS.c.repository == repository, DECISIONS.c.number == int(number)
+        )
+        if kinds:
+            query = query.where(DECISIONS.c.kind.in_(kinds))
+        return self._read(query.order_by(DECISIONS.c.id))
+
+    def muted(self, repository: str) -> frozenset[str]:
+        """Review categories that this repository's people dismissed too often."""
+        query = (
+            select(DECISIONS.c.decision)
+            .where(DECISIONS.c.repository == repository, DECISIONS.c.kind == "feedback")
+            .order_by(DECISIONS.c.id)
+        )
+        return feedback.muted(feedback.signals(self._read(query)))
+
+    def _read(self, query: Any) -> tuple[Decision, ...]:
+        with self._database.read() as connection:
+            texts = connection.scalars(query).all()
+        return tuple(Decision.model_validate_json(text) for text in texts)
+
+    def _row(self, job: str, position: int, decision: Decision, config_hash: str) -> dict[str, object]:
+        usage = decision.usage
+        return {
+            "job": job,
+            "position": position,
+            "kind": decision.kind,
+            "repository": decision.subject.repository,
+            "number": decision.subject.number,
+            "revision": decision.subject.revision,
+            "verdict": decision.verdict,
+            "abstained": decision.abstained,
+            "model": decision.model,
+            "calls": usage.calls,
+            "input_tokens": usage.input_tokens,
+            "output_tokens": usage.output_tokens,
+            "seconds": usage.seconds,
+            "cost_usd": usage.cost_usd,
+            "decision": _stored(decision),
+            "config_hash": config_hash,
+            "created_at": self._clock(),
+        }
+
+
+def _stored(decision: Decision) -> str:
+    try:
+        return decision.model_dump_json()
+    except PydanticSerializationError:
+        # Half of a surrogate pair, as models and strangers send them, has no place in UTF-8.
+        return Decision.model_validate(_whole(decision.model_dump())).model_dump_json()
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {_whole(key): _whole(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_whole(each) for each in value]
+    return value

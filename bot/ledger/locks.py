@@ -1,0 +1,117 @@
+"""Exclusive locks that the operating system or the server takes back when their holder dies.
+
+A lease would have to guess how long a worker may be silent; these need no guess: kill -9 frees them at once.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from sqlalchemy import Connection, Engine, text
+from sqlalchemy.exc import DBAPIError
+
+#: Ours among the advisory locks of a database that others may share: the bytes of "bncr".
+_CLASS = 0x626E6372
+
+
+class Held(Protocol):
+    """A lock that this process holds."""
+
+    def alive(self) -> bool:
+        """Whether it is still ours; a lost connection to the server loses it."""
+        ...
+
+    def release(self) -> None: ...
+
+
+class Locks(Protocol):
+    """Named exclusive locks."""
+
+    def take(self, name: str) -> Held | None:
+        """The lock, or None where somebody holds it."""
+        ...
+
+
+@contextmanager
+def held(locks: Locks, name: str, seconds: float) -> Iterator[None]:
+    """Hold a lock for a block, waiting for it at most ``seconds``. Raises TimeoutError."""
+    deadline = time.monotonic() + seconds
+    while (lock := locks.take(name)) is None:
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"the lock {name!r} was not free within {seconds:.0f} s")
+        time.sleep(0.05)
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+class FileLocks:
+    """``flock`` on files in a folder beside the SQLite file. Children do not inherit the descriptors."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def take(self, name: str) -> Held | None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        path = self._folder / re.sub(r"[^A-Za-z0-9_-]", "-", name)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            return None
+        return _HeldFile(descriptor)
+
+
+class _HeldFile:
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def alive(self) -> bool:
+        return True
+
+    def release(self) -> None:
+        # The file stays: to remove it would let two processes lock two files of one name.
+        os.close(self._descriptor)
+
+
+class AdvisoryLocks:
+    """PostgreSQL's session locks, each on a connection of its own."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def take(self, name: str) -> Held | None:
+        key = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big", signed=True)
+        # Detached from the pool: the lock lives and dies with this very connection.
+        connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+        connection.detach()
+        taken = connection.scalar(text("SELECT pg_try_advisory_lock(:class, :key)"), {"class": _CLASS, "key": key})
+        if not taken:
+            connection.close()
+            return None
+        return _HeldSession(connection)
+
+
+class _HeldSession:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def alive(self) -> bool:
+        try:
+            self._connection.scalar(text("SELECT 1"))
+        except DBAPIError:
+            return False
+        return True
+
+    def release(self) -> None:
+        self._connection.close()

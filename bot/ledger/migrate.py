@@ -1,0 +1,65 @@
+"""Bringing the tables up to date, at start, by whichever process comes first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+
+from bot.errors import OperatorError
+from bot.ledger.database import Database
+from bot.ledger.locks import held
+
+#: The newest migration; alembic itself is imported only where this one is not in place yet.
+HEAD = "0001"
+VERSION_TABLE = "bouncer_version"
+MIGRATIONS = Path(__file__).parent / "migrations"
+
+#: How long one process waits for another's migration, seconds.
+PATIENCE = 120.0
+
+
+def version(database: Database) -> str | None:
+    """The migration that the database stands at; None before the first."""
+    try:
+        with database.read() as connection:
+            found = connection.scalar(text(f"SELECT version_num FROM {VERSION_TABLE}"))  # noqa: S608
+    except DBAPIError:
+        return None
+    return None if found is None else str(found)
+
+
+def migrate(database: Database) -> None:
+    """Bring the tables up to ``HEAD``; safe where several processes start at once.
+
+    Raises OperatorError where a newer version of the program has been here.
+    """
+    if version(database) == HEAD:
+        return
+    with held(database.locks, "migrate", PATIENCE):
+        present = version(database)
+        if present == HEAD:
+            return
+        if present is not None and present not in known():
+            raise OperatorError(
+                f"the database is at version {present}, which only a newer Bouncer knows: upgrade it"
+            )
+        _upgrade(database)
+
+
+def known() -> frozenset[str]:
+    """The versions that this program can come from."""
+    return frozenset(file.name.partition("_")[0] for file in (MIGRATIONS / "versions").glob("[0-9]*.py"))
+
+
+def _upgrade(database: Database) -> None:
+    # Imported late: most starts find nothing to do.
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    with database.write() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, HEAD)

@@ -1,0 +1,15 @@
+"""What alembic runs: on the connection, and in the transaction, that ``migrate`` opened."""
+
+from alembic import context
+
+from bot.ledger.migrate import VERSION_TABLE
+from bot.ledger.tables import METADATA
+
+context.configure(
+    connection=context.config.attributes["connection"],
+    target_metadata=METADATA,
+    version_table=VERSION_TABLE,
+    transactional_ddl=True,
+)
+with context.begin_transaction():
+    context.run_migrations()

@@ -1,0 +1,55 @@
+"""What stands on GitHub because of us, by the key under which it must not stand twice."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from pydantic import Field
+from sqlalchemy import delete, select
+
+from bot.actions import Task
+from bot.frozen import Frozen
+from bot.ledger.database import Database
+from bot.ledger.tables import POSTINGS
+
+
+class Posting(Frozen):
+    """One thing that we wrote."""
+
+    key: str = Field(description="repository, number, task and (where it changes identity) the revision")
+    type: str = Field(description="the action's type")
+    task: Task
+    repository: str
+    number: int
+    job: str
+    github_id: int = Field(description="id of the comment, review, check run or pull request (its number)")
+    content_hash: str = Field(description="of the text as it was sent")
+
+
+class Postings:
+    """The register of our writes."""
+
+    def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
+        self._database = database
+        self._clock = clock
+
+    def find(self, key: str) -> Posting | None:
+        """What stands under this key."""
+        columns = [POSTINGS.c[name] for name in Posting.model_fields]
+        with self._database.read() as connection:
+            row = connection.execute(select(*columns).where(POSTINGS.c.key == key)).one_or_none()
+        return None if row is None else Posting(**row._mapping)
+
+    def put(self, posting: Posting) -> None:
+        """Note that it stands; replaces what was known under its key."""
+        now = self._clock()
+        insert = self._database.insert(POSTINGS).values(**posting.model_dump(), created_at=now, updated_at=now)
+        changed = {name: insert.excluded[name] for name in ("job", "github_id", "content_hash", "updated_at")}
+        with self._database.write() as connection:
+            connection.execute(insert.on_conflict_do_update(index_elements=["key"], set_=changed))
+
+    def forget(self, key: str) -> None:
+        """Note that somebody took it away."""
+        with self._database.write() as connection:
+            connection.execute(delete(POSTINGS).where(POSTINGS.c.key == key))

