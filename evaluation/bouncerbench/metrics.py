@@ -102,7 +102,7 @@ class Metrics:
 
 def score(
     benchmark: str,
-    tasks: Sequence[InputTask] | Sequence[OutputTask],
+    tasks: Sequence[InputTask | OutputTask],
     answers: Mapping[str, Answer],
     missing: Missing = "count",
     *,
@@ -118,7 +118,7 @@ def score(
     pairs, tally = pair(tasks, answers, missing)
     if not any(task.instance_id in answers for task in tasks):
         raise OperatorError(f"none of the {len(answers)} answers is about one of the {len(tasks)} tasks")
-    statistic = _Figures(pairs)
+    statistic = Figures(pairs)
     if replicates:
         estimates = statistics.bootstrap(statistic, len(pairs), seed=seed, replicates=replicates)
     else:
@@ -128,7 +128,7 @@ def score(
 
 
 def pair(
-    tasks: Sequence[InputTask] | Sequence[OutputTask], answers: Mapping[str, Answer], missing: Missing
+    tasks: Sequence[InputTask | OutputTask], answers: Mapping[str, Answer], missing: Missing
 ) -> tuple[list[Pair], Tally]:
     """Tasks whose truth is known beside their answers; the others are counted."""
     pairs: list[Pair] = []
@@ -176,7 +176,7 @@ def _counts(pairs: Sequence[Pair]) -> dict[str, int]:
     }
 
 
-class _Figures:
+class Figures:
     """All figures as functions of resampled task indices; see ``statistics.bootstrap``."""
 
     def __init__(self, pairs: Sequence[Pair]) -> None:

@@ -1,0 +1,148 @@
+"""The providers' batch APIs at half the price: requests out to a file, answers from a file into the cache.
+
+A replay whose model is ``Pending`` writes one request for every question that the cache cannot answer and makes no
+decision. The answers, imported, let the replay go on; where a handler asks a second question that depends on the
+first answer, another round of export and import follows.
+
+OpenAI's Batch API takes the exported file as it is. Anthropic's Message Batches take its lines as the elements of
+``requests``.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import dataclass
+from typing import Any, Literal, NoReturn, TextIO, TypeVar
+
+from pydantic import BaseModel
+
+from bot.actions import Usage
+from bot.errors import ModelError, OperatorError, TransientError
+from bot.models import anthropic, chat, traits
+from bot.models.cached import cache_key
+from bot.models.exchange import Answer, Ask
+from bot.models.prices import Prices
+from bot.models.protocol import Prompt, Reply
+from bot.models.reading import Unusable, extract
+from evaluation.cache import FolderStore, is_key
+from evaluation.sample import Row, read_rows
+
+T = TypeVar("T", bound=BaseModel)
+
+Format = Literal["openai", "anthropic"]
+#: What a batched call costs, as a share of the same call made at once (both providers).
+PRICE_SHARE = 0.5
+
+
+class Pending:
+    """A Model that asks nobody: it writes the request down, once, and answers with an error."""
+
+    def __init__(self, model_id: str, form: Format, out: TextIO) -> None:
+        self.id = model_id
+        self.written = 0
+        self._form = form
+        self._out = out
+        self._mutex = threading.Lock()
+        self._seen: set[str] = set()
+
+    def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
+        name = cache_key(self.id, prompt, schema)
+        with self._mutex:
+            if name not in self._seen:
+                self._seen.add(name)
+                self._out.write(json.dumps(request(self._form, self.id, prompt, schema)) + "\n")
+                self.written += 1
+        raise ModelError(f"not asked yet: {name} waits for the batch", "unrecorded")
+
+
+def request(form: Format, model_id: str, prompt: Prompt, schema: type[BaseModel]) -> dict[str, Any]:
+    """One line of a batch: exactly what a live call would send, under ``custom_id`` = the cache key."""
+    name, model = cache_key(model_id, prompt, schema), model_id.partition(":")[2]
+    ask = Ask(prompt, schema, prompt.effort)
+    if form == "openai":
+        body = chat.body(ask, model, traits.of_openai(model))
+        return {"custom_id": name, "method": "POST", "url": "/v1/chat/completions", "body": body}
+    return {"custom_id": name, "params": anthropic.body(ask, model, traits.of_claude(model))}
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What a result file held; ``failures`` names every request that has no usable answer."""
+
+    kept: int
+    failures: tuple[str, ...]
+
+
+def import_results(source: str, store: FolderStore, prices: Prices) -> Imported:
+    """Put a provider's result lines into the cache.
+
+    Raises OperatorError for a line that is no result of either provider.
+    """
+    kept = 0
+    failures: list[str] = []
+    for row in read_rows(source):
+        name = _custom_id(row)
+        try:
+            model_id, answer = _answer(row)
+            store.put(name, json.dumps(_reply(model_id, answer, prices)))
+        except (ModelError, TransientError, Unusable) as error:
+            failures.append(f"{row.where}: {error}")
+        else:
+            kept += 1
+    return Imported(kept, tuple(failures))
+
+
+def _reply(model_id: str, answer: Answer, prices: Prices) -> dict[str, Any]:
+    """A ``Reply`` as JSON. Its value meets the schema when it is read: here nobody knows which one it was.
+
+    Raises Unusable where the text holds no JSON object, ModelError where the model refused or was cut off.
+    """
+    if answer.finish != "stop":
+        raise ModelError(f"the answer ended with {answer.finish}", answer.finish)
+    price = prices.of(model_id)
+    cost = None if price is None else PRICE_SHARE * price.cost(answer.input_tokens, answer.output_tokens)
+    usage = Usage(calls=1, input_tokens=answer.input_tokens, output_tokens=answer.output_tokens, cost_usd=cost)
+    return {
+        "value": extract(answer.text),
+        "text": answer.text,
+        "usage": usage.model_dump(mode="json"),
+        "finish_reason": answer.finish,
+        "model": model_id,
+    }
+
+
+def _custom_id(row: Row) -> str:
+    name = row.data.get("custom_id")
+    if not isinstance(name, str) or not is_key(name):
+        raise OperatorError(f"{row.where}: custom_id: not a key that ``batch export`` wrote")
+    return name
+
+
+def _answer(row: Row) -> tuple[str, Answer]:
+    """``(model id, answer)``; raises ModelError or TransientError for a request that failed."""
+    result, response, error = (row.data.get(field) for field in ("result", "response", "error"))
+    if isinstance(result, dict):
+        if result.get("type") != "succeeded":
+            _failed(result.get("type"), result.get("error"))
+        message = result.get("message")
+        return f"anthropic:{_model(message, row)}", anthropic.answer(json.dumps(message).encode())
+    if error is not None:
+        _failed("error", error)
+    if not isinstance(response, dict):
+        raise OperatorError(f"{row.where}: neither a result of OpenAI's Batch API nor of Anthropic's")
+    if response.get("status_code") != 200:
+        _failed(f"status {response.get('status_code')}", response.get("body"))
+    body = response.get("body")
+    return f"openai:{_model(body, row)}", chat.answer("openai", json.dumps(body).encode())
+
+
+def _model(body: Any, row: Row) -> str:
+    model = body.get("model") if isinstance(body, dict) else None
+    if not isinstance(model, str) or not model:
+        raise OperatorError(f"{row.where}: the result names no model")
+    return model
+
+
+def _failed(kind: Any, detail: Any) -> NoReturn:
+    raise ModelError(f"{kind}: {json.dumps(detail)[:200]}", "unavailable")

@@ -1,0 +1,113 @@
+"""Both bouncers in a row, before and after a patch is written (BouncerBench, V; figure 4 and Table IV)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bot.errors import OperatorError
+from evaluation.bouncerbench.answers import Answer
+from evaluation.bouncerbench.tasks import VAGUE_FROM, OutputTask
+
+
+@dataclass(frozen=True)
+class Patches:
+    """Patches that reach a stage."""
+
+    correct: int
+    wrong: int
+
+    @property
+    def all(self) -> int:
+        return self.correct + self.wrong
+
+    @property
+    def correct_share(self) -> float | None:
+        return self.correct / self.all if self.all else None
+
+    @property
+    def wrong_share(self) -> float | None:
+        return self.wrong / self.all if self.all else None
+
+    def __sub__(self, other: Patches) -> Patches:
+        return Patches(self.correct - other.correct, self.wrong - other.wrong)
+
+
+@dataclass(frozen=True)
+class Chain:
+    """What happens to tickets and their patches.
+
+    ``submitted`` are the patches without any bouncer, ``drafted`` those of tickets that the input bouncer lets
+    through, ``shown`` those that the output bouncer lets through as well. Tickets whose clarity nobody
+    annotated count as clear ones in ``tickets_turned_away_clear``.
+    """
+
+    tickets: int
+    vague: int
+    turned_away_vague: int
+    turned_away_clear: int
+    submitted: Patches
+    drafted: Patches
+    shown: Patches
+    mean_characters: float | None
+    unanswered_input: int
+    unanswered_output: int
+    unlabelled: int
+
+    @property
+    def held_back(self) -> Patches:
+        """What the output bouncer stops."""
+        return self.drafted - self.shown
+
+    @property
+    def lost_share(self) -> float | None:
+        """Of the correct patches, the share that nobody gets to see (Table IV, "Lost")."""
+        if not self.submitted.correct:
+            return None
+        return 1 - self.shown.correct / self.submitted.correct
+
+
+def chain(tasks: Sequence[OutputTask], inputs: Mapping[str, Answer], outputs: Mapping[str, Answer]) -> Chain:
+    """Let every task with a known outcome pass both bouncers.
+
+    A missing answer turns nothing away (the authors' convention); it is counted. Raises OperatorError where no
+    task has a known outcome.
+    """
+    known = [task for task in tasks if task.bounce is not None]
+    if not known:
+        raise OperatorError("no output task with a known outcome: the two bouncers cannot be chained")
+    through = [task for task in known if not _bounced(inputs, task)]
+    shown = [task for task in through if not _bounced(outputs, task)]
+    away = [task for task in known if _bounced(inputs, task)]
+    lengths = [len(task.patch) for task in through if task.patch is not None]
+    return Chain(
+        tickets=len(known),
+        vague=sum(map(_vague, known)),
+        turned_away_vague=sum(map(_vague, away)),
+        turned_away_clear=sum(not _vague(task) for task in away),
+        submitted=_patches(known),
+        drafted=_patches(through),
+        shown=_patches(shown),
+        mean_characters=sum(lengths) / len(lengths) if lengths else None,
+        unanswered_input=sum(_answer(inputs, task) is None for task in known),
+        unanswered_output=sum(_answer(outputs, task) is None for task in through),
+        unlabelled=len(tasks) - len(known),
+    )
+
+
+def _answer(answers: Mapping[str, Answer], task: OutputTask) -> bool | None:
+    found = answers.get(task.instance_id)
+    return None if found is None else found.bounce
+
+
+def _bounced(answers: Mapping[str, Answer], task: OutputTask) -> bool:
+    return _answer(answers, task) is True
+
+
+def _vague(task: OutputTask) -> bool:
+    return task.quality is not None and task.quality >= VAGUE_FROM
+
+
+def _patches(tasks: Sequence[OutputTask]) -> Patches:
+    wrong = sum(task.bounce is True for task in tasks)
+    return Patches(correct=len(tasks) - wrong, wrong=wrong)

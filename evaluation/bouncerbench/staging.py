@@ -1,0 +1,45 @@
+"""A task of the benchmark as the event that a live repository would send (BouncerBench, figure 1)."""
+
+from __future__ import annotations
+
+from bot.domain import Issue, Repository
+from bot.errors import OperatorError
+from bot.offline import AUTHOR, issue_opened, pull_request_opened, split_title
+from evaluation.bouncerbench.tasks import InputTask, OutputTask, number_of
+from evaluation.replay import Staged
+
+
+def stage_input(task: InputTask) -> Staged:
+    """The issue is opened. Raises OperatorError where its text is not at hand."""
+    title, body = split_title(_text(task))
+    opened = issue_opened(title, body, _repository(task), number_of(task.instance_id))
+    return Staged(task.instance_id, opened.event, opened.snapshot)
+
+
+def stage_output(task: OutputTask) -> Staged:
+    """A pull request with the patch is opened that closes the issue. Raises OperatorError without text or patch."""
+    if task.patch is None:
+        raise OperatorError(f"{task.instance_id}: the task has no patch")
+    number = number_of(task.instance_id)
+    title, body = split_title(_text(task))
+    issue = Issue(number=number, title=title, body=body, author=AUTHOR)
+    opened = pull_request_opened(
+        task.patch,
+        title=f"Resolve #{number}",
+        body=f"Fixes #{number}.",
+        issues=(issue,),
+        repository=_repository(task),
+        number=number + 1,
+    )
+    return Staged(task.instance_id, opened.event, opened.snapshot)
+
+
+def _text(task: InputTask | OutputTask) -> str:
+    if task.problem_statement is None:
+        raise OperatorError(f"{task.instance_id}: the task has no issue text")
+    return task.problem_statement
+
+
+def _repository(task: InputTask | OutputTask) -> Repository:
+    owner, _, name = task.repo.partition("/")
+    return Repository(id=1, owner=owner, name=name or owner)

@@ -1,0 +1,122 @@
+"""A benchmark's task goes through exactly what a live delivery goes through: ``router.decide``.
+
+A benchmark stages each task: the event that a live repository would send, and a snapshot of what a handler may
+read about it. The handlers, prompts, config and model are the live ones; only GitHub is a ``ReplayForge``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from pydantic import BaseModel
+
+from bot import router
+from bot.actions import Decision, Task, Usage
+from bot.config import RepoConfig
+from bot.errors import BudgetExceeded, ModelError, TransientError
+from bot.events import RepositoryEvent
+from bot.forge.replay import ReplayForge, Snapshot
+from bot.models.protocol import Model, Prompt, Reply
+from bot.prompts import Prompts
+from bot.sandbox.protocol import Sandbox
+from bot.services import NoHistory, Services
+from evaluation.runner import Outcome
+
+T = TypeVar("T", bound=BaseModel)
+
+#: The same date in every replay, so that a decision does not depend on the day of the run.
+MOMENT = datetime(2025, 4, 4, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Staged:
+    """One task as a live repository would show it."""
+
+    id: str
+    event: RepositoryEvent
+    snapshot: Snapshot
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What is the same for every task of a run; ``only`` is the handler under test."""
+
+    model: Model
+    config: RepoConfig
+    prompts: Prompts
+    only: Task
+    needs_verdict: bool = True
+    sandbox: Sandbox | None = None
+
+
+def judge(staged: Staged, setup: Setup) -> Outcome:
+    """What the live handler makes of a task.
+
+    Raises BudgetExceeded where a model call was refused for its cost, whatever the handler made of that, and
+    TransientError where a later try may succeed.
+    """
+    heard = Heard(setup.model, staged.id)
+    services = Services(
+        forge=ReplayForge(staged.snapshot),
+        model=heard,
+        sandbox=setup.sandbox,
+        config=setup.config,
+        clock=lambda: MOMENT,
+        history=NoHistory(),
+        repository=staged.snapshot.repository,
+        prompts=setup.prompts,
+    )
+    decisions = router.decide(staged.event, services, only=setup.only)
+    if heard.refused is not None:
+        raise heard.refused
+    decision = decisions[0] if decisions else None
+    return Outcome(
+        decision=decision,
+        raw_reply=heard.texts[-1] if heard.texts else None,
+        usage=heard.usage,
+        error=_error(decision, heard, setup),
+    )
+
+
+def _error(decision: Decision | None, heard: Heard, setup: Setup) -> str | None:
+    """Why this is no answer to the task; None where it is one."""
+    if decision is None:
+        return f"{setup.only} had no business with this event"
+    if decision.verdict is None and (setup.needs_verdict or heard.failures):
+        said = heard.failures[-1] if heard.failures else decision.reason
+        return f"{decision.abstained or 'abstained'}: {said}"
+    return None
+
+
+class Heard:
+    """A Model that remembers what was said during one task, and asks in the task's name.
+
+    ``subject`` is the benchmark's id of the task: recorded replies are looked up by it.
+    """
+
+    def __init__(self, model: Model, subject: str) -> None:
+        self._model = model
+        self._subject = subject
+        self.texts: list[str] = []
+        self.failures: list[str] = []
+        self.refused: BudgetExceeded | None = None
+        self.usage = Usage()
+
+    @property
+    def id(self) -> str:
+        return self._model.id
+
+    def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
+        try:
+            reply = self._model.complete(prompt.model_copy(update={"subject": self._subject}), schema)
+        except (ModelError, TransientError) as error:
+            self.usage += error.usage or Usage()
+            self.failures.append(str(error))
+            if isinstance(error, BudgetExceeded):
+                self.refused = error
+            raise
+        self.texts.append(reply.text)
+        self.usage += reply.usage
+        return reply
