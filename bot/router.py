@@ -10,14 +10,15 @@ from collections.abc import Mapping
 
 from bot import events
 from bot.actions import Decision, Task
-from bot.errors import ForgeError, ModelError, NotRecorded, SandboxError, UserError
+from bot.errors import ForgeError, ModelError, NotRecorded, SandboxError, TransientError, UserError
 from bot.events import Event
-from bot.handlers import commands, config, review, triage, verify
+from bot.handlers import commands, config, feedback, review, triage, verify
 from bot.services import Handler, Services
 
 HANDLERS: Mapping[Task, Handler] = {
     "commands": commands.handle,
     "config": config.handle,
+    "feedback": feedback.handle,
     "review": review.handle,
     "triage": triage.handle,
     "verify": verify.handle,
@@ -27,14 +28,20 @@ ROUTES: Mapping[type[Event], tuple[Task, ...]] = {
     events.IssueOpened: ("config", "triage"),
     events.IssueEdited: ("triage",),
     events.IssueReopened: ("triage",),
+    events.IssueClosed: ("feedback",),
     events.CommentCreated: ("commands", "triage", "verify", "review"),
-    events.CommentEdited: ("triage",),
+    events.CommentEdited: ("triage", "feedback"),
+    events.CommentDeleted: ("feedback",),
     events.PullRequestOpened: ("config", "verify", "review"),
     events.PullRequestSynchronized: ("verify", "review"),
     events.PullRequestReopened: ("verify", "review"),
     events.PullRequestReadied: ("verify", "review"),
     events.PullRequestEdited: ("verify", "review"),
+    events.PullRequestClosed: ("feedback",),
     events.ReviewCommentCreated: ("commands", "verify", "review"),
+    events.ReviewCommentEdited: ("feedback",),
+    events.ReviewCommentDeleted: ("feedback",),
+    events.ReviewThreadResolved: ("feedback",),
     events.CheckRerequested: ("verify", "review"),
 }
 
@@ -51,8 +58,18 @@ def decide(event: Event, services: Services, only: Task | None = None) -> tuple[
     siblings had their turn) where a later try may succeed.
     """
     chosen = tuple(task for task in tasks(event) if only in (None, task))
-    decisions = (_decide_one(task, event, services) for task in chosen)
-    return tuple(decision for decision in decisions if decision is not None)
+    decisions: list[Decision] = []
+    later: TransientError | None = None
+    for task in chosen:
+        try:
+            decision = _decide_one(task, event, services)
+        except TransientError as error:
+            later = later or error
+        else:
+            decisions += () if decision is None else (decision,)
+    if later is not None:
+        raise later
+    return tuple(decisions)
 
 
 def _decide_one(task: Task, event: Event, services: Services) -> Decision | None:

@@ -64,13 +64,46 @@ class Row(Frozen):
 
 
 def signals(decisions: Iterable[Decision]) -> tuple[Signal, ...]:
-    """The signs that feedback decisions recorded, oldest first."""
-    return tuple(
-        Signal.model_validate(each)
-        for decision in decisions
-        if decision.kind == "feedback"
-        for each in decision.evidence.get("signals", ())
+    """All signs in the decisions on any subjects, oldest first.
+
+    Feedback decisions hold signs; others imply some: code that changed under a finding, ``/bouncer dismiss``,
+    ``/bouncer accept`` after a bounce, an issue that became clear.
+    """
+    found: list[Signal] = []
+    categories: dict[str, str] = {}
+    bounced: set[str] = set()
+    for decision in decisions:
+        key = decision.subject.key
+        if decision.kind == "feedback":
+            found += (Signal.model_validate(each) for each in decision.evidence.get("signals", ()))
+        elif decision.kind == "review":
+            found += _of_review(decision, categories)
+        elif decision.kind == "triage" and decision.verdict:
+            if decision.evidence.get("bounced"):
+                bounced.add(key)
+            elif key in bounced:
+                bounced.discard(key)
+                found.append(Signal(key=key, category="bounce", outcome="addressed", source="edited"))
+        elif decision.kind == "commands" and key in bounced and "accept" in decision.evidence.get("done", ()):
+            by = str(decision.evidence.get("by", ""))
+            found.append(Signal(key=key, category="bounce", outcome="dismissed", source="command", by=by))
+    return tuple(found)
+
+
+def _of_review(decision: Decision, categories: dict[str, str]) -> Iterable[Signal]:
+    """Signs in a review; ``categories`` holds what is known of each finding and learns what is new."""
+    here = decision.subject.key
+    for finding in decision.evidence.get("posted", ()):
+        categories[f"{here}:{finding['fingerprint']}"] = str(finding["category"])
+    fates: tuple[tuple[str, Outcome, str], ...] = (
+        ("outdated", "addressed", "changed"),
+        ("dismissed", "dismissed", "command"),
     )
+    for field, outcome, source in fates:
+        for fingerprint in decision.evidence.get(field, ()):
+            key = f"{here}:{fingerprint}"
+            if key in categories:
+                yield Signal(key=key, category=categories[key], outcome=outcome, source=source)
 
 
 def outcomes(signs: Iterable[Signal]) -> Mapping[str, Signal]:

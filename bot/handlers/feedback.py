@@ -1,0 +1,121 @@
+"""What people made of what was posted: reactions, resolved threads, deleted or edited comments, how it ended.
+
+Nothing is ever written because of it. The signs are recorded; ``bouncers.feedback`` turns them into rates and
+mutes what is dismissed too often.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bot import events
+from bot.actions import Decision
+from bot.bouncers import memory
+from bot.bouncers.feedback import Outcome, Signal
+from bot.commands import may
+from bot.domain import ReviewComment
+from bot.events import Event
+from bot.review.findings import Finding
+from bot.review.memory import finding_of, recall
+from bot.services import Services
+
+#: Comments of ours whose reactions are read when a pull request ends: one request each.
+MAX_REACTIONS = 30
+
+OnFinding = (
+    events.ReviewThreadResolved
+    | events.ReviewCommentDeleted
+    | events.ReviewCommentEdited
+    | events.PullRequestClosed
+)
+OnBounce = events.IssueClosed | events.CommentDeleted | events.CommentEdited
+
+
+def handle(event: Event, services: Services) -> Decision | None:
+    """Record the signs in an event; None where there are none."""
+    if isinstance(event, OnFinding):
+        signs = tuple(_on_findings(event, services))
+    elif isinstance(event, OnBounce):
+        signs = tuple(_on_bounce(event, services))
+    else:
+        return None
+    if not signs:
+        return None
+    return Decision(
+        kind="feedback",
+        subject=event.subject,
+        verdict=signs[0].outcome if len(signs) == 1 else "several",
+        reason=", ".join(sorted({f"{sign.outcome} ({sign.source})" for sign in signs})),
+        evidence={"signals": [sign.model_dump() for sign in signs]},
+    )
+
+
+def _on_findings(event: OnFinding, services: Services) -> Iterator[Signal]:
+    past = services.history.decisions(event.subject.key, "review", "commands", "feedback")
+    findings = recall(past).posted
+    if not findings:
+        return
+    if isinstance(event, events.PullRequestClosed):
+        yield from _at_the_end(event, findings, services)
+    elif isinstance(event, events.ReviewThreadResolved):
+        ours = {comment.id: comment for comment in _ours(event.number, services)}
+        for comment in (ours[each] for each in event.comment_ids if each in ours):
+            yield from _sign(comment, findings, event, "addressed", "resolved")
+    elif event.comment.author.id == services.forge.identity().id != event.sender.id:
+        source = "deleted" if isinstance(event, events.ReviewCommentDeleted) else "edited"
+        yield from _sign(event.comment, findings, event, "dismissed", source)
+
+
+def _at_the_end(
+    event: events.PullRequestClosed, findings: tuple[Finding, ...], services: Services
+) -> Iterator[Signal]:
+    """Every finding that stood until the end: thumbs, resolved threads, or nothing at all."""
+    resolved = frozenset(services.forge.resolved_threads(event.number))
+    for comment in _ours(event.number, services)[-MAX_REACTIONS:]:
+        outcome, source = _thumbs(comment, services) or (
+            ("addressed", "resolved") if comment.id in resolved else ("ignored", "closed")
+        )
+        yield from _sign(comment, findings, event, outcome, source)
+
+
+def _thumbs(comment: ReviewComment, services: Services) -> tuple[Outcome, str] | None:
+    thumbs = services.forge.reactions(comment.id, review=True)
+    forge = services.forge
+    if any(may("dismiss", forge.permission(each.login), is_author=False) for each in thumbs.down):
+        return "dismissed", "reaction"
+    return ("addressed", "reaction") if thumbs.up else None
+
+
+def _ours(number: int, services: Services) -> tuple[ReviewComment, ...]:
+    """The comments of ours that opened a thread."""
+    us = services.forge.identity().id
+    comments = services.forge.review_comments(number)
+    return tuple(each for each in comments if each.author.id == us and each.in_reply_to is None)
+
+
+def _sign(
+    comment: ReviewComment, findings: tuple[Finding, ...], event: OnFinding, outcome: Outcome, source: str
+) -> Iterator[Signal]:
+    finding = finding_of(comment, findings)
+    if finding is not None:
+        key = f"{event.subject.key}:{finding.fingerprint}"
+        yield Signal(key=key, category=finding.category, outcome=outcome, source=source, by=event.sender.login)
+
+
+def _on_bounce(event: OnBounce, services: Services) -> Iterator[Signal]:
+    past = services.history.decisions(event.subject.key, "triage", "commands")
+    if not memory.bounced(memory.last_verdict(past)):
+        return
+    found: tuple[Outcome, str] | None = None
+    if isinstance(event, events.IssueClosed):
+        # Closed as not planned: nobody could act on it either. Closed otherwise: it says nothing.
+        found = (
+            ("addressed", "not_planned") if event.issue.state_reason == "not_planned" else ("ignored", "closed")
+        )
+    elif event.comment.author.id == services.forge.identity().id != event.sender.id:
+        found = "dismissed", "deleted" if isinstance(event, events.CommentDeleted) else "edited"
+    if found:
+        outcome, source = found
+        yield Signal(
+            key=event.subject.key, category="bounce", outcome=outcome, source=source, by=event.sender.login
+        )
