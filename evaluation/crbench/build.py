@@ -1,4 +1,4 @@
-"""Algorithm 1 over many instances: in the order given, several at a time, each with its own reason if discarded."""
+"""Algorithm 1 over many instances: in their order, several at a time, each with its reason if discarded."""
 
 from __future__ import annotations
 

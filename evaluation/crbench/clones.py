@@ -1,4 +1,4 @@
-"""The local clones that a build reads, each opened once, with the history of every base commit that is asked about."""
+"""The local clones that a build reads, each opened once, with the history that its instances ask about."""
 
 from __future__ import annotations
 

@@ -18,6 +18,8 @@ _TEST_NAME = re.compile(
     r"^(test_.+|.+_test|conftest|tests?)\.\w+$|^.+\.(test|spec)\.\w+$|^.+Tests?\.(java|kt|cs)$"
 )
 _DOC_FOLDERS = frozenset({"doc", "docs", "documentation"})
+#: Lines of context around a change in a diff of git's.
+_CONTEXT = 3
 _DOC_SUFFIXES = frozenset({".md", ".rst", ".adoc"})
 
 
@@ -26,11 +28,15 @@ class FixError(BouncerError):
 
 
 def parse_fix(patch: str) -> tuple[FileDiff, ...]:
-    """Every file of a fix. Raises FixError where a part of the patch cannot be read."""
-    diff = parse(patch)
-    if diff.flaws:
-        raise FixError(f"the patch cannot be read: {diff.flaws[0]}")
-    return diff.files
+    """Every file of a fix. Raises FixError where a part of the patch cannot be read.
+
+    Up to three blank lines of context are put back at the end, where whoever published the patch stripped it.
+    """
+    diffs = [parse(patch.removesuffix("\n") + "\n" + " \n" * blank) for blank in range(_CONTEXT + 1)]
+    whole = next((diff for diff in diffs if not diff.flaws), None)
+    if whole is None:
+        raise FixError(f"the patch cannot be read: {diffs[0].flaws[0]}")
+    return whole.files
 
 
 def is_test(path: str) -> bool:

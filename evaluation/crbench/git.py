@@ -39,7 +39,7 @@ class GitRepository:
         self.folder = folder
         self._git_dir = git_dir(folder)
         self._common = _common_dir(self._git_dir)
-        if (self._common / "shallow").exists():
+        if _size(self._common / "shallow"):
             raise OperatorError(
                 f"{folder} is a shallow clone: blame would name the wrong commits; "
                 "fetch its whole history (git fetch --unshallow)"
@@ -169,6 +169,10 @@ def _linked(file: Path) -> Path:
     """Follow the ``gitdir:`` line of a worktree or submodule."""
     target = file.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
     return (file.parent / target).resolve()
+
+
+def _size(file: Path) -> int:
+    return file.stat().st_size if file.is_file() else 0
 
 
 def _common_dir(git: Path) -> Path:

@@ -1,7 +1,7 @@
 """A file of finished lines that a build appends to and that outlives the process that fills it.
 
-Beside ``F`` stands ``F.build.json``: what was asked for. A second call with the same question goes on where the first
-one stopped; with another question it is refused, so that no file mixes two.
+Beside ``F`` stands ``F.build.json``: what was asked for. A second call with the same question goes on where
+the first one stopped; with another question it is refused, so that no file mixes two.
 """
 
 from __future__ import annotations

@@ -1,0 +1,144 @@
+"""``bouncer-eval build crbench --offline --until mapping``, as its reader sees it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from bot.errors import OperatorError
+from evaluation.crbench.cli import build_command
+from tests.evaluation.crbench.repositories import Scratch
+
+LINES = tuple(f"line {number}" for number in range(30))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Three fixes of one repository: one kept, one that only adds, one of two pull requests."""
+    scratch = Scratch(tmp_path / "repos" / "ada+engine")
+    scratch.commit("First (#1)", "a.py", *LINES)
+    scratch.commit("Second (#2)", "a.py", *LINES[:20], "line twenty", *LINES[21:])
+    scratch.commit("Third (#3)", "b.py", *LINES)
+    base = scratch.head()
+    fixes = {
+        "kept": scratch.fix("a.py", "line zero", *LINES[1:20], "line twenty", *LINES[21:]),
+        "adds": scratch.fix("b.py", *LINES, "line thirty"),
+        "two": scratch.fix("a.py", "line zero", *LINES[1:20], "line 20", *LINES[21:]),
+    }
+    rows = [
+        {"instance_id": name, "repo": "ada/engine", "base_commit": base, "patch": patch, "version": "1.0"}
+        for name, patch in fixes.items()
+    ]
+    with gzip.open(tmp_path / "fixes.jsonl.gz", "wt") as stream:
+        stream.writelines(json.dumps(row) + "\n" for row in rows)
+    return tmp_path
+
+
+def build(folder: Path, *more: str) -> Result:
+    paths = [
+        "--instances",
+        f"{folder}/fixes.jsonl.gz",
+        "--repos",
+        f"{folder}/repos",
+        "--out",
+        f"{folder}/out.jsonl",
+    ]
+    return CliRunner().invoke(build_command, [*paths, "--offline", "--until", "mapping", *more])
+
+
+def lines(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "out.jsonl").read_text().splitlines()]
+
+
+def test_every_instance_gets_one_line_in_its_order_and_every_discarded_one_its_reason(project: Path) -> None:
+    result = build(project)
+
+    assert result.exit_code == 0
+    found = [{key: row[key] for key in ("instance_id", "prs", "kept", "reason")} for row in lines(project)]
+    assert found == [
+        {"instance_id": "kept", "prs": [1], "kept": True, "reason": None},
+        {
+            "instance_id": "adds",
+            "prs": [],
+            "kept": False,
+            "reason": "nothing to blame: the fix only adds lines",
+        },
+        {"instance_id": "two", "prs": [1, 2], "kept": False, "reason": "2 pull requests: #1, #2"},
+    ]
+    assert all(len(commit) == 40 for row in lines(project) for commit in row["blame_commits"])
+    assert result.stdout == ""
+    assert result.stderr.splitlines() == [
+        "     1  kept",
+        "     1  nothing to blame",
+        "     1  several pull requests",
+    ]
+
+
+def test_a_build_that_was_stopped_goes_on_where_it_stopped(project: Path) -> None:
+    build(project)
+    whole = (project / "out.jsonl").read_bytes()
+    first_line, rest = whole.split(b"\n", 1)
+    (project / "out.jsonl").write_bytes(first_line + b"\n" + rest[:25])
+
+    result = build(project)
+
+    assert result.exit_code == 0
+    assert (project / "out.jsonl").read_bytes() == whole
+
+
+def test_a_file_built_with_other_options_is_not_continued_but_can_be_overwritten(project: Path) -> None:
+    build(project)
+
+    refused = build(project, "--unmapped", "discard")
+    anew = build(project, "--unmapped", "discard", "--overwrite")
+
+    assert isinstance(refused.exception, OperatorError)
+    assert "was built from other instances or with other options" in str(refused.exception)
+    assert anew.exit_code == 0
+    assert len(lines(project)) == 3
+
+
+def test_a_folder_without_any_wanted_clone_is_a_mistake_and_says_what_it_looked_for(project: Path) -> None:
+    (project / "repos" / "ada+engine").rename(project / "repos" / "something-else")
+
+    result = build(project)
+
+    assert isinstance(result.exception, OperatorError)
+    assert "holds no clone of ada/engine; clones are named owner+name or owner/name" in str(result.exception)
+
+
+def test_a_shallow_clone_stops_the_build(project: Path) -> None:
+    (project / "repos" / "ada+engine" / ".git" / "shallow").write_text("ab" * 20 + "\n")
+
+    assert "is a shallow clone" in str(build(project).exception)
+
+
+def test_a_malformed_row_is_named_by_file_and_line(project: Path) -> None:
+    with gzip.open(project / "fixes.jsonl.gz", "at") as stream:
+        stream.write('{"instance_id": "bad", "repo": 7}\n')
+
+    assert "fixes.jsonl.gz:4: repo: " in str(build(project).exception)
+
+
+def test_git_starts_once_a_file_and_not_once_a_line(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = project / "git.log"
+    shim = project / "bin" / "git"
+    shim.parent.mkdir()
+    real = next(Path(each) / "git" for each in os.get_exec_path() if (Path(each) / "git").exists())
+    shim.write_text(f'#!/bin/sh\necho "$1" >> {log}\nexec {real} "$@"\n')
+    shim.chmod(shim.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", f"{shim.parent}:{os.environ['PATH']}")
+
+    build(project)
+
+    started = log.read_text().split()
+    assert started.count("blame") == 2, "two fixes take lines away, each from one file"
+    assert started.count("log") == 1, "the history is read once"
+    assert started.count("cat-file") == 1, "one process for all files"
