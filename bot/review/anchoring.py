@@ -14,7 +14,7 @@ from bot.review.diff import Diff, DiffLine, FileDiff, Side
 from bot.review.findings import Dropped, DropReason, Finding, Reported
 from bot.review.fingerprint import fingerprint
 from bot.review.quotes import Index, Match, bare
-from bot.review.shown import squeeze
+from bot.review.shown import squeeze, squeeze_lines
 from bot.review.suggestion import fit
 
 
@@ -62,7 +62,7 @@ class _Anchoring:
             return "path_not_in_diff"
         if not reported.comment.strip():
             return "comment_missing"
-        if not squeeze(reported.quote):
+        if not squeeze_lines(reported.quote):
             return "quote_missing"
         if not self._has_symbol(reported.symbol):
             return "symbol_not_in_diff"
@@ -132,7 +132,9 @@ def _can_replace(place: _Place) -> bool:
 
 
 def _on_file(reported: Reported, file: FileDiff) -> Finding:
-    return _finding(reported, file.path, (squeeze(reported.quote),), None, None, "RIGHT", None)
+    return _finding(
+        reported, file.path, tuple(squeeze_lines(reported.quote).split("\n")), None, None, "RIGHT", None
+    )
 
 
 def _finding(

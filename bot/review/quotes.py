@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from bot.review.diff import DiffLine, FileDiff, Side
-from bot.review.shown import squeeze
+from bot.review.shown import squeeze, squeeze_lines
 
 # A quote that is only part of a line must say more than this to be told from chance.
 _SHORTEST_PART = 4
@@ -33,8 +33,10 @@ class Match:
 
 def bare(quote: str) -> str:
     """A quote with white space squeezed, without blank lines around it or a fence."""
-    lines = [squeeze(line) for line in quote.split("\n") if not _FENCE.match(line)]
-    return "\n".join(lines).strip("\n")
+    lines = quote.strip().split("\n")
+    if len(lines) > 1 and _FENCE.match(lines[0]):
+        lines = lines[1:-1] if _FENCE.match(lines[-1]) else lines[1:]
+    return squeeze_lines("\n".join(lines))
 
 
 class Index:
@@ -58,9 +60,8 @@ class Index:
 
         The quote as it is comes first; only if it is nowhere, what a model may have copied along is taken off.
         """
-        for candidate in dict.fromkeys((bare(quote), bare(without_margin(quote)))):
-            if not candidate:
-                continue
+        given = squeeze_lines(quote)
+        for candidate in filter(None, dict.fromkeys((given, bare(quote), bare(without_margin(quote))))):
             sides = [match for view in self._views[:2] for match in view.find(candidate)]
             if matches := sides or list(self._views[2].find(candidate)):
                 return matches

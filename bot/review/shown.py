@@ -22,6 +22,11 @@ def squeeze(line: str) -> str:
     return " ".join(show(line).split())
 
 
+def squeeze_lines(text: str) -> str:
+    """A text squeezed line by line, without blank lines at its ends."""
+    return "\n".join(squeeze(line) for line in text.split("\n")).strip("\n")
+
+
 def _escape(match: re.Match[str]) -> str:
     code = ord(match[0])
     if code < 0x100:
