@@ -32,7 +32,7 @@ MOMENT = datetime(2025, 4, 4, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Staged:
-    """One task as a live repository would show it."""
+    """One task as a live repository would show it: what happens there, and what can be read about it."""
 
     id: str
     event: RepositoryEvent
@@ -65,7 +65,7 @@ def judge(staged: Staged, setup: Setup) -> Outcome:
         config=setup.config,
         clock=lambda: MOMENT,
         history=NoHistory(),
-        repository=staged.snapshot.repository,
+        repository=staged.event.repository,
         prompts=setup.prompts,
     )
     decisions = router.decide(staged.event, services, only=setup.only)

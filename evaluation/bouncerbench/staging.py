@@ -17,7 +17,7 @@ def stage_input(task: InputTask) -> Staged:
 
 
 def stage_output(task: OutputTask) -> Staged:
-    """A pull request with the patch is opened that closes the issue. Raises OperatorError without text or patch."""
+    """A pull request with the patch is opened, closing the issue. Raises OperatorError without text or patch."""
     if task.patch is None:
         raise OperatorError(f"{task.instance_id}: the task has no patch")
     number = number_of(task.instance_id)

@@ -1,0 +1,5 @@
+"""``python -m evaluation`` is ``bouncer-eval``."""
+
+from evaluation.cli import main
+
+main()
