@@ -32,7 +32,7 @@ def shown(raw: str) -> dict[str, ShownFile]:
     current = ShownFile()
     old = new = left = right = 0
     source = ""
-    for line in raw.split("\n"):
+    for line in raw.removesuffix("\n").split("\n"):
         if left > 0 or right > 0:
             sign, text = line[:1] or " ", line[1:].removesuffix("\r")
             if sign == "\\":
