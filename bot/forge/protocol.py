@@ -20,6 +20,7 @@ class PullDiff(Frozen):
 
     text: str
     omitted: tuple[str, ...] = Field((), description="paths whose change the forge did not show (too large)")
+    unlisted: int = Field(0, ge=0, description="changed files that the forge did not even name (too many)")
 
 
 class IssueLink(Frozen):

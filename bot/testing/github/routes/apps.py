@@ -40,6 +40,10 @@ def _installation(call: Call) -> Installation:
     return found
 
 
+def get_installation(call: Call) -> Answer:
+    return Answer(body=call.render.installation(_installation(call)))
+
+
 def create_token(call: Call) -> Answer:
     installation = _installation(call)
     owner = installation.account.login
@@ -164,6 +168,7 @@ ROUTES = (
     Route("GET", "/app", get_app, "app"),
     Route("GET", "/app/installations", list_installations, "app"),
     Route("GET", "/repos/<owner>/<repo>/installation", get_repo_installation, "app"),
+    Route("GET", "/app/installations/<int:id>", get_installation, "app"),
     Route("POST", "/app/installations/<int:id>/access_tokens", create_token, "app"),
     Route("DELETE", "/installation/token", revoke_token, "metadata:read"),
     Route("GET", "/app/hook/config", get_hook, "app"),

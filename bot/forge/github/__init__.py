@@ -1,0 +1,28 @@
+"""GitHub over PyGithub: the only package that knows it."""
+
+from bot.forge.github.app import (
+    PUBLIC_API,
+    AppInfo,
+    GitHubApp,
+    HookDelivery,
+    Installation,
+    checked_url,
+)
+from bot.forge.github.client import Call, Observe
+from bot.forge.github.forge import GitHubForge
+from bot.forge.github.key import load_key
+from bot.forge.github.writer import GitHubWriter
+
+__all__ = [
+    "PUBLIC_API",
+    "AppInfo",
+    "Call",
+    "GitHubApp",
+    "GitHubForge",
+    "GitHubWriter",
+    "HookDelivery",
+    "Installation",
+    "Observe",
+    "checked_url",
+    "load_key",
+]

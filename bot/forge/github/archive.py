@@ -1,0 +1,117 @@
+"""A repository's files at a commit, from GitHub's archive host: without credentials, capped, inside the folder."""
+
+from __future__ import annotations
+
+import os
+import tarfile
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import IO
+from urllib.parse import urlsplit
+
+import requests
+
+from bot.errors import ForgeError, TransientError
+from bot.forge.github import failures
+
+TIMEOUT = 30
+#: Seconds that the whole download may take.
+DEADLINE = 600.0
+MAX_ARCHIVE = 512 << 20
+MAX_UNPACKED = 4 << 30
+MAX_FILES = 300_000
+
+
+def unpack(url: str, folder: Path) -> None:
+    """Download the archive at ``url`` and unpack it into ``folder``, without its one top folder.
+
+    ``url`` carries its own short-lived secret; no header of ours goes with it. Links that lead outside are left
+    out. Raises TransientError where the download breaks, ForgeError where the archive is too large or broken.
+    """
+    with tempfile.TemporaryFile() as file:
+        try:
+            _download(url, file)
+        except requests.RequestException as error:
+            raise TransientError(f"the archive's download broke ({type(error).__name__})") from None
+        file.seek(0)
+        try:
+            _extract(file, folder)
+        except (tarfile.TarError, EOFError, OSError) as error:
+            raise ForgeError(f"the archive cannot be unpacked: {type(error).__name__}") from None
+
+
+def _download(url: str, file: IO[bytes]) -> None:
+    start, size = time.monotonic(), 0
+    with requests.Session() as session:
+        # A .netrc must not add credentials either.
+        session.auth = lambda request: request
+        with session.get(url, timeout=TIMEOUT, stream=True) as response:
+            failures.check(response.status_code, response.headers, "", f"GET {urlsplit(url).path}")
+            for chunk in response.iter_content(1 << 20):
+                size += len(chunk)
+                file.write(chunk)
+                if size > MAX_ARCHIVE:
+                    raise ForgeError(f"the repository's archive is larger than {MAX_ARCHIVE >> 20} MB")
+                if time.monotonic() - start > DEADLINE:
+                    raise TransientError(f"the archive's download took longer than {DEADLINE:.0f} s")
+
+
+def _extract(file: IO[bytes], folder: Path) -> None:
+    root = folder.resolve()
+    links: list[tuple[Path, str]] = []
+    count = size = 0
+    with tarfile.open(fileobj=file, mode="r:gz") as archive:
+        for member in archive:
+            count, size = count + 1, size + max(member.size, 0)
+            if count > MAX_FILES or size > MAX_UNPACKED:
+                raise ForgeError("the repository's archive unpacks to more than is accepted")
+            target = _target(root, member.name)
+            if target is None:
+                continue
+            if member.issym():
+                links.append((target, member.linkname))
+            elif member.isfile():
+                _write(archive, member, target)
+            elif member.isdir():
+                target.mkdir(parents=True, exist_ok=True)
+    _link(root, links)
+
+
+def _target(root: Path, name: str) -> Path | None:
+    """Where an entry goes, without the archive's top folder; None for what would land elsewhere."""
+    parts = PurePosixPath(name).parts[1:]
+    if not parts or ".." in parts or "\0" in name:
+        return None
+    return root.joinpath(*parts)
+
+
+def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
+    # No link exists while files are written, so no path can be led astray.
+    source = archive.extractfile(member)
+    assert source is not None
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with source, target.open("wb") as copy:
+        while chunk := source.read(1 << 20):
+            copy.write(chunk)
+    if member.mode & 0o100:
+        target.chmod(0o755)
+
+
+def _link(root: Path, links: list[tuple[Path, str]]) -> None:
+    made = list(_make(links))
+    while outside := [link for link in made if not Path(os.path.realpath(link)).is_relative_to(root)]:
+        # A link may lead outside only through another one: look again until none does.
+        for link in outside:
+            link.unlink()
+            made.remove(link)
+
+
+def _make(links: list[tuple[Path, str]]) -> Iterator[Path]:
+    for link, target in links:
+        parent = link.parent
+        parent.mkdir(parents=True, exist_ok=True)
+        if parent.resolve() == parent and not os.path.lexists(link) and not PurePosixPath(target).is_absolute():
+            link.symlink_to(target)
+            yield link

@@ -1,0 +1,248 @@
+"""Reading a repository on GitHub."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+from bot import payloads
+from bot.domain import (
+    PERMISSIONS,
+    Actor,
+    CheckRun,
+    Comment,
+    Issue,
+    Permission,
+    PullRequest,
+    Repository,
+    ReviewComment,
+)
+from bot.errors import ForgeError, NotFound
+from bot.forge.github import archive, listing
+from bot.forge.github.addresses import below, segment
+from bot.forge.github.client import Client, Query
+from bot.forge.github.reading import read
+from bot.forge.protocol import IssueLink, PostedReview, PullDiff, Reactions, TreeEntry
+
+T = TypeVar("T")
+
+_DIFF = "application/vnd.github.diff"
+
+_CLOSING = """
+query ($owner: String!, $name: String!, $number: Int!, $first: Int!, $after: String) {
+  repository(owner: $owner, name: $name) {
+    pullRequest(number: $number) {
+      closingIssuesReferences(first: $first, after: $after) {
+        nodes { number repository { nameWithOwner } }
+        pageInfo { hasNextPage endCursor }
+      }
+    }
+  }
+}
+"""
+
+_THREADS = """
+query ($owner: String!, $name: String!, $number: Int!, $first: Int!, $after: String) {
+  repository(owner: $owner, name: $name) {
+    pullRequest(number: $number) {
+      reviewThreads(first: $first, after: $after) {
+        nodes { isResolved comments(first: 1) { nodes { databaseId } } }
+        pageInfo { hasNextPage endCursor }
+      }
+    }
+  }
+}
+"""
+
+
+class GitHubForge:
+    """A ``Forge``; see the protocol for what each method promises."""
+
+    def __init__(self, client: Client, repository: str, identity: Callable[[Callable[[str], Any]], Actor]) -> None:
+        self._client = client
+        self._repository = repository
+        self._identity = identity
+        self._path = f"/repos/{quote(repository)}"
+
+    def close(self) -> None:
+        self._client.close()
+
+    @property
+    def repository(self) -> str:
+        return self._repository
+
+    def about(self) -> Repository:
+        value = self._client.get(self._path)
+        return read(lambda: payloads.repository(value))
+
+    def identity(self) -> Actor:
+        return self._identity(self._client.get)
+
+    def issue(self, number: int) -> Issue:
+        value = self._client.get(f"{self._path}/issues/{number}")
+        return read(lambda: payloads.issue(value))
+
+    def comments(self, number: int) -> tuple[Comment, ...]:
+        return self._list(f"/issues/{number}/comments", payloads.comment)
+
+    def pull_request(self, number: int) -> PullRequest:
+        value = self._client.get(f"{self._path}/pulls/{number}")
+        return read(lambda: payloads.pull_request(value))
+
+    def diff(self, number: int) -> PullDiff:
+        try:
+            text = self._client.text(f"{self._path}/pulls/{number}", _DIFF)
+        except ForgeError as error:
+            if error.status not in (406, 422):
+                raise
+            return self._listed(number)
+        return PullDiff(text=text.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
+
+    def _listed(self, number: int) -> PullDiff:
+        """GitHub refuses to show a large diff as a whole; file by file it shows most of it."""
+        files = list(self._client.pages(f"{self._path}/pulls/{number}/files"))
+        changed = self._client.get(f"{self._path}/pulls/{number}").get("changed_files") or 0
+        return read(lambda: listing.assemble(files, changed))
+
+    def linked_issues(self, number: int) -> tuple[IssueLink, ...]:
+        nodes = self._connection(_CLOSING, "closingIssuesReferences", number)
+        return read(
+            lambda: tuple(
+                IssueLink(repository=each["repository"]["nameWithOwner"], number=each["number"]) for each in nodes
+            )
+        )
+
+    def review_comments(self, number: int) -> tuple[ReviewComment, ...]:
+        return self._list(f"/pulls/{number}/comments", payloads.review_comment)
+
+    def reviews(self, number: int) -> tuple[PostedReview, ...]:
+        return self._list(f"/pulls/{number}/reviews", _review)
+
+    def check_runs(self, sha: str, name: str) -> tuple[CheckRun, ...]:
+        query: Query = {"check_name": name, "filter": "all"}
+        path = f"{self._path}/commits/{segment(sha)}/check-runs"
+        runs = list(self._client.pages(path, query, "check_runs"))
+        slug = self.identity().login.removesuffix("[bot]")
+        ours = [each for each in runs if (each.get("app") or {}).get("slug") == slug]
+        return read(lambda: tuple(sorted(map(_check_run, ours), key=lambda run: run.id, reverse=True)))
+
+    def pulls_for_commit(self, sha: str) -> tuple[PullRequest, ...]:
+        return self._list(f"/commits/{segment(sha)}/pulls", payloads.pull_request)
+
+    def permission(self, login: str) -> Permission:
+        try:
+            value = self._client.get(f"{self._path}/collaborators/{segment(login)}/permission")
+        except NotFound:
+            return "none"
+        return read(lambda: _permission(value))
+
+    def reactions(self, comment_id: int, *, review: bool = False) -> Reactions:
+        kind = "pulls" if review else "issues"
+        path = f"{self._path}/{kind}/comments/{comment_id}/reactions"
+        found = list(self._client.pages(path))
+
+        def by(content: str) -> tuple[Actor, ...]:
+            return tuple(payloads.actor(each.get("user")) for each in found if each["content"] == content)
+
+        return read(lambda: Reactions(up=by("+1"), down=by("-1")))
+
+    def resolved_threads(self, number: int) -> tuple[int, ...]:
+        nodes = self._connection(_THREADS, "reviewThreads", number)
+        return read(
+            lambda: tuple(
+                each["comments"]["nodes"][0]["databaseId"]
+                for each in nodes
+                if each["isResolved"] and each["comments"]["nodes"]
+            )
+        )
+
+    def head(self, ref: str) -> str:
+        value = self._client.get(f"{self._path}/git/ref/heads/{below(ref)}")
+        return read(lambda: str(value["object"]["sha"]))
+
+    def file(self, path: str, ref: str) -> bytes:
+        value = self._client.get(f"{self._path}/contents/{below(path)}", {"ref": ref})
+        if not isinstance(value, dict) or value.get("type") != "file":
+            raise NotFound(f"{path}: not a file")
+        if value.get("encoding") != "base64":
+            # Over 1 MB the contents come by their hash.
+            value = self._client.get(f"{self._path}/git/blobs/{segment(str(value.get('sha')))}")
+        return read(lambda: base64.b64decode(value["content"]))
+
+    def tree(self, ref: str) -> tuple[TreeEntry, ...]:
+        value = self._client.get(f"{self._path}/git/trees/{segment(ref)}", {"recursive": 1})
+        if value.get("truncated"):
+            raise ForgeError(f"{self._repository} at {ref} has more files than GitHub lists at once")
+        return read(
+            lambda: tuple(
+                TreeEntry(path=each["path"], size=each.get("size") or 0)
+                for each in value["tree"]
+                if each["type"] == "blob"
+            )
+        )
+
+    def checkout(self, ref: str, folder: Path) -> None:
+        archive.unpack(self._client.location(f"{self._path}/tarball/{segment(ref)}"), folder)
+
+    def _list(self, path: str, convert: Callable[[Any], T]) -> tuple[T, ...]:
+        values = list(self._client.pages(self._path + path))
+        return read(lambda: tuple(map(convert, values)))
+
+    def _connection(self, query: str, field: str, number: int) -> list[Any]:
+        """All nodes of a GraphQL connection of a pull request."""
+        owner, _, name = self._repository.partition("/")
+        nodes: list[Any] = []
+        after: str | None = None
+        while True:
+            variables = {"owner": owner, "name": name, "number": number, "first": 100, "after": after}
+            found, after = _page(self._client.graphql(query, variables), field)
+            nodes += found
+            if after is None:
+                return nodes
+
+
+def _page(data: Any, field: str) -> tuple[list[Any], str | None]:
+    """The nodes on one page of a connection, and where the next page starts."""
+
+    def convert() -> tuple[list[Any], str | None]:
+        page = data["repository"]["pullRequest"][field]
+        more = page["pageInfo"]["hasNextPage"]
+        return list(page["nodes"]), str(page["pageInfo"]["endCursor"]) if more else None
+
+    return read(convert)
+
+
+def _review(value: Any) -> PostedReview:
+    return PostedReview(
+        id=value["id"],
+        author=payloads.actor(value.get("user")),
+        body=value.get("body") or "",
+        commit_id=value.get("commit_id") or "",
+    )
+
+
+def _check_run(value: Any) -> CheckRun:
+    return CheckRun(
+        id=value["id"],
+        name=value["name"],
+        head_sha=value["head_sha"],
+        external_id=value.get("external_id") or "",
+        status=value.get("status") or "completed",
+        conclusion=value.get("conclusion"),
+    )
+
+
+def _permission(value: Any) -> Permission:
+    """GitHub's role, or for an organisation's own role the strongest of the known ones that it includes."""
+    role = value.get("role_name")
+    for known in PERMISSIONS:
+        if known == role:
+            return known
+    included = (value.get("user") or {}).get("permissions") or {}
+    names = {"read": "pull", "triage": "triage", "write": "push", "maintain": "maintain", "admin": "admin"}
+    granted = [each for each in PERMISSIONS if included.get(names.get(each))]
+    old = value.get("permission")
+    return granted[-1] if granted else next((each for each in PERMISSIONS if each == old), "none")

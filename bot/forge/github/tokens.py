@@ -1,0 +1,73 @@
+"""Who we are to GitHub: the app by its key, an installation by a short-lived token narrowed to what is needed."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+
+import jwt
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from github.Auth import AppAuth
+
+from bot.forge.github.client import Identity
+
+#: What each half of the forge is allowed; minted apart, so that what reads cannot write.
+READ: Mapping[str, str] = {"contents": "read", "issues": "read", "pull_requests": "read", "checks": "read"}
+WRITE: Mapping[str, str] = {"contents": "read", "issues": "write", "pull_requests": "write", "checks": "write"}
+#: Only for test pull requests.
+CONTENTS: Mapping[str, str] = {"contents": "write", "pull_requests": "write"}
+
+#: A token is replaced when less than this is left of its hour, seconds.
+RENEW_BEFORE = 300.0
+
+#: Mints a token: its value, and the moment it expires.
+Mint = Callable[[], tuple[str, datetime]]
+
+
+class AppIdentity(Identity):
+    """The app itself: every request carries a fresh JSON Web Token, signed with its key and good for 5 minutes."""
+
+    def __init__(self, app_id: str, key: RSAPrivateKey) -> None:
+        # Issued a minute ago and short-lived (PyGithub's defaults): a clock that is a little off does no harm.
+        self._auth = AppAuth(app_id, sign_func=lambda claims: jwt.encode(claims, key, algorithm="RS256"))
+
+    @property
+    def token_type(self) -> str:
+        return "Bearer"
+
+    @property
+    def token(self) -> str:
+        return self._auth.token
+
+
+class InstallationIdentity(Identity):
+    """An installation, by a token that is minted when first needed, before it expires, and once when refused."""
+
+    def __init__(self, installation: int, mint: Mint) -> None:
+        self.installation = installation
+        self._mint = mint
+        self._lock = threading.Lock()
+        self._token: str | None = None
+        self._renew_at = 0.0
+
+    @property
+    def token_type(self) -> str:
+        return "Bearer"
+
+    @property
+    def token(self) -> str:
+        with self._lock:
+            if self._token is None or time.time() >= self._renew_at:
+                self._token, expires = self._mint()
+                left = (expires - datetime.now(UTC)).total_seconds()
+                # Where our clock is far ahead every token looks expired; each is then used for a minute.
+                self._renew_at = time.time() + max(left - RENEW_BEFORE, 60.0)
+            return self._token
+
+    def refuse(self, secret: str) -> bool:
+        with self._lock:
+            if self._token == secret:
+                self._token = None
+        return True

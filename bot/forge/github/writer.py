@@ -1,0 +1,175 @@
+"""Writing to a repository on GitHub: one call each, never tried twice."""
+
+from __future__ import annotations
+
+import base64
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote
+
+from bot.actions import Conclusion, InlineComment
+from bot.errors import ForgeError, NotFound
+from bot.forge.github.addresses import below, segment
+from bot.forge.github.client import Client
+from bot.forge.github.reading import read
+
+
+class Pace:
+    """Keeps the pause that GitHub asks for between writes of one installation."""
+
+    def __init__(
+        self,
+        seconds: float,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._seconds = seconds
+        self._clock = clock
+        self._sleep = sleep
+        self._lock = threading.Lock()
+        self._next = 0.0
+
+    def wait(self) -> None:
+        """Return when it is this write's turn."""
+        with self._lock:
+            turn = max(self._next, self._clock())
+            self._next = turn + self._seconds
+        delay = turn - self._clock()
+        if delay > 0:
+            self._sleep(delay)
+
+
+class GitHubWriter:
+    """A ``ForgeWriter``; see the protocol for what each method promises."""
+
+    def __init__(self, client: Client, contents: Client, repository: str, pace: Pace) -> None:
+        self._client = client
+        #: Another token, the only one that may change files; minted when a test pull request is first opened.
+        self._contents = contents
+        self._owner = repository.partition("/")[0]
+        self._path = f"/repos/{quote(repository)}"
+        self._pace = pace
+
+    def close(self) -> None:
+        self._client.close()
+        self._contents.close()
+
+    def create_comment(self, number: int, body: str) -> int:
+        return _id(self._send("POST", f"/issues/{number}/comments", {"body": body}))
+
+    def edit_comment(self, comment_id: int, body: str) -> None:
+        self._send("PATCH", f"/issues/comments/{comment_id}", {"body": body})
+
+    def add_labels(self, number: int, labels: tuple[str, ...]) -> None:
+        self._send("POST", f"/issues/{number}/labels", {"labels": list(labels)})
+
+    def remove_label(self, number: int, label: str) -> None:
+        try:
+            self._send("DELETE", f"/issues/{number}/labels/{segment(label)}")
+        except NotFound as error:
+            if "label does not exist" not in str(error).lower():
+                raise
+
+    def create_review(self, number: int, commit_id: str, body: str, comments: tuple[InlineComment, ...]) -> int:
+        review: dict[str, Any] = {
+            "commit_id": commit_id,
+            "event": "COMMENT",
+            "comments": [_inline(each) for each in comments],
+        }
+        if body:
+            review["body"] = body
+        return _id(self._send("POST", f"/pulls/{number}/reviews", review))
+
+    def create_check(
+        self,
+        name: str,
+        head_sha: str,
+        external_id: str,
+        conclusion: Conclusion,
+        title: str,
+        summary: str,
+        text: str,
+    ) -> int:
+        check = {
+            "name": name,
+            "head_sha": head_sha,
+            "external_id": external_id,
+            **_completed(conclusion, title, summary, text),
+        }
+        return _id(self._send("POST", "/check-runs", check))
+
+    def edit_check(self, check_id: int, conclusion: Conclusion, title: str, summary: str, text: str) -> None:
+        self._send("PATCH", f"/check-runs/{check_id}", _completed(conclusion, title, summary, text))
+
+    def create_branch(self, branch: str, sha: str) -> None:
+        try:
+            self._write_contents("POST", "/git/refs", {"ref": f"refs/heads/{branch}", "sha": sha})
+        except ForgeError as error:
+            if error.status != 422 or "already exists" not in str(error):
+                raise
+
+    def put_file(self, branch: str, path: str, content: str, message: str) -> None:
+        wanted = content.encode()
+        body = {"message": message, "branch": branch, "content": base64.b64encode(wanted).decode()}
+        place = f"{self._path}/contents/{below(path)}"
+        try:
+            there = self._contents.get(place, {"ref": branch})
+        except NotFound:
+            there = None
+        if there is not None:
+            if not isinstance(there, dict) or there.get("type") != "file":
+                raise ForgeError(f"{path}: not a file on {branch}")
+            if base64.b64decode(there.get("content") or "") == wanted:
+                return
+            body["sha"] = str(there["sha"])
+        self._write_contents("PUT", f"/contents/{below(path)}", body)
+
+    def create_draft_pull(self, branch: str, base: str, title: str, body: str) -> int:
+        pull = {"title": title, "body": body, "head": branch, "base": base, "draft": True}
+        value = self._write_contents("POST", "/pulls", pull)
+        return read(lambda: int(value["number"]))
+
+    def find_pull(self, branch: str) -> int | None:
+        query = {"head": f"{self._owner}:{branch}", "state": "all"}
+        values = self._client.get(f"{self._path}/pulls", query)
+        return read(lambda: int(values[0]["number"]) if values else None)
+
+    def react(self, comment_id: int, content: str, *, review: bool = False) -> None:
+        kind = "pulls" if review else "issues"
+        self._send("POST", f"/{kind}/comments/{comment_id}/reactions", {"content": content})
+
+    def _send(self, method: str, path: str, body: Any = None) -> Any:
+        self._pace.wait()
+        return self._client.send(method, self._path + path, body)
+
+    def _write_contents(self, method: str, path: str, body: Any) -> Any:
+        self._pace.wait()
+        return self._contents.send(method, self._path + path, body)
+
+
+def _id(value: Any) -> int:
+    return read(lambda: int(value["id"]))
+
+
+def _inline(comment: InlineComment) -> dict[str, Any]:
+    value: dict[str, Any] = {
+        "path": comment.path,
+        "line": comment.line,
+        "side": comment.side,
+        "body": comment.body,
+    }
+    if comment.start_line is not None and comment.start_line != comment.line:
+        value |= {"start_line": comment.start_line, "start_side": comment.side}
+    return value
+
+
+def _completed(conclusion: Conclusion, title: str, summary: str, text: str) -> dict[str, Any]:
+    # GitHub wants a summary wherever there is a title.
+    output = {"title": title, "summary": summary or title}
+    return {
+        "status": "completed",
+        "conclusion": conclusion,
+        "output": output | ({"text": text} if text else {}),
+    }

@@ -1,0 +1,151 @@
+"""One repository on the simulated GitHub, and every kind of forge looking at it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from bot.actions import InlineComment
+from bot.errors import NotFound
+from bot.forge.github import GitHubApp, GitHubForge, GitHubWriter
+from bot.forge.protocol import Forge
+from bot.forge.replay import RecordingForge, ReplayForge, Snapshot
+from bot.testing.github import App, Installation, SimulatedGitHub
+
+NAME = "octo/demo"
+FILES: dict[str, str | bytes | None] = {
+    "README.md": "# demo\n",
+    "src/table.py": "def read(path):\n    return open(path).read()\n",
+    "logo.png": b"\x89PNG\0\x01",
+    "latin.txt": b"caf\xe9\n",
+}
+
+
+@dataclass
+class Site:
+    """The simulated GitHub with the app installed on one repository."""
+
+    github: SimulatedGitHub
+    registered: App
+    installation: Installation
+    app: GitHubApp
+
+    @property
+    def forge(self) -> GitHubForge:
+        return self.app.forge(self.installation.id, NAME)[0]
+
+    @property
+    def writer(self) -> GitHubWriter:
+        return self.app.forge(self.installation.id, NAME)[1]
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    with SimulatedGitHub() as github:
+        registered = github.create_app()
+        github.create_repository(NAME, FILES)
+        github.create_repository("octo/secret", private=True)
+        installation = github.install(registered, NAME, "octo/secret")
+        with GitHubApp(
+            registered.id, registered.private_key, github.api_url, seconds_between_writes=0
+        ) as app:
+            yield Site(github, registered, installation, app)
+
+
+@dataclass
+class Scene:
+    """What the contract's repository holds, by the numbers and ids that GitHub gave."""
+
+    site: Site
+    issue: int
+    comment: int
+    pull: int
+    large: int
+    head: str
+    finding: int
+    check: int
+
+
+@pytest.fixture
+def scene(site: Site) -> Scene:
+    github, writer = site.github, site.writer
+    issue = github.open_issue(NAME, "Reading fails", "Nothing works.\r\nReally.", "alice", ["bug"])
+    comment = github.comment(NAME, issue, "Which version?", "carol")
+    github.react(NAME, comment, "+1", by="alice")
+    github.react(NAME, comment, "-1", by="bob")
+    github.react(NAME, comment, "heart", by="dave")
+    for number in range(120):
+        github.comment(NAME, issue, f"me too {number}", "bob")
+    changed = {"src/table.py": "def read(path):\n    with open(path) as file:\n        return file.read()\n"}
+    pull = github.open_pull(
+        NAME, "Close the file", f"Fixes #{issue}", files=changed, fork=True, author="mallory", closes=[issue]
+    )
+    head = site.forge.pull_request(pull).head_sha
+    review = InlineComment(path="src/table.py", line=2, body="Who closes it?")
+    writer.create_review(pull, head, "", (review,))
+    finding = site.forge.review_comments(pull)[0].id
+    github.resolve(NAME, finding, by="mallory")
+    check = writer.create_check("bouncer / verify", head, "key", "neutral", "Not judged", "no issue", "")
+    many = {f"generated/{number:03}.txt": f"{number}\n" for number in range(310)}
+    large = github.open_pull(NAME, "Generate", files=many, branch="generate", draft=True)
+    github.grant(NAME, "carol", "triage")
+    return Scene(site, issue, comment, pull, large, head, finding, check)
+
+
+def record_everything(scene: Scene, folder: Path) -> Snapshot:
+    """Ask a live forge all that the contract asks, and keep it."""
+    forge = RecordingForge(scene.site.forge)
+    forge.about()
+    forge.identity()
+    forge.issue(scene.issue)
+    forge.comments(scene.issue)
+    forge.comments(scene.pull)
+    for number in (scene.pull, scene.large):
+        forge.pull_request(number)
+        forge.diff(number)
+        forge.linked_issues(number)
+    forge.review_comments(scene.pull)
+    forge.reviews(scene.pull)
+    forge.resolved_threads(scene.pull)
+    forge.check_runs(scene.head, "bouncer / verify")
+    forge.check_runs(scene.head, "another")
+    forge.pulls_for_commit(scene.head)
+    for login in ("octo", "carol", "mallory", "nobody-at-all"):
+        forge.permission(login)
+    forge.reactions(scene.comment)
+    forge.reactions(scene.finding, review=True)
+    forge.head("main")
+    for path in ("README.md", "latin.txt"):
+        forge.file(path, "main")
+    forge.tree("main")
+    forge.checkout("main", folder)
+    for ask in (
+        lambda: forge.issue(999),
+        lambda: forge.pull_request(scene.issue),
+        lambda: forge.linked_issues(999),
+        lambda: forge.file(".github/bouncer.yml", "main"),
+        lambda: forge.file("src", "main"),
+        lambda: forge.file("../../octo/secret/README.md", "main"),
+        lambda: forge.head("gone"),
+    ):
+        with pytest.raises(NotFound):
+            ask()
+    return Snapshot.model_validate_json(forge.snapshot().to_json())
+
+
+@pytest.fixture(params=["github", "recording", "replay"])
+def forge(request: pytest.FixtureRequest, scene: Scene, tmp_path: Path) -> Forge:
+    """Every implementation of ``Forge``, looking at the same repository."""
+    if request.param == "github":
+        return scene.site.forge
+    if request.param == "recording":
+        return RecordingForge(scene.site.forge)
+    folder = tmp_path / "recorded"
+    folder.mkdir()
+    snapshot = record_everything(scene, folder)
+    # From here on nothing may reach GitHub.
+    scene.site.github.fail("server_error", times=10_000)
+    return ReplayForge(snapshot)
