@@ -38,14 +38,16 @@ class Messages(NamedTuple):
 class Prompts:
     """The packaged prompts, or an operator's where ``folder`` holds a file of the same name.
 
+    ``packaged`` is another package's folder of prompts; the pieces here can be included there too.
     Raises SettingsError for a folder that is not there, holds no prompt, or holds one that nobody asks for.
     """
 
-    def __init__(self, folder: Path | None = None) -> None:
+    def __init__(self, folder: Path | None = None, packaged: Path = _PACKAGED) -> None:
         self.folder = folder
+        self._packaged = packaged
         if folder is not None:
-            _check(folder)
-        folders = [_PACKAGED] if folder is None else [folder, _PACKAGED]
+            _check(folder, packaged)
+        folders = [each for each in (folder, packaged, _PACKAGED) if each is not None]
         self._environment = ImmutableSandboxedEnvironment(
             loader=_Halves(folders), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
         )
@@ -57,11 +59,12 @@ class Prompts:
 
     def names(self) -> tuple[str, ...]:
         """All prompts that can be asked for, sorted; pieces are not among them."""
-        return tuple(sorted(each for each in _names(_PACKAGED, self.folder) if not each.startswith("_")))
+        return tuple(sorted(each for each in _names(self._packaged, self.folder) if not each.startswith("_")))
 
     def hash(self, name: str) -> str:
         """Identifies the text of a prompt's file and of all pieces, before it is filled in: 16 hex digits."""
-        pieces = sorted(each for each in _names(_PACKAGED, self.folder) if each.startswith("_"))
+        known = _names(_PACKAGED, self._packaged, self.folder)
+        pieces = sorted(each for each in known if each.startswith("_"))
         digest = hashlib.sha256()
         for each in (name, *pieces):
             digest.update(f"{each}\0{self._text(each)}\0".encode())
@@ -98,11 +101,11 @@ def _names(*folders: Path | None) -> set[str]:
     return {file.name.removesuffix(SUFFIX) for folder in folders if folder for file in folder.glob(f"*{SUFFIX}")}
 
 
-def _check(folder: Path) -> None:
+def _check(folder: Path, packaged: Path) -> None:
     if not folder.is_dir():
         raise SettingsError(f"prompts: {folder} is not a folder")
     given = {name for name in _names(folder) if not name.startswith("_")}
-    known = {name for name in _names(_PACKAGED) if not name.startswith("_")}
+    known = {name for name in _names(packaged) if not name.startswith("_")}
     names = ", ".join(sorted(known))
     if not _names(folder):
         raise SettingsError(f"prompts: {folder} holds no *{SUFFIX} file; names are {names}")
