@@ -6,7 +6,6 @@ inference", Journal of the American Statistical Association 22 (1927).
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from math import sqrt
 from typing import Literal
@@ -18,6 +17,9 @@ from bot.frozen import Frozen
 
 #: addressed: the line was changed or the thread resolved; dismissed: somebody said no; ignored: neither.
 Outcome = Literal["addressed", "dismissed", "ignored"]
+
+#: Category -> outcome -> how many.
+Counts = Mapping[str, Mapping[Outcome, int]]
 
 #: What a later sign may overrule: a word against it weighs more than a change, a change more than silence.
 _WEIGHT: dict[Outcome, int] = {"ignored": 0, "addressed": 1, "dismissed": 2}
@@ -116,18 +118,24 @@ def outcomes(signs: Iterable[Signal]) -> Mapping[str, Signal]:
     return final
 
 
-def rates(signs: Iterable[Signal]) -> tuple[Row, ...]:
-    """Addressed, dismissed and ignored shares of each category, most dismissed first."""
-    counts: dict[str, dict[Outcome, int]] = defaultdict(lambda: {"addressed": 0, "dismissed": 0, "ignored": 0})
+def count(signs: Iterable[Signal]) -> Counts:
+    """How many things of each category came to each outcome."""
+    counts: dict[str, dict[Outcome, int]] = {}
     for sign in outcomes(signs).values():
-        counts[sign.category][sign.outcome] += 1
-    rows = (_row(category, count) for category, count in counts.items())
+        row = counts.setdefault(sign.category, {})
+        row[sign.outcome] = row.get(sign.outcome, 0) + 1
+    return counts
+
+
+def rates(counts: Counts) -> tuple[Row, ...]:
+    """Addressed, dismissed and ignored shares of each category, most dismissed first."""
+    rows = (_row(category, each) for category, each in counts.items())
     return tuple(sorted(rows, key=lambda row: (-row.dismissed.share, row.category)))
 
 
-def muted(signs: Iterable[Signal]) -> frozenset[str]:
+def muted(counts: Counts) -> frozenset[str]:
     """Categories that were dismissed so often that they are not posted any more."""
-    return frozenset(row.category for row in rates(signs) if row.muted)
+    return frozenset(row.category for row in rates(counts) if row.muted)
 
 
 def wilson(count: int, of: int) -> Rate:
@@ -140,14 +148,14 @@ def wilson(count: int, of: int) -> Rate:
     return Rate(count=count, of=of, low=max(0.0, centre - half), high=min(1.0, centre + half))
 
 
-def _row(category: str, count: Mapping[Outcome, int]) -> Row:
-    total = sum(count.values())
-    dismissed = wilson(count["dismissed"], total)
+def _row(category: str, each: Mapping[Outcome, int]) -> Row:
+    total = sum(each.values())
+    dismissed = wilson(each.get("dismissed", 0), total)
     return Row(
         category=category,
-        addressed=wilson(count["addressed"], total),
+        addressed=wilson(each.get("addressed", 0), total),
         dismissed=dismissed,
-        ignored=wilson(count["ignored"], total),
+        ignored=wilson(each.get("ignored", 0), total),
         # Bounces are the maintainers' own line to move; only review categories are muted.
         muted=category != "bounce" and total >= MIN_OUTCOMES and dismissed.low > MUTE_ABOVE,
     )

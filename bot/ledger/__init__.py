@@ -12,6 +12,7 @@ from bot.ledger.decisions import Decisions
 from bot.ledger.migrate import migrate
 from bot.ledger.paces import Paces
 from bot.ledger.postings import Posting, Postings
+from bot.ledger.signals import Signals
 
 __all__ = ["Database", "Ledger", "Posting", "migrate", "open_database", "open_ledger"]
 
@@ -22,6 +23,7 @@ class Ledger:
 
     database: Database
     decisions: Decisions
+    signals: Signals
     calls: Calls
     postings: Postings
     budgets: Budgets
@@ -34,6 +36,7 @@ def open_ledger(database: Database) -> Ledger:
     return Ledger(
         database=database,
         decisions=Decisions(database),
+        signals=Signals(database),
         calls=Calls(database),
         postings=Postings(database),
         budgets=Budgets(database),

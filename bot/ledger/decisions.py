@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from pydantic_core import PydanticSerializationError
-from sqlalchemy import select, update
+from sqlalchemy import or_, select, update
 
 from bot.actions import Decision, Task
-from bot.bouncers import feedback
 from bot.ledger.database import Database
+from bot.ledger.signals import Signals
 from bot.ledger.tables import DECISIONS
+
+#: Decisions that say, or imply, what people made of an earlier one.
+_SIGNS: tuple[Task, ...] = ("triage", "review", "commands", "feedback")
+
+
+#: posted: all that was to be written stands; nothing: there was nothing to write; moved: the subject changed
+#: meanwhile; stopped: superseded or cancelled; refused: GitHub or our own rules would not have it.
+Outcome = Literal["posted", "nothing", "moved", "stopped", "refused"]
 
 
 class Decisions:
@@ -21,6 +29,7 @@ class Decisions:
     def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
         self._database = database
         self._clock = clock
+        self._signals = Signals(database, clock)
 
     def record(self, job: str, decisions: Sequence[Decision], config_hash: str) -> tuple[Decision, ...]:
         """Record what a job decided, and return what is recorded: an earlier run of the job came first."""
@@ -29,6 +38,8 @@ class Decisions:
             if rows:
                 insert = self._database.insert(DECISIONS)
                 connection.execute(insert.on_conflict_do_nothing(index_elements=["job", "position"]), rows)
+        for subject in {each.subject.key: each.subject for each in decisions if each.kind in _SIGNS}.values():
+            self._signals.refresh(subject.repository, self.decisions(subject.key, *_SIGNS))
         return self.of_job(job)
 
     def of_job(self, job: str) -> tuple[Decision, ...]:
@@ -36,8 +47,8 @@ class Decisions:
         query = select(DECISIONS.c.decision).where(DECISIONS.c.job == job).order_by(DECISIONS.c.position)
         return self._read(query)
 
-    def settle(self, job: str, position: int, outcome: str) -> None:
-        """Note what publishing came to: ``posted``, ``moved``, ``refused: …``."""
+    def settle(self, job: str, position: int, outcome: Outcome) -> None:
+        """Note what publishing came to."""
         with self._database.write() as connection:
             connection.execute(
                 update(DECISIONS)
@@ -45,11 +56,26 @@ class Decisions:
                 .values(outcome=outcome)
             )
 
+    def stop(self, job: str) -> None:
+        """Note that what a job decided, and has not published yet, will not be."""
+        with self._database.write() as connection:
+            connection.execute(
+                update(DECISIONS)
+                .where(DECISIONS.c.job == job, DECISIONS.c.outcome.is_(None))
+                .values(outcome="stopped")
+            )
+
     def decisions(self, subject: str, *kinds: Task) -> tuple[Decision, ...]:
-        """Decisions on ``owner/name#number`` of these kinds (all where none is named), oldest first."""
+        """Decisions on ``owner/name#number`` of these kinds (all where none is named), oldest first.
+
+        Those that nobody ever saw, because the world had moved on or GitHub refused them, are left out: a
+        question that was not posted was not asked.
+        """
         repository, _, number = subject.rpartition("#")
         query = select(DECISIONS.c.decision).where(
-            DECISIONS.c.repository == repository, DECISIONS.c.number == int(number)
+            DECISIONS.c.repository == repository,
+            DECISIONS.c.number == int(number),
+            or_(DECISIONS.c.outcome.is_(None), DECISIONS.c.outcome.in_(("posted", "nothing"))),
         )
         if kinds:
             query = query.where(DECISIONS.c.kind.in_(kinds))
@@ -57,12 +83,7 @@ class Decisions:
 
     def muted(self, repository: str) -> frozenset[str]:
         """Review categories that this repository's people dismissed too often."""
-        query = (
-            select(DECISIONS.c.decision)
-            .where(DECISIONS.c.repository == repository, DECISIONS.c.kind == "feedback")
-            .order_by(DECISIONS.c.id)
-        )
-        return feedback.muted(feedback.signals(self._read(query)))
+        return self._signals.muted(repository)
 
     def _read(self, query: Any) -> tuple[Decision, ...]:
         with self._database.read() as connection:
@@ -80,6 +101,7 @@ class Decisions:
             "revision": decision.subject.revision,
             "verdict": decision.verdict,
             "abstained": decision.abstained,
+            "bounced": _bounced(decision),
             "model": decision.model,
             "calls": usage.calls,
             "input_tokens": usage.input_tokens,
@@ -90,6 +112,11 @@ class Decisions:
             "config_hash": config_hash,
             "created_at": self._clock(),
         }
+
+
+def _bounced(decision: Decision) -> bool | None:
+    """Whether a bouncer turned its subject back; None for decisions that are about something else."""
+    return bool(decision.evidence["bounced"]) if decision.verdict and "bounced" in decision.evidence else None
 
 
 def _stored(decision: Decision) -> str:

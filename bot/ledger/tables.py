@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Column,
     Float,
     Index,
@@ -88,6 +89,7 @@ DECISIONS = Table(
     Column("revision", Text, nullable=False),
     Column("verdict", Text),
     Column("abstained", Text),
+    Column("bounced", Boolean),
     Column("model", Text, nullable=False),
     Column("calls", Integer, nullable=False),
     Column("input_tokens", BigInteger, nullable=False),
@@ -154,13 +156,28 @@ POSTINGS = Table(
     Index("postings_subject", "repository", "number"),
 )
 
+#: What people made of each thing that was posted; ``key`` is a subject's, or a finding's on it.
+SIGNALS = Table(
+    "signals",
+    METADATA,
+    Column("key", Text, primary_key=True),
+    Column("repository", Text, nullable=False),
+    Column("category", Text, nullable=False),
+    Column("outcome", Text, nullable=False),
+    Column("source", Text, nullable=False),
+    Column("by", Text, nullable=False),
+    Column("updated_at", Float, nullable=False),
+    Index("signals_repository", "repository", "category"),
+)
+
+#: Model calls and their price (millionths of a US dollar), settled and reserved together, by scope and day.
 BUDGETS = Table(
     "budgets",
     METADATA,
     Column("scope", Text, primary_key=True),
     Column("day", Text, primary_key=True),
-    Column("reserved", Float, nullable=False),
-    Column("spent", Float, nullable=False),
+    Column("calls", BigInteger, nullable=False),
+    Column("micros", BigInteger, nullable=False),
 )
 
 #: When the next content may be created through an installation, across all workers.

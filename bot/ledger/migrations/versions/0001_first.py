@@ -15,8 +15,8 @@ def upgrade() -> None:
         "budgets",
         sa.Column("scope", sa.Text(), nullable=False),
         sa.Column("day", sa.Text(), nullable=False),
-        sa.Column("reserved", sa.Float(), nullable=False),
-        sa.Column("spent", sa.Float(), nullable=False),
+        sa.Column("calls", sa.BigInteger(), nullable=False),
+        sa.Column("micros", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("scope", "day"),
     )
     op.create_table(
@@ -38,6 +38,7 @@ def upgrade() -> None:
         sa.Column("revision", sa.Text(), nullable=False),
         sa.Column("verdict", sa.Text(), nullable=True),
         sa.Column("abstained", sa.Text(), nullable=True),
+        sa.Column("bounced", sa.Boolean(), nullable=True),
         sa.Column("model", sa.Text(), nullable=False),
         sa.Column("calls", sa.Integer(), nullable=False),
         sa.Column("input_tokens", sa.BigInteger(), nullable=False),
@@ -153,6 +154,18 @@ def upgrade() -> None:
     )
     op.create_index("postings_github", "postings", ["repository", "github_id"], unique=False)
     op.create_index("postings_subject", "postings", ["repository", "number"], unique=False)
+    op.create_table(
+        "signals",
+        sa.Column("key", sa.Text(), nullable=False),
+        sa.Column("repository", sa.Text(), nullable=False),
+        sa.Column("category", sa.Text(), nullable=False),
+        sa.Column("outcome", sa.Text(), nullable=False),
+        sa.Column("source", sa.Text(), nullable=False),
+        sa.Column("by", sa.Text(), nullable=False),
+        sa.Column("updated_at", sa.Float(), nullable=False),
+        sa.PrimaryKeyConstraint("key"),
+    )
+    op.create_index("signals_repository", "signals", ["repository", "category"], unique=False)
     op.create_table(
         "workers",
         sa.Column("slot", sa.Integer(), autoincrement=False, nullable=False),
