@@ -1,0 +1,113 @@
+"""Anthropic's Claude, over the Messages API."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import anthropic
+import httpx2
+from pydantic import BaseModel, Field, ValidationError
+
+from bot.models import faults, http, traits
+from bot.models.exchange import Answer, Ask, Finish
+from bot.models.schema import strict
+from bot.models.traits import Traits
+
+PROVIDER = "anthropic"
+_URL = "https://api.anthropic.com"
+_FINISHES: dict[str | None, Finish] = {
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "refusal",
+}
+
+
+class _Block(BaseModel):
+    type: str
+    text: str = ""
+    input: dict[str, Any] = Field(default_factory=dict)
+
+
+class _Tokens(BaseModel):
+    input_tokens: int = Field(0, ge=0)
+    cache_creation_input_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    output_tokens: int = Field(0, ge=0)
+
+
+class _Message(BaseModel):
+    content: list[_Block]
+    stop_reason: str | None = None
+    usage: _Tokens = _Tokens()
+
+
+class Anthropic:
+    """Carries one request; ``base_url`` None is Anthropic's own, ``timeout`` is in seconds."""
+
+    def __init__(self, name: str, key: str, base_url: str | None = None, timeout: float = http.TIMEOUT) -> None:
+        client = http.BoundedClient(timeout)
+        self._client = anthropic.Anthropic(
+            api_key=key, base_url=base_url or _URL, max_retries=0, timeout=client.timeout, http_client=client
+        )
+        self._name = name
+        self._traits = traits.of_claude(name)
+
+    @property
+    def has_effort(self) -> bool:
+        return self._traits.effort != "never"
+
+    def say(self, ask: Ask) -> Answer:
+        request = body(ask, self._name, self._traits)
+        try:
+            response = self._client.post("/v1/messages", cast_to=httpx2.Response, body=request)
+        except anthropic.APIStatusError as error:
+            said = error.response.text
+            known = traits.learned(self._traits, request, said) if error.status_code == 400 else None
+            if known is None:
+                headers = error.response.headers
+                raise faults.of_status(PROVIDER, error.status_code, headers, said, "ANTHROPIC_API_KEY") from None
+            self._traits = known
+            return self.say(ask)
+        except anthropic.APIConnectionError as error:
+            raise faults.of_connection(PROVIDER, error) from None
+        return answer(response.content)
+
+
+def body(ask: Ask, model: str, known: Traits) -> dict[str, Any]:
+    """The JSON of the request."""
+    request: dict[str, Any] = {
+        "model": model,
+        "max_tokens": ask.prompt.max_tokens,
+        "system": ask.prompt.system,
+        "messages": [{"role": turn.role, "content": turn.text} for turn in ask.turns],
+    }
+    if known.temperature and ask.prompt.temperature is not None:
+        request["temperature"] = ask.prompt.temperature
+    output: dict[str, Any] = {"effort": ask.effort} if known.effort == "always" else {}
+    schema = strict(ask.schema)
+    if known.native_schema:
+        output["format"] = {"type": "json_schema", "schema": schema}
+    else:
+        name = ask.schema.__name__
+        request["tools"] = [{"name": name, "description": "Give the answer.", "input_schema": schema}]
+        request["tool_choice"] = {"type": "tool", "name": name}
+    return {**request, "output_config": output} if output else request
+
+
+def answer(content: bytes) -> Answer:
+    """What a successful response says; raises ModelError where it is no message."""
+    try:
+        message = _Message.model_validate_json(content)
+    except ValidationError:
+        raise faults.unreadable(PROVIDER, content) from None
+    called = [block.input for block in message.content if block.type == "tool_use"]
+    said = "".join(block.text for block in message.content if block.type == "text")
+    tokens = message.usage
+    cached = (tokens.cache_creation_input_tokens or 0) + (tokens.cache_read_input_tokens or 0)
+    return Answer(
+        text=json.dumps(called[0]) if called else said,
+        finish=_FINISHES.get(message.stop_reason, "stop"),
+        input_tokens=tokens.input_tokens + cached,
+        output_tokens=tokens.output_tokens,
+    )

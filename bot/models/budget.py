@@ -1,0 +1,167 @@
+"""A Model that may spend only so much a day: per repository, per owner, or all together.
+
+The worst case is reserved before the call and corrected after it, so that neither many workers at once nor a
+crash in between can pass the limit.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Protocol, TypeVar
+
+from pydantic import BaseModel, Field
+
+from bot.actions import Usage
+from bot.errors import BudgetExceeded, ModelError, SettingsError, TransientError
+from bot.frozen import Frozen
+from bot.models.prices import Price
+from bot.models.protocol import Model, Prompt, Reply
+
+T = TypeVar("T", bound=BaseModel)
+
+#: One question may take this many requests: the first, the one at low effort, the repair turn.
+REQUESTS = 3
+#: What a repair turn adds: the answer it quotes, and the schema. Characters.
+_REPAIR = 12_000
+
+
+class Limit(Frozen):
+    """What may be spent in a scope on one day (UTC); None = without limit."""
+
+    scope: str = Field(description="``repository:owner/name``, ``owner:name`` or ``all``")
+    usd: float | None = Field(None, ge=0)
+    calls: int | None = Field(None, ge=0, description="bounds models without a known price too")
+
+
+class Spent(Frozen):
+    """Requests made, and their price in millionths of a US dollar: whole numbers, so that they add up."""
+
+    micros: int = Field(0, ge=0)
+    calls: int = Field(0, ge=0)
+
+    def __add__(self, other: Spent) -> Spent:
+        return Spent(micros=self.micros + other.micros, calls=self.calls + other.calls)
+
+
+class BudgetStore(Protocol):
+    """Keeps what was spent by scope and day. Both methods are atomic, across processes too."""
+
+    def reserve(self, day: date, limits: tuple[Limit, ...], worst: Spent) -> str:
+        """Book ``worst`` on every scope; where ``over`` objects for one of them, on none, and raise its error."""
+        ...
+
+    def settle(self, reservation: str, spent: Spent) -> None:
+        """Replace what was reserved by what was really spent; settling again changes nothing."""
+        ...
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The limits that hold for one repository, and where what was spent is kept."""
+
+    store: BudgetStore
+    limits: tuple[Limit, ...]
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+
+    @property
+    def today(self) -> date:
+        return self.clock().astimezone(UTC).date()
+
+
+def over(limit: Limit, day: date, spent: Spent, worst: Spent) -> BudgetExceeded | None:
+    """The error that every store raises where a limit leaves no room for the worst case; else None."""
+    if limit.calls is not None and spent.calls + worst.calls > limit.calls:
+        return BudgetExceeded(
+            f"the budget of {limit.scope} on {day} is used up: {spent.calls} of {limit.calls} model calls"
+        )
+    if limit.usd is not None and worst.micros and spent.micros + worst.micros > limit.usd * 1_000_000:
+        return BudgetExceeded(
+            f"the budget of {limit.scope} on {day} is used up: {spent.micros / 1e6:.2f} of {limit.usd:.2f} USD are"
+            f" spent or reserved, and this question may take {worst.micros / 1e6:.2f}"
+        )
+    return None
+
+
+class MemoryBudget:
+    """A BudgetStore for one process."""
+
+    def __init__(self) -> None:
+        self._spent: dict[tuple[date, str], Spent] = {}
+        self._reserved: dict[str, tuple[date, tuple[str, ...], Spent]] = {}
+        self._lock = threading.Lock()
+
+    def spent(self, day: date, scope: str) -> Spent:
+        """Settled and reserved together."""
+        return self._spent.get((day, scope), Spent())
+
+    def reserve(self, day: date, limits: tuple[Limit, ...], worst: Spent) -> str:
+        with self._lock:
+            for limit in limits:
+                if error := over(limit, day, self.spent(day, limit.scope), worst):
+                    raise error
+            scopes = tuple(limit.scope for limit in limits)
+            reservation = uuid.uuid4().hex
+            self._reserved[reservation] = (day, scopes, worst)
+            for scope in scopes:
+                self._spent[day, scope] = self.spent(day, scope) + worst
+            return reservation
+
+    def settle(self, reservation: str, spent: Spent) -> None:
+        with self._lock:
+            day, scopes, worst = self._reserved.pop(reservation, (date.min, (), Spent()))
+            for scope in scopes:
+                before = self._spent[day, scope]
+                self._spent[day, scope] = Spent(
+                    micros=before.micros - worst.micros + spent.micros,
+                    calls=before.calls - worst.calls + spent.calls,
+                )
+
+
+class Budgeted:
+    """Asks ``model`` only where every limit leaves room for the worst case; raises BudgetExceeded elsewhere.
+
+    Raises SettingsError when made for a model without a known price where a limit is in dollars.
+    """
+
+    def __init__(self, model: Model, price: Price | None, budget: Budget) -> None:
+        if price is None and any(limit.usd is not None for limit in budget.limits):
+            raise SettingsError(
+                f"model {model.id}: a budget in USD is set, but no price is known: add it to BOUNCER_PRICES_FILE"
+            )
+        self._model = model
+        self._price = price
+        self._budget = budget
+
+    @property
+    def id(self) -> str:
+        return self._model.id
+
+    def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
+        store, limits = self._budget.store, self._budget.limits
+        reservation = store.reserve(self._budget.today, limits, worst_case(prompt, self._price))
+        try:
+            reply = self._model.complete(prompt, schema)
+        except (ModelError, TransientError) as error:
+            store.settle(reservation, self._spent(error.usage or Usage()))
+            raise
+        store.settle(reservation, self._spent(reply.usage))
+        return reply
+
+    def _spent(self, usage: Usage) -> Spent:
+        return Spent(calls=usage.calls, micros=_micros(self._price, usage.input_tokens, usage.output_tokens))
+
+
+def worst_case(prompt: Prompt, price: Price | None) -> Spent:
+    """What one question can take at most: every request in full, a token for every two bytes sent."""
+    sent = len((prompt.system + prompt.user).encode("utf-8", "replace")) + _REPAIR
+    return Spent(calls=REQUESTS, micros=REQUESTS * _micros(price, sent // 2, prompt.max_tokens))
+
+
+def _micros(price: Price | None, input_tokens: int, output_tokens: int) -> int:
+    # Rounded up: no cost is lost to rounding.
+    return math.ceil(price.cost(input_tokens, output_tokens) * 1_000_000) if price else 0

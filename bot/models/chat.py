@@ -1,0 +1,102 @@
+"""The chat-completions format: a request out of an ask, an answer out of a body. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, Field, ValidationError
+
+from bot.models import faults
+from bot.models.exchange import Answer, Ask, Finish
+from bot.models.schema import strict
+from bot.models.traits import Traits
+
+_FINISHES: dict[str | None, Finish] = {"length": "length", "content_filter": "refusal"}
+
+
+class _Function(BaseModel):
+    arguments: str
+
+
+class _Call(BaseModel):
+    function: _Function
+
+
+class _Message(BaseModel):
+    content: str | None = None
+    refusal: str | None = None
+    tool_calls: list[_Call] | None = None
+
+
+class _Choice(BaseModel):
+    message: _Message
+    finish_reason: str | None = None
+
+
+class _Tokens(BaseModel):
+    prompt_tokens: int = Field(0, ge=0)
+    completion_tokens: int = Field(0, ge=0)
+
+
+class _Fault(BaseModel):
+    message: str = ""
+    code: int | str | None = None
+
+
+class _Completion(BaseModel):
+    choices: list[_Choice] = Field(default_factory=list)
+    usage: _Tokens | None = None
+    error: _Fault | None = None
+
+
+def body(ask: Ask, model: str, traits: Traits) -> dict[str, Any]:
+    """The JSON of the request."""
+    prompt = ask.prompt
+    request: dict[str, Any] = {
+        "model": model,
+        "messages": [
+            {"role": "system", "content": prompt.system},
+            *({"role": turn.role, "content": turn.text} for turn in ask.turns),
+        ],
+        traits.limits[0]: prompt.max_tokens,
+    }
+    if traits.temperature and prompt.temperature is not None:
+        request["temperature"] = prompt.temperature
+    if traits.effort == "always" or (traits.effort == "lowered" and ask.effort == "low"):
+        request["reasoning_effort"] = ask.effort
+    return {**request, **_shape(ask, traits)}
+
+
+def _shape(ask: Ask, traits: Traits) -> dict[str, Any]:
+    name, schema = ask.schema.__name__, strict(ask.schema)
+    if traits.native_schema:
+        given = {"name": name, "strict": True, "schema": schema}
+        return {"response_format": {"type": "json_schema", "json_schema": given}}
+    tool = {"name": name, "description": "Give the answer.", "parameters": schema}
+    return {
+        "tools": [{"type": "function", "function": tool}],
+        "tool_choice": {"type": "function", "function": {"name": name}},
+    }
+
+
+def answer(provider: str, content: bytes) -> Answer:
+    """What a successful response says; raises ModelError or TransientError where it says nothing usable."""
+    try:
+        completion = _Completion.model_validate_json(content)
+    except ValidationError:
+        raise faults.unreadable(provider, content) from None
+    if completion.error and not completion.choices:
+        # Some gateways report their backend's failure with status 200.
+        code = completion.error.code
+        raise faults.of_status(provider, code if isinstance(code, int) else 500, {}, completion.error.message)
+    if not completion.choices:
+        raise faults.unreadable(provider, content)
+    choice = completion.choices[0]
+    message, tokens = choice.message, completion.usage or _Tokens()
+    called = message.tool_calls[0].function.arguments if message.tool_calls else None
+    return Answer(
+        text=message.refusal or called or message.content or "",
+        finish="refusal" if message.refusal else _FINISHES.get(choice.finish_reason, "stop"),
+        input_tokens=tokens.prompt_tokens,
+        output_tokens=tokens.completion_tokens,
+    )

@@ -1,0 +1,103 @@
+"""Replies that were recorded before, answered again: an experiment without a model, a test without a network.
+
+A file is JSON Lines, optionally gzipped. Each line has ``model`` and ``subject`` (or ``instance_id``, as in the
+responses published with BouncerBench). What ``record`` wrote has the reply's ``text`` and a ``prompt_hash``,
+and answers that very question only; in other lines every further field is part of the reply.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+from bot.errors import ModelError, SettingsError
+from bot.models.exchange import Answer, Ask
+
+_KEYS = ("model", "subject", "instance_id", "sample")
+_Line = dict[str, Any]
+
+
+class Recorded:
+    """A speaker that looks up: by subject and model, by the prompt's hash where one was recorded.
+
+    Several lines for one subject are several draws, in the order of the file. Raises SettingsError for a file
+    or a model name that is not there.
+    """
+
+    has_effort = False
+
+    def __init__(self, file: Path, name: str = "") -> None:
+        self._file = file
+        lines = _read(file)
+        self._name = _choose(file, name, {line["model"] for line in lines})
+        self._by_hash: dict[str, _Line] = {}
+        self._by_subject: dict[str, list[_Line]] = defaultdict(list)
+        for line in lines:
+            if line["model"] != self._name:
+                continue
+            if "prompt_hash" in line:
+                self._by_hash[line["prompt_hash"]] = line
+            else:
+                self._by_subject[line["subject"]].append(line)
+
+    def say(self, ask: Ask) -> Answer:
+        if ask.retort:
+            raise ModelError(f"the reply recorded for {ask.prompt.subject} cannot be asked for again", "invalid")
+        line = self._find(ask)
+        if line is None:
+            raise ModelError(
+                f"{self._file.name} holds no reply of {self._name} for {ask.prompt.subject or 'no subject'}"
+                f" (draw {ask.prompt.sample})",
+                "unrecorded",
+            )
+        if error := line.get("error"):
+            raise ModelError(str(error.get("message")), str(error.get("reason")))
+        usage = line.get("usage") or {}
+        return Answer(_text(line), "stop", usage.get("input_tokens", 0), usage.get("output_tokens", 0))
+
+    def _find(self, ask: Ask) -> _Line | None:
+        if line := self._by_hash.get(ask.prompt.hash):
+            return line
+        draws = self._by_subject.get(ask.prompt.subject, [])
+        return draws[ask.prompt.sample] if ask.prompt.sample < len(draws) else None
+
+
+def _text(line: _Line) -> str:
+    if "text" in line:
+        return str(line["text"])
+    return json.dumps({key: value for key, value in line.items() if key not in _KEYS})
+
+
+def _choose(file: Path, name: str, known: set[str]) -> str:
+    if not name and len(known) == 1:
+        return next(iter(known))
+    if name in known:
+        return name
+    names = ", ".join(sorted(known)) or "nothing at all"
+    problem = f"holds no model {name!r}" if name else "holds several models: name one after '#'"
+    raise SettingsError(f"recorded replies: {file} {problem} (it holds {names})")
+
+
+def _read(file: Path) -> list[_Line]:
+    try:
+        raw = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
+        text = raw.decode("utf-8")
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise SettingsError(f"recorded replies: {file} cannot be read: {error}") from None
+    return [_line(file, number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
+
+
+def _line(file: Path, number: int, text: str) -> _Line:
+    try:
+        line = json.loads(text)
+    except ValueError:
+        raise SettingsError(f"recorded replies: {file}, line {number} is not JSON") from None
+    subject = line.get("subject", line.get("instance_id")) if isinstance(line, dict) else None
+    if not isinstance(subject, str) or not isinstance(line.get("model"), str):
+        raise SettingsError(
+            f"recorded replies: {file}, line {number} needs 'model' and 'subject' (or 'instance_id')"
+        )
+    return {**line, "subject": subject}

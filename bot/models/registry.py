@@ -1,0 +1,131 @@
+"""From a model id to a Model: ``provider:name``, or several separated by commas as a fallback chain.
+
+openai:NAME  anthropic:NAME  local:smollm2  local:FILE.gguf  recorded:FILE#NAME
+
+SDKs are imported when a model of theirs is built, not before.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from pydantic import Field, SecretStr
+
+from bot.errors import SettingsError
+from bot.frozen import Frozen
+from bot.models.budget import Budget, Budgeted
+from bot.models.exchange import Exchange, Speaker
+from bot.models.fallback import Fallback
+from bot.models.patience import Patient
+from bot.models.prices import Prices
+from bot.models.prices import load as load_prices
+from bot.models.protocol import Model
+
+SMOLLM2 = "smollm2"
+
+
+class ModelKeys(Frozen):
+    """What providers need to be reached; secrets do not show in ``repr``."""
+
+    openai_api_key: SecretStr | None = None
+    openai_base_url: str | None = None
+    anthropic_api_key: SecretStr | None = None
+    anthropic_base_url: str | None = None
+    weights_dir: Path = Field(Path("bouncer-data/models"), description="where downloaded weights are kept")
+
+
+class Models:
+    """Builds models; connections and loaded weights are shared by all that come from the same one."""
+
+    def __init__(self, keys: ModelKeys, prices: Prices | None = None) -> None:
+        self._keys = keys
+        self._prices = prices or load_prices()
+        self._built: dict[str, Exchange] = {}
+        self._lock = threading.Lock()
+
+    def build(self, model_id: str, budget: Budget | None = None, attempts: int = 1) -> Model:
+        """The model or chain of that id, kept within ``budget``, asked up to ``attempts`` times where that helps.
+
+        Raises SettingsError with one line that names what is missing: provider, key, file, price.
+        """
+        models = tuple(self._one(each.strip(), budget) for each in model_id.split(","))
+        model = models[0] if len(models) == 1 else Fallback(models)
+        return Patient(model, attempts) if attempts > 1 else model
+
+    def _one(self, model_id: str, budget: Budget | None) -> Model:
+        price = self._prices.of(model_id)
+        with self._lock:
+            if model_id not in self._built:
+                self._built[model_id] = Exchange(model_id, _speaker(model_id, self._keys), price)
+            model = self._built[model_id]
+        return Budgeted(model, price, budget) if budget else model
+
+
+def build(model_id: str, keys: ModelKeys, prices: Prices | None = None, attempts: int = 1) -> Model:
+    """One model on its own, without a budget; see ``Models.build``."""
+    return Models(keys, prices).build(model_id, attempts=attempts)
+
+
+def _speaker(model_id: str, keys: ModelKeys) -> Speaker:
+    provider, _, name = model_id.partition(":")
+    make = _PROVIDERS.get(provider)
+    if make is None or not name:
+        known = ", ".join(f"{each}:NAME" for each in _PROVIDERS)
+        raise SettingsError(f"model {model_id!r}: must be one of {known}, or several separated by commas")
+    return make(name, keys)
+
+
+def _openai(name: str, keys: ModelKeys) -> Speaker:
+    from bot.models.openai import OpenAI
+
+    # A compatible server of one's own often wants no key; OpenAI always does.
+    key = _key(keys.openai_api_key) or ("none" if keys.openai_base_url else "")
+    if not key:
+        raise SettingsError(
+            f"model openai:{name}: set OPENAI_API_KEY (or OPENAI_BASE_URL for a server of your own)"
+        )
+    return OpenAI(name, key, keys.openai_base_url)
+
+
+def _anthropic(name: str, keys: ModelKeys) -> Speaker:
+    from bot.models.anthropic import Anthropic
+
+    key = _key(keys.anthropic_api_key) or ("none" if keys.anthropic_base_url else "")
+    if not key:
+        raise SettingsError(f"model anthropic:{name}: set ANTHROPIC_API_KEY")
+    return Anthropic(name, key, keys.anthropic_base_url)
+
+
+def _local(name: str, keys: ModelKeys) -> Speaker:
+    from bot.models.local import Local
+    from bot.models.weights import smollm2
+
+    if name == SMOLLM2:
+        return Local(lambda: smollm2(keys.weights_dir))
+    file = Path(name)
+    if not file.is_file():
+        raise SettingsError(
+            f"model local:{name}: must be {SMOLLM2!r} or a .gguf file, and there is no file {file}"
+        )
+    return Local(lambda: file)
+
+
+def _recorded(name: str, keys: ModelKeys) -> Speaker:
+    from bot.models.recorded import Recorded
+
+    file, _, model = name.partition("#")
+    return Recorded(Path(file), model)
+
+
+def _key(secret: SecretStr | None) -> str:
+    return secret.get_secret_value().strip() if secret else ""
+
+
+_PROVIDERS: dict[str, Callable[[str, ModelKeys], Speaker]] = {
+    "openai": _openai,
+    "anthropic": _anthropic,
+    "local": _local,
+    "recorded": _recorded,
+}

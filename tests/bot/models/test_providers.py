@@ -1,0 +1,362 @@
+"""What is sent to a provider, and what becomes of each way in which it may fail."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import socket
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
+
+from bot.errors import ModelError, TransientError
+from bot.models.anthropic import Anthropic
+from bot.models.exchange import Exchange
+from bot.models.openai import OpenAI
+from tests.bot.models.conftest import KEY, Provider, failure
+from tests.bot.models.replies import CLEAR, PROMPT, Verdict
+
+# --- what is sent ---------------------------------------------------------------------------------------
+
+
+def test_a_reply_is_typed_counted_and_priced(provider: Provider) -> None:
+    reply = provider.model().complete(PROMPT, Verdict)
+    assert reply.value == CLEAR
+    assert (reply.usage.calls, reply.usage.input_tokens, reply.usage.output_tokens) == (1, 120, 30)
+    assert reply.usage.cost_usd == pytest.approx((120 * 1 + 30 * 10) / 1e6)
+    assert reply.usage.seconds > 0
+
+
+def test_a_reasoning_model_is_asked_with_effort_and_without_temperature(provider: Provider) -> None:
+    provider.model().complete(PROMPT, Verdict)
+    (sent,) = provider.requests
+    assert "temperature" not in sent
+    if provider.kind == "openai":
+        assert sent["reasoning_effort"] == "medium"
+        assert sent["max_completion_tokens"] == 4000
+    else:
+        assert sent["output_config"]["effort"] == "medium"
+        assert sent["max_tokens"] == 4000
+
+
+@pytest.mark.parametrize("openai", ["gpt-4.1-2025-04-14", "gemma3:27b-it-q8_0"])
+def test_a_plain_model_is_asked_at_temperature_nought_and_without_effort(provider: Provider, openai: str) -> None:
+    provider.model(openai if provider.kind == "openai" else "claude-haiku-4-5").complete(PROMPT, Verdict)
+    (sent,) = provider.requests
+    assert sent["temperature"] == 0.0
+    assert sent["max_tokens"] == 4000
+    assert "effort" not in json.dumps(sent)
+
+
+def test_the_schema_goes_along_closed_and_complete(provider: Provider) -> None:
+    provider.model().complete(PROMPT, Verdict)
+    (sent,) = provider.requests
+    if provider.kind == "openai":
+        given = sent["response_format"]["json_schema"]
+        assert given["strict"] is True
+        schema = given["schema"]
+    else:
+        schema = sent["output_config"]["format"]["schema"]
+    assert schema["required"] == ["explanation", "open_points", "p_bounce", "label"]
+    assert schema["additionalProperties"] is False
+    assert "maximum" not in json.dumps(schema)
+
+
+def test_a_model_without_native_schema_is_given_a_tool_to_call(provider: Provider) -> None:
+    value = CLEAR.model_dump(mode="json")
+    if provider.kind == "openai":
+        call = {"id": "1", "type": "function", "function": {"name": "Verdict", "arguments": json.dumps(value)}}
+        message = {"role": "assistant", "content": None, "tool_calls": [call]}
+        body: dict[str, object] = {"choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]}
+    else:
+        block = {"type": "tool_use", "id": "1", "name": "Verdict", "input": value}
+        body = {"content": [{"type": "thinking", "thinking": "hm"}, block], "stop_reason": "tool_use"}
+    provider.script.append(Response(json.dumps(body), content_type="application/json"))
+    name = "gpt-4-turbo" if provider.kind == "openai" else "claude-3-7-sonnet-latest"
+    assert provider.model(name).complete(PROMPT, Verdict).value == CLEAR
+    (sent,) = provider.requests
+    assert "response_format" not in sent
+    assert "output_config" not in sent
+    assert len(sent["tools"]) == 1
+    assert "Verdict" in json.dumps(sent["tool_choice"])
+
+
+def test_what_a_server_does_not_take_is_left_out_and_remembered(provider: Provider) -> None:
+    if provider.kind == "openai":
+        refusals = ["Unsupported value: 'temperature'", "response_format is not supported", "unknown max_tokens"]
+        model = provider.model("some-model")
+    else:
+        refusals = ["`temperature` is deprecated for this model.", "output_config: Extra inputs are not permitted"]
+        model = provider.model("claude-haiku-4-5")
+    provider.script.extend(failure(400, said) for said in refusals)
+    assert model.complete(PROMPT, Verdict).value == CLEAR
+    model.complete(PROMPT, Verdict)
+    assert len(provider.requests) == len(refusals) + 2
+    for sent in provider.requests[-2:]:
+        assert not {"temperature", "response_format", "output_config"} & sent.keys()
+        assert sent["tools"]
+
+
+def test_a_server_that_refuses_everything_is_not_asked_for_ever(provider: Provider) -> None:
+    provider.script.extend(
+        failure(400, "temperature effort max_tokens response_format output_config") for _ in range(20)
+    )
+    with pytest.raises(ModelError):
+        provider.model("unknown-model").complete(PROMPT, Verdict)
+    assert len(provider.requests) < 8
+
+
+def test_the_second_try_after_a_cut_answer_says_low_effort(provider: Provider) -> None:
+    provider.script.append(provider.cut())
+    assert provider.model().complete(PROMPT, Verdict).value == CLEAR
+    assert [
+        "low" in json.dumps({k: v for k, v in sent.items() if k != "messages"}) for sent in provider.requests
+    ] == [
+        False,
+        True,
+    ]
+
+
+def test_a_model_without_effort_is_not_asked_the_same_again(provider: Provider) -> None:
+    provider.script.append(provider.cut())
+    with pytest.raises(ModelError) as caught:
+        provider.model("gpt-4.1" if provider.kind == "openai" else "claude-haiku-4-5").complete(PROMPT, Verdict)
+    assert caught.value.reason == "length"
+    assert len(provider.requests) == 1
+
+
+def test_a_repair_turn_shows_the_model_its_answer_and_the_fault(provider: Provider) -> None:
+    provider.script.append(provider.good('{"label": "MAYBE"}'))
+    assert provider.model().complete(PROMPT, Verdict).usage.calls == 2
+    turns = [turn for turn in provider.requests[1]["messages"] if turn["role"] != "system"]
+    assert [turn["role"] for turn in turns] == ["user", "assistant", "user"]
+    assert "label: Input should be" in turns[2]["content"]
+
+
+# --- how it may fail ------------------------------------------------------------------------------------
+
+HTML = Response("<html><title>Sign in</title></html>", content_type="text/html")
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (failure(400, "messages: too many"), "unavailable"),
+        (failure(401, f"Incorrect API key provided: {KEY}"), "unavailable"),
+        (failure(403, f"key {KEY} has no access"), "unavailable"),
+        (failure(404, "model not found"), "unavailable"),
+        (failure(413, "request too large"), "length"),
+        (failure(400, "This model's maximum context length is 8192", code="context_length_exceeded"), "length"),
+        (failure(400, "prompt is too long: 250000 tokens > 200000 maximum"), "length"),
+        (failure(400, "filtered", code="content_filter"), "refused"),
+        (failure(429, "You exceeded your current quota", code="insufficient_quota"), "unavailable"),
+        (HTML, "malformed"),
+        (Response('{"choices": [{"mess', content_type="application/json"), "malformed"),
+        (Response("", content_type="application/json"), "malformed"),
+        (Response("null", content_type="application/json"), "malformed"),
+        (Response("{}", content_type="application/json"), "malformed"),
+        (Response('{"choices": [], "content": 7}', content_type="application/json"), "malformed"),
+        (Response('{"choices": null, "content": null}', content_type="application/json"), "malformed"),
+        (Response('{"choices": [{}], "content": [{}]}', content_type="application/json"), "malformed"),
+        (Response(b"\xff\xfe\x00", content_type="application/json"), "malformed"),
+    ],
+)
+def test_what_would_fail_again_is_a_model_error(provider: Provider, answer: Response, reason: str) -> None:
+    provider.script.append(answer)
+    with pytest.raises(ModelError) as caught:
+        provider.model().complete(PROMPT, Verdict)
+    assert caught.value.reason == reason
+    assert KEY not in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert provider.kind in str(caught.value)
+    assert len(provider.requests) == 1
+
+
+@pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504, 529])
+def test_what_may_pass_is_transient_and_not_retried_behind_our_back(provider: Provider, status: int) -> None:
+    provider.script.append(failure(status, "busy"))
+    with pytest.raises(TransientError, match=str(status)) as caught:
+        provider.model().complete(PROMPT, Verdict)
+    assert caught.value.wait is None
+    assert len(provider.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("headers", "wait"),
+    [
+        ({"retry-after": "17"}, 17.0),
+        ({"retry-after-ms": "1500"}, 1.5),
+        ({"retry-after": "999999"}, 3600.0),
+        ({"retry-after": "-5"}, None),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
+    ],
+)
+def test_a_rate_limit_says_how_long_to_wait(
+    provider: Provider, headers: dict[str, str], wait: float | None
+) -> None:
+    provider.script.append(failure(429, "slow down", headers))
+    with pytest.raises(TransientError) as caught:
+        provider.model().complete(PROMPT, Verdict)
+    assert caught.value.wait == wait
+
+
+def test_an_error_page_is_not_quoted(provider: Provider) -> None:
+    provider.script.append(Response("<html><script>alert(1)</script></html>", 502, content_type="text/html"))
+    with pytest.raises(TransientError) as caught:
+        provider.model().complete(PROMPT, Verdict)
+    assert "script" not in str(caught.value)
+
+
+def test_a_slow_provider_is_transient(provider: Provider) -> None:
+    def slow(request: Request) -> Response:
+        time.sleep(0.6)
+        return provider.good()
+
+    provider.script.append(slow)
+    with pytest.raises(TransientError, match="ReadTimeout"):
+        provider.model(timeout=0.3).complete(PROMPT, Verdict)
+
+
+def test_an_endless_answer_is_not_read_to_its_end(provider: Provider) -> None:
+    provider.script.append(Response(b"[" + b" " * 5_000_000, content_type="application/json"))
+    with pytest.raises(TransientError, match="longer than 4000000 bytes"):
+        provider.model().complete(PROMPT, Verdict)
+
+
+def test_a_small_answer_that_unpacks_to_a_large_one_is_stopped(provider: Provider) -> None:
+    bomb = gzip.compress(b" " * 50_000_000)
+    provider.script.append(Response(bomb, headers={"content-encoding": "gzip"}, content_type="application/json"))
+    with pytest.raises(TransientError, match="longer than"):
+        provider.model().complete(PROMPT, Verdict)
+
+
+def test_a_compressed_answer_is_read(provider: Provider) -> None:
+    packed = gzip.compress(provider.good().data)
+    provider.script.append(Response(packed, headers={"content-encoding": "gzip"}, content_type="application/json"))
+    assert provider.model().complete(PROMPT, Verdict).value == CLEAR
+
+
+def test_a_refusal_ends_the_exchange(provider: Provider) -> None:
+    if provider.kind == "openai":
+        message = {"role": "assistant", "content": None, "refusal": "I cannot help with that."}
+        body = {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+        provider.script.append(Response(json.dumps(body), content_type="application/json"))
+    else:
+        provider.script.append(provider.good("", "refusal"))
+    with pytest.raises(ModelError) as caught:
+        provider.model().complete(PROMPT, Verdict)
+    assert caught.value.reason == "refused"
+
+
+def test_null_content_is_asked_for_once_more(provider: Provider) -> None:
+    provider.script.extend([provider.good(None), provider.good(None)])
+    with pytest.raises(ModelError) as caught:
+        provider.model().complete(PROMPT, Verdict)
+    assert caught.value.reason == "malformed"
+    assert len(provider.requests) == 2
+    assert all(turn["content"] for turn in provider.requests[1]["messages"])
+
+
+def test_a_key_never_follows_a_redirect(provider: Provider) -> None:
+    with HTTPServer(host="127.0.0.1") as elsewhere:
+        elsewhere.expect_request("/").respond_with_json({})
+        target = elsewhere.url_for("/")
+        provider.script.append(Response("", 307, {"location": target}))
+        with pytest.raises(ModelError, match="redirects elsewhere"):
+            provider.model().complete(PROMPT, Verdict)
+        assert not elsewhere.log
+    assert KEY in str(provider.headers[0])
+
+
+def test_a_gateway_that_reports_a_failure_with_status_200(provider: Provider) -> None:
+    provider.script.append(
+        Response('{"error": {"code": 429, "message": "upstream busy"}}', content_type="application/json")
+    )
+    with pytest.raises(TransientError if provider.kind == "openai" else ModelError):
+        provider.model().complete(PROMPT, Verdict)
+
+
+def raw(kind: str, port: int, timeout: float = 2.0) -> Exchange:
+    url = f"http://127.0.0.1:{port}"
+    if kind == "openai":
+        return Exchange("openai:x", OpenAI("gpt-5-mini", KEY, f"{url}/v1", timeout))
+    return Exchange("anthropic:x", Anthropic("claude-x", KEY, url, timeout))
+
+
+@pytest.mark.parametrize("kind", ["openai", "anthropic"])
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{"choices": [',
+        b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{"cho\r\n',
+        b"not http at all\r\n\r\n",
+    ],
+)
+def test_a_connection_that_breaks_is_transient(kind: str, sent: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(65536)
+                connection.sendall(sent)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        with pytest.raises(TransientError, match=f"{kind} could not be reached"):
+            raw(kind, server.getsockname()[1]).complete(PROMPT, Verdict)
+        thread.join()
+
+
+@pytest.mark.parametrize("kind", ["openai", "anthropic"])
+def test_a_provider_that_drips_is_cut_off_in_the_end(kind: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            with connection, contextlib.suppress(OSError):
+                connection.recv(65536)
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n")
+                for _ in range(100):
+                    connection.sendall(b" ")
+                    time.sleep(0.1)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        start = time.monotonic()
+        with pytest.raises(TransientError, match="took longer than 1 s"):
+            raw(kind, server.getsockname()[1], timeout=1.0).complete(PROMPT, Verdict)
+        assert time.monotonic() - start < 4
+        thread.join()
+
+
+@pytest.mark.parametrize("kind", ["openai", "anthropic"])
+def test_a_server_that_is_not_there_is_transient(kind: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    with pytest.raises(TransientError, match="ConnectError"):
+        raw(kind, port).complete(PROMPT, Verdict)
+
+
+def test_one_model_serves_many_threads(provider: Provider) -> None:
+    def echo(request: Request) -> Response:
+        asked = json.loads(request.data)["messages"][-1]["content"]
+        return provider.good(json.dumps({"explanation": asked, "label": "CLEAR"}))
+
+    provider.script.extend(echo for _ in range(40))
+    model = provider.model()
+
+    def ask(number: int) -> str:
+        prompt = PROMPT.model_copy(update={"user": f"question {number}"})
+        return model.complete(prompt, Verdict).value.explanation
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(ask, range(40))) == [f"question {number}" for number in range(40)]
