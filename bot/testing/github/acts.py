@@ -40,7 +40,7 @@ class Acts:
         self, repository: Repository, title: str, body: str, author: User, labels: Sequence[str] = ()
     ) -> Issue:
         issue = self._new(repository, title, body, author, labels)
-        self._on_issue(repository, issue, "opened", author)
+        self.announce(repository, issue, "opened", author)
         return issue
 
     def _new(
@@ -56,27 +56,27 @@ class Acts:
         changes = {name: {"from": getattr(issue, name)} for name in new if getattr(issue, name) != new[name]}
         for name, value in new.items():
             setattr(issue, name, value)
-        self._on_issue(repository, issue, "edited", by, changes=changes)
+        self.announce(repository, issue, "edited", by, changes=changes)
 
     def set_state(
         self, repository: Repository, issue: Issue, state: Literal["open", "closed"], by: User, reason: str | None
     ) -> None:
         issue.state = state
         issue.state_reason = reason
-        self._on_issue(repository, issue, "closed" if state == "closed" else "reopened", by)
+        self.announce(repository, issue, "closed" if state == "closed" else "reopened", by)
 
     def add_label(self, repository: Repository, issue: Issue, name: str, by: User) -> None:
         """Set a label; one that the repository does not know is made, as GitHub does."""
         repository.labels.setdefault(name, "ededed")
         if name not in issue.labels:
             issue.labels.append(name)
-            self._on_issue(repository, issue, "labeled", by, label=self.render.label(repository, name))
+            self.announce(repository, issue, "labeled", by, label=self.render.label(repository, name))
 
     def remove_label(self, repository: Repository, issue: Issue, name: str, by: User) -> None:
         issue.labels.remove(name)
-        self._on_issue(repository, issue, "unlabeled", by, label=self.render.label(repository, name))
+        self.announce(repository, issue, "unlabeled", by, label=self.render.label(repository, name))
 
-    def _on_issue(self, repository: Repository, issue: Issue, action: str, by: User, **more: Any) -> None:
+    def announce(self, repository: Repository, issue: Issue, action: str, by: User, **more: Any) -> None:
         if issue.pull:
             payload = {"number": issue.number, "pull_request": self.render.pull(repository, issue), **more}
             self.hooks.emit(repository, "pull_request", action, by, payload)
@@ -89,20 +89,20 @@ class Acts:
     ) -> Comment:
         comment = Comment(self.world.next_id(), body, author, self.world.now(), app)
         issue.comments.append(comment)
-        self._on_comment(repository, issue, comment, "created", author)
+        self.announce_comment(repository, issue, comment, "created", author)
         return comment
 
     def edit_comment(self, repository: Repository, comment_id: int, body: str, by: User) -> None:
         issue, comment = _there(repository.comment(comment_id))
         before, comment.body = comment.body, body
-        self._on_comment(repository, issue, comment, "edited", by, changes={"body": {"from": before}})
+        self.announce_comment(repository, issue, comment, "edited", by, changes={"body": {"from": before}})
 
     def delete_comment(self, repository: Repository, comment_id: int, by: User) -> None:
         issue, comment = _there(repository.comment(comment_id))
         issue.comments.remove(comment)
-        self._on_comment(repository, issue, comment, "deleted", by)
+        self.announce_comment(repository, issue, comment, "deleted", by)
 
-    def _on_comment(
+    def announce_comment(
         self, repository: Repository, issue: Issue, comment: Comment, action: str, by: User, **more: Any
     ) -> None:
         payload = {
@@ -125,7 +125,7 @@ class Acts:
     def open_pull(self, repository: Repository, title: str, body: str, author: User, pull: Pull) -> Issue:
         issue = self._new(repository, title, body, author)
         issue.pull = pull
-        self._on_issue(repository, issue, "opened", author)
+        self.announce(repository, issue, "opened", author)
         return issue
 
     def push(self, repository: Repository, branch: str, files: Mapping[str, bytes | None], by: User) -> str:
@@ -153,12 +153,12 @@ class Acts:
                     pull.base_sha = repository.branches[pull.base_ref]
                     for comment in pull.comments:
                         comment.line = None
-                    self._on_issue(repository, issue, "synchronize", by, before=before, after=sha)
+                    self.announce(repository, issue, "synchronize", by, before=before, after=sha)
 
     def set_draft(self, repository: Repository, issue: Issue, draft: bool, by: User) -> None:
         assert issue.pull is not None
         issue.pull.draft = draft
-        self._on_issue(repository, issue, "converted_to_draft" if draft else "ready_for_review", by)
+        self.announce(repository, issue, "converted_to_draft" if draft else "ready_for_review", by)
 
     def add_review(
         self, repository: Repository, issue: Issue, review: Review, comments: Sequence[ReviewComment]
@@ -171,7 +171,7 @@ class Acts:
     def add_review_comment(self, repository: Repository, issue: Issue, comment: ReviewComment) -> None:
         assert issue.pull is not None
         issue.pull.comments.append(comment)
-        payload = self._review_comment(repository, issue, comment)
+        payload = self.about_review_comment(repository, issue, comment)
         self.hooks.emit(repository, "pull_request_review_comment", "created", comment.author, payload)
 
     def resolve_thread(self, repository: Repository, issue: Issue, first: ReviewComment, by: User) -> None:
@@ -184,7 +184,7 @@ class Acts:
         }
         self.hooks.emit(repository, "pull_request_review_thread", "resolved", by, payload)
 
-    def _review_comment(self, repository: Repository, issue: Issue, comment: ReviewComment) -> Json:
+    def about_review_comment(self, repository: Repository, issue: Issue, comment: ReviewComment) -> Json:
         return {
             "pull_request": self.render.pull(repository, issue),
             "comment": self.render.review_comment(repository, issue, comment),

@@ -66,7 +66,10 @@ class Server:
         self._rules = Map(rules).bind("api")
         self._pages = pages.Pages(acts)
         self._server = make_server(host, port, self._wsgi, threaded=True, request_handler=_Quiet)
-        self._thread = threading.Thread(target=self._server.serve_forever, name="simulated-github", daemon=True)
+        # The argument is how long ``stop`` waits at most, seconds.
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(0.02,), name="simulated-github", daemon=True
+        )
 
     @property
     def port(self) -> int:
