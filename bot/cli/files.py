@@ -1,0 +1,108 @@
+"""What the commands that work on files share: reading them, options, asking the live handlers, printing."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from bot.errors import OperatorError
+
+if TYPE_CHECKING:
+    from bot.actions import Decision, Task
+    from bot.events import Event
+    from bot.forge.replay import Snapshot
+
+#: Bytes of an input file: more than GitHub shows of any issue or diff.
+MAX_BYTES = 64 << 20
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def read_text(path: str, *, may_be_empty: bool = False) -> str:
+    """The text of a file, ``-`` for standard input; undecodable bytes are kept as surrogates.
+
+    Raises OperatorError that names the file.
+    """
+    try:
+        if path == "-":
+            raw = sys.stdin.buffer.read(MAX_BYTES + 1)
+        else:
+            with Path(path).open("rb") as file:
+                raw = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise OperatorError(f"{path}: {error.strerror or error}") from None
+    name = "standard input" if path == "-" else path
+    if len(raw) > MAX_BYTES:
+        raise OperatorError(f"{name}: larger than {MAX_BYTES >> 20} MB")
+    if not raw.strip() and not may_be_empty:
+        raise OperatorError(f"{name}: empty")
+    if b"\0" in raw:
+        raise OperatorError(f"{name}: not text")
+    return raw.decode("utf-8", "replace")
+
+
+def model_options(command: F) -> F:
+    """``--model``, ``--prompts``, ``--config`` and ``--json``."""
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else."),
+        click.option("--config", metavar="FILE", help="A bouncer.yml; the defaults without it."),
+        click.option("--prompts", metavar="DIR", help="Other prompt templates."),
+        click.option("--model", metavar="ID", help="provider:name; a comma list is a fallback chain."),
+    ):
+        command = option(command)
+    return command
+
+
+def decide(
+    task: Task,
+    event: Event,
+    snapshot: Snapshot,
+    *,
+    model: str | None,
+    prompts: str | None,
+    config: str | None,
+    overrides: dict[str, dict[str, Any]] | None = None,
+) -> Decision:
+    """What the live handler of ``task`` makes of an event; ``overrides`` are keys of the repository's config."""
+    from bot import router, settings, wiring
+    from bot.forge.replay import ReplayForge
+
+    environment = settings.load(bouncer_model=model, bouncer_prompts_dir=prompts)
+    services = wiring.offline_services(
+        environment, ReplayForge(snapshot), wiring.repo_config(config, overrides or {})
+    )
+    decisions = router.decide(event, services, only=task)
+    if not decisions:
+        raise OperatorError(f"{task} is switched off in {config}")
+    return decisions[0]
+
+
+def as_object(decision: Decision) -> dict[str, Any]:
+    """A decision as ``--json`` prints it: what the evidence says stands beside the verdict."""
+    plain = decision.model_dump(mode="json", include={"kind", "verdict", "abstained", "reason", "usage", "model"})
+    return {**plain, "label": decision.verdict, **decision.evidence}
+
+
+def print_json(value: dict[str, Any]) -> None:
+    """One JSON object on standard output."""
+    click.echo(json.dumps(value, ensure_ascii=True))
+
+
+def gate(fail_on: tuple[str, ...], decision: Decision) -> int:
+    """The exit code of a command used as a gate: 1 where ``--fail-on`` names what came of it."""
+    bounced = bool(decision.evidence.get("bounced"))
+    kinds = {"bounce"} if bounced else ({"abstain"} if decision.verdict is None else set())
+    return 1 if kinds & set(fail_on) else 0
+
+
+fail_on_option = click.option(
+    "--fail-on",
+    type=click.Choice(["bounce", "abstain"]),
+    multiple=True,
+    help="Exit with 1 on a bounce, or where no verdict was reached; may be given twice.",
+)

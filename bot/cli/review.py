@@ -1,0 +1,139 @@
+"""``bouncer review``: the reviewer on a diff."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from bot.cli.files import as_object, decide, model_options, print_json, read_text
+from bot.errors import OperatorError
+
+if TYPE_CHECKING:
+    from bot.actions import Decision
+    from bot.review.findings import Finding
+
+
+@click.command()
+@click.option("--diff", "diff_file", metavar="FILE|-", required=True, help="A unified diff, e.g. of `git diff`.")
+@click.option("--title", default="", help="What the change says of itself, in a line.")
+@click.option("--description", default="", help="What it says of itself at length.")
+@click.option("--strategy", type=click.Choice(["single-shot", "reflexion"]), help="One look, or several.")
+@click.option("--iterations", type=click.IntRange(1, 5), help="Reflexion: rounds of looking again.")
+@click.option(
+    "--min-severity", type=click.Choice(["low", "medium", "high"]), help="Weaker findings are held back."
+)
+@click.option("--max-findings", type=click.IntRange(1, 25), help="Findings at most.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["finding", "low", "medium", "high", "abstain"]),
+    multiple=True,
+    help="Exit with 1 on any finding, on one at least that severe, or where no review came about.",
+)
+@click.option("--sarif", "sarif_file", metavar="FILE", help="Write the findings as SARIF 2.1.0 too.")
+@model_options
+def command(
+    diff_file: str,
+    title: str,
+    description: str,
+    strategy: str | None,
+    iterations: int | None,
+    min_severity: str | None,
+    max_findings: int | None,
+    fail_on: tuple[str, ...],
+    sarif_file: str | None,
+    model: str | None,
+    prompts: str | None,
+    config: str | None,
+    as_json: bool,
+) -> int:
+    """Say which defects a diff introduces."""
+    from bot.offline import pull_request_opened
+
+    event, snapshot = pull_request_opened(_read(diff_file), title=title, body=description)
+    keys = {
+        "strategy": strategy,
+        "iterations": iterations,
+        # A severity that the gate asks for must be looked for.
+        "min_severity": min_severity or _lowest(fail_on),
+        "max_findings": max_findings,
+    }
+    decision = decide(
+        "review", event, snapshot, model=model, prompts=prompts, config=config, overrides={"review": keys}
+    )
+    if sarif_file:
+        _write(sarif_file, decision)
+    if as_json:
+        print_json({**as_object(decision), "findings": decision.evidence.get("posted", [])})
+    else:
+        click.echo(_text(decision))
+    return _gate(fail_on, decision)
+
+
+def _read(path: str) -> str:
+    """The diff; raises OperatorError where nothing of it can be read. No change at all is no error."""
+    from bot.review.diff import parse
+
+    text = read_text(path, may_be_empty=True)
+    diff = parse(text)
+    if diff.flaws and not diff.files:
+        name = "standard input" if path == "-" else path
+        raise OperatorError(f"{name}: {diff.flaws[0]}")
+    return text
+
+
+def _lowest(fail_on: tuple[str, ...]) -> str | None:
+    return next((severity for severity in ("low", "medium", "high") if severity in fail_on), None)
+
+
+def _found(decision: Decision) -> list[Finding]:
+    from bot.review.findings import Finding
+
+    return [Finding.model_validate(each) for each in decision.evidence.get("posted", ())]
+
+
+def _gate(fail_on: tuple[str, ...], decision: Decision) -> int:
+    """1 where what came of it is named in ``fail_on``: the worst findings are never beyond the limit."""
+    from bot.review.taxonomy import Severity
+
+    if decision.abstained and decision.abstained != "empty":
+        return 1 if "abstain" in fail_on else 0
+    found = {each.severity.rank for each in _found(decision)}
+    if found and "finding" in fail_on:
+        return 1
+    lowest = _lowest(fail_on)
+    return 1 if lowest is not None and any(rank >= Severity(lowest).rank for rank in found) else 0
+
+
+def _write(path: str, decision: Decision) -> None:
+    from bot import __version__
+    from bot.review.packing import Skipped
+    from bot.review.sarif import sarif
+
+    skipped = [Skipped.model_validate(each) for each in decision.evidence.get("skipped", ())]
+    complete = decision.verdict is not None or decision.abstained == "empty"
+    log = sarif(_found(decision), skipped, __version__, complete=complete)
+    try:
+        Path(path).write_text(json.dumps(log, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise OperatorError(f"{path}: {error.strerror or error}") from None
+
+
+def _text(decision: Decision) -> str:
+    """A line for each finding, as compilers write it; then what was left out."""
+    from bot.review.shown import show
+
+    if decision.verdict is None:
+        return f"Not reviewed: {decision.reason}"
+    lines = []
+    for each in _found(decision):
+        place = show(each.path) if each.line is None else f"{show(each.path)}:{each.start_line or each.line}"
+        removed = " (removed line)" if each.side == "LEFT" and each.line else ""
+        comment = show(" ".join(each.comment.split()))
+        lines.append(f"{place}{removed}: {each.severity} ({each.category}, {each.impact}): {comment}")
+    lines += [f"{show(each['path'])}: not reviewed: {each['reason']}" for each in decision.evidence["skipped"]]
+    if not lines:
+        lines.append("No defects found.")
+    return "\n".join([*lines, "", f"{decision.model}, {decision.usage.seconds:.1f} s"])

@@ -1,0 +1,89 @@
+"""Findings as SARIF 2.1.0 (OASIS), which code-scanning dashboards read. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import quote
+
+from bot.review.findings import Finding
+from bot.review.packing import Skipped
+from bot.review.shown import show
+from bot.review.taxonomy import Category, Severity
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+_LEVELS = {Severity.HIGH: "error", Severity.MEDIUM: "warning", Severity.LOW: "note"}
+
+
+def sarif(
+    findings: Sequence[Finding], skipped: Sequence[Skipped], version: str, *, complete: bool
+) -> dict[str, Any]:
+    """A log with one run. What was not reviewed stands in it as notifications.
+
+    ``version`` is this program's; ``complete`` is False where no review came about at all.
+    """
+    return {
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {
+                    "driver": {"name": "bouncer", "version": version, "rules": [_rule(each) for each in Category]}
+                },
+                "columnKind": "unicodeCodePoints",
+                "invocations": [
+                    {
+                        "executionSuccessful": complete,
+                        "toolExecutionNotifications": [_notification(each) for each in skipped],
+                    }
+                ],
+                "results": [_result(each) for each in findings],
+            }
+        ],
+    }
+
+
+def _rule(category: Category) -> dict[str, Any]:
+    return {
+        "id": category.value,
+        "name": category.name.capitalize(),
+        "shortDescription": {"text": category.description},
+    }
+
+
+def _result(finding: Finding) -> dict[str, Any]:
+    return {
+        "ruleId": finding.category.value,
+        "ruleIndex": list(Category).index(finding.category),
+        "level": _LEVELS[finding.severity],
+        "message": {"text": _message(finding)},
+        "locations": [_location(finding)],
+        "partialFingerprints": {"bouncer/v1": finding.fingerprint},
+        "properties": {"impact": finding.impact.value, "severity": finding.severity.value},
+    }
+
+
+def _message(finding: Finding) -> str:
+    text = "\n".join(show(line) for line in finding.comment.split("\n"))
+    return f"{text} (removed line {finding.line})" if finding.line and finding.side == "LEFT" else text
+
+
+def _location(finding: Finding) -> dict[str, Any]:
+    place: dict[str, Any] = {"artifactLocation": _artifact(finding.path)}
+    # Lines of the old file do not exist in what a dashboard shows.
+    if finding.line is not None and finding.side == "RIGHT":
+        place["region"] = {"startLine": finding.start_line or finding.line, "endLine": finding.line}
+    return {"physicalLocation": place}
+
+
+def _notification(skipped: Skipped) -> dict[str, Any]:
+    return {
+        "level": "note",
+        "message": {"text": f"not reviewed: {skipped.reason}"},
+        "locations": [{"physicalLocation": {"artifactLocation": _artifact(skipped.path)}}],
+    }
+
+
+def _artifact(path: str) -> dict[str, str]:
+    return {"uri": quote(path), "uriBaseId": "%SRCROOT%"}
