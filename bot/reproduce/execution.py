@@ -14,7 +14,7 @@ from pathlib import Path
 from bot.frozen import Frozen
 from bot.reproduce import console, junit
 from bot.reproduce.command import Target, TestCommand
-from bot.reproduce.interpreter import folders_in, resolve
+from bot.reproduce.interpreter import Program, folders_in, resolve
 from bot.reproduce.outcome import TestOutcome, TestReport, combined
 from bot.sandbox.protocol import Limits, Outcome, Sandbox
 
@@ -63,7 +63,10 @@ class Harness:
 
         Raises SandboxError where the sandbox itself breaks; whatever the tests do is a report.
         """
-        program = resolve(self.command.fill(targets), workdir, self.env.get("PATH"))
+        argv = self.command.fill(targets)
+        program = Program(argv, ())
+        if self.sandbox.host_programs:
+            program = resolve(argv, workdir, self.env.get("PATH"))
         outcome = self.sandbox.run(
             program.argv,
             workdir=workdir,

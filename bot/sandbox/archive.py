@@ -9,7 +9,7 @@ import subprocess
 import tarfile
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -35,40 +35,51 @@ def pack(workdir: Path, files: Mapping[str, str]) -> Packed:
 
     Raises SandboxError where it cannot be read, is over TREE_BYTES, or a path leads outside.
     """
+    top = _archive(files)
     size = _tree_size(workdir)
     if size > TREE_BYTES:
         raise SandboxError(f"{workdir} holds {size >> 20} MiB: more than {TREE_BYTES >> 20} MiB is not copied")
     stream = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it with the run
-    command = ["tar", "-c", "-f", "-", "-C", str(workdir), f"--exclude=./{_LEFT_OUT}", "."]
     try:
-        done = subprocess.run(command, stdout=stream, stderr=subprocess.PIPE, check=False)  # noqa: S603
-    except FileNotFoundError as error:
+        _write(workdir, stream)
+    except SandboxError:
         stream.close()
-        raise SandboxError("the program tar is missing") from error
-    if done.returncode > 1:  # 1: a file changed while it was read
-        stream.close()
-        raise SandboxError(f"{workdir} cannot be copied: {done.stderr.decode(errors='replace').strip()}")
+        raise
     stream.seek(0, os.SEEK_END)
-    stream.write(_archive(files))
+    stream.write(top)
     stream.flush()
     stream.seek(0)
     return Packed(stream, size + sum(_pages(len(text) * 4) for text in files.values()))
 
 
-def _tree_size(workdir: Path) -> int:
-    total = 0
+def _write(workdir: Path, stream: IO[bytes]) -> None:
+    command = ["tar", "-c", "-f", "-", "-C", str(workdir), f"--exclude=./{_LEFT_OUT}", "."]
+    try:
+        done = subprocess.run(command, stdout=stream, stderr=subprocess.PIPE, check=False)  # noqa: S603
+    except FileNotFoundError as error:
+        raise SandboxError("the program tar is missing") from error
+    if done.returncode > 1:  # 1: a file changed while it was read
+        raise SandboxError(f"{workdir} cannot be copied: {done.stderr.decode(errors='replace').strip()}")
 
-    def refuse(error: OSError) -> None:
+
+def _tree_size(workdir: Path) -> int:
+    try:
+        return sum(_folder_sizes(workdir))
+    except OSError as error:
         raise SandboxError(f"{workdir} cannot be read: {error}") from error
+
+
+def _folder_sizes(workdir: Path) -> Iterator[int]:
+    def refuse(error: OSError) -> None:
+        raise error
 
     for folder, folders, names, descriptor in os.fwalk(workdir, onerror=refuse):
         if Path(folder) == workdir and _LEFT_OUT in folders:
             folders.remove(_LEFT_OUT)
-        total += _PAGE
+        yield _PAGE
         for name in names:
             facts = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
-            total += _pages(facts.st_size) if stat.S_ISREG(facts.st_mode) else _PAGE
-    return total
+            yield _pages(facts.st_size) if stat.S_ISREG(facts.st_mode) else _PAGE
 
 
 def _pages(size: int) -> int:

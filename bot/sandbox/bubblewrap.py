@@ -12,7 +12,6 @@ import os
 import secrets
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -20,32 +19,34 @@ from pathlib import Path
 from typing import IO
 
 from bot.errors import SandboxError
-from bot.sandbox import processes
 from bot.sandbox.archive import pack, relative, unpack
 from bot.sandbox.launch import launch
+from bot.sandbox.look import ProcessTree, WrittenFolders
 from bot.sandbox.outcome import outcome
-from bot.sandbox.protocol import WORKDIR, Ending, Limits, Outcome
+from bot.sandbox.protocol import WORKDIR, Limits, Outcome
 from bot.sandbox.staging import stage
-from bot.sandbox.view import WRITABLE_MOUNTS, View, bound, memory, shown
+from bot.sandbox.view import View, bound, memory, own, shown
 from bot.sandbox.watch import Watch
 
 _ISOLATION = (
     "--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session",
     "--uid", "1000", "--gid", "1000", "--hostname", "sandbox",
 )  # fmt: skip
-#: Files and folders that may exist at once in one file system; an empty one costs the host about 1 KiB.
-_ENTRIES = 500_000
-#: Seconds between two measurements of the writable host folders of a set-up.
-_DISK_TICK = 1.0
 _NOBODY = 65534
 
 
 @dataclass(frozen=True)
 class Bubblewrap:
-    """Runs programs under ``program``, which is looked up on the search path."""
+    """Runs programs under ``program``, which is looked up on the search path.
+
+    ``entries``: files and folders that may exist at once in each writable file system. Their contents are limited
+    by ``Limits.disk_bytes``, but an empty one costs the host about 1 KiB, too.
+    """
 
     program: str = "bwrap"
+    entries: int = 500_000
     name: str = "bubblewrap"
+    host_programs: bool = True
 
     def run(
         self,
@@ -65,7 +66,7 @@ class Bubblewrap:
         names = tuple(relative(name) for name in collect)
         visible, changeable = shown(readable), shown(writable)
         user = _fresh_user()
-        _own(changeable, user)
+        own(changeable, user)
         packed = pack(workdir, files)
         with packed.stream, ExitStack() as resources, stage((*visible, *changeable), user) as place:
             view = View(resources)
@@ -76,8 +77,8 @@ class Bubblewrap:
             largest = packed.size + limits.disk_bytes
             arguments += launch(argv, limits, env=env or {}, collect=names, written=largest, processes=True)
             with _started(arguments, packed.stream, view.descriptors, place.user) as process:
-                look = _Look(process.pid, limits, changeable)
-                watched = Watch(process, limits, look, process.kill).run()
+                tree, folders = ProcessTree(process.pid, limits, self.entries), WrittenFolders(changeable, limits)
+                watched = Watch(process, limits, lambda: tree() or folders(), process.kill).run()
         if not watched.ready:
             raise SandboxError(_complaint(watched.output))
         return outcome(argv, watched, unpack(watched.collected, collect))
@@ -99,13 +100,6 @@ def _fresh_user() -> int | None:
         if first == 0 and count > 1 << 31:
             return (1 << 30) + secrets.randbelow(1 << 28)
     return _NOBODY  # in a container with few users
-
-
-def _own(folders: Sequence[Path], user: int | None) -> None:
-    """Give the folders to be written to their writer; only the folder itself: it is empty, or its own before."""
-    if user is not None:
-        for folder in folders:
-            os.chown(folder, user, user, follow_symlinks=False)
 
 
 @contextmanager
@@ -130,31 +124,6 @@ def _started(
             yield process
         finally:
             process.kill()
-
-
-class _Look:
-    """Names the limit that the sandbox below ``pid`` breaks at the moment."""
-
-    def __init__(self, pid: int, limits: Limits, writable: Sequence[Path]) -> None:
-        self._pid = pid
-        self._limits = limits
-        self._writable = writable
-        self._next_measurement = time.monotonic() + _DISK_TICK
-
-    def __call__(self) -> Ending | None:
-        pids = processes.descendants(self._pid)
-        if processes.memory(pids, self._limits.memory_bytes) > self._limits.memory_bytes:
-            return "memory"
-        if any(processes.entries(pids[-1], mount) > _ENTRIES for mount in WRITABLE_MOUNTS):
-            return "disk"
-        return self._measured()
-
-    def _measured(self) -> Ending | None:
-        if not self._writable or time.monotonic() < self._next_measurement:
-            return None
-        used = sum(processes.written(folder) for folder in self._writable)
-        self._next_measurement = time.monotonic() + _DISK_TICK
-        return "disk" if used > self._limits.disk_bytes else None
 
 
 def _complaint(output: bytes) -> str:

@@ -61,6 +61,12 @@ class Sandbox(Protocol):
         """The runner, as recorded in evidence: ``bubblewrap`` or ``docker``."""
         ...
 
+    @property
+    def host_programs(self) -> bool:
+        """Programs are the host's own, so that an interpreter of the host is what a command means; False where
+        the runner brings its own system (an image)."""
+        ...
+
     def run(
         self,
         argv: Sequence[str],

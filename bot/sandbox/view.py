@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -82,3 +82,10 @@ def shown(folders: Iterable[Path]) -> tuple[Path, ...]:
 def bound(folders: Iterable[Path], option: str, sources: Mapping[Path, Path]) -> list[str]:
     """Host folders at their own paths; ``sources`` says where one lies that cannot be reached there."""
     return [word for each in folders for word in (option, str(sources.get(each, each)), str(each))]
+
+
+def own(folders: Sequence[Path], user: int | None) -> None:
+    """Give the folders to be written to their writer; only the folder itself: it is empty, or its own before."""
+    if user is not None:
+        for folder in folders:
+            os.chown(folder, user, user, follow_symlinks=False)

@@ -1,0 +1,161 @@
+"""The other sandbox: a Docker engine, driven through the ``docker`` command, under the same limits.
+
+For hosts without user namespaces, and for repositories that need more of a system than the host offers. What
+Docker counts by itself (memory, processes) is left to it. The command line and the conversation with the
+container are tested against a stand-in for ``docker``; no test here meets a real engine. A worker that is
+killed outright leaves its container behind, labelled ``bouncer=sandbox``; bubblewrap leaves nothing.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from bot.errors import SandboxError
+from bot.sandbox.archive import pack, relative, unpack
+from bot.sandbox.launch import launch
+from bot.sandbox.look import WrittenFolders
+from bot.sandbox.outcome import outcome
+from bot.sandbox.protocol import Limits, Outcome
+from bot.sandbox.view import WRITABLE_MOUNTS, own, shown
+from bot.sandbox.watch import Watch, Watched
+
+_ENTRIES = 500_000
+_NOBODY = 65534
+#: Seconds that the engine gets to answer a question or to remove a container.
+_PATIENCE = 60
+#: The client adds these from its own configuration, where they may hold a password.
+_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "NO_PROXY", "ALL_PROXY")
+
+
+@dataclass(frozen=True)
+class Docker:
+    """Runs programs in containers of ``image``, which has a shell, GNU tar and the repository's interpreter."""
+
+    image: str = "python:3.12-slim"
+    program: str = "docker"
+    name: str = "docker"
+    host_programs: bool = False
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        workdir: Path,
+        files: Mapping[str, str],
+        limits: Limits,
+        env: Mapping[str, str] | None = None,
+        readable: Sequence[Path] = (),
+        writable: Sequence[Path] = (),
+        collect: Sequence[str] = (),
+        network: bool = False,
+    ) -> Outcome:
+        """See ``Sandbox.run``."""
+        if shutil.which(self.program) is None:
+            raise SandboxError(f"{self.program} is not installed")
+        names = tuple(relative(name) for name in collect)
+        visible, changeable = shown(readable), shown(writable)
+        user = os.geteuid() or _NOBODY
+        own(changeable, user if os.geteuid() == 0 else None)
+        packed = pack(workdir, files)
+        with packed.stream:
+            largest = packed.size + limits.disk_bytes
+            command = launch(argv, limits, env=env or {}, collect=names, written=largest, processes=False)
+            container = f"bouncer-{secrets.token_hex(8)}"
+            arguments = _isolation(container, user, limits, packed.size, network)
+            arguments += [*_mounts(visible, "readonly"), *_mounts(changeable)]
+            arguments += ["--entrypoint", command[0], self.image, *command[1:]]
+            watched, exhausted = self._watched(container, arguments, packed.stream, limits, changeable)
+        if not watched.ready:
+            said = watched.output.decode("utf-8", "replace").strip() or "it said nothing"
+            raise SandboxError(f"docker could not start the program: {said}")
+        result = outcome(argv, watched, unpack(watched.collected, collect))
+        if exhausted and result.ending == "killed":
+            return result.model_copy(update={"ending": "memory", "exit_code": None})
+        return result
+
+    def _watched(
+        self, container: str, arguments: Sequence[str], stdin: IO[bytes], limits: Limits, writable: Sequence[Path]
+    ) -> tuple[Watched, bool]:
+        """What the container did, and whether the engine stopped it for want of memory."""
+        with self._started(container, arguments, stdin) as process:
+
+            def stop() -> None:
+                self._ask("kill", "--signal", "KILL", container)
+                process.kill()
+
+            watched = Watch(process, limits, WrittenFolders(writable, limits), stop).run()
+            killed = watched.ending is None and watched.exit_code == 128 + signal.SIGKILL
+            state = self._ask("inspect", "--format", "{{.State.OOMKilled}}", container) if killed else ""
+            return watched, state.strip() == "true"
+
+    @contextmanager
+    def _started(
+        self, container: str, arguments: Sequence[str], stdin: IO[bytes]
+    ) -> Iterator[subprocess.Popen[bytes]]:
+        process = subprocess.Popen(  # noqa: S603
+            [self.program, "run", *arguments], stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        with process:
+            try:
+                yield process
+            finally:
+                process.kill()
+                self._ask("rm", "--force", "--volumes", container)
+
+    def _ask(self, *arguments: str) -> str:
+        """The engine's answer; a container that is gone already is no error."""
+        try:
+            done = subprocess.run(  # noqa: S603
+                [self.program, *arguments], capture_output=True, text=True, check=False, timeout=_PATIENCE
+            )
+        except subprocess.TimeoutExpired as error:
+            raise SandboxError(f"docker {arguments[0]} did not answer in {_PATIENCE} s") from error
+        return done.stdout
+
+
+def _isolation(container: str, user: int, limits: Limits, tree: int, network: bool) -> list[str]:
+    # Docker counts what lies in memory file systems as the container's memory.
+    memory = str(limits.memory_bytes + limits.disk_bytes + tree)
+    repo, tmp, _ = WRITABLE_MOUNTS
+    return [
+        "--name", container, "--label", "bouncer=sandbox", "--hostname", "sandbox",
+        "--interactive", "--init", "--pull", "never",
+        "--network", "bridge" if network else "none",
+        "--read-only", "--user", f"{user}:{user}",
+        "--cap-drop", "ALL", "--security-opt", "no-new-privileges",
+        "--pids-limit", str(limits.processes + 1), "--memory", memory, "--memory-swap", memory,
+        "--ulimit", "core=0", "--oom-score-adj", "1000",
+        "--tmpfs", f"{repo}:{_tmpfs(tree + limits.disk_bytes // 2)}",
+        "--tmpfs", f"{tmp}:{_tmpfs(limits.disk_bytes * 3 // 8)}",
+        "--shm-size", str(limits.disk_bytes // 8),
+        *(() if network else (word for name in _PROXIES for word in _unset(name))),
+    ]  # fmt: skip
+
+
+def _tmpfs(size: int) -> str:
+    return f"rw,exec,nosuid,nodev,mode=1777,size={size},nr_inodes={_ENTRIES}"
+
+
+def _unset(name: str) -> tuple[str, ...]:
+    return "--env", f"{name}=", "--env", f"{name.lower()}="
+
+
+def _mounts(folders: Sequence[Path], *options: str) -> Iterator[str]:
+    for folder in folders:
+        line = io.StringIO()
+        # The option's value is a line of CSV: a comma in a path is quoted, not cut.
+        csv.writer(line, lineterminator="").writerow(
+            ["type=bind", f"source={folder}", f"target={folder}", *options]
+        )
+        yield from ("--mount", line.getvalue())

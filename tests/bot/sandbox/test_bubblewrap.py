@@ -1,0 +1,171 @@
+"""The default sandbox: what a program finds in it, and what the worker is told when it cannot be had."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from bot.errors import SandboxError
+from bot.sandbox.archive import pack
+from bot.sandbox.bubblewrap import Bubblewrap
+from bot.sandbox.protocol import Limits, Outcome
+
+pytestmark = pytest.mark.debian("bubblewrap")
+LIMITS = Limits(seconds=20)
+
+
+def shell(project: Path, script: str, **more: object) -> Outcome:
+    arguments: dict[str, object] = {"files": {}, "limits": LIMITS, **more}
+    return Bubblewrap().run(["sh", "-c", script], workdir=project, **arguments)  # type: ignore[arg-type]
+
+
+def test_a_program_works_on_a_copy_with_files_on_top(project: Path, untouched: Path) -> None:
+    outcome = shell(
+        project,
+        "cat package/data.txt package/new/deep.txt; echo changed >package/data.txt; cp package/data.txt out.txt",
+        files={"package/new/deep.txt": "on top\n", "package/data.txt": "replaced\n"},
+        collect=("out.txt", "package/data.txt"),
+    )
+    assert (outcome.ending, outcome.exit_code, outcome.output) == ("exited", 0, "replaced\non top\n")
+    assert dict(outcome.files) == {"out.txt": "changed\n", "package/data.txt": "changed\n"}
+
+
+def test_nothing_stays_from_one_run_to_the_next(project: Path) -> None:
+    shell(project, "touch left /tmp/left")
+    assert shell(project, "ls -A . /tmp").output == ".:\npackage\n\n/tmp:\n"
+
+
+def test_output_and_error_come_interleaved_and_the_exit_code_is_the_programs(project: Path) -> None:
+    outcome = shell(project, "echo one; echo two >&2; echo three; exit 3")
+    assert (outcome.output, outcome.exit_code, outcome.ending) == ("one\ntwo\nthree\n", 3, "exited")
+
+
+def test_a_program_that_dies_of_a_signal_has_the_shells_exit_code(project: Path) -> None:
+    outcome = Bubblewrap().run(
+        ["python3", "-c", "import os; os.abort()"], workdir=project, files={}, limits=LIMITS
+    )
+    assert (outcome.ending, outcome.exit_code) == ("exited", 134)
+
+
+def test_a_program_that_does_not_exist_is_an_outcome(project: Path) -> None:
+    outcome = Bubblewrap().run(["no-such-program"], workdir=project, files={}, limits=LIMITS)
+    assert outcome.exit_code == 127
+    assert "no-such-program" in outcome.output
+
+
+def test_the_environment_is_minimal_and_what_was_given(project: Path) -> None:
+    outcome = shell(project, "env | sort", env={"PYTHONPATH": "src", "LANG": "C"})
+    names = [line.partition("=")[0] for line in outcome.output.splitlines()]
+    assert set(names) <= {
+        "HOME", "LANG", "PATH", "PWD", "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED", "PYTHONPATH", "TMPDIR", "TZ",
+        "USER", "_", "SHLVL", "OLDPWD",
+    }  # fmt: skip
+    assert "LANG=C\n" in outcome.output
+    assert "PYTHONPATH=src\n" in outcome.output
+
+
+def test_a_readable_folder_can_be_read_at_its_own_path_and_not_be_changed(project: Path, untouched: Path) -> None:
+    outcome = shell(project, f"cat {untouched}/key.pem; echo x >{untouched}/key.pem", readable=(untouched,))
+    assert outcome.output.startswith("private key\n")
+    assert "Read-only file system" in outcome.output
+
+
+def test_a_folder_that_only_its_owner_may_enter_can_be_shown(project: Path, tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    (closed / "tools").mkdir(parents=True)
+    (closed / "tools" / "tool.txt").write_text("tool\n")
+    (closed / "secret.txt").write_text("secret\n")
+    closed.chmod(0o700)
+    outcome = shell(
+        project,
+        f"cat {closed}/tools/tool.txt; ls -A {closed}; cat {closed}/secret.txt",
+        readable=(closed / "tools",),
+    )
+    assert outcome.output.startswith("tool\ntools\n")
+    assert "No such file" in outcome.output
+
+
+def test_the_interpreter_that_runs_this_can_be_shown(project: Path) -> None:
+    outcome = Bubblewrap().run(
+        [sys.executable, "-c", "import pytest, sys; print(sys.prefix)"],
+        workdir=project,
+        files={},
+        limits=LIMITS,
+        readable=(Path(sys.prefix), Path(sys.base_prefix)),
+    )
+    assert outcome.output == f"{sys.prefix}\n"
+
+
+def test_a_set_up_may_write_where_it_was_told_to_and_its_size_is_limited(project: Path, tmp_path: Path) -> None:
+    place = tmp_path / "environment"
+    place.mkdir()
+    outcome = shell(project, f"echo made >{place}/file; ls {place}", writable=(place,))
+    assert (outcome.output, (place / "file").read_text()) == ("file\n", "made\n")
+    outcome = shell(
+        project,
+        f"while true; do head -c 1000000 /dev/zero >>{place}/$(date +%N); done",
+        writable=(place,),
+        limits=Limits(seconds=30, disk_bytes=16 << 20),
+    )
+    assert outcome.ending == "disk"
+
+
+def test_a_set_up_with_network_shares_the_hosts(project: Path) -> None:
+    script = "import socket; print(len(socket.if_nameindex()))"
+    alone = Bubblewrap().run(["python3", "-c", script], workdir=project, files={}, limits=LIMITS)
+    shared = Bubblewrap().run(["python3", "-c", script], workdir=project, files={}, limits=LIMITS, network=True)
+    assert alone.output == "1\n"
+    assert shared.output == f"{len(list(Path('/sys/class/net').iterdir()))}\n"
+
+
+@pytest.mark.parametrize("name", ["../outside", "/etc/passwd", "a/../../b", "", ".", "a\0b", "a\nb"])
+def test_files_cannot_be_put_outside(project: Path, name: str) -> None:
+    with pytest.raises(SandboxError, match="no path below the work folder"):
+        Bubblewrap().run(["true"], workdir=project, files={name: ""}, limits=LIMITS)
+    with pytest.raises(SandboxError, match="no path below the work folder"):
+        Bubblewrap().run(["true"], workdir=project, files={}, limits=LIMITS, collect=(name,))
+
+
+def test_a_link_out_of_the_project_is_copied_as_a_link(project: Path, untouched: Path) -> None:
+    (project / "link").symlink_to(untouched)
+    outcome = shell(project, "cat link/key.pem")
+    (project / "link").unlink()
+    assert "No such file" in outcome.output
+
+
+def test_a_missing_work_folder_is_one_clear_line(tmp_path: Path) -> None:
+    with pytest.raises(SandboxError, match="nowhere cannot be read"):
+        Bubblewrap().run(["true"], workdir=tmp_path / "nowhere", files={}, limits=LIMITS)
+
+
+def test_a_checkout_of_any_size_is_not_copied(project: Path) -> None:
+    with (project / "sparse").open("wb") as stream:
+        stream.truncate(3 << 30)
+    with pytest.raises(SandboxError, match="more than 2048 MiB is not copied"):
+        pack(project, {})
+
+
+def test_a_missing_folder_or_the_root_cannot_be_shown(project: Path, tmp_path: Path) -> None:
+    for folder in (tmp_path / "nowhere", Path("/")):
+        with pytest.raises(SandboxError, match="cannot be shown"):
+            shell(project, "true", readable=(folder,))
+
+
+def test_a_missing_bubblewrap_is_one_clear_line(project: Path) -> None:
+    with pytest.raises(SandboxError, match="no-such-bwrap is not installed"):
+        Bubblewrap(program="no-such-bwrap").run(["true"], workdir=project, files={}, limits=LIMITS)
+
+
+def test_forbidden_user_namespaces_are_named_as_the_reason(project: Path) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        program = Path(folder, "bwrap")
+        program.write_text(
+            "#!/bin/sh\necho 'bwrap: No permissions to create new namespace, likely ...' >&2\nexit 1\n"
+        )
+        program.chmod(0o755)
+        with pytest.raises(SandboxError, match=r"No permissions .*user namespaces seem to be forbidden here"):
+            Bubblewrap(program=str(program)).run(["true"], workdir=project, files={}, limits=LIMITS)

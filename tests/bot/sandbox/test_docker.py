@@ -1,0 +1,121 @@
+"""Docker as a sandbox: what it is told, and what is made of its answers. A stand-in takes an engine's place."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from bot.errors import SandboxError
+from bot.sandbox.docker import Docker
+from bot.sandbox.protocol import Limits, Outcome
+
+pytestmark = pytest.mark.debian("bubblewrap")
+
+
+class Engine:
+    """The stand-in's memory."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @property
+    def calls(self) -> list[list[str]]:
+        return [json.loads(line) for line in (self.folder / "calls.jsonl").read_text().splitlines()]
+
+    @property
+    def containers(self) -> list[str]:
+        return [path.name for path in self.folder.glob("bouncer-*")]
+
+
+@pytest.fixture
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
+    script = Path(__file__).with_name("stand_in_docker.py")
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / "docker"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -I {script} "$@"\n')
+    program.chmod(0o755)
+    folder = tmp_path / "engine"
+    folder.mkdir()
+    monkeypatch.setenv("STAND_IN", str(folder))
+    monkeypatch.setenv("PATH", str(program.parent), prepend=":")
+    return Engine(folder)
+
+
+def run(project: Path, code: str, limits: Limits | None = None, readable: tuple[Path, ...] = ()) -> Outcome:
+    return Docker().run(
+        ["python3", "-c", code],
+        workdir=project,
+        files={"new.txt": "new"},
+        limits=limits or Limits(seconds=20),
+        readable=readable,
+        collect=("result.txt",),
+    )
+
+
+def test_a_program_runs_on_a_copy_and_hands_back_what_was_asked_for(engine: Engine, project: Path) -> None:
+    outcome = run(project, "print(open('new.txt').read()); open('result.txt', 'w').write('done')")
+    assert (outcome.ending, outcome.exit_code, outcome.output) == ("exited", 0, "new\n")
+    assert dict(outcome.files) == {"result.txt": "done"}
+    assert not (project / "new.txt").exists()
+    assert engine.containers == []
+
+
+def test_the_container_has_no_network_no_rights_and_the_limits_that_were_set(
+    engine: Engine, project: Path, tmp_path: Path
+) -> None:
+    shown = tmp_path / "a,b"
+    shown.mkdir()
+    run(
+        project,
+        "pass",
+        Limits(memory_bytes=1 << 20, processes=7, disk_bytes=8 << 20),
+        readable=(tmp_path / "bin", shown),
+    )
+    verb, *arguments = engine.calls[0]
+    text = " ".join(arguments)
+    assert verb == "run"
+    for expected in (
+        "--network none", "--read-only", "--cap-drop ALL", "--security-opt no-new-privileges", "--pids-limit 8",
+        "--pull never", "--shm-size 1048576", "mode=1777,size=3145728,nr_inodes=500000", "--ulimit core=0",
+        f"--mount type=bind,source={tmp_path}/bin,target={tmp_path}/bin,readonly", "--env HTTPS_PROXY= ",
+        f'--mount type=bind,"source={shown}","target={shown}",readonly',
+    ):  # fmt: skip
+        assert expected in text
+    memory = int(arguments[arguments.index("--memory") + 1])
+    assert 9 << 20 < memory < 10 << 20
+    assert arguments[arguments.index("--memory-swap") + 1] == str(memory)
+    assert arguments[arguments.index("--user") + 1] not in ("0:0", "root")
+
+
+def test_a_program_that_does_not_end_is_killed_in_the_engine(engine: Engine, project: Path) -> None:
+    outcome = run(project, "while True: pass", Limits(seconds=1))
+    assert outcome.ending == "timeout"
+    assert [call[0] for call in engine.calls] == ["run", "kill", "rm"]
+    assert engine.containers == []
+
+
+def test_a_flood_of_output_ends_the_container(engine: Engine, project: Path) -> None:
+    outcome = run(project, "while True: print('x' * 1000)", Limits(output_bytes=5000))
+    assert (outcome.ending, len(outcome.output)) == ("output", 5000)
+
+
+@pytest.mark.parametrize(("exhausted", "ending"), [(True, "memory"), (False, "killed")])
+def test_the_engine_says_whether_a_killed_program_was_out_of_memory(
+    engine: Engine, project: Path, exhausted: bool, ending: str
+) -> None:
+    if exhausted:
+        (engine.folder / "out-of-memory").touch()
+    assert run(project, "import os; os.kill(os.getpid(), 9)").ending == ending
+
+
+def test_a_missing_image_is_one_clear_line(engine: Engine, project: Path) -> None:
+    with pytest.raises(SandboxError, match="docker could not start the program: docker: No such image"):
+        Docker(image="nowhere").run(["true"], workdir=project, files={}, limits=Limits())
+
+
+def test_a_missing_docker_is_one_clear_line(project: Path) -> None:
+    with pytest.raises(SandboxError, match="no-such-docker is not installed"):
+        Docker(program="no-such-docker").run(["true"], workdir=project, files={}, limits=Limits())

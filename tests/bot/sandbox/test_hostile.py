@@ -1,0 +1,285 @@
+"""A hostile test ends as a recorded outcome within its limit; the worker lives and nothing outside changes."""
+
+from __future__ import annotations
+
+import http.server
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from bot.sandbox.bubblewrap import Bubblewrap
+from bot.sandbox.protocol import Limits
+from tests.bot.sandbox.conftest import RunPython
+
+pytestmark = [pytest.mark.debian("bubblewrap"), pytest.mark.usefixtures("untouched")]
+
+
+def test_a_fork_bomb_gets_no_further_than_its_processes(python: RunPython) -> None:
+    outcome = python(
+        "import os, sys\n"
+        "born = 0\n"
+        "try:\n"
+        "    while True:\n"
+        "        if os.fork() == 0:\n"
+        "            import time; time.sleep(60)\n"
+        "        born += 1\n"
+        "except OSError as error:\n"
+        "    print(born, error)\n",
+        processes=20,
+    )
+    assert outcome.ending == "exited"
+    born, _, error = outcome.output.partition(" ")
+    assert 10 <= int(born) < 20
+    assert "Resource temporarily unavailable" in error
+
+
+def test_a_fork_bomb_that_never_gives_up_ends_in_time(python: RunPython) -> None:
+    started = time.monotonic()
+    outcome = python(
+        "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass\n", seconds=1, processes=64
+    )
+    assert outcome.ending == "timeout"
+    assert outcome.exit_code is None
+    assert time.monotonic() - started < 10
+
+
+def test_threads_count_as_processes(python: RunPython) -> None:
+    outcome = python(
+        "import threading, time\n"
+        "for number in range(1000):\n"
+        "    threading.Thread(target=time.sleep, args=(30,), daemon=True).start()\n",
+        processes=30,
+    )
+    assert "can't start new thread" in outcome.output
+
+
+def test_ten_gigabytes_at_once_are_refused(python: RunPython) -> None:
+    outcome = python("block = b'x' * (10 << 30)", memory_bytes=512 << 20)
+    assert outcome.ending in ("exited", "memory")
+    assert outcome.ending == "memory" or "MemoryError" in outcome.output
+
+
+def test_ten_gigabytes_piece_by_piece_end_at_the_limit(python: RunPython) -> None:
+    outcome = python(
+        "blocks = []\nfor number in range(10 << 10): blocks.append(b'x' * (1 << 20))", memory_bytes=256 << 20
+    )
+    assert (outcome.ending, outcome.exit_code) == ("memory", None)
+
+
+def test_memory_is_summed_over_all_processes(python: RunPython) -> None:
+    outcome = python(
+        "import os, time\n"
+        "for number in range(8):\n"
+        "    if os.fork() == 0:\n"
+        "        block = os.urandom(60 << 20); time.sleep(30)\n"
+        "time.sleep(30)\n",
+        memory_bytes=256 << 20,
+    )
+    assert outcome.ending == "memory"
+
+
+def test_pages_that_forks_share_count_once(python: RunPython) -> None:
+    outcome = python(
+        "import os, time\n"
+        "block = os.urandom(100 << 20)\n"
+        "children = []\n"
+        "for number in range(6):\n"
+        "    child = os.fork()\n"
+        "    if child == 0:\n"
+        "        time.sleep(0.5); os._exit(0)\n"
+        "    children.append(child)\n"
+        "for child in children: os.waitpid(child, 0)\n"
+        "print('done')\n",
+        memory_bytes=256 << 20,
+    )
+    assert (outcome.ending, outcome.output) == ("exited", "done\n")
+
+
+def test_an_endless_loop_ends_in_time(python: RunPython) -> None:
+    outcome = python("print('begun', flush=True)\nwhile True: pass", seconds=1)
+    assert (outcome.ending, outcome.output) == ("timeout", "begun\n")
+    assert 1 <= outcome.seconds < 3
+
+
+def test_processor_time_is_limited_apart_from_the_clock(python: RunPython) -> None:
+    outcome = python("while True: pass", cpu_seconds=1)
+    assert outcome.ending == "timeout"
+    assert outcome.seconds < 10
+
+
+def test_a_program_that_ignores_sigterm_and_sigxcpu_ends_all_the_same(python: RunPython) -> None:
+    outcome = python(
+        "import signal\n"
+        "for number in range(1, 65):\n"
+        "    try: signal.signal(number, signal.SIG_IGN)\n"
+        "    except (OSError, ValueError): pass\n"
+        "while True: pass",
+        seconds=1,
+    )
+    assert outcome.ending == "timeout"
+
+
+def test_a_flood_of_output_is_cut_and_ends_the_run(python: RunPython) -> None:
+    outcome = python("while True: print('x' * 1000)", output_bytes=10_000)
+    assert outcome.ending == "output"
+    assert len(outcome.output) == 10_000
+
+
+def test_the_network_cannot_be_reached_not_even_the_hosts_loopback(python: RunPython) -> None:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        outcome = python(
+            "import socket\n"
+            f"for address in (('127.0.0.1', {server.server_port}), ('192.0.2.1', 80)):\n"
+            "    try: socket.create_connection(address, timeout=3)\n"
+            "    except OSError as error: print(type(error).__name__, error)\n"
+            "try: socket.getaddrinfo('example.org', 80)\n"
+            "except OSError as error: print(error)\n"
+            "print([name for _, name in socket.if_nameindex()])\n"
+        )
+        server.shutdown()
+    assert outcome.output.splitlines() == [
+        "ConnectionRefusedError [Errno 111] Connection refused",
+        "OSError [Errno 101] Network is unreachable",
+        "[Errno -3] Temporary failure in name resolution",
+        "['lo']",
+    ]
+
+
+def test_the_operators_environment_is_invisible(python: RunPython, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_WEBHOOK_SECRET", "hunter2-of-the-operator")
+    outcome = python(
+        "import os, pathlib\n"
+        "print(sorted(os.environ))\n"
+        "for path in pathlib.Path('/proc').glob('[0-9]*/environ'):\n"
+        "    print(path.read_bytes())\n"
+    )
+    assert outcome.exit_code == 0
+    assert outcome.output.startswith("['HOME', 'LANG', ")
+    assert "hunter2" not in outcome.output
+
+
+def test_the_operators_files_are_invisible(python: RunPython, untouched: Path) -> None:
+    key = untouched / "key.pem"
+    outcome = python(
+        "import pathlib\n"
+        f"for path in ({str(key)!r}, '/etc/shadow', '/proc/1/root{key}', {str(Path.home())!r},\n"
+        "             '/repo/.git/config'):\n"
+        "    print(pathlib.Path(path).exists())\n"
+        "print(sorted(path.name for path in pathlib.Path('/').iterdir() if not path.is_symlink()))\n"
+        "print(pathlib.Path('/etc/passwd').read_text().count(':/bin/sh'))\n"
+    )
+    *exist, root, shells = outcome.output.splitlines()
+    assert exist == ["False"] * 5
+    assert set(eval(root)) <= {"dev", "etc", "lib", "lib64", "proc", "repo", "tmp", "usr", "bin", "sbin"}
+    assert shells == "1"
+
+
+def test_nothing_outside_can_be_written(python: RunPython, untouched: Path) -> None:
+    outcome = python(
+        "import pathlib\n"
+        f"for path in ('/x', '/usr/x', '/etc/x', '/dev/x', '/etc/passwd', '/proc/sys/kernel/core_pattern',\n"
+        f"             '/proc/sysrq-trigger', {str(untouched / 'key.pem')!r}):\n"
+        "    try: pathlib.Path(path).write_text('x'); print('wrote', path)\n"
+        "    except OSError as error: print(type(error).__name__)\n"
+        "pathlib.Path('/repo/package/data.txt').write_text('changed')\n"
+    )
+    assert "wrote" not in outcome.output
+    assert len(outcome.output.splitlines()) == 8
+    assert outcome.exit_code == 0
+
+
+def test_only_its_own_processes_can_be_seen_and_killed(python: RunPython) -> None:
+    outcome = python(
+        "import os, pathlib, signal\n"
+        "print(len(list(pathlib.Path('/proc').glob('[0-9]*'))) < 8)\n"
+        "os.kill(1, signal.SIGKILL); print('still here', flush=True)\n"
+        "os.kill(os.getppid(), signal.SIGKILL)\n"
+        "os.kill(-1, signal.SIGKILL)\n"
+    )
+    assert outcome.output.startswith("True\nstill here\n")
+    assert (outcome.ending, outcome.exit_code) == ("killed", 137)
+    os.kill(os.getpid(), 0)
+
+
+def test_daemons_left_behind_are_gone_with_the_run(python: RunPython) -> None:
+    started = time.monotonic()
+    outcome = python(
+        "import os, signal, time\n"
+        "if os.fork() == 0:\n"
+        "    os.setsid()\n"
+        "    if os.fork() == 0:\n"
+        "        signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "        time.sleep(600)\n"
+        "    os._exit(0)\n"
+        "print('parent done')\n"
+    )
+    assert (outcome.ending, outcome.exit_code, outcome.output) == ("exited", 0, "parent done\n")
+    assert time.monotonic() - started < 10
+
+
+def test_a_collected_file_cannot_be_a_way_out(python: RunPython, untouched: Path) -> None:
+    outcome = python(
+        "import os, pathlib\n"
+        f"os.symlink({str(untouched / 'key.pem')!r}, 'link.xml')\n"
+        "os.symlink('/etc/passwd', 'system.xml')\n"
+        f"os.symlink({str(untouched)!r}, 'folder')\n"
+        "os.mkfifo('pipe.xml')\n"
+        "os.mkdir('directory.xml')\n"
+        "pathlib.Path('good.xml').write_text('fine')\n",
+        collect=("link.xml", "system.xml", "folder/key.pem", "pipe.xml", "directory.xml", "good.xml", "none.xml"),
+    )
+    assert dict(outcome.files) == {"good.xml": "fine"}
+
+
+def test_a_collected_file_of_any_size_does_no_harm(python: RunPython) -> None:
+    outcome = python("open('big.xml', 'wb').write(b'x' * (100 << 20))", collect=("big.xml",))
+    assert (outcome.ending, dict(outcome.files)) == ("exited", {})
+
+
+def test_a_full_disk_is_the_programs_own_trouble(python: RunPython) -> None:
+    outcome = python(
+        "import pathlib\n"
+        "total = 0\n"
+        "for path in ('/repo/x', '/tmp/x', '/dev/shm/x'):\n"
+        "    with open(path, 'wb', buffering=0) as stream:\n"
+        "        try:\n"
+        "            while True: total += stream.write(b'x' * (1 << 16))\n"
+        "        except OSError as error: print(error)\n"
+        "print(total <= (64 << 20) + (1 << 18))\n",
+        disk_bytes=64 << 20,
+    )
+    assert outcome.output.splitlines() == ["[Errno 28] No space left on device"] * 3 + ["True"]
+
+
+def test_a_flood_of_empty_files_ends_the_run(project: Path) -> None:
+    outcome = Bubblewrap(entries=20_000).run(
+        ["python3", "-c", "for number in range(10**9): open(f'/tmp/{number}', 'w').close()"],
+        workdir=project,
+        files={},
+        limits=Limits(seconds=30),
+    )
+    assert outcome.ending == "disk"
+
+
+def test_no_further_namespaces_mounts_or_device_nodes(python: RunPython) -> None:
+    outcome = python(
+        "import ctypes, os\n"
+        "libc = ctypes.CDLL(None, use_errno=True)\n"
+        "print(libc.unshare(0x10000000))\n"
+        "print(libc.mount(b'x', b'/tmp', b'tmpfs', 0, None))\n"
+        "try: os.mknod('/tmp/disk', 0o60600, os.makedev(254, 0))\n"
+        "except OSError as error: print(type(error).__name__)\n"
+        "print(open('/proc/self/status').read().split('CapEff:')[1].split()[0])\n"
+        "print(open('/proc/self/status').read().split('NoNewPrivs:')[1].split()[0])\n"
+    )
+    assert outcome.output.split() == ["-1", "-1", "PermissionError", "0" * 16, "1"]
+
+
+def test_output_that_is_no_text_is_recorded_as_text(python: RunPython) -> None:
+    outcome = python("import os; os.write(1, b'a\\x00\\xff\\xfeb\\ud800')")
+    assert outcome.output.startswith("a\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}")
+    assert outcome.model_dump_json()
