@@ -1,0 +1,265 @@
+"""One decision being published: each kind of action, what is looked up before it, and what is noted after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bot.actions import (
+    Action,
+    Decision,
+    InlineComment,
+    OpenDraftPull,
+    React,
+    SetCheck,
+    SetLabels,
+    SubmitReview,
+    UpsertComment,
+)
+from bot.bodies import MAX_CHECK, Rules, content_hash, read_marker
+from bot.errors import NotFound
+from bot.forge.protocol import ForgeWriter
+from bot.ledger.postings import Posting, Postings
+from bot.review.diff import Diff, parse
+from bot.services import Services
+
+#: Kinds of decisions that hold whatever became of the text meanwhile: people's words and operators' matters.
+_TIMELESS = frozenset({"commands", "feedback", "config"})
+
+#: A drafted test, characters.
+MAX_TEST = 200_000
+
+
+class Moved(Exception):
+    """The subject is not any more what was judged."""
+
+
+@dataclass
+class Desk:
+    """The writes of one decision; ``done`` counts what stands now. Methods return notes; a note without a write is a refusal."""
+
+    decision: Decision
+    job: str
+    services: Services
+    writer: ForgeWriter
+    postings: Postings
+    pause: Callable[[], None]
+    rules: Rules
+    done: int = 0
+
+    def carry_out(self, action: Action) -> tuple[str, ...]:
+        match action:
+            case UpsertComment():
+                return self._comment(action)
+            case SetLabels():
+                return self._labels(action)
+            case SubmitReview():
+                return self._review(action)
+            case SetCheck():
+                return self._check(action)
+            case OpenDraftPull():
+                return self._draft(action)
+            case React():
+                self.writer.react(action.comment_id, action.content, review=action.on == "review")
+                self.done += 1
+                return ()
+
+    def _comment(self, action: UpsertComment) -> tuple[str, ...]:
+        key = f"comment:{self.services.forge.repository}#{action.number}:{action.task}"
+        body = self.rules.marked(action.body, action.task)
+        known = self.postings.find(key)
+        if known and known.content_hash == content_hash([body]):
+            self.done += 1
+            return ()
+        self._still()
+        if known and self._edited(known, body):
+            return ()
+        standing = self._own_comment(action)
+        if standing is not None:
+            self.writer.edit_comment(standing, body)
+        elif action.only_edit:
+            self.done += 1
+            return ("no comment to edit",)
+        else:
+            self._before_creation()
+            standing = self.writer.create_comment(action.number, body)
+        self._stands(key, action, action.number, standing, body)
+        return ()
+
+    def _edited(self, known: Posting, body: str) -> bool:
+        try:
+            self.writer.edit_comment(known.github_id, body)
+        except NotFound:
+            # Somebody deleted it.
+            self.postings.forget(known.key)
+            return False
+        self.postings.put(known.model_copy(update={"content_hash": content_hash([body]), "job": self.job}))
+        self.done += 1
+        return True
+
+    def _own_comment(self, action: UpsertComment) -> int | None:
+        me = self.services.forge.identity().id
+        for comment in self.services.forge.comments(action.number):
+            sign = read_marker(comment.body)
+            if comment.author.id == me and sign is not None and sign[0] == action.task:
+                return comment.id
+        return None
+
+    def _labels(self, action: SetLabels) -> tuple[str, ...]:
+        allowed = self.services.config.labels
+        notes = tuple(
+            f"label {label!r} is not one of ours"
+            for label in (*action.add, *action.remove)
+            if label not in allowed
+        )
+        add = tuple(label for label in action.add if label in allowed)
+        remove = tuple(label for label in action.remove if label in allowed and label not in add)
+        if not add and not remove:
+            return notes
+        self._still()
+        present = {label.lower() for label in self.services.forge.issue(action.number).labels}
+        missing = tuple(label for label in add if label.lower() not in present)
+        if missing:
+            self.writer.add_labels(action.number, missing)
+        for label in remove:
+            if label.lower() in present:
+                self.writer.remove_label(action.number, label)
+        self.done += 1
+        return notes
+
+    def _review(self, action: SubmitReview) -> tuple[str, ...]:
+        key = f"review:{self.services.forge.repository}#{action.number}:{action.commit_id}"
+        if self.postings.find(key):
+            self.done += 1
+            return ("this commit has its review",)
+        self._still()
+        diff = parse(self.services.forge.diff(action.number).text)
+        comments = tuple(self.rules.inline(each) for each in action.comments if _anchored(each, diff))
+        notes = [f"{len(action.comments) - len(comments)} comments without a line"] * (
+            len(comments) < len(action.comments)
+        )
+        if not comments:
+            return tuple(notes)
+        body = self.rules.marked(action.body, "review", action.commit_id)
+        standing = self._own_review(action)
+        if standing is None:
+            self._before_creation()
+            standing = self.writer.create_review(action.number, action.commit_id, body, comments)
+        self._stands(key, action, action.number, standing, body)
+        return tuple(notes)
+
+    def _own_review(self, action: SubmitReview) -> int | None:
+        me = self.services.forge.identity().id
+        sign = ("review", action.commit_id)
+        for review in self.services.forge.reviews(action.number):
+            if review.author.id == me and read_marker(review.body) == sign:
+                return review.id
+        return None
+
+    def _check(self, action: SetCheck) -> tuple[str, ...]:
+        key = f"check:{self.services.forge.repository}@{action.head_sha}:{action.name}"
+        texts = (
+            self.rules.title(action.title),
+            self.rules.text(action.summary, MAX_CHECK),
+            self.rules.text(action.text, MAX_CHECK),
+        )
+        sent = "\0".join((action.conclusion, *texts))
+        known = self.postings.find(key)
+        if known and known.content_hash == content_hash([sent]):
+            self.done += 1
+            return ()
+        self._still()
+        standing = known.github_id if known else self._own_check(action)
+        if standing is not None:
+            try:
+                self.writer.edit_check(standing, action.conclusion, *texts)
+            except NotFound:
+                standing = None
+        if standing is None:
+            self._before_creation()
+            standing = self.writer.create_check(action.name, action.head_sha, self.job, action.conclusion, *texts)
+        self._stands(key, action, self.decision.subject.number, standing, sent)
+        return ()
+
+    def _own_check(self, action: SetCheck) -> int | None:
+        runs = self.services.forge.check_runs(action.head_sha, action.name)
+        return runs[0].id if runs else None
+
+    def _draft(self, action: OpenDraftPull) -> tuple[str, ...]:
+        problem = _bad_draft(action)
+        if problem:
+            return (problem,)
+        key = f"pull:{self.services.forge.repository}:{action.branch}"
+        if self.postings.find(key):
+            self.done += 1
+            return ("its pull request was opened before",)
+        self._still()
+        standing = self.writer.find_pull(action.branch)
+        if standing is None:
+            self._before_creation()
+            title = self.rules.title(action.title)
+            self.writer.create_branch(action.branch, action.base_sha)
+            self.writer.put_file(action.branch, action.path, action.content, title)
+            body = self.rules.marked(action.body, "reproduce")
+            standing = self.writer.create_draft_pull(action.branch, action.base, title, body)
+        self._stands(key, action, action.number, standing, action.content)
+        return ()
+
+    def _stands(self, key: str, action: Action, number: int, github_id: int, sent: str) -> None:
+        self.postings.put(
+            Posting(
+                key=key,
+                type=action.type,
+                task=self.decision.kind,
+                repository=self.services.forge.repository,
+                number=number,
+                job=self.job,
+                github_id=github_id,
+                content_hash=content_hash([sent]),
+            )
+        )
+        self.done += 1
+
+    def _before_creation(self) -> None:
+        self.pause()
+        self._still()
+
+    def _still(self) -> None:
+        """Raises Moved where the subject is not any more what was judged."""
+        subject = self.decision.subject
+        if self.decision.kind in _TIMELESS or not subject.number:
+            return
+        if subject.revision.startswith("sha:"):
+            present = self.services.forge.pull_request(subject.number).revision
+        elif subject.revision.startswith("text:"):
+            present = self.services.forge.issue(subject.number).revision
+        else:
+            return
+        if present != subject.revision:
+            raise Moved
+
+
+def _anchored(comment: InlineComment, diff: Diff) -> bool:
+    """Whether GitHub takes a comment there: lines of one hunk, on their own side."""
+    first = comment.line if comment.start_line is None else comment.start_line
+    if first > comment.line:
+        return False
+    return any(
+        {first, comment.line} <= {line.number(comment.side) for line in hunk.lines}
+        for file in diff.named(comment.path)
+        for hunk in file.hunks
+    )
+
+
+def _bad_draft(action: OpenDraftPull) -> str:
+    """Why a drafted test is not put where it asks to be; empty where nothing speaks against it."""
+    parts = action.path.split("/")
+    if not action.branch.startswith("bouncer/"):
+        return "a draft's branch must start with bouncer/"
+    if action.path.startswith("/") or "\\" in action.path or not all(parts) or {".", ".."} & set(parts):
+        return "a draft's path must stay inside the repository"
+    if any(part.lower() in (".git", ".github") for part in parts):
+        return "a draft must not touch .git or .github"
+    if len(action.content) > MAX_TEST:
+        return "the draft is too large"
+    return ""

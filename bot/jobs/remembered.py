@@ -1,0 +1,45 @@
+"""A model that is not asked twice by one job: its replies are recorded before they are returned."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from pydantic import BaseModel
+
+from bot.actions import Usage
+from bot.errors import ModelError
+from bot.ledger.calls import Calls
+from bot.models.protocol import Model, Prompt, Reply
+
+T = TypeVar("T", bound=BaseModel)
+
+
+class Remembered:
+    """Asks ``model`` for what this job has not been told yet. Safe to use from several threads."""
+
+    def __init__(self, model: Model, calls: Calls, job: str) -> None:
+        self._model = model
+        self._calls = calls
+        self._job = job
+
+    @property
+    def id(self) -> str:
+        return self._model.id
+
+    def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
+        """As ``Model.complete``. A remembered reply carries the usage of the time when it was paid for."""
+        known = self._calls.reply(self._job, prompt.hash, schema.__name__)
+        if known is not None:
+            return Reply[schema].model_validate_json(known)  # type: ignore[valid-type]
+        try:
+            reply = self._model.complete(prompt, schema)
+        except ModelError as error:
+            failure = f"{error.reason}: {error}"
+            self._calls.record(
+                self._job, prompt, schema.__name__, self._model.id, Usage(), reply=None, error=failure
+            )
+            raise
+        self._calls.record(
+            self._job, prompt, schema.__name__, reply.model, reply.usage, reply=reply.model_dump_json()
+        )
+        return reply

@@ -1,0 +1,86 @@
+"""The only writer: actions become GitHub calls, each at most once, on the state that was judged, harmless.
+
+Three layers keep a write from being made twice: our own register of what stands, the hidden marker looked for
+before anything is created, and GitHub calls that change nothing when they are repeated. See ``desk``.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import partial
+from urllib.parse import urlsplit
+
+from bot.actions import Decision
+from bot.bodies import rules
+from bot.desk import Desk, Moved
+from bot.errors import ForgeError
+from bot.forge.protocol import ForgeWriter
+from bot.ledger.decisions import Outcome
+from bot.ledger.paces import Paces
+from bot.ledger.postings import Postings
+from bot.services import Services
+
+#: Seconds between two creations through one installation (GitHub's best practices for integrators).
+APART_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Published:
+    """What became of a decision's actions; ``notes`` say what was left out, and why."""
+
+    outcome: Outcome
+    notes: tuple[str, ...] = ()
+
+
+class Publisher:
+    """Publishes decisions. Publishing one again writes what is missing and nothing else."""
+
+    def __init__(
+        self,
+        postings: Postings,
+        paces: Paces,
+        *,
+        apart: float = APART_SECONDS,
+        hosts: Collection[str] = (),
+        secrets: Collection[str] = (),
+    ) -> None:
+        """``hosts`` may be linked to besides the repository's own; ``secrets`` are never written, wherever from."""
+        self._postings = postings
+        self._paces = paces
+        self._apart = apart
+        self._hosts = frozenset(hosts)
+        self._secrets = tuple(secrets)
+
+    def publish(
+        self, decision: Decision, job: str, installation: int, services: Services, writer: ForgeWriter
+    ) -> Published:
+        """Carry out a decision's actions.
+
+        Raises TransientError where a write may or may not have been applied (publishing again finds out), and
+        ForgeError, after the other actions had their turn, where GitHub refused one for good.
+        """
+        if not decision.actions:
+            return Published("nothing")
+        place = rules({*self._hosts, urlsplit(services.repository.html_url).netloc.lower()}, self._secrets)
+        pause = partial(self._pause, installation)
+        desk = Desk(decision, job, services, writer, self._postings, pause, place)
+        notes: list[str] = []
+        refused: ForgeError | None = None
+        try:
+            for action in decision.actions:
+                try:
+                    notes += desk.carry_out(action)
+                except ForgeError as error:
+                    refused = refused or error
+        except Moved:
+            return Published("moved", tuple(notes))
+        if refused is not None:
+            raise refused
+        return Published("posted" if desk.done else "refused", tuple(notes))
+
+    def _pause(self, installation: int) -> None:
+        wait = self._paces.reserve(installation, self._apart)
+        if wait > 0:
+            time.sleep(wait)
