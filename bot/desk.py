@@ -36,7 +36,10 @@ class Moved(Exception):
 
 @dataclass
 class Desk:
-    """The writes of one decision; ``done`` counts what stands now. Methods return notes; a note without a write is a refusal."""
+    """The writes of one decision; ``done`` counts what stands now.
+
+    Methods return notes; a note without a write is a refusal.
+    """
 
     decision: Decision
     job: str

@@ -46,7 +46,7 @@ class Publisher:
         hosts: Collection[str] = (),
         secrets: Collection[str] = (),
     ) -> None:
-        """``hosts`` may be linked to besides the repository's own; ``secrets`` are never written, wherever from."""
+        """``hosts`` may be linked to besides the repository's own; ``secrets`` are never written."""
         self._postings = postings
         self._paces = paces
         self._apart = apart

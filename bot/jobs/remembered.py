@@ -7,7 +7,7 @@ from typing import TypeVar
 from pydantic import BaseModel
 
 from bot.actions import Usage
-from bot.errors import ModelError
+from bot.errors import ModelError, TransientError
 from bot.ledger.calls import Calls
 from bot.models.protocol import Model, Prompt, Reply
 
@@ -33,10 +33,11 @@ class Remembered:
             return Reply[schema].model_validate_json(known)  # type: ignore[valid-type]
         try:
             reply = self._model.complete(prompt, schema)
-        except ModelError as error:
-            failure = f"{error.reason}: {error}"
+        except (ModelError, TransientError) as error:
+            failure = f"{error.reason if isinstance(error, ModelError) else 'transient'}: {error}"
+            spent = error.usage or Usage()
             self._calls.record(
-                self._job, prompt, schema.__name__, self._model.id, Usage(), reply=None, error=failure
+                self._job, prompt, schema.__name__, self._model.id, spent, reply=None, error=failure
             )
             raise
         self._calls.record(

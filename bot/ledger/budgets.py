@@ -1,74 +1,84 @@
-"""What may still be spent today, reserved before it is spent, across all workers."""
+"""What was spent and reserved today, by scope. Implements ``bot.models.budget.BudgetStore``."""
 
 from __future__ import annotations
 
-import threading
+import json
 import uuid
-from collections.abc import Mapping
 from datetime import date
+from typing import Any
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, CursorResult, delete, select, update
 
 from bot.ledger.database import Database
-from bot.ledger.tables import BUDGETS
+from bot.ledger.tables import BUDGETS, RESERVATIONS
 from bot.models.budget import Limit, Spent, over
 
 
 class Budgets:
-    """Implements ``BudgetStore``. What a killed worker had reserved stays reserved until the day ends."""
+    """What a killed worker had reserved stays reserved: better to ask once less than once too often."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._reserved: dict[str, tuple[date, tuple[str, ...], Spent]] = {}
-        self._lock = threading.Lock()
+
+    def spent(self, day: date, scope: str) -> Spent:
+        """Settled and reserved together."""
+        with self._database.read() as connection:
+            return self._spent(connection, day, scope)
 
     def reserve(self, day: date, limits: tuple[Limit, ...], worst: Spent) -> str:
-        """Book ``worst`` on every scope, or on none; raises BudgetExceeded for the first that has no room."""
-        # One order for everybody: two workers that lock the same scopes cannot wait for each other.
-        limits = tuple(sorted(limits, key=lambda limit: limit.scope))
-        with self._database.write() as connection:
-            for limit in limits:
-                fresh = {"scope": limit.scope, "day": day.isoformat(), "calls": 0, "micros": 0}
-                connection.execute(self._database.insert(BUDGETS).on_conflict_do_nothing(), fresh)
-                if error := over(limit, day, _locked(connection, limit.scope, day), worst):
-                    raise error
-                _add(connection, limit.scope, day, worst)
+        """Book ``worst`` on every scope; where ``over`` objects for one of them, on none, and raise its error."""
+        # One order for everybody: workers that want the same rows cannot wait for each other in a circle.
+        scopes = sorted({limit.scope for limit in limits})
         reservation = uuid.uuid4().hex
-        with self._lock:
-            self._reserved[reservation] = (day, tuple(limit.scope for limit in limits), worst)
+        with self._database.write() as connection:
+            for scope in scopes:
+                fresh = {"day": day.isoformat(), "scope": scope, "micros": 0, "calls": 0}
+                connection.execute(self._database.insert(BUDGETS).on_conflict_do_nothing(), fresh)
+                self._add(connection, day.isoformat(), scope, worst.micros, worst.calls)
+            for limit in limits:
+                spent = self._spent(connection, day, limit.scope)
+                before = Spent(micros=spent.micros - worst.micros, calls=spent.calls - worst.calls)
+                if error := over(limit, day, before, worst):
+                    raise error
+            connection.execute(
+                RESERVATIONS.insert(),
+                {
+                    "id": reservation,
+                    "day": day.isoformat(),
+                    "scopes": json.dumps(scopes),
+                    "micros": worst.micros,
+                    "calls": worst.calls,
+                },
+            )
         return reservation
 
     def settle(self, reservation: str, spent: Spent) -> None:
         """Replace what was reserved by what was really spent; settling again changes nothing."""
-        with self._lock:
-            day, scopes, worst = self._reserved.pop(reservation, (date.min, (), Spent()))
         with self._database.write() as connection:
-            for scope in scopes:
-                _add(connection, scope, day, spent, less=worst)
+            row = connection.execute(select(RESERVATIONS).where(RESERVATIONS.c.id == reservation)).one_or_none()
+            if row is None:
+                return
+            gone: CursorResult[Any] = connection.execute(
+                delete(RESERVATIONS).where(RESERVATIONS.c.id == reservation)
+            )
+            if not gone.rowcount:
+                return
+            for scope in json.loads(row.scopes):
+                self._add(connection, row.day, scope, spent.micros - row.micros, spent.calls - row.calls)
 
-    def spent(self, day: date) -> Mapping[str, Spent]:
-        """What was spent (and is reserved) on a day, by scope."""
-        query = select(BUDGETS).where(BUDGETS.c.day == day.isoformat()).order_by(BUDGETS.c.scope)
-        with self._database.read() as connection:
-            return {row.scope: Spent(calls=row.calls, micros=row.micros) for row in connection.execute(query)}
-
-
-def _locked(connection: Connection, scope: str, day: date) -> Spent:
-    row = connection.execute(
-        select(BUDGETS.c.calls, BUDGETS.c.micros)
-        .where(BUDGETS.c.scope == scope, BUDGETS.c.day == day.isoformat())
-        .with_for_update()
-    ).one()
-    return Spent(calls=row.calls, micros=row.micros)
-
-
-def _add(connection: Connection, scope: str, day: date, more: Spent, less: Spent | None = None) -> None:
-    less = less or Spent()
-    connection.execute(
-        update(BUDGETS)
-        .where(BUDGETS.c.scope == scope, BUDGETS.c.day == day.isoformat())
-        .values(
-            calls=BUDGETS.c.calls + (more.calls - less.calls),
-            micros=BUDGETS.c.micros + (more.micros - less.micros),
+    @staticmethod
+    def _add(connection: Connection, day: str, scope: str, micros: int, calls: int) -> None:
+        connection.execute(
+            update(BUDGETS)
+            .where(BUDGETS.c.day == day, BUDGETS.c.scope == scope)
+            .values(micros=BUDGETS.c.micros + micros, calls=BUDGETS.c.calls + calls)
         )
-    )
+
+    @staticmethod
+    def _spent(connection: Connection, day: date, scope: str) -> Spent:
+        row = connection.execute(
+            select(BUDGETS.c.micros, BUDGETS.c.calls).where(
+                BUDGETS.c.day == day.isoformat(), BUDGETS.c.scope == scope
+            )
+        ).one_or_none()
+        return Spent() if row is None else Spent(micros=max(0, row.micros), calls=max(0, row.calls))

@@ -171,13 +171,25 @@ SIGNALS = Table(
 )
 
 #: Model calls and their price (millionths of a US dollar), settled and reserved together, by scope and day.
+#: Spent and reserved together, in millionths of a US dollar and in model calls.
 BUDGETS = Table(
     "budgets",
     METADATA,
-    Column("scope", Text, primary_key=True),
     Column("day", Text, primary_key=True),
-    Column("calls", BigInteger, nullable=False),
+    Column("scope", Text, primary_key=True),
     Column("micros", BigInteger, nullable=False),
+    Column("calls", BigInteger, nullable=False),
+)
+
+#: Reservations that were not settled yet; ``scopes`` is a JSON array.
+RESERVATIONS = Table(
+    "reservations",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("day", Text, nullable=False),
+    Column("scopes", Text, nullable=False),
+    Column("micros", BigInteger, nullable=False),
+    Column("calls", BigInteger, nullable=False),
 )
 
 #: When the next content may be created through an installation, across all workers.

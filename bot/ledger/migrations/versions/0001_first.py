@@ -13,11 +13,11 @@ _SERIAL = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 def upgrade() -> None:
     op.create_table(
         "budgets",
-        sa.Column("scope", sa.Text(), nullable=False),
         sa.Column("day", sa.Text(), nullable=False),
-        sa.Column("calls", sa.BigInteger(), nullable=False),
+        sa.Column("scope", sa.Text(), nullable=False),
         sa.Column("micros", sa.BigInteger(), nullable=False),
-        sa.PrimaryKeyConstraint("scope", "day"),
+        sa.Column("calls", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("day", "scope"),
     )
     op.create_table(
         "counters",
@@ -154,6 +154,15 @@ def upgrade() -> None:
     )
     op.create_index("postings_github", "postings", ["repository", "github_id"], unique=False)
     op.create_index("postings_subject", "postings", ["repository", "number"], unique=False)
+    op.create_table(
+        "reservations",
+        sa.Column("id", sa.Text(), nullable=False),
+        sa.Column("day", sa.Text(), nullable=False),
+        sa.Column("scopes", sa.Text(), nullable=False),
+        sa.Column("micros", sa.BigInteger(), nullable=False),
+        sa.Column("calls", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("id"),
+    )
     op.create_table(
         "signals",
         sa.Column("key", sa.Text(), nullable=False),
