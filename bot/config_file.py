@@ -9,6 +9,7 @@ import yaml
 from pydantic import Field, ValidationError
 
 from bot.config import RepoConfig
+from bot.errors import ConfigError
 from bot.frozen import Frozen
 
 MAX_BYTES = 64 * 1024
@@ -146,3 +147,12 @@ def _siblings(path: tuple[str, ...]) -> list[str]:
             break
         model = field.annotation
     return sorted(model.model_fields)
+
+
+def checked(values: dict[str, Any]) -> RepoConfig:
+    """A configuration out of plain values, as the command line puts them together; raises ConfigError."""
+    try:
+        return RepoConfig.model_validate(values)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise ConfigError(f"{'.'.join(map(str, first['loc']))}: {_message(first)}") from None

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from bot.bouncers.labels import InputLabel, bounces, tidy_label
+from bot.bouncers.labels import InputLabel, Percent, bounces, tidy_label
 from bot.config import TriageConfig
 from bot.domain import Comment, Issue
 from bot.frozen import Frozen
@@ -35,8 +35,8 @@ class InputReply(BaseModel):
         (), description="what the text leaves open, each as one short question to its author; most important first"
     )
     missing: tuple[Missing, ...] = Field((), description="what the report needs and does not have")
-    p_bounce: float | None = Field(
-        None, ge=0, le=100, description="chance in percent that the issue deserves one of the last two labels"
+    p_bounce: Percent | None = Field(
+        None, description="chance in percent that the issue deserves one of the last two labels"
     )
     label: Annotated[InputLabel, BeforeValidator(tidy_label)]
 
@@ -46,7 +46,7 @@ class InputVerdict(Frozen):
 
     label: InputLabel
     bounced: bool
-    p_bounce: float | None
+    p_bounce: int | None
     explanation: str
     questions: tuple[str, ...]
     missing: tuple[Missing, ...]

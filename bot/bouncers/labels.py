@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BeforeValidator, Field
 
 
 class InputLabel(StrEnum):
@@ -25,6 +27,14 @@ class OutputLabel(StrEnum):
 
 
 Label = TypeVar("Label", InputLabel, OutputLabel)
+
+
+def _whole(value: Any) -> Any:
+    return round(value) if isinstance(value, float) and value == value else value
+
+
+#: A chance in percent; a whole number, because grammars can hold a small model to that.
+Percent = Annotated[int, Field(ge=0, le=100), BeforeValidator(_whole)]
 
 
 def severity(label: InputLabel | OutputLabel) -> int:

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from bot.bouncers.input import MAX_BODY, clip
-from bot.bouncers.labels import OutputLabel, bounces, tidy_label
+from bot.bouncers.labels import OutputLabel, Percent, bounces, tidy_label
 from bot.config import VerifyConfig
 from bot.domain import Issue
 from bot.frozen import Frozen
@@ -28,8 +28,8 @@ class OutputReply(BaseModel):
     open_points: tuple[str, ...] = Field(
         (), description="what the issue asks for and the patch leaves out or gets wrong; short sentences"
     )
-    p_bounce: float | None = Field(
-        None, ge=0, le=100, description="chance in percent that the patch deserves one of the last two labels"
+    p_bounce: Percent | None = Field(
+        None, description="chance in percent that the patch deserves one of the last two labels"
     )
     label: Annotated[OutputLabel, BeforeValidator(tidy_label)]
 
@@ -40,7 +40,7 @@ class OutputVerdict(Frozen):
     issue: int
     label: OutputLabel
     bounced: bool
-    p_bounce: float | None
+    p_bounce: int | None
     explanation: str
     covered: tuple[str, ...]
     missing: tuple[str, ...]

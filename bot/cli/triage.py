@@ -1,0 +1,56 @@
+"""``bouncer triage``: the input bouncer on a Markdown file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from bot.cli.files import as_object, decide, fail_on_option, gate, model_options, print_json, read_text
+
+if TYPE_CHECKING:
+    from bot.actions import Decision
+
+
+@click.command()
+@click.argument("file", metavar="FILE|-")
+@click.option("--prompt", type=click.Choice(["paper", "panel"]), help="Which question is asked.")
+@click.option("--bounce-at", metavar="LABEL", help="The mildest label that bounces.")
+@click.option("--bounce-above", type=click.IntRange(0, 100), help="Bounce from this percentage on instead.")
+@fail_on_option
+@model_options
+def command(
+    file: str,
+    prompt: str | None,
+    bounce_at: str | None,
+    bounce_above: int | None,
+    fail_on: tuple[str, ...],
+    model: str | None,
+    prompts: str | None,
+    config: str | None,
+    as_json: bool,
+) -> int:
+    """Say whether the issue in FILE (its first line is the title) is specified well enough to act on."""
+    from bot.offline import issue_opened, split_title
+
+    title, body = split_title(read_text(file))
+    event, snapshot = issue_opened(title, body)
+    overrides = {"triage": {"prompt": prompt, "bounce_at": bounce_at, "bounce_above": bounce_above}}
+    decision = decide("triage", event, snapshot, model=model, prompts=prompts, config=config, overrides=overrides)
+    if as_json:
+        print_json(as_object(decision))
+    else:
+        click.echo(_text(decision))
+    return gate(fail_on, decision)
+
+
+def _text(decision: Decision) -> str:
+    if decision.verdict is None:
+        return f"Not judged: {decision.reason}"
+    seen = decision.evidence
+    chance = "" if seen["p_bounce"] is None else f" ({seen['p_bounce']:.0f} %)"
+    lines = [f"{decision.verdict}{chance}: {'bounced' if seen['bounced'] else 'passes'}", "", seen["explanation"]]
+    lines += [f"- {question}" for question in seen["questions"]]
+    if seen["missing"]:
+        lines.append(f"Missing: {', '.join(seen['missing'])}")
+    return "\n".join([*lines, "", f"{decision.model}, {decision.usage.seconds:.1f} s"])

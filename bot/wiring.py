@@ -1,0 +1,192 @@
+"""Builds concrete things out of settings for the commands; the one place that knows every class."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bot import config_file
+from bot.config import PATH, RepoConfig
+from bot.config_file import Problem
+from bot.errors import ForgeError, NotFound, OperatorError, SettingsError
+from bot.services import NoHistory, Services
+
+if TYPE_CHECKING:
+    from bot.domain import Repository
+    from bot.events import Event
+    from bot.forge.github import GitHubApp, Observe
+    from bot.forge.protocol import Forge, ForgeWriter
+    from bot.ledger import Ledger
+    from bot.models.budget import Budget, Limit
+    from bot.models.protocol import Model
+    from bot.models.registry import Models
+    from bot.prompts import Prompts
+    from bot.sandbox.protocol import Sandbox
+    from bot.settings import Settings
+
+
+def now() -> datetime:
+    """The time in UTC."""
+    return datetime.now(UTC)
+
+
+def prompts(settings: Settings) -> Prompts:
+    """The packaged prompts, or the operator's; raises SettingsError."""
+    from bot.prompts import Prompts
+
+    return Prompts(settings.bouncer_prompts_dir)
+
+
+def offline_services(settings: Settings, forge: Forge, config: RepoConfig, model: Model | None = None) -> Services:
+    """Services without GitHub, memory and ledger: for commands on files and for evaluation."""
+    return Services(
+        forge=forge,
+        model=model or build_model(settings),
+        sandbox=None,
+        config=config,
+        clock=now,
+        history=NoHistory(),
+        repository=forge.about(),
+        prompts=prompts(settings),
+    )
+
+
+def repo_config(path: str | None, overrides: Mapping[str, Mapping[str, Any]]) -> RepoConfig:
+    """A local bouncer.yml with the command line's keys on top.
+
+    Raises OperatorError for a file that cannot be read and for every problem in it.
+    """
+    config, problems = RepoConfig(), tuple[Problem, ...]()
+    if path is not None:
+        try:
+            config, problems = config_file.load(Path(path).read_bytes())
+        except OSError as error:
+            raise OperatorError(f"{path}: {error.strerror or error}") from None
+    if problems:
+        raise OperatorError(f"{path}: {problems[0]}")
+    values = config.model_dump()
+    for section, keys in overrides.items():
+        values[section].update({key: value for key, value in keys.items() if value is not None})
+    return config_file.checked(values)
+
+
+def build_models(settings: Settings) -> Models:
+    """What builds models of any id with this operator's keys and prices; raises SettingsError."""
+    from bot.models.prices import load as load_prices
+    from bot.models.registry import ModelKeys, Models
+
+    keys = ModelKeys(
+        openai_api_key=settings.openai_api_key,
+        openai_base_url=settings.openai_base_url,
+        anthropic_api_key=settings.anthropic_api_key,
+        anthropic_base_url=settings.anthropic_base_url,
+        weights_dir=settings.bouncer_data_dir / "models",
+    )
+    return Models(keys, load_prices(settings.bouncer_prices_file))
+
+
+def build_model(settings: Settings, model_id: str | None = None) -> Model:
+    """The model of that id (the operator's where none is given), asked again where that helps; no budget."""
+    return build_models(settings).build(model_id or settings.bouncer_model, attempts=3)
+
+
+def build_app(settings: Settings, observe: Observe | None = None) -> GitHubApp:
+    """The GitHub App; raises SettingsError that names what is missing."""
+    from bot.forge.github import GitHubApp
+    from bot.forge.github.client import unobserved
+
+    key = settings.private_key()
+    if settings.github_app_id is None:
+        raise SettingsError("GITHUB_APP_ID is not set")
+    if key is None:
+        raise SettingsError("neither GITHUB_APP_PRIVATE_KEY nor GITHUB_APP_PRIVATE_KEY_PATH is set")
+    return GitHubApp(settings.github_app_id, key, settings.github_api_url, observe=observe or unobserved)
+
+
+def build_sandbox(settings: Settings) -> Sandbox | None:
+    """The runner for untrusted code; None where the operator switched it off."""
+    if settings.bouncer_sandbox == "docker":
+        from bot.sandbox.docker import Docker
+
+        return Docker()
+    if settings.bouncer_sandbox == "bubblewrap":
+        from bot.sandbox.bubblewrap import Bubblewrap
+
+        return Bubblewrap()
+    return None
+
+
+class Live:
+    """Makes the services for an event of the GitHub that the settings name; one per worker process.
+
+    Raises SettingsError where a setting that the worker cannot do without is missing or wrong.
+    """
+
+    def __init__(self, settings: Settings, ledger: Ledger, observe: Observe | None = None) -> None:
+        self._settings = settings
+        self._ledger = ledger
+        self._app = build_app(settings, observe)
+        self._models = build_models(settings)
+        self._prompts = prompts(settings)
+        self._sandbox = build_sandbox(settings)
+        # Built once here only to find out now, not at the first issue, that a key or a price is missing.
+        self._model_for("owner/name")
+
+    def services_for(self, event: Event) -> tuple[Services, ForgeWriter]:
+        """Services bound to the event's repository, and the writer that only the publisher gets."""
+        repository: Repository | None = getattr(event, "repository", None)
+        if repository is None or event.installation is None:
+            raise ForgeError("the event names no repository or no installation")
+        forge, writer = self._app.forge(event.installation, repository.full_name)
+        config, problems = _configuration(forge, repository)
+        services = Services(
+            forge=forge,
+            model=self._model_for(repository.full_name),
+            sandbox=self._sandbox,
+            config=config,
+            clock=now,
+            history=self._ledger.decisions,
+            repository=repository,
+            prompts=self._prompts,
+            config_problems=problems,
+        )
+        return services, writer
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._app.close()
+
+    def _model_for(self, repository: str) -> Model:
+        budget = _budget(self._ledger, limits(self._settings, repository))
+        return self._models.build(self._settings.bouncer_model, budget, attempts=2)
+
+
+def limits(settings: Settings, repository: str) -> tuple[Limit, ...]:
+    """What may be spent a day on a repository: its own limit, its owner's, and that of everything together."""
+    from bot.models.budget import Limit
+
+    return (
+        Limit(
+            scope=f"repository:{repository}",
+            usd=settings.bouncer_repository_budget_usd,
+            calls=settings.bouncer_repository_calls,
+        ),
+        Limit(scope=f"owner:{repository.partition('/')[0]}", usd=settings.bouncer_owner_budget_usd),
+        Limit(scope="all", usd=settings.bouncer_daily_budget_usd),
+    )
+
+
+def _budget(ledger: Ledger, limits: tuple[Limit, ...]) -> Budget:
+    from bot.models.budget import Budget
+
+    return Budget(ledger.budgets, limits, now)
+
+
+def _configuration(forge: Forge, repository: Repository) -> tuple[RepoConfig, tuple[Problem, ...]]:
+    """The repository's own bouncer.yml, from its default branch only."""
+    try:
+        return config_file.load(forge.file(PATH, repository.default_branch))
+    except NotFound:
+        return RepoConfig(), ()
