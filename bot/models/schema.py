@@ -13,44 +13,48 @@ from pydantic import BaseModel
 _KEPT = frozenset(
     {"type", "properties", "items", "enum", "const", "anyOf", "$ref", "$defs", "description", "required"}
 )
+_BOUNDS = frozenset({"minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems"})
 _NAMED = frozenset({"properties", "$defs"})
 
 
 def strict(schema: type[BaseModel]) -> dict[str, Any]:
     """JSON Schema of ``schema`` with closed objects, every field required, and no keyword outside the subset."""
-    found = _closed(schema.model_json_schema())
-    assert isinstance(found, dict)
-    return found
+    return _object(schema.model_json_schema(), _KEPT)
 
 
 def bounded(schema: type[BaseModel], max_length: int, max_items: int) -> dict[str, Any]:
-    """``strict`` with a cap on free text and lists: a small model that loops is cut off and still ends validly."""
-    found = _bounded(strict(schema), max_length, max_items)
+    """For grammars: bounds are kept, and free text and lists without one are given one.
+
+    A small model that loops is then cut off and still ends validly.
+    """
+    found = _bounded(_object(schema.model_json_schema(), _KEPT | _BOUNDS), max_length, max_items)
     assert isinstance(found, dict)
     return found
 
 
-def _closed(node: Any) -> Any:
+def _object(node: dict[str, Any], kept: frozenset[str]) -> dict[str, Any]:
+    found = _closed(node, kept)
+    assert isinstance(found, dict)
+    return found
+
+
+def _closed(node: Any, kept: frozenset[str]) -> Any:
     if isinstance(node, list):
-        return [_closed(each) for each in node]
+        return [_closed(each, kept) for each in node]
     if not isinstance(node, dict):
         return node
     if "$ref" in node:
-        # Nothing may stand beside a reference.
-        return {"$ref": node["$ref"], **({"$defs": _closed_each(node["$defs"])} if "$defs" in node else {})}
+        # Nothing may stand beside a reference, except what it refers to.
+        kept = frozenset({"$ref", "$defs"})
     found = {
-        key: _closed_each(value) if key in _NAMED else _closed(value)
+        key: {name: _closed(each, kept) for name, each in value.items()} if key in _NAMED else _closed(value, kept)
         for key, value in node.items()
-        if key in _KEPT
+        if key in kept
     }
     if found.get("type") == "object":
         found["required"] = list(found.setdefault("properties", {}))
         found["additionalProperties"] = False
     return found
-
-
-def _closed_each(nodes: dict[str, Any]) -> dict[str, Any]:
-    return {name: _closed(node) for name, node in nodes.items()}
 
 
 def _bounded(node: Any, max_length: int, max_items: int) -> Any:
@@ -59,8 +63,8 @@ def _bounded(node: Any, max_length: int, max_items: int) -> Any:
     if not isinstance(node, dict):
         return node
     found = {key: _bounded(value, max_length, max_items) for key, value in node.items()}
-    if found.get("type") == "string" and "enum" not in found and "const" not in found:
-        found["maxLength"] = max_length
+    if found.get("type") == "string" and not {"enum", "const"} & found.keys():
+        found["maxLength"] = min(max_length, found.get("maxLength", max_length))
     if found.get("type") == "array":
-        found["maxItems"] = max_items
+        found["maxItems"] = min(max_items, found.get("maxItems", max_items))
     return found

@@ -1,0 +1,141 @@
+"""What an operator allows a day is never passed, whoever asks at the same time and whatever fails."""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.errors import BudgetExceeded, ModelError, SettingsError, TransientError
+from bot.models.budget import REQUESTS, Budget, Budgeted, Limit, MemoryBudget, Spent, worst_case
+from bot.models.exchange import Answer
+from bot.models.prices import Price
+from bot.testing.models import ScriptedModel
+from tests.bot.models.replies import CLEAR, PROMPT, Verdict
+
+PRICE = Price(input=1.0, output=10.0)
+TODAY = date(2026, 11, 21)
+REPOSITORY = "repository:o/r"
+
+
+def noon() -> datetime:
+    return datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+def budget(store: MemoryBudget, *limits: Limit) -> Budget:
+    return Budget(store, limits, noon)
+
+
+def test_a_call_is_booked_on_every_scope_at_its_real_price() -> None:
+    store = MemoryBudget()
+    limits = budget(
+        store, Limit(scope=REPOSITORY, usd=1), Limit(scope="owner:o", usd=1), Limit(scope="all", usd=1)
+    )
+    model = ScriptedModel([Answer(CLEAR.model_dump_json(), "stop", 1000, 200)])
+    Budgeted(model, PRICE, limits).complete(PROMPT, Verdict)
+    for scope in (REPOSITORY, "owner:o", "all"):
+        assert store.spent(TODAY, scope) == Spent(micros=1000 * 1 + 200 * 10, calls=1)
+
+
+def test_a_call_that_might_pass_a_limit_is_not_made_and_books_nothing() -> None:
+    store = MemoryBudget()
+    model = ScriptedModel([CLEAR])
+    limits = budget(store, Limit(scope="all", usd=100), Limit(scope="owner:o", usd=0.05))
+    with pytest.raises(
+        BudgetExceeded, match=r"the budget of owner:o on 2026-11-21 is used up: 0\.00 of 0\.05 USD"
+    ) as caught:
+        Budgeted(model, PRICE, limits).complete(PROMPT, Verdict)
+    assert caught.value.reason == "budget"
+    assert model.asked == []
+    assert store.spent(TODAY, "all") == Spent()
+
+
+def test_the_next_day_starts_anew() -> None:
+    store = MemoryBudget()
+    days = iter([noon(), noon(), noon() + timedelta(hours=12)])
+    limits = Budget(store, (Limit(scope="all", calls=REQUESTS),), lambda: next(days))
+    model = Budgeted(ScriptedModel([CLEAR, CLEAR]), PRICE, limits)
+    model.complete(PROMPT, Verdict)
+    with pytest.raises(BudgetExceeded):
+        model.complete(PROMPT, Verdict)
+    model.complete(PROMPT, Verdict)
+
+
+def test_a_number_of_calls_bounds_a_model_without_a_price() -> None:
+    store = MemoryBudget()
+    model = Budgeted(ScriptedModel(lambda _: CLEAR), None, budget(store, Limit(scope=REPOSITORY, calls=5)))
+    for _ in range(3):
+        model.complete(PROMPT, Verdict)
+    with pytest.raises(BudgetExceeded, match="3 of 5 model calls"):
+        model.complete(PROMPT, Verdict)
+
+
+def test_a_budget_in_dollars_needs_a_price() -> None:
+    with pytest.raises(SettingsError, match=r"scripted:test: a budget in USD is set.*BOUNCER_PRICES_FILE"):
+        Budgeted(ScriptedModel(), None, budget(MemoryBudget(), Limit(scope="all", usd=1)))
+
+
+def test_a_free_model_is_asked_when_the_money_is_gone() -> None:
+    limits = budget(MemoryBudget(), Limit(scope="all", usd=0))
+    assert (
+        Budgeted(ScriptedModel([CLEAR]), Price(input=0, output=0), limits).complete(PROMPT, Verdict).value == CLEAR
+    )
+
+
+@pytest.mark.parametrize("error", [ModelError("no", "refused"), TransientError("busy")])
+def test_a_failed_call_costs_what_it_cost(error: ModelError | TransientError) -> None:
+    store = MemoryBudget()
+    model = ScriptedModel([Answer("nonsense", "stop", 100, 10), error])
+    with pytest.raises(type(error)):
+        Budgeted(model, PRICE, budget(store, Limit(scope="all", usd=1))).complete(PROMPT, Verdict)
+    assert store.spent(TODAY, "all") == Spent(micros=200, calls=1)
+
+
+def test_a_crash_leaves_the_worst_case_booked() -> None:
+    store = MemoryBudget()
+    model = ScriptedModel()
+    with pytest.raises(AssertionError):
+        Budgeted(model, PRICE, budget(store, Limit(scope="all", usd=1))).complete(PROMPT, Verdict)
+    assert store.spent(TODAY, "all") == worst_case(PROMPT, PRICE)
+
+
+def test_settling_twice_changes_nothing() -> None:
+    store = MemoryBudget()
+    reservation = store.reserve(TODAY, (Limit(scope="all", usd=1),), Spent(micros=500, calls=3))
+    for _ in range(2):
+        store.settle(reservation, Spent(micros=10, calls=1))
+    assert store.spent(TODAY, "all") == Spent(micros=10, calls=1)
+
+
+def test_many_workers_at_once_do_not_pass_the_limit() -> None:
+    store = MemoryBudget()
+    script = ScriptedModel(lambda _: Answer(CLEAR.model_dump_json(), "stop", 4000, 4000))
+    limit = 0.5
+    model = Budgeted(script, PRICE, budget(store, Limit(scope="all", usd=limit)))
+
+    def ask(number: int) -> bool:
+        try:
+            model.complete(PROMPT.model_copy(update={"sample": number}), Verdict)
+        except BudgetExceeded:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        made = sum(pool.map(ask, range(40)))
+    spent = store.spent(TODAY, "all")
+    assert spent == Spent(micros=made * 44_000, calls=made)
+    assert spent.micros <= limit * 1e6
+    assert 0 < made < 40
+
+
+@given(st.text(), st.text(), st.integers(1, 100_000))
+def test_the_worst_case_is_no_less_than_any_real_case(system: str, user: str, max_tokens: int) -> None:
+    prompt = PROMPT.model_copy(update={"system": system, "user": user, "max_tokens": max_tokens})
+    worst = worst_case(prompt, PRICE)
+    tokens = math.ceil(len((system + user).encode()) / 2)
+    assert worst.micros >= REQUESTS * PRICE.cost(tokens, max_tokens) * 1e6
+    assert worst.calls == REQUESTS

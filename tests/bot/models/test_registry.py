@@ -1,0 +1,147 @@
+"""A model id becomes a model, or one clear line says what is missing."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+from pytest_httpserver import HTTPServer
+
+from bot.errors import SettingsError
+from bot.models import prices
+from bot.models.budget import Budget, Limit, MemoryBudget
+from bot.models.prices import Price, Prices
+from bot.models.registry import ModelKeys, Models, build
+from tests.bot.models.replies import CLEAR, PROMPT, Verdict
+
+KEYS = ModelKeys(openai_api_key=SecretStr("sk-canary"), anthropic_api_key=SecretStr("sk-ant-canary"))
+
+
+@pytest.mark.parametrize(
+    "model_id", ["openai:gpt-5-mini", "anthropic:claude-sonnet-4-5", "local:smollm2", "openai:org/model:8b"]
+)
+def test_a_known_id_is_built_without_asking_anybody(model_id: str) -> None:
+    assert build(model_id, KEYS).id == model_id
+
+
+def test_a_list_is_a_chain_and_keeps_its_order() -> None:
+    assert build("openai:gpt-5-mini, local:smollm2", KEYS, attempts=3).id == "openai:gpt-5-mini,local:smollm2"
+
+
+@pytest.mark.parametrize(
+    ("model_id", "message"),
+    [
+        ("", "model '': must be one of openai:NAME, anthropic:NAME, local:NAME, recorded:NAME"),
+        ("gpt-5", "model 'gpt-5': must be one of"),
+        ("openai:", "model 'openai:': must be one of"),
+        ("mistral:large", "model 'mistral:large': must be one of"),
+        ("local:smollm2,", "model '': must be one of"),
+        ("openai:gpt-5", "set OPENAI_API_KEY"),
+        ("anthropic:claude-x", "set ANTHROPIC_API_KEY"),
+        ("local:/nowhere/x.gguf", "there is no file /nowhere/x.gguf"),
+        ("recorded:/nowhere/x.jsonl#m", "/nowhere/x.jsonl cannot be read"),
+    ],
+)
+def test_what_is_missing_is_named(model_id: str, message: str) -> None:
+    with pytest.raises(SettingsError, match=re.escape(message)):
+        build(model_id, ModelKeys())
+
+
+def test_a_server_of_ones_own_needs_no_key(httpserver: HTTPServer) -> None:
+    content = {"choices": [{"message": {"content": CLEAR.model_dump_json()}, "finish_reason": "stop"}]}
+    httpserver.expect_oneshot_request("/v1/chat/completions").respond_with_json(content)
+    model = build("openai:qwen3:32b", ModelKeys(openai_base_url=httpserver.url_for("/v1")))
+    reply = model.complete(PROMPT, Verdict)
+    assert reply.value == CLEAR
+    assert reply.usage.cost_usd is None
+
+
+def test_keys_show_nowhere() -> None:
+    assert "canary" not in repr(KEYS) + str(KEYS) + KEYS.model_dump_json()
+
+
+def test_connections_are_shared_by_what_is_built_together(tmp_path: Path) -> None:
+    file = tmp_path / "r.jsonl"
+    file.write_text(json.dumps({"model": "m", "subject": "s"}))
+    models = Models(KEYS)
+    assert models.build(f"recorded:{file}") is models.build(f"recorded:{file}")
+
+
+def test_a_budget_needs_every_price_of_the_chain() -> None:
+    budget = Budget(MemoryBudget(), (Limit(scope="all", usd=1),))
+    Models(KEYS).build("openai:gpt-5-mini,local:smollm2", budget)
+    with pytest.raises(SettingsError, match="no price is known"):
+        Models(KEYS).build("local:smollm2,openai:brand-new", budget)
+
+
+def test_sdks_are_not_imported_before_they_are_needed() -> None:
+    code = (
+        "import sys, bot.models.registry as r; r.build('local:smollm2', r.ModelKeys());"
+        "print(sorted({'openai', 'anthropic', 'xllamacpp', 'httpx2'} & sys.modules.keys()))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+# --- prices ---------------------------------------------------------------------------------------------
+
+
+def test_the_packaged_prices_can_be_read() -> None:
+    table = prices.load()
+    assert table.of("openai:gpt-5-mini") is not None
+    assert all(price.output >= price.input for price in table.models.values())
+
+
+def test_a_snapshot_costs_what_its_model_costs() -> None:
+    table = Prices({"openai:gpt-4.1": Price(input=2, output=8), "anthropic:claude-x": Price(input=1, output=5)})
+    assert table.of("openai:gpt-4.1-2025-04-14") == table.of("openai:gpt-4.1") is not None
+    assert table.of("anthropic:claude-x-20251001") == table.of("anthropic:claude-x-latest") is not None
+    assert table.of("openai:gpt-4.1-mini") is None
+
+
+def test_an_unknown_price_is_unknown_and_a_local_model_is_free() -> None:
+    assert prices.load().of("openai:brand-new") is None
+    for free in ("local:smollm2", "recorded:x#y", "scripted:demo"):
+        assert prices.load().of(free) == Price(input=0, output=0)
+
+
+def test_an_operators_file_is_laid_over_the_packaged_one(tmp_path: Path) -> None:
+    file = tmp_path / "prices.yml"
+    file.write_text(
+        "models:\n  openai:gpt-5-mini: {input: 9, output: 99}\n  openai:mine: {input: 0.5, output: 1}\n"
+    )
+    table = prices.load(file)
+    assert table.of("openai:gpt-5-mini") == Price(input=9, output=99)
+    assert table.of("openai:mine") == Price(input=0.5, output=1)
+    assert table.of("openai:gpt-5") is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "is not YAML"),
+        ("[]", "needs a mapping under the key 'models'"),
+        ("models: 3", "needs a mapping"),
+        ("models: {gpt-5: {input: 1, output: 1}}", "'gpt-5' is no model id"),
+        ("models: {'openai:x': {input: -1, output: 1}}", "openai:x: input: Input should be greater"),
+        ("models: {'openai:x': {input: 1}}", "openai:x: output: Field required"),
+        ("models: {'openai:x': 3}", "openai:x: entry:"),
+    ],
+)
+def test_a_wrong_price_file_is_one_line_that_names_it(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "prices.yml"
+    file.write_text(text)
+    with pytest.raises(SettingsError) as caught:
+        prices.load(file)
+    assert message in str(caught.value)
+    assert str(file) in str(caught.value)
+
+
+def test_a_price_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"gone\.yml cannot be read"):
+        prices.load(tmp_path / "gone.yml")

@@ -1,0 +1,272 @@
+"""Chains, patience, recording and caching: each is a Model made of Models."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from bot.actions import Usage
+from bot.errors import BudgetExceeded, ModelError, SettingsError, TransientError
+from bot.models.cached import Cached, MemoryStore, cache_key
+from bot.models.exchange import Answer, Exchange
+from bot.models.fallback import Fallback
+from bot.models.patience import Patient
+from bot.models.protocol import Model, Prompt
+from bot.models.record import Recording
+from bot.models.recorded import Recorded
+from bot.testing.models import ScriptedModel
+from tests.bot.models.replies import CLEAR, PROMPT, Verdict
+
+
+def recorded(file: Path, name: str = "") -> Model:
+    return Exchange(f"recorded:{file}#{name}", Recorded(file, name))
+
+
+def write(file: Path, *lines: object) -> Path:
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return file
+
+
+# --- a chain --------------------------------------------------------------------------------------------
+
+
+def test_a_chain_names_who_answered_and_counts_what_the_others_cost() -> None:
+    first = ScriptedModel([Answer("no", "stop", 10, 1), Answer("no", "stop", 10, 1)], "first")
+    chain = Fallback((first, ScriptedModel([CLEAR], "second")))
+    reply = chain.complete(PROMPT, Verdict)
+    assert chain.id == "scripted:first,scripted:second"
+    assert reply.model == "scripted:second"
+    assert reply.usage.calls == 3
+    assert reply.usage.input_tokens == 22
+
+
+@pytest.mark.parametrize("reason", ["refused", "length", "malformed", "invalid", "unavailable", "unrecorded"])
+def test_every_model_error_falls_through(reason: str) -> None:
+    chain = Fallback((ScriptedModel([ModelError("no", reason)]), ScriptedModel([CLEAR], "second")))
+    assert chain.complete(PROMPT, Verdict).model == "scripted:second"
+
+
+def test_a_spent_budget_ends_the_chain() -> None:
+    second = ScriptedModel([CLEAR])
+    with pytest.raises(BudgetExceeded):
+        Fallback((ScriptedModel([BudgetExceeded("spent")]), second)).complete(PROMPT, Verdict)
+    assert second.asked == []
+
+
+@pytest.mark.parametrize(
+    ("waits", "wait"), [((30.0, 5.0), 5.0), ((30.0, None), None), ((5.0, ModelError("no", "refused")), 5.0)]
+)
+def test_a_chain_that_fails_may_be_asked_again_as_soon_as_one_of_it_may(
+    waits: tuple[float | ModelError | None, ...], wait: float | None
+) -> None:
+    errors = [each if isinstance(each, ModelError) else TransientError("busy", each) for each in waits]
+    with pytest.raises(TransientError) as caught:
+        Fallback(tuple(ScriptedModel([error]) for error in errors)).complete(PROMPT, Verdict)
+    assert caught.value.wait == wait
+
+
+def test_a_chain_that_fails_for_good_says_so_of_each() -> None:
+    chain = Fallback((ScriptedModel([ModelError("a", "refused")]), ScriptedModel([ModelError("b", "length")])))
+    with pytest.raises(ModelError, match="a; b") as caught:
+        chain.complete(PROMPT, Verdict)
+    assert caught.value.reason == "length"
+
+
+# --- patience -------------------------------------------------------------------------------------------
+
+
+def test_patience_waits_as_long_as_asked_else_twice_as_long_each_time() -> None:
+    waited: list[float] = []
+    script = [TransientError("busy", 7.0), TransientError("busy"), TransientError("busy"), CLEAR]
+    model = Patient(ScriptedModel(script), attempts=4, sleep=waited.append)
+    assert model.complete(PROMPT, Verdict).value == CLEAR
+    assert waited == [7.0, 2.0, 4.0]
+
+
+def test_patience_ends_and_hands_the_error_on() -> None:
+    waited: list[float] = []
+    script = [Answer("x", "stop", 5, 5), TransientError("a"), TransientError("b")]
+    with pytest.raises(TransientError, match="b") as caught:
+        Patient(ScriptedModel(script), attempts=2, sleep=waited.append).complete(PROMPT, Verdict)
+    assert waited == [1.0]
+    assert caught.value.usage == Usage(
+        calls=1, input_tokens=5, output_tokens=5, seconds=caught.value.usage.seconds
+    )
+
+
+def test_a_long_wait_is_not_sat_out() -> None:
+    with pytest.raises(TransientError):
+        Patient(ScriptedModel([TransientError("busy", 61.0), CLEAR]), sleep=pytest.fail).complete(PROMPT, Verdict)
+
+
+def test_what_would_fail_again_is_not_tried_again() -> None:
+    with pytest.raises(ModelError):
+        Patient(ScriptedModel([ModelError("no"), CLEAR]), sleep=pytest.fail).complete(PROMPT, Verdict)
+
+
+# --- recorded -------------------------------------------------------------------------------------------
+
+
+def test_a_recorded_run_answers_again_without_a_model(tmp_path: Path) -> None:
+    file = tmp_path / "said.jsonl"
+    vague = {"explanation": "Which version?", "label": "VAGUE"}
+    live = Recording(ScriptedModel(["no JSON at all", CLEAR, vague], "live"), file)
+    again = PROMPT.model_copy(update={"sample": 1})
+    before = [live.complete(PROMPT, Verdict), live.complete(again, Verdict)]
+
+    model = recorded(file)
+    after = [model.complete(PROMPT, Verdict), model.complete(again, Verdict)]
+    assert [reply.value for reply in after] == [reply.value for reply in before]
+    assert after[0].usage.input_tokens == before[0].usage.input_tokens
+    assert after[0].model == f"recorded:{file}#"
+
+
+def test_a_recorded_failure_fails_again_for_the_same_reason(tmp_path: Path) -> None:
+    file = tmp_path / "said.jsonl"
+    live = Recording(ScriptedModel([ModelError("it would not", "refused")]), file)
+    with pytest.raises(ModelError):
+        live.complete(PROMPT, Verdict)
+    with pytest.raises(ModelError, match="it would not") as caught:
+        recorded(file).complete(PROMPT, Verdict)
+    assert caught.value.reason == "refused"
+
+
+def test_what_may_pass_or_was_never_asked_is_not_recorded(tmp_path: Path) -> None:
+    file = tmp_path / "said.jsonl"
+    live = Recording(ScriptedModel([TransientError("busy"), BudgetExceeded("spent")]), file)
+    for error in (TransientError, BudgetExceeded):
+        with pytest.raises(error):
+            live.complete(PROMPT, Verdict)
+    assert not file.exists()
+
+
+def test_another_question_on_the_same_subject_is_unrecorded(tmp_path: Path) -> None:
+    file = tmp_path / "said.jsonl"
+    Recording(ScriptedModel([CLEAR]), file).complete(PROMPT, Verdict)
+    with pytest.raises(ModelError, match="holds no reply of scripted:test for o/r#1") as caught:
+        recorded(file).complete(PROMPT.model_copy(update={"user": "Something else"}), Verdict)
+    assert caught.value.reason == "unrecorded"
+
+
+def test_published_responses_are_keyed_by_instance_and_model(tmp_path: Path) -> None:
+    lines = [
+        {"instance_id": "a-1", "model": "m", "label": "CLEAR", "explanation": "first\u2028line"},
+        {"instance_id": "a-1", "model": "m", "label": "VAGUE", "explanation": "second draw"},
+        {"instance_id": "a-1", "model": "n", "label": "VAGUE", "explanation": "other model"},
+    ]
+    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    file = tmp_path / "responses.jsonl.gz"
+    file.write_bytes(gzip.compress(text.encode()))
+    ask = Prompt(purpose="triage", system="s", user="u", subject="a-1")
+    model = recorded(file, "m")
+    assert model.complete(ask, Verdict).value.explanation == "first\u2028line"
+    assert model.complete(ask.model_copy(update={"sample": 1}), Verdict).value.label == "VAGUE"
+    for missing in ({"sample": 2}, {"subject": "a-2"}):
+        with pytest.raises(ModelError) as caught:
+            model.complete(ask.model_copy(update=missing), Verdict)
+        assert caught.value.reason == "unrecorded"
+
+
+def test_a_recorded_reply_that_does_not_fit_is_not_asked_for_again(tmp_path: Path) -> None:
+    file = write(tmp_path / "r.jsonl", {"subject": "o/r#1", "model": "m", "label": "MAYBE", "explanation": ""})
+    with pytest.raises(ModelError, match="cannot be asked for again") as caught:
+        recorded(file).complete(PROMPT, Verdict)
+    assert caught.value.reason == "invalid"
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "message"),
+    [
+        (b'{"model": "m", "subject": "s"}\n', "x", "holds no model 'x' (it holds m)"),
+        (b'{"model": "m", "subject": "s"}\n{"model": "n", "subject": "s"}\n', "", "holds several models"),
+        (b"", "", "nothing at all"),
+        (b'{"model": "m", "subject": "s"}\n{"mod', "", "line 2 is not JSON"),
+        (b'{"model": "m"}\n', "", "line 1 needs 'model' and 'subject'"),
+        (b"[]\n", "", "line 1 needs"),
+        (b"\xff\xfe", "", "cannot be read"),
+    ],
+)
+def test_a_file_that_cannot_answer_is_named_with_what_is_wrong(
+    tmp_path: Path, content: bytes, name: str, message: str
+) -> None:
+    file = tmp_path / "said.jsonl"
+    file.write_bytes(content)
+    with pytest.raises(SettingsError) as caught:
+        Recorded(file, name)
+    assert message in str(caught.value)
+    assert str(file) in str(caught.value)
+
+
+def test_a_file_that_is_not_there_or_is_no_gzip_is_named(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl.gz").write_bytes(b"plain")
+    for name in ("x.jsonl.gz", "gone.jsonl"):
+        with pytest.raises(SettingsError, match=f"{name} cannot be read"):
+            Recorded(tmp_path / name)
+
+
+def test_many_threads_record_whole_lines(tmp_path: Path) -> None:
+    file = tmp_path / "said.jsonl"
+    live = Recording(ScriptedModel(lambda prompt: {"explanation": prompt.user * 500, "label": "CLEAR"}), file)
+    prompts = [PROMPT.model_copy(update={"user": f"question {n}"}) for n in range(60)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda prompt: live.complete(prompt, Verdict), prompts))
+    again = recorded(file)
+    for prompt in prompts:
+        assert again.complete(prompt, Verdict).value.explanation == prompt.user * 500
+
+
+@pytest.mark.parametrize("kind", ["input", "output"])
+def test_the_responses_published_with_bouncerbench_can_be_replayed(shared_data: Path, kind: str) -> None:
+    file = shared_data / "bouncerbench" / f"recorded_{kind}_responses.jsonl.gz"
+    with gzip.open(file, "rt") as lines:
+        rows = [json.loads(line) for line in lines]
+    row = next(row for row in rows if row["model"] == "o4-mini")
+    said = Recorded(file, "o4-mini")
+    from bot.models.exchange import Ask
+
+    ask = Prompt(purpose="x", system="", user="", subject=row["instance_id"])
+    answer = json.loads(said.say(Ask(ask, Verdict, "medium")).text)
+    assert answer == {"label": row["label"], "explanation": row["explanation"]}
+
+
+# --- a cache --------------------------------------------------------------------------------------------
+
+
+def test_the_same_question_is_paid_for_once() -> None:
+    store = MemoryStore()
+    model = ScriptedModel([CLEAR])
+    first = Cached(model, store).complete(PROMPT, Verdict)
+    other = PROMPT.model_copy(update={"subject": "fork/r#9", "purpose": "again"})
+    assert Cached(model, store).complete(other, Verdict) == first
+    assert len(model.asked) == 1
+
+
+def test_another_draw_model_or_shape_is_another_question() -> None:
+    class Wider(Verdict):
+        more: str = ""
+
+    draw = PROMPT.model_copy(update={"sample": 1})
+    keys = {
+        cache_key("a:b", PROMPT, Verdict),
+        cache_key("a:b", draw, Verdict),
+        cache_key("a:c", PROMPT, Verdict),
+        cache_key("a:b", PROMPT, Wider),
+    }
+    assert len(keys) == 4
+
+
+def test_failures_are_not_remembered() -> None:
+    model = Cached(ScriptedModel([TransientError("busy"), CLEAR]), MemoryStore())
+    with pytest.raises(TransientError):
+        model.complete(PROMPT, Verdict)
+    assert model.complete(PROMPT, Verdict).value == CLEAR
+
+
+def test_a_remembered_reply_of_an_older_shape_is_asked_for_again() -> None:
+    store = MemoryStore()
+    store.put(cache_key("scripted:test", PROMPT, Verdict), '{"value": {"verdict": 1}}')
+    assert Cached(ScriptedModel([CLEAR]), store).complete(PROMPT, Verdict).value == CLEAR
