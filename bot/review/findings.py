@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from bot.domain import Side
 from bot.frozen import Frozen
@@ -16,8 +16,10 @@ DropReason = Literal[
 ]
 
 
-class Reported(Frozen):
+class Reported(BaseModel):
     """One defect as the model reports it; nothing in it is believed before it was found in the diff."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
 
     path: str = Field(description="path of the file, exactly as in its header")
     quote: str = Field(description="the line or lines of code that are wrong, copied without line numbers")
@@ -34,8 +36,10 @@ class Reported(Frozen):
     )
 
 
-class ReviewReply(Frozen):
+class ReviewReply(BaseModel):
     """A review as the model answers it: it thinks before it chooses (free text first)."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
 
     reasoning: str = Field(description="what the change does, and where it could go wrong; a few sentences")
     findings: tuple[Reported, ...] = Field(description="defects only; an empty list when there are none")

@@ -99,7 +99,7 @@ def _still_there(finding: Finding, diff: Diff) -> bool:
     if finding.line is None:
         return bool(files)
     code = "\n".join(finding.code)
-    return any(match.side == finding.side for file in files for match in Index(file).find(code))
+    return any(match.whole and match.side == finding.side for file in files for match in Index(file).find(code))
 
 
 def _opening(text: str) -> str:

@@ -103,7 +103,12 @@ def _sort_out(diff: Diff, ignore: Sequence[str]) -> tuple[list[FileDiff], list[S
             kept.append(file)
         else:
             skipped.append(Skipped(path=file.path, reason=reason))
-    return sorted(kept, key=lambda file: (risk(file), language(file.path), file.path)), skipped
+    return sorted(kept, key=_urgency), skipped
+
+
+def _urgency(file: FileDiff) -> tuple[int, str, int, str]:
+    """Risk, then language, then size: one huge file must not keep many small ones from being read."""
+    return risk(file), language(file.path), file.added + file.removed, file.path
 
 
 class _Box:

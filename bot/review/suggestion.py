@@ -24,19 +24,28 @@ def fit(reported: Reported, lines: Sequence[str]) -> str | None:
     new = reported.suggestion.replace("\r\n", "\n").strip("\n").split("\n")
     if len(new) > _LONGEST or any(show(line) != line for line in new):
         return None
-    shift = _shift(reported.quote, lines)
+    shift = "" if _indented_like(new, lines) else _shift(reported.quote, lines)
     shifted = [f"{shift}{line}" if line.strip() else line for line in new]
     return None if [line.rstrip() for line in shifted] == [line.rstrip() for line in lines] else "\n".join(shifted)
 
 
+def _indented_like(new: Sequence[str], lines: Sequence[str]) -> bool:
+    """Whether a suggestion has its indentation already, although the quote may have lost it."""
+    return _indent(_first(new)).startswith(_indent(_first(lines)))
+
+
 def _shift(quote: str, lines: Sequence[str]) -> str:
     """The white space that the first line has and its quote has not."""
-    real = next((line for line in lines if line.strip()), "")
-    quoted = next((line for line in quote.split("\n") if line.strip()), "")
+    real, quoted = _first(lines), _first(quote.split("\n"))
     if squeeze(quoted) != squeeze(real):
         quoted = without_margin(quoted)
     given, indent = _indent(quoted), _indent(real)
     return indent.removesuffix(given) if indent.endswith(given) else ""
+
+
+def _first(lines: Sequence[str]) -> str:
+    """The first line that is not blank."""
+    return next((line for line in lines if line.strip()), "")
 
 
 def _indent(line: str) -> str:

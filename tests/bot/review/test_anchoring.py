@@ -152,6 +152,7 @@ def test_what_no_line_can_carry_is_kept_without_a_line() -> None:
 
 def test_a_suggestion_takes_the_indentation_of_the_code() -> None:
     assert place(suggestion="return data.get()").suggestion == "        return data.get()"
+    assert place(suggestion="        return 1").suggestion == "        return 1"
     quote = "   13 +         return data.value"
     assert place(quote=quote, suggestion="        return 1").suggestion == "        return 1"
     both = place(
