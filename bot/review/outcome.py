@@ -76,7 +76,9 @@ def _summary(outcome: Outcome, page: Page, *, explicitly: bool) -> UpsertComment
     memory, number = outcome.memory, page.pull.number
     standing = (each for each in memory.posted if each not in outcome.gone)
     unplaced = [each for each in (*standing, *outcome.chosen) if each.line is None]
-    body = comments.summary(unplaced, outcome.skipped, (*memory.gone, *outcome.gone), page)
+    back = {each.fingerprint for each in outcome.chosen}
+    gone = [each for each in (*memory.gone, *outcome.gone) if each.fingerprint not in back]
+    body = comments.summary(unplaced, outcome.skipped, gone, page)
     if body is not None:
         return UpsertComment(task="review", number=number, body=body)
     if explicitly and not outcome.chosen:
