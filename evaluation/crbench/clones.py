@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from bot.errors import OperatorError
-from evaluation.crbench.git import GitError, GitRepository, find_clone
+from bot.forge.protocol import Forge
+from evaluation.crbench.context import ClonedContext, ContextFinder, ForgeContext
+from evaluation.crbench.git import GitError, GitRepository
 from evaluation.crbench.history import CommitGraph, History, Pulls
 from evaluation.crbench.inference import PullCommits
-from evaluation.crbench.mapping import ClonedPulls, Instance, PullFinder
+from evaluation.crbench.mapping import ClonedPulls, ForgePulls, Instance, PullFinder
 
 #: How a clone's pull refs are used: not at all, to refute numbers in subjects, or also to infer missing ones.
 PullRefs = Literal["ignore", "verify", "infer"]
@@ -23,16 +25,27 @@ class Clone:
     """One repository, ready to be asked."""
 
     repository: GitRepository
-    history: History
     finder: PullFinder
+    contexts: ContextFinder
 
 
 class Clones:
     """Every clone that the instances need; those that are missing are known to be. Use as a context manager."""
 
-    def __init__(self, folder: Path, instances: Iterable[Instance], pull_refs: PullRefs = "verify") -> None:
-        self._folder = folder
+    def __init__(
+        self,
+        find: Callable[[str], Path | None],
+        instances: Iterable[Instance],
+        pull_refs: PullRefs = "verify",
+        forge_of: Callable[[str], Forge] | None = None,
+    ) -> None:
+        """``find`` gives the folder of the clone of ``owner/name``.
+
+        ``forge_of`` gives its forge, where pull requests are to be asked of GitHub.
+        """
+        self._find = find
         self._pull_refs = pull_refs
+        self._forge_of = forge_of
         self._bases: dict[str, set[str]] = {}
         for instance in instances:
             self._bases.setdefault(instance.repo, set()).add(instance.base_commit)
@@ -41,11 +54,9 @@ class Clones:
 
     def __enter__(self) -> Clones:
         """Raises OperatorError where a clone is shallow, or where there is none at all."""
-        if not self._folder.is_dir():
-            raise OperatorError(f"{self._folder} is not a folder")
         try:
             for full_name, bases in self._bases.items():
-                path = find_clone(self._folder, full_name)
+                path = self._find(full_name)
                 if path is not None:
                     self._open[full_name] = self._opened(path, full_name, bases)
         except BaseException:
@@ -53,9 +64,7 @@ class Clones:
             raise
         if self._bases and not self._open:
             wanted = ", ".join(sorted(self._bases)[:3])
-            raise OperatorError(
-                f"{self._folder} holds no clone of {wanted}; clones are named owner+name or owner/name"
-            )
+            raise OperatorError(f"no clone of {wanted}: clones are folders named owner+name or owner/name")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -67,11 +76,14 @@ class Clones:
 
     def _opened(self, path: Path, full_name: str, bases: set[str]) -> Clone:
         repository = self._stack.enter_context(GitRepository(path))
+        if self._forge_of is not None:
+            forge = self._forge_of(full_name)
+            return Clone(repository, ForgePulls(forge), ForgeContext(forge))
         present = sorted(base for base in bases if repository.has_commit(base))
-        pulls = Pulls() if self._pull_refs == "ignore" else Pulls.read(repository)
+        pulls = Pulls.read(repository) if self._pull_refs != "ignore" else Pulls()
         try:
             history = History(CommitGraph.read(repository, present, full_name), pulls)
             inferred = PullCommits(repository, pulls, present) if self._pull_refs == "infer" else None
         except GitError as error:
             raise OperatorError(f"{path}: its history cannot be read: {error}") from error
-        return Clone(repository, history, ClonedPulls(history, inferred))
+        return Clone(repository, ClonedPulls(history, inferred), ClonedContext(repository, history, pulls))

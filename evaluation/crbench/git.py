@@ -9,6 +9,7 @@ clone's object store. The one exception lists refs. The reader's own configurati
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import tempfile
 import threading
@@ -20,6 +21,9 @@ from typing import BinaryIO
 
 from bot.errors import BouncerError, OperatorError
 
+#: What GitHub allows; a name from a data set must not lead out of the folder of clones.
+_FULL_NAME = re.compile(r"(?!\.)[\w.-]+/(?!\.)[\w.-]+")
+_IN_URL = re.compile(r"[:/](?P<name>[\w.-]+/[\w.-]+?)(?:\.git)?/?$")
 #: Seconds that one git process may take before it counts as failed.
 TIMEOUT = 600.0
 
@@ -117,20 +121,22 @@ class GitRepository:
         environment = self._environment | {"GIT_DIR": str(self._git_dir)}
         return _run(["rev-parse", "--verify", "HEAD^{commit}"], environment).decode("ascii").strip()
 
+    def full_name(self) -> str | None:
+        """``owner/name`` as the clone's origin says, else its folder's name ``owner+name``; None where neither."""
+        found = _IN_URL.search(self._configured("remote.origin.url", ""))
+        named = found["name"] if found else self.folder.resolve().name.replace("+", "/")
+        return named if _FULL_NAME.fullmatch(named) else None
+
     def _object_format(self) -> str:
+        return self._configured("extensions.objectformat", "sha1")
+
+    def _configured(self, key: str, default: str) -> str:
+        """One value of the clone's own configuration, read as data."""
         config = self._common / "config"
         if not config.is_file():
-            return "sha1"
-        command = [
-            "config",
-            "--no-includes",
-            "--file",
-            str(config),
-            "--default",
-            "sha1",
-            "extensions.objectformat",
-        ]
-        return _run(command, self._environment).decode("ascii").strip()
+            return default
+        command = ["config", "--no-includes", "--file", str(config), "--default", default, key]
+        return _run(command, self._environment).decode("utf-8", "replace").strip()
 
 
 def git_dir(folder: Path) -> Path:
@@ -149,6 +155,8 @@ def git_dir(folder: Path) -> Path:
 def find_clone(folder: Path, full_name: str) -> Path | None:
     """The clone of ``owner/name`` under ``folder``, named ``owner+name`` or ``owner/name`` (or ending
     ``.git``)."""
+    if not _FULL_NAME.fullmatch(full_name):
+        return None
     owner, _, name = full_name.partition("/")
     for spelling in (f"{owner}+{name}", full_name, f"{owner}__{name}"):
         for candidate in (folder / spelling, folder / f"{spelling}.git"):

@@ -7,7 +7,7 @@ the first one stopped; with another question it is refused, so that no file mixe
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -57,14 +57,18 @@ class LineFile:
         assert self._stream is not None, "opened by the with statement"
         self._stream.write(json.dumps(value.model_dump(mode="json")).encode("ascii") + b"\n")
 
-    def replace(self, values: list[dict[str, Any]]) -> None:
-        """Keep only these lines, in one step."""
+    def forget(self, unwanted: Callable[[dict[str, Any]], bool]) -> None:
+        """Drop some of the finished lines, in one step, so that they are made again."""
+        rows = list(self.rows())
+        kept = [row for row in rows if not unwanted(row)]
+        if len(kept) == len(rows):
+            return
+        assert self._stream is not None, "opened by the with statement"
         fresh = self.path.with_name(self.path.name + ".new")
-        fresh.write_bytes(b"".join(json.dumps(value).encode("ascii") + b"\n" for value in values))
+        fresh.write_bytes(b"".join(json.dumps(row).encode("ascii") + b"\n" for row in kept))
         fresh.replace(self.path)
-        if self._stream is not None:
-            self._stream.close()
-            self._stream = self.path.open("ab", buffering=0)
+        self._stream.close()
+        self._stream = self.path.open("ab", buffering=0)
 
     def _require_same(self, question: dict[str, Any]) -> None:
         asked = json.dumps(question, indent=2, sort_keys=True) + "\n"

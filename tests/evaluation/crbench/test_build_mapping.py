@@ -111,7 +111,7 @@ def test_a_folder_without_any_wanted_clone_is_a_mistake_and_says_what_it_looked_
     result = build(project)
 
     assert isinstance(result.exception, OperatorError)
-    assert "holds no clone of ada/engine; clones are named owner+name or owner/name" in str(result.exception)
+    assert "no clone of ada/engine: clones are folders named owner+name or owner/name" in str(result.exception)
 
 
 def test_a_shallow_clone_stops_the_build(project: Path) -> None:

@@ -1,0 +1,146 @@
+"""The bug fixes in a repository's own history, in the form of SWE-bench's instances.
+
+Every commit on the first-parent chain of HEAD since a date is one integrated change. It counts as a fix
+where its message closes an issue with one of GitHub's keywords, where an issue that it closes carries a
+label for bugs (asked of GitHub, unless offline), or where its subject says so. Whether the bug could have
+been prevented is left to the model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from bot.bouncers.links import closing_links
+from bot.domain import Issue
+from bot.errors import NotFound
+from bot.forge.protocol import Forge
+from evaluation.crbench.fix import is_documentation, is_test
+from evaluation.crbench.git import GitRepository
+from evaluation.crbench.mapping import Instance
+from evaluation.crbench.subjects import merge_number, squash_number
+
+#: Bytes of the largest change that is taken for one fix; SWE-bench's largest are near 100 KB.
+MAX_FIX = 200_000
+
+_FIX = re.compile(
+    r"\b(fix(es|ed|ing)?|bug(s|fix)?|hotfix|regression|crash(es|ed)?|broken|segfault)\b", re.IGNORECASE
+)
+_NO_FIX = re.compile(
+    r"^(docs?|tests?|ci|style|chore|build|tst|doc)\b|\b(typos?|flake8|lint(ing|er)?|changelog|docstrings?|spelling)\b",
+    re.IGNORECASE,
+)
+_BUG_LABEL = re.compile(r"\b(bug|defect|regression|crash)\b", re.IGNORECASE)
+_MERGE_LINE = re.compile(r"^merge[d ]", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Change:
+    """One commit of the trunk: what it integrated, against its first parent."""
+
+    commit: str
+    parent: str
+    is_merge: bool
+    message: str
+
+    @property
+    def title(self) -> str:
+        """The pull request's title where GitHub's merge button put it below the first line."""
+        first, _, rest = self.message.partition("\n")
+        below = rest.strip().partition("\n")[0]
+        return below if self.is_merge and _MERGE_LINE.match(first) and below else first
+
+    def number(self, full_name: str) -> int | None:
+        """The pull request that it integrated, as far as its first line says."""
+        first = self.message.partition("\n")[0]
+        return merge_number(first, full_name) if self.is_merge else squash_number(first)
+
+
+def own_fixes(
+    repository: GitRepository, full_name: str, since: datetime, web_url: str, forge: Forge | None = None
+) -> Iterator[Instance]:
+    """The fixes since a moment, newest first; ``forge`` gives the issues' texts and labels.
+
+    Raises GitError where the history cannot be read, TransientError or ForgeError where GitHub does not
+    answer.
+    """
+    issue_of = None if forge is None else _issues(forge)
+    for change in trunk(repository, since):
+        links = closing_links(change.message, full_name, web_url)
+        numbers = [link.number for link in links if link.repository.lower() == full_name.lower()]
+        closed = [issue for number in numbers if issue_of and (issue := issue_of(number)) is not None]
+        if not is_fix(change, numbers, closed):
+            continue
+        patch = code_change(repository, change)
+        if not patch or len(patch) > MAX_FIX:
+            continue
+        yield Instance(
+            instance_id=f"{full_name.replace('/', '__')}-{change.number(full_name) or change.commit[:10]}",
+            repo=full_name,
+            base_commit=change.parent,
+            patch=patch,
+            problem_statement=_statement(change, closed),
+        )
+
+
+def trunk(repository: GitRepository, since: datetime) -> Iterator[Change]:
+    """The first-parent chain of HEAD as far as it was committed since a moment, newest first."""
+    listing = repository.run(
+        "log", "--no-show-signature", "--first-parent", "-z", "--format=%H%x00%P%x00%ct%x00%B", repository.head()
+    )
+    fields = listing.decode("utf-8", "replace").split("\0")
+    for at in range(0, len(fields) - 3, 4):
+        commit, parents, time, message = fields[at : at + 4]
+        above = parents.split()
+        if above and int(time) >= since.timestamp():
+            yield Change(commit, above[0], len(above) > 1, message.strip("\n"))
+
+
+def is_fix(change: Change, closes: list[int], issues: list[Issue]) -> bool:
+    """Whether a change mends a bug, as far as words tell; ``issues`` are those it closes, where they are
+    known."""
+    if issues:
+        labels = [label for issue in issues for label in issue.labels]
+        if any(_BUG_LABEL.search(label) for label in labels):
+            return True
+        if labels:
+            return False
+    if _NO_FIX.search(change.title):
+        return False
+    return bool(closes) or _FIX.search(change.title) is not None
+
+
+def code_change(repository: GitRepository, change: Change) -> str:
+    """The change without its tests and documentation: a unified diff, empty where nothing is left."""
+    raw = repository.run("diff", "--name-only", "-z", "--no-renames", change.parent, change.commit, "--")
+    paths = [path for path in raw.decode("utf-8", "surrogateescape").split("\0") if path]
+    code = [path for path in paths if not is_test(path) and not is_documentation(path)]
+    if not code:
+        return ""
+    diff = repository.run(
+        "diff", "--no-color", "--no-ext-diff", "--no-textconv", "-M", change.parent, change.commit, "--", *code
+    )
+    return diff.decode("utf-8", "replace")
+
+
+def _issues(forge: Forge) -> Callable[[int], Issue | None]:
+    known: dict[int, Issue | None] = {}
+
+    def read(number: int) -> Issue | None:
+        if number not in known:
+            try:
+                known[number] = forge.issue(number)
+            except NotFound:
+                known[number] = None
+        return known[number]
+
+    return read
+
+
+def _statement(change: Change, issues: list[Issue]) -> str:
+    """What was wrong: the closed issues' own words where they are at hand, else the commit's."""
+    if issues:
+        return "\n\n".join(f"{issue.title}\n\n{issue.body}" for issue in issues)
+    return change.message
