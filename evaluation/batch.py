@@ -26,6 +26,7 @@ from bot.models.prices import Prices
 from bot.models.protocol import Prompt, Reply
 from bot.models.reading import Unusable, extract
 from evaluation.cache import FolderStore, is_key
+from evaluation.runner import Postponed
 from evaluation.sample import Row, read_rows
 
 T = TypeVar("T", bound=BaseModel)
@@ -36,7 +37,7 @@ PRICE_SHARE = 0.5
 
 
 class Pending:
-    """A Model that asks nobody: it writes the request down, once, and answers with an error."""
+    """A Model that asks nobody: it writes the request down, once, and postpones the task."""
 
     def __init__(self, model_id: str, form: Format, out: TextIO) -> None:
         self.id = model_id
@@ -53,7 +54,7 @@ class Pending:
                 self._seen.add(name)
                 self._out.write(json.dumps(request(self._form, self.id, prompt, schema)) + "\n")
                 self.written += 1
-        raise ModelError(f"not asked yet: {name} waits for the batch", "unrecorded")
+        raise Postponed(f"not asked yet: {name} waits for the batch")
 
 
 def request(form: Format, model_id: str, prompt: Prompt, schema: type[BaseModel]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from bot.models.protocol import Model, Prompt, Reply
 from bot.prompts import Prompts
 from bot.sandbox.protocol import Sandbox
 from bot.services import NoHistory, Services
-from evaluation.runner import Outcome
+from evaluation.runner import Outcome, Postponed
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -54,8 +54,8 @@ class Setup:
 def judge(staged: Staged, setup: Setup) -> Outcome:
     """What the live handler makes of a task.
 
-    Raises BudgetExceeded where a model call was refused for its cost, whatever the handler made of that, and
-    TransientError where a later try may succeed.
+    Raises BudgetExceeded or Postponed where a question was not put to anyone, whatever the handler made of
+    that, and TransientError where a later try may succeed.
     """
     heard = Heard(setup.model, staged.id)
     services = Services(
@@ -69,8 +69,8 @@ def judge(staged: Staged, setup: Setup) -> Outcome:
         prompts=setup.prompts,
     )
     decisions = router.decide(staged.event, services, only=setup.only)
-    if heard.refused is not None:
-        raise heard.refused
+    if heard.unasked is not None:
+        raise heard.unasked
     decision = decisions[0] if decisions else None
     return Outcome(
         decision=decision,
@@ -101,7 +101,7 @@ class Heard:
         self._subject = subject
         self.texts: list[str] = []
         self.failures: list[str] = []
-        self.refused: BudgetExceeded | None = None
+        self.unasked: BudgetExceeded | Postponed | None = None
         self.usage = Usage()
 
     @property
@@ -114,8 +114,8 @@ class Heard:
         except (ModelError, TransientError) as error:
             self.usage += error.usage or Usage()
             self.failures.append(str(error))
-            if isinstance(error, BudgetExceeded):
-                self.refused = error
+            if isinstance(error, BudgetExceeded | Postponed):
+                self.unasked = error
             raise
         self.texts.append(reply.text)
         self.usage += reply.usage

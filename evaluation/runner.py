@@ -12,6 +12,7 @@ code that may raise:
 
 * ``TransientError``: tried again, ``Options.attempts`` times in all, after the wait that it names;
 * ``BudgetExceeded``: the run stops; the task is not recorded and comes first when the run is continued;
+* ``Postponed``: the task is not recorded, the others go on; continuing the run tries it again;
 * any other ``BouncerError``: recorded as the task's ``error``;
 * anything else is a bug in a handler: recorded as ``bug: ...`` with its traceback in the log, and the
   other tasks go on, as they would in the live worker.
@@ -32,7 +33,7 @@ from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 
 from bot.actions import Decision, Usage
-from bot.errors import BouncerError, BudgetExceeded, TransientError
+from bot.errors import BouncerError, BudgetExceeded, ModelError, TransientError
 from evaluation.run_folder import Record, RunFolder
 
 T = TypeVar("T")
@@ -69,13 +70,21 @@ class Options:
     stop: threading.Event = field(default_factory=threading.Event)
 
 
+class Postponed(ModelError):
+    """A question has not been put to anyone yet: its answer is to come from elsewhere, a batch for instance."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, reason="unrecorded")
+
+
 @dataclass(frozen=True)
 class Result:
-    """How a session ended. ``stopped`` is None when every task has its record."""
+    """How a session ended. ``stopped`` is None when every task was tried; ``postponed`` have no record yet."""
 
     skipped: int
     finished: int
     failed: int
+    postponed: int
     stopped: str | None = None
 
 
@@ -98,10 +107,11 @@ def run(
             folder.append(record)
             on_record(record)
     finally:
-        folder.close(None if session.stopped else datetime.now(UTC))
+        complete = not session.stopped and not session.postponed
+        folder.close(datetime.now(UTC) if complete else None)
     if session.broken is not None:
         raise session.broken
-    return Result(len(done), session.finished, session.failed, session.stopped)
+    return Result(len(done), session.finished, session.failed, session.postponed, session.stopped)
 
 
 class _Session(Generic[T]):
@@ -111,7 +121,7 @@ class _Session(Generic[T]):
         self.tasks = tasks
         self.judge = judge
         self.options = options
-        self.finished = self.failed = 0
+        self.finished = self.failed = self.postponed = 0
         self.stopped: str | None = None
         self.broken: BouncerError | None = None
         self._under_way: set[Future[Record]] = set()
@@ -126,6 +136,9 @@ class _Session(Generic[T]):
                         record = future.result()
                     except BudgetExceeded as error:
                         self._halt(str(error))
+                        continue
+                    except Postponed:
+                        self.postponed += 1
                         continue
                     self.finished += 1
                     self.failed += record.failed
@@ -171,7 +184,7 @@ def _outcome(task: Task[T], judge: Callable[[T], Outcome], options: Options) -> 
     for attempt in range(1, options.attempts + 1):
         try:
             return judge(task.value)
-        except BudgetExceeded:
+        except (BudgetExceeded, Postponed):
             raise
         except TransientError as error:
             if attempt == options.attempts:

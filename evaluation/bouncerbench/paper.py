@@ -40,14 +40,14 @@ ROWS: dict[Benchmark, tuple[Published, ...]] = {
     ),
 }
 
-#: Model -> raw agreement, Cohen's kappa, Spearman's rho with the annotators (IV.C; kappa of gpt-4.1 is "0.09-0.11").
+#: Model -> raw agreement, Cohen's kappa, Spearman's rho with annotators (IV.C; kappa of gpt-4.1 is "0.09-0.11").
 AGREEMENT: dict[str, tuple[float, float, float]] = {
     "o4-mini": (0.390, 0.14, 0.38),
     "claude-3.7-sonnet": (0.284, 0.03, 0.29),
     "gpt-4.1": (0.341, 0.09, 0.37),
 }
 
-#: Submission -> correct before, correct after (shares), mean patch length in characters, correct ones lost (share).
+#: Submission -> correct before, correct after (shares), mean patch length (characters), correct ones lost (share).
 TABLE_IV: dict[str, tuple[float, float, float, float]] = {
     "SWE-agent": (0.559, 0.638, 12_000, 0.166),
     "Amazon Q": (0.507, 0.613, 1_700, 0.113),

@@ -13,14 +13,20 @@ from bot.errors import OperatorError
 #: ``verb -> name -> (module:attribute, line in --help)``; a benchmark is mounted by adding its lines.
 VERBS: dict[str, dict[str, tuple[str, str]]] = {
     "replay": {
-        "bouncerbench-input": ("evaluation.bouncerbench.cli:replay_input", "Open every issue."),
-        "bouncerbench-output": ("evaluation.bouncerbench.cli:replay_output", "Open every pull request."),
+        "bouncerbench-input": ("evaluation.bouncerbench.replay_cli:replay_input", "Open every issue."),
+        "bouncerbench-output": ("evaluation.bouncerbench.replay_cli:replay_output", "Open every pull request."),
         "crbench": ("evaluation.crbench.cli:replay_command", "Open every pull request that brought a bug in."),
         "brt": ("evaluation.brt.cli:replay_command", "Draft tests from bug reports, or judge given ones."),
     },
     "score": {
-        "bouncerbench-input": ("evaluation.bouncerbench.cli:score_input", "Are the right issues turned away?"),
-        "bouncerbench-output": ("evaluation.bouncerbench.cli:score_output", "Are the right patches held back?"),
+        "bouncerbench-input": (
+            "evaluation.bouncerbench.score_cli:score_input",
+            "Which issues were turned away?",
+        ),
+        "bouncerbench-output": (
+            "evaluation.bouncerbench.score_cli:score_output",
+            "Which patches were held back?",
+        ),
         "bouncerbench-chain": ("evaluation.bouncerbench.chain_cli:command", "Both bouncers in a row."),
         "crbench": ("evaluation.crbench.cli:score_command", "Are the bugs found, and with how much noise?"),
         "brt": ("evaluation.brt.cli:score_command", "Do the tests reproduce the bugs, and are they ranked first?"),

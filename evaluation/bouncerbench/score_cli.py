@@ -1,0 +1,142 @@
+"""``bouncer-eval score bouncerbench-input|bouncerbench-output``: from files alone, no model is asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bot.errors import OperatorError
+from evaluation.bouncerbench.answers import Answer, Line, read_answers, run_answers
+from evaluation.bouncerbench.metrics import Metrics, Missing, score
+from evaluation.bouncerbench.operating import operating_points, risk_coverage
+from evaluation.bouncerbench.options import line_of, line_options, tasks_option
+from evaluation.bouncerbench.printing import print_scores
+from evaluation.bouncerbench.tasks import (
+    INPUT,
+    OUTPUT,
+    Benchmark,
+    InputTask,
+    OutputTask,
+    input_tasks,
+    output_tasks,
+)
+from evaluation.cli.options import F, json_option, print_json, with_options
+from evaluation.run_folder import RunFolder
+
+
+def _score_options(command: F) -> F:
+    options = (
+        tasks_option,
+        click.option("--run", metavar="DIR", help="A run of replay."),
+        click.option(
+            "--predictions", metavar="F", help="JSON Lines with label or bounce, or a submission's JSON."
+        ),
+        click.option("--model-name", metavar="NAME", help="Whose answers, where the file holds several models'."),
+        click.option(
+            "--missing",
+            type=click.Choice(["count", "accept", "exclude"]),
+            default="count",
+            show_default=True,
+            help="No answer counts as never right; as a pass (the authors' convention); or not at all.",
+        ),
+        click.option("--seed", type=int, default=0, show_default=True, help="Of the bootstrap."),
+        click.option("--replicates", type=click.IntRange(0, 100_000), default=2000, show_default=True),
+        json_option,
+    )
+    return with_options(line_options(command), options)
+
+
+@click.command("bouncerbench-input")
+@_score_options
+def score_input(tasks: str, **given: Any) -> None:
+    """Score answers to input tasks with the paper's metrics."""
+    _score(INPUT, list(input_tasks(tasks)), **given)
+
+
+@click.command("bouncerbench-output")
+@_score_options
+def score_output(tasks: str, **given: Any) -> None:
+    """Score answers to output tasks with the paper's metrics."""
+    _score(OUTPUT, list(output_tasks(tasks)), **given)
+
+
+def _score(
+    benchmark: Benchmark,
+    tasks: list[InputTask] | list[OutputTask],
+    *,
+    run: str | None,
+    predictions: str | None,
+    model_name: str | None,
+    missing: Missing,
+    bounce_at: str | None,
+    bounce_above: int | None,
+    seed: int,
+    replicates: int,
+    as_json: bool,
+) -> None:
+    line = line_of(benchmark, bounce_at, bounce_above)
+    models = gather(benchmark, run, predictions, model_name, line)
+    scored = {
+        name: score(benchmark, tasks, answers, missing, seed=seed, replicates=replicates)
+        for name, answers in models.items()
+    }
+    if as_json:
+        objects = {name: _as_json(name, metrics, tasks, models[name]) for name, metrics in scored.items()}
+        print_json(next(iter(objects.values())) if len(objects) == 1 else {"models": objects})
+    else:
+        only = next(iter(models.values())) if len(models) == 1 else None
+        print_scores(benchmark, scored, operating_points(benchmark, tasks, only, missing) if only else [])
+
+
+def gather(
+    benchmark: Benchmark,
+    run: str | None,
+    predictions: str | None,
+    model_name: str | None,
+    line: Line | None = None,
+) -> dict[str, dict[str, Answer]]:
+    """Answers by model name from a run or a file. Raises OperatorError."""
+    if (run is None) == (predictions is None):
+        raise OperatorError("one of --run and --predictions is needed")
+    if run is not None:
+        folder = RunFolder.read(Path(run))
+        if folder.facts.benchmark != benchmark:
+            raise OperatorError(f"{run} is a run of {folder.facts.benchmark}, not of {benchmark}")
+        return {folder.facts.model: run_answers(folder, line)}
+    assert predictions is not None
+    models = read_answers(predictions, benchmark, line)
+    if model_name is None:
+        return {name or Path(predictions).name: answers for name, answers in models.items()}
+    if set(models) == {""}:
+        return {model_name: models[""]}
+    if model_name not in models:
+        raise OperatorError(f"{predictions} holds no model {model_name!r}; it holds {', '.join(sorted(models))}")
+    return {model_name: models[model_name]}
+
+
+def _as_json(
+    name: str, metrics: Metrics, tasks: list[InputTask] | list[OutputTask], answers: dict[str, Answer]
+) -> dict[str, Any]:
+    curve = risk_coverage(tasks, answers)
+    return {
+        "model": name,
+        **metrics.as_json(),
+        "area_under_risk_coverage": None if curve is None else curve.area,
+        "operating_points": [
+            {
+                "line": point.name,
+                "bounced_share": point.bounced,
+                "wrong_share_passed": point.wrong_share_passed,
+                **{
+                    figure: point.metrics.value(figure) for figure in ("f_m", "r_b", "fnr_a", "i_score", "o_score")
+                },
+            }
+            for point in operating_points(_benchmark(metrics), tasks, answers, metrics.missing_counts_as)
+        ],
+    }
+
+
+def _benchmark(metrics: Metrics) -> Benchmark:
+    return OUTPUT if metrics.benchmark == OUTPUT else INPUT
