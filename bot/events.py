@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, Literal
 from urllib.parse import parse_qs
@@ -14,7 +13,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from bot.domain import Actor, Comment, Issue, PullRequest, Repository, ReviewComment, Subject
 from bot.errors import InvalidSignature, MalformedDelivery
 from bot.frozen import Frozen
-from bot.payloads import actor, comment, issue, pull_request, repository, review_comment
+from bot.payloads import actor, comment, issue, pull_request, readable, repository, review_comment
 
 Payload = Mapping[str, Any]
 
@@ -261,7 +260,7 @@ def load(body: bytes, content_type: str) -> Payload:
             body = fields["payload"][0].encode()
         elif kind != "application/json":
             raise MalformedDelivery(f"content type {kind[:80]!r} is neither JSON nor a form")
-        payload = json.loads(body)
+        payload = readable(body)
     except KeyError:
         raise MalformedDelivery("the form has no field 'payload'") from None
     except (ValueError, RecursionError) as error:
@@ -307,7 +306,7 @@ def _issues(payload: Payload) -> Event | None:
     action = payload.get("action")
     fields = {**_in_repository(payload), "issue": issue(payload["issue"])}
     if action == "labeled":
-        return IssueLabeled(**fields, label=(payload.get("label") or {}).get("name", ""))
+        return IssueLabeled(**fields, label=(payload.get("label") or {}).get("name") or "")
     if action == "edited" and not _changed(payload, "title", "body"):
         return None
     kinds: dict[str, Callable[..., Event]] = {

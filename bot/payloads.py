@@ -5,12 +5,45 @@ Fields that Bouncer can do without may be missing; those it cannot do without ra
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from bot.domain import Actor, Comment, Issue, PullRequest, Repository, ReviewComment
 
 Json = Mapping[str, Any]
+
+#: Written in JSON, but no text that a database or a file could hold: half a surrogate pair, and NUL.
+_UNSTORABLE = re.compile(r"[\ud800-\udfff\0]")
+_ESCAPED = re.compile(rb"\\u(?:[dD][89a-fA-F]|0000)")
+
+
+def readable(text: str | bytes) -> Any:
+    """What a JSON text says, with U+FFFD for every character that cannot be stored.
+
+    Raises ValueError or RecursionError where it is not JSON, nests too deeply, or holds a number of more than
+    64 bits.
+    """
+    raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    value = json.loads(text, parse_int=_integer)
+    return _storable(value) if _ESCAPED.search(raw) else value
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > 20 or not -(2**63) <= (value := int(digits)) < 2**63:
+        raise ValueError("a number is too large")
+    return value
+
+
+def _storable(value: Any) -> Any:
+    if isinstance(value, str):
+        return _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", value)
+    if isinstance(value, list):
+        return [_storable(each) for each in value]
+    if isinstance(value, dict):
+        return {_storable(key): _storable(each) for key, each in value.items()}
+    return value
 
 
 def actor(user: Json | None) -> Actor:
@@ -98,4 +131,4 @@ def review_comment(value: Json) -> ReviewComment:
 
 def _labels(value: Json) -> tuple[str, ...]:
     labels = value.get("labels") or ()
-    return tuple(each if isinstance(each, str) else str(each.get("name") or "") for each in labels)
+    return tuple(each if isinstance(each, str) else str(each.get("name") or "") for each in labels if each)

@@ -10,6 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# A busy machine is no finding: examples are not timed.
+settings.register_profile("bouncer", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("bouncer")
 
 ROOT = Path(__file__).resolve().parent.parent
 _LOOPBACK = ("127.", "::1", "localhost")

@@ -10,6 +10,7 @@ from typing import Any
 from github.Requester import Requester
 
 from bot.errors import ForgeError, NotFound, TransientError
+from bot.payloads import readable
 
 #: Where GitHub names no time, it asks for a minute at least, seconds.
 UNSTATED_WAIT = 60.0
@@ -82,6 +83,6 @@ def parsed(text: str, what: str) -> Any:
     if not text:
         return None
     try:
-        return json.loads(text)
+        return readable(text)
     except (ValueError, RecursionError):
         raise TransientError(f"{what}: GitHub's answer is not JSON") from None
