@@ -36,10 +36,20 @@ class Fault:
     times: int = 1
     wait: float = 1.0
     location: str = ""
+    after: int = 0
 
-    def matches(self, method: str, path: str) -> bool:
-        """Whether it strikes this request; ``method`` empty means any, ``path`` is searched as a pattern."""
-        return self.times > 0 and self.method in ("", method) and re.search(self.path, path) is not None
+    def strikes(self, method: str, path: str) -> bool:
+        """Whether it strikes this request; ``method`` empty means any, ``path`` is searched as a pattern.
+
+        The first ``after`` requests that match are let through.
+        """
+        if not self.times or self.method not in ("", method) or not re.search(self.path, path):
+            return False
+        if self.after:
+            self.after -= 1
+            return False
+        self.times -= 1
+        return True
 
     def answer(self, now: float) -> Answer | None:
         """What is answered instead; None where the fault is not an answer."""

@@ -64,7 +64,7 @@ class Server:
         self.used = 0
         rules = [Rule(each.path, methods=[each.method], endpoint=each) for each in ROUTES]
         self._rules = Map(rules).bind("api")
-        self._pages = pages.Pages(acts)
+        self.pages = pages.Pages(acts)
         self._server = make_server(host, port, self._wsgi, threaded=True, request_handler=_Quiet)
         # The argument is how long ``stop`` waits at most, seconds.
         self._thread = threading.Thread(
@@ -86,26 +86,25 @@ class Server:
     def _wsgi(self, environ: dict[str, Any], start: StartResponse) -> Iterable[bytes]:
         request = Request(environ)
         path = _api_path(request)
-        if path is None:
-            return self._pages.respond(request)(environ, start)
-        fault = self._strike(request.method, path)
+        fault = self._strike(request.method, path or request.path)
         if fault and fault.kind == "reset":
             return _drop(environ)
         if fault and fault.kind == "slow":
             time.sleep(fault.wait)
         answer = fault.answer(self.acts.world.now().timestamp()) if fault else None
-        with self.acts.world.lock:
-            answer = self._record(request, path, answer)
+        if path is None:
+            response = _response(answer) if answer else self.pages.respond(request)
+        else:
+            with self.acts.world.lock:
+                response = _response(self._record(request, path, answer))
         if fault and fault.kind == "lost":
             return _drop(environ)
-        response = Response(answer.encoded(), answer.status, answer.headers, content_type=answer.content_type)
         return response(environ, start)
 
     def _strike(self, method: str, path: str) -> Fault | None:
         with self.acts.world.lock:
             for fault in self.faults:
-                if fault.matches(method, path):
-                    fault.times -= 1
+                if fault.strikes(method, path):
                     return fault
         return None
 
@@ -215,6 +214,10 @@ def _api_path(request: Request) -> str | None:
         return path.removeprefix(PREFIX)
     top = path.split("/")[1]
     return path if top in {each.path.split("/")[1] for each in ROUTES} else None
+
+
+def _response(answer: Answer) -> Response:
+    return Response(answer.encoded(), answer.status, answer.headers, content_type=answer.content_type)
 
 
 def _drop(environ: dict[str, Any]) -> Iterable[bytes]:

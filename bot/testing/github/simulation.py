@@ -127,9 +127,13 @@ class SimulatedGitHub(Conversation, PullRequests):
         times: int = 1,
         wait: float = 1.0,
         location: str = "",
+        after: int = 0,
     ) -> Fault:
-        """Arm a fault for the next ``times`` requests with that method whose path matches the pattern."""
-        fault = Fault(kind, method, path, times, wait, location)
+        """Arm a fault for the next ``times`` requests with that method whose path matches the pattern.
+
+        ``after`` such requests pass first; ``wait`` is what a limit asks for or a slow answer takes, seconds.
+        """
+        fault = Fault(kind, method, path, times, wait, location, after)
         with self.world.lock:
             self._server.faults.append(fault)
         return fault
@@ -151,3 +155,9 @@ class SimulatedGitHub(Conversation, PullRequests):
         """Every request to the API so far."""
         with self.world.lock:
             return list(self._server.requests)
+
+    @property
+    def leaked_credentials(self) -> list[str]:
+        """Paths on the archive host that were asked for with credentials; there must be none."""
+        with self.world.lock:
+            return list(self._server.pages.leaked)

@@ -49,10 +49,15 @@ def site() -> Iterator[Site]:
         github.create_repository(NAME, FILES)
         github.create_repository("octo/secret", private=True)
         installation = github.install(registered, NAME, "octo/secret")
-        with GitHubApp(
-            registered.id, registered.private_key, github.api_url, seconds_between_writes=0
-        ) as app:
+        with GitHubApp(registered.id, registered.private_key, github.api_url, seconds_between_writes=0) as app:
             yield Site(github, registered, installation, app)
+
+
+@pytest.fixture(scope="session")
+def private_key() -> str:
+    """A key that belongs to no app."""
+    with SimulatedGitHub() as github:
+        return github.create_app().private_key
 
 
 @dataclass
