@@ -35,6 +35,9 @@ class TriageConfig(Frozen):
         description="bounce at this probability (percent) or above, whatever the label says",
     )
     prompt: PromptSet = Field("paper", description="the paper's question, or the harshest of three reviewers")
+    investigate: bool = Field(
+        False, description="let the model look at the default branch's code first; several model calls an issue"
+    )
     label: LabelName = Field("needs-info", description="set on a bounced issue, removed when it is clear")
     accepted_label: LabelName | None = Field(None, description="set on an issue that is clear enough")
     ignore_authors: tuple[str, ...] = Field((), description="logins whose issues are not judged")
@@ -50,6 +53,9 @@ class VerifyConfig(Frozen):
     )
     bounce_above: int | None = Field(None, ge=0, le=100, description="as triage.bounce_above")
     prompt: PromptSet = Field("paper", description="as triage.prompt")
+    investigate: bool = Field(
+        False, description="let the model look at the base commit's code first; several model calls an issue"
+    )
     gate: bool = Field(False, description="a bounced patch fails the check instead of leaving it neutral")
     execute: bool = Field(
         False, description="run an issue's stored reproducing test on base and head, in the sandbox"

@@ -17,7 +17,9 @@ from bot.bouncers.input import InputReply, InputVerdict
 from bot.commands import may, read
 from bot.domain import Comment, Issue, Permission
 from bot.events import Event
-from bot.models.protocol import Reply
+from bot.models import investigation
+from bot.models.investigation import Notes
+from bot.models.protocol import Prompt, Reply
 from bot.services import Services
 
 Judged = events.IssueOpened | events.IssueEdited | events.IssueReopened
@@ -90,6 +92,8 @@ def _judge(event: Judged | Said, services: Services, past: Sequence[Decision]) -
     asked = memory.questions(past)
     prompt = bouncer.question(services.prompts, config.prompt, issue, answers, asked)
     prompt = prompt.model_copy(update={"subject": event.subject.key})
+    notes = _looked(prompt, services)
+    prompt = investigation.informed(services.prompts, prompt, notes)
     reply = bouncer.judge(services.model, prompt)
     answered = asked if answers or (last and last.subject.revision != issue.revision) else ()
     verdict = bouncer.verdict(reply.value, config, answered)
@@ -99,10 +103,18 @@ def _judge(event: Judged | Said, services: Services, past: Sequence[Decision]) -
         verdict=verdict.label,
         actions=_actions(verdict, issue, services, reply.model, was_bounced=memory.bounced(last)),
         reason=_reason(verdict, services),
-        evidence=_evidence(verdict, reply, prompt.hash, services),
-        usage=reply.usage,
+        evidence={**_evidence(verdict, reply, prompt.hash, services), **investigation.evidence(notes)},
+        usage=notes.usage + reply.usage,
         model=reply.model,
     )
+
+
+def _looked(prompt: Prompt, services: Services) -> Notes:
+    """What the code says, where the maintainers want it looked at; nothing was looked at elsewhere."""
+    if not services.config.triage.investigate:
+        return Notes()
+    ref = services.forge.head(services.repository.default_branch)
+    return investigation.investigate(services.model, services.prompts, prompt, services.forge, ref)
 
 
 def _answers(issue: Issue, services: Services) -> tuple[Comment, ...]:

@@ -19,6 +19,9 @@ from bot.domain import Issue, PullRequest, Subject
 from bot.errors import BudgetExceeded, ForgeError, ModelError, NotFound, NotRecorded
 from bot.events import Event
 from bot.forge.protocol import IssueLink
+from bot.models import investigation
+from bot.models.investigation import Notes
+from bot.models.protocol import Prompt
 from bot.services import Services
 
 #: Linked issues that are judged; a pull request that closes more is not about one thing.
@@ -106,7 +109,8 @@ class _Judgement:
     def __init__(self, subject: Subject, pull: PullRequest, services: Services) -> None:
         self.subject, self.pull, self.services = subject, pull, services
         self.usage, self.model = Usage(), ""
-        self.replies: list[dict[str, str]] = []
+        self.replies: list[dict[str, object]] = []
+        self.looks = 0
 
     def decide(self, issues: Sequence[Issue], unjudged: list[Unjudged], judged: dict[str, str]) -> Decision:
         """One verdict an issue, one check for all."""
@@ -148,6 +152,7 @@ class _Judgement:
                 "p_bounce": max((v.p_bounce for v in verdicts if v.p_bounce is not None), default=None),
                 "judged": judged,
                 "replies": self.replies,
+                "tool_calls": self.looks,
                 "prompt": self.services.prompts.hash(f"verify.{config.prompt}"),
                 "config": self.services.config.hash,
             },
@@ -175,12 +180,27 @@ class _Judgement:
         prompt = prompt.model_copy(update={"subject": self.subject.key})
         name = f"#{issue.number}"
         try:
+            notes = self._looked(prompt)
+            self.usage += notes.usage
+            self.looks += len(notes.looks)
+            prompt = investigation.informed(services.prompts, prompt, notes)
             reply = bouncer.judge(services.model, prompt)
         except BudgetExceeded:
             return Unjudged(issue=name, why="skipped, today's model budget is spent")
         except ModelError as error:
+            self.usage += error.usage or Usage()
             return Unjudged(issue=name, why=f"the model gave no usable answer ({error.reason})")
         self.usage += reply.usage
         self.model = reply.model
-        self.replies.append({"issue": name, "prompt_hash": prompt.hash, "reply": reply.text[:20_000]})
+        said = {"issue": name, "prompt_hash": prompt.hash, "reply": reply.text[:20_000]}
+        self.replies.append({**said, **investigation.evidence(notes)})
         return bouncer.verdict(reply.value, issue.number, config)
+
+    def _looked(self, prompt: Prompt) -> Notes:
+        """What the code at the base commit says, where the maintainers want it looked at."""
+        services = self.services
+        if not services.config.verify.investigate:
+            return Notes()
+        return investigation.investigate(
+            services.model, services.prompts, prompt, services.forge, self.pull.base_sha
+        )

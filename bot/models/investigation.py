@@ -49,7 +49,7 @@ class Look(Frozen):
 class Notes(Frozen):
     """What came of an investigation; ``looks`` is empty where the model saw no need."""
 
-    text: str
+    text: str = ""
     looks: tuple[Look, ...] = ()
     usage: Usage = Usage()
 
@@ -76,6 +76,12 @@ def investigate(
             shown = _look(files, step)
             looks += (Look(action=step.action, target=step.target[:500], line=step.line, shown=shown),)
     raise AssertionError("the last step returns")
+
+
+def evidence(notes: Notes) -> dict[str, object]:
+    """What a decision keeps: how often the code was looked at, where, and what was made of it."""
+    looks = [{"action": look.action, "target": look.target, "line": look.line} for look in notes.looks]
+    return {"tool_calls": len(looks), "looks": looks, "notes": notes.text}
 
 
 def informed(prompts: Prompts, prompt: Prompt, notes: Notes) -> Prompt:

@@ -8,6 +8,7 @@ SDKs are imported when a model of theirs is built, not before.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -58,7 +59,7 @@ class Models:
         price = self._prices.of(model_id)
         with self._lock:
             if model_id not in self._built:
-                self._built[model_id] = Exchange(model_id, _speaker(model_id, self._keys), price)
+                self._built[model_id] = Exchange(model_id, _speaker(model_id, self._keys), price, _clock(model_id))
             model = self._built[model_id]
         return Budgeted(model, price, budget) if budget else model
 
@@ -66,6 +67,11 @@ class Models:
 def build(model_id: str, keys: ModelKeys, prices: Prices | None = None, attempts: int = 1) -> Model:
     """One model on its own, without a budget; see ``Models.build``."""
     return Models(keys, prices).build(model_id, attempts=attempts)
+
+
+def _clock(model_id: str) -> Callable[[], float]:
+    """A recorded reply takes no time: asking for it again gives the same usage, to the byte."""
+    return (lambda: 0.0) if model_id.startswith("recorded:") else time.monotonic
 
 
 def _speaker(model_id: str, keys: ModelKeys) -> Speaker:
