@@ -36,7 +36,9 @@ class Record(Frozen):
     usage: Usage = Usage()
     seconds: float = Field(0.0, description="wall time of this task, waiting for other tasks included")
     error: str | None = Field(None, description="why there is no usable answer; None = the task was answered")
-    details: dict[str, Any] = Field(default_factory=dict, description="what the benchmark adds, JSON")
+    details: dict[str, Any] = Field(
+        default_factory=dict, description="what the benchmark adds, JSON; in the file beside the other fields"
+    )
 
     @property
     def failed(self) -> bool:
@@ -203,8 +205,16 @@ class RunFolder:
 
 
 def _line(record: Record) -> bytes:
-    """One line of pure ASCII: a lone surrogate in a reply must not make a record unwritable."""
-    return json.dumps(record.model_dump(mode="python")).encode("ascii") + b"\n"
+    """One line of pure ASCII: a lone surrogate in a reply must not make a record unwritable.
+
+    What a benchmark adds stands beside what all records have, so that a line reads as one flat object.
+    """
+    data = record.model_dump(mode="python")
+    details = data.pop("details")
+    clash = details.keys() & Record.model_fields.keys()
+    if clash:
+        raise ValueError(f"details of {record.task_id} repeat {', '.join(sorted(clash))}")
+    return json.dumps({**data, **details}).encode("ascii") + b"\n"
 
 
 def _locked(path: Path) -> BinaryIO:
@@ -219,8 +229,10 @@ def _locked(path: Path) -> BinaryIO:
 
 def _parse(line: bytes, where: str) -> Record:
     try:
-        return Record.model_validate(json.loads(line))
-    except (ValueError, RecursionError) as error:
+        data = json.loads(line)
+        own = {name: value for name, value in data.items() if name in Record.model_fields}
+        return Record.model_validate({"details": {n: v for n, v in data.items() if n not in own}, **own})
+    except (ValueError, AttributeError, RecursionError) as error:
         raise OperatorError(f"{where}: not a record: {_first_line(error)}") from error
 
 

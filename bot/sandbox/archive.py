@@ -90,11 +90,19 @@ def _archive(files: Mapping[str, str]) -> bytes:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for name, text in files.items():
-            data = text.encode("utf-8", "surrogatepass")
+            data = _bytes(text)
             entry = tarfile.TarInfo(relative(name))
             entry.size, entry.mode, entry.mtime = len(data), 0o644, int(time.time())
             archive.addfile(entry, io.BytesIO(data))
     return buffer.getvalue()
+
+
+def _bytes(text: str) -> bytes:
+    """UTF-8; bytes that were no UTF-8 when the text was read come back as they were."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
 
 
 def relative(name: str) -> str:

@@ -1,0 +1,78 @@
+"""Cases and candidates as they stand in files: a bug with two checkouts, and tests that may reproduce it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import Field, model_validator
+
+from bot.errors import OperatorError
+from bot.frozen import Frozen
+from evaluation.sample import read_rows, shaped, task_id, unique
+
+
+class Case(Frozen):
+    """One bug: its report, the code with it and without it, and how tests are run."""
+
+    instance_id: str
+    problem_statement: str = ""
+    base: Path = Field(description="checkout with the bug")
+    fixed: Path = Field(description="checkout without it")
+    command: tuple[str, ...] = Field(min_length=1, description="with {tests} where test ids or files belong")
+    env: dict[str, str] = Field(default_factory=dict)
+
+
+class Candidate(Frozen):
+    """A change that adds tests: a unified diff, or one file's path and whole content."""
+
+    instance_id: str
+    candidate_id: str = Field(min_length=1, max_length=200)
+    patch: str | None = None
+    path: str | None = None
+    content: str | None = None
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Candidate:
+        whole = (self.path is None, self.content is None)
+        if whole not in ((True, True), (False, False)) or (self.patch is None) == whole[0]:
+            raise ValueError("either patch, or path and content")
+        return self
+
+    @property
+    def task(self) -> str:
+        """Identifies it in a run."""
+        return f"{self.instance_id}/{self.candidate_id}"
+
+
+def read_cases(source: str) -> dict[str, Case]:
+    """Cases by id, their folders made absolute (from the file's own folder).
+
+    Raises OperatorError, naming file and line, for a case that cannot be used.
+    """
+    folder = Path(source).resolve().parent
+    rows = ((task_id(row), row.where, (row.where, shaped(row, Case))) for row in read_rows(source))
+    return {case.instance_id: _placed(case, folder, where) for where, case in unique(rows)}
+
+
+def _placed(case: Case, folder: Path, where: str) -> Case:
+    for name, path in (("base", case.base), ("fixed", case.fixed)):
+        if not (folder / path).is_dir():
+            raise OperatorError(f"{where}: {name}: no folder {path}")
+    return case.model_copy(update={"base": folder / case.base, "fixed": folder / case.fixed})
+
+
+def read_candidates(source: str, cases: dict[str, Case]) -> Iterator[Candidate]:
+    """Candidates in their order. Raises OperatorError for one that is malformed, repeated, or of no known case."""
+    rows = ((each.task, where, (where, each)) for where, each in _rows(source))
+    for where, candidate in unique(rows):
+        if candidate.instance_id not in cases:
+            raise OperatorError(f"{where}: instance_id: no case {candidate.instance_id}")
+        yield candidate
+
+
+def _rows(source: str) -> Iterator[tuple[str, Candidate]]:
+    for row in read_rows(source):
+        task_id(row)
+        task_id(row, "candidate_id")
+        yield row.where, shaped(row, Candidate)

@@ -1,0 +1,172 @@
+"""Is a candidate a bug-reproducing test? It is run on the version with the bug and on the one without.
+
+A bug-reproducing test (BRT) can be loaded, fails on the buggy version and passes on the fixed one (layer Remember
+of the cognitive layered framework; LIBRO, section II). Loading is part of it: a file that cannot be imported on
+the buggy version tells nothing about the bug. What looks like a BRT is run once more on both versions: a test that
+does not agree with itself reproduces nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from pydantic import Field
+
+from bot.frozen import Frozen
+from bot.reproduce.command import Target, TestCommand
+from bot.reproduce.execution import Harness
+from bot.reproduce.outcome import TestOutcome, TestReport
+from bot.sandbox.protocol import Limits, Sandbox
+from evaluation.brt.added import Added, added_tests
+from evaluation.brt.cases import Candidate, Case
+from evaluation.brt.patching import PatchRejected, apply
+from evaluation.brt.reading import read_text
+
+
+class Judgement(Frozen):
+    """What was found out about one candidate."""
+
+    instance_id: str
+    candidate_id: str
+    applied: bool = Field(description="the change fits the buggy version and holds tests")
+    tests: tuple[str, ...] = Field((), description="what was run, as path or path::test")
+    base: TestOutcome | None = Field(None, description="outcome on the buggy version; None where it was not run")
+    fixed: TestOutcome | None = Field(None, description="outcome on the fixed version; None where it was not run")
+    flaky: bool = Field(False, description="a second run on either version came out differently")
+    brt: bool
+    reason: str = Field(description="why it is one, or why not, in one sentence")
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Judges candidates in ``sandbox``, each run of a test command under ``limits``."""
+
+    sandbox: Sandbox
+    limits: Limits
+
+    def judge(self, case: Case, candidate: Candidate) -> Judgement:
+        """Apply ``candidate`` to copies of both versions and run what it adds. Raises SandboxError."""
+        try:
+            files = _applied(case, candidate)
+            added = _added(case, files)
+        except PatchRejected as error:
+            return Judgement(
+                instance_id=case.instance_id,
+                candidate_id=candidate.candidate_id,
+                applied=False,
+                brt=False,
+                reason=f"it cannot be applied: {error}",
+            )
+        return self._run(case, candidate, files, added)
+
+    def _run(self, case: Case, candidate: Candidate, files: dict[str, str], added: Added) -> Judgement:
+        command = TestCommand(argv=case.command)
+        harness = Harness(self.sandbox, command, env=case.env, limits=self.limits)
+        # The same files on both versions: the one difference between the runs is the code under test.
+        base = harness.run(case.base, added.targets, files)
+        fixed = harness.run(case.fixed, added.targets, files)
+        alone = added.alone and (command.naming != "files" or _all_new(case, files))
+        brt, reason = verdict(base, fixed, alone)
+        flaky = brt and not self._repeats(case, harness, files, added, alone)
+        return Judgement(
+            instance_id=case.instance_id,
+            candidate_id=candidate.candidate_id,
+            applied=True,
+            tests=tuple(f"{each.path}::{each.name}" if each.name else each.path for each in added.targets),
+            base=base.outcome,
+            fixed=fixed.outcome,
+            flaky=flaky,
+            brt=brt and not flaky,
+            reason="flaky: a second run came out differently" if flaky else reason,
+        )
+
+    def _repeats(self, case: Case, harness: Harness, files: dict[str, str], added: Added, alone: bool) -> bool:
+        base = harness.run(case.base, added.targets, files)
+        fixed = harness.run(case.fixed, added.targets, files)
+        return verdict(base, fixed, alone)[0]
+
+
+def verdict(base: TestReport, fixed: TestReport, alone: bool) -> tuple[bool, str]:
+    """Whether tests that came out like this on the buggy and on the fixed version reproduce the bug, and why.
+
+    ``alone``: every test that was run belongs to the candidate, so all of them must pass on the fixed version.
+    Otherwise one that fails before and passes after is enough. Pure.
+    """
+    buggy, mended = base.outcome, fixed.outcome
+    if buggy.status == "error" and not buggy.fails:
+        return False, f"it cannot be loaded on the buggy version: {_told(buggy)}"
+    if not buggy.fails:
+        return False, f"it {_VERBS[buggy.status]} on the buggy version"
+    if not alone:
+        return _turned(base, fixed)
+    if mended.status != "passed":
+        return False, f"it {_VERBS[mended.status]} on the fixed version too: {_told(mended)}".rstrip(": ")
+    how = "does not end" if buggy.status == "timeout" else f"fails with {_told(buggy)}"
+    return True, f"it {how} on the buggy version and passes on the fixed one"
+
+
+_VERBS = {
+    "passed": "passes",
+    "failed": "fails",
+    "error": "fails",
+    "skipped": "is skipped",
+    "timeout": "does not end",
+}
+
+
+def _turned(base: TestReport, fixed: TestReport) -> tuple[bool, str]:
+    before = {test.name: test for test in base.tests if test.fails}
+    passed = {test.name for test in fixed.tests if test.status == "passed"}
+    # A runner that names failing tests only: what ran and is not among them passed.
+    silent = passed <= {""} and any(test.phase != "load" for test in fixed.tests)
+    others = {test.name for test in fixed.tests if test.status != "passed"}
+    turned = [name for name in before if name in passed or (silent and name not in others)]
+    if not turned:
+        return False, "no test that fails on the buggy version passes on the fixed one"
+    return (
+        True,
+        f"{turned[0]} fails with {_told(before[turned[0]])} on the buggy version and passes on the fixed one",
+    )
+
+
+def _told(outcome: TestOutcome) -> str:
+    first = outcome.message.strip().partition("\n")[0][:200]
+    return ": ".join(part for part in (outcome.exception_type or "", first) if part)
+
+
+def _applied(case: Case, candidate: Candidate) -> dict[str, str]:
+    def read(path: str) -> str | None:
+        return read_text(case.base, path)
+
+    if candidate.patch is not None:
+        return apply(candidate.patch, read)
+    assert candidate.path is not None
+    assert candidate.content is not None
+    path = PurePosixPath(candidate.path)
+    if (
+        path.is_absolute()
+        or not path.parts
+        or {"..", ".git"} & set(path.parts)
+        or not candidate.path.isprintable()
+    ):
+        raise PatchRejected(f"{candidate.path!r}: no path inside of the repository")
+    return {str(path): candidate.content}
+
+
+def _added(case: Case, files: dict[str, str]) -> Added:
+    found = [
+        added
+        for path, after in files.items()
+        if path.endswith(".py") and (added := added_tests(path, read_text(case.base, path), after)) is not None
+    ]
+    if not found:
+        raise PatchRejected("no test in it")
+    # A file without an added test of its own is only run where no other file has one.
+    chosen = [added for added in found if added.alone] or found
+    targets: tuple[Target, ...] = tuple(target for added in chosen for target in added.targets)
+    return Added(targets, alone=all(added.alone for added in chosen))
+
+
+def _all_new(case: Case, files: dict[str, str]) -> bool:
+    return not any((case.base / path).exists() for path in files)

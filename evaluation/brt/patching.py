@@ -1,0 +1,116 @@
+"""Applying a unified diff to texts, without a folder: nothing is written, so nothing can be written outside. Pure.
+
+As ``git apply`` does it: every line of a hunk's old side must be there, in one piece; where the line numbers are
+off the nearest place counts. There is no fuzz: a hunk whose context differs is rejected. Other than git, a hunk
+without context at its one end need not lie at that end of the file.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from pathlib import PurePosixPath
+
+from unidiff.errors import UnidiffParseError
+from unidiff.patch import Hunk, PatchedFile, PatchSet
+
+from bot.errors import BouncerError
+
+_NOWHERE = "/dev/null"
+
+
+class PatchRejected(BouncerError):
+    """The diff is malformed, does not fit, or does more than adding tests; the message says which, and where."""
+
+
+def apply(patch: str, read: Callable[[str], str | None]) -> dict[str, str]:
+    """The texts of the files that ``patch`` changes, by path.
+
+    ``read`` gives a file's present text, None where there is no such file. Raises PatchRejected.
+    """
+    try:
+        files = PatchSet(patch if patch.endswith("\n") else patch + "\n")
+    except UnidiffParseError as error:
+        raise PatchRejected(f"not a unified diff: {str(error).strip()}") from error
+    changed: dict[str, str] = {}
+    for file in files:
+        path = _path(file)
+        if path in changed:
+            raise PatchRejected(f"{path}: changed twice")
+        if file.is_binary_file:
+            raise PatchRejected(f"{path}: a binary change")
+        if len(file) or file.is_rename or file.is_added_file:
+            changed[path] = _patched(file, path, read)
+    if not changed:
+        raise PatchRejected("no change in it")
+    return changed
+
+
+def _path(file: PatchedFile) -> str:
+    if file.target_file == _NOWHERE:
+        raise PatchRejected(f"{_stripped(file.source_file)}: deleted, where tests are to be added")
+    return _stripped(file.target_file)
+
+
+def _stripped(name: str) -> str:
+    """The path without git's ``a/`` or ``b/``. Raises PatchRejected for one that leads outside."""
+    path = name[2:] if name.startswith(("a/", "b/")) else name
+    parts = PurePosixPath(path).parts
+    if not parts or path.startswith("/") or ".." in parts or ".git" in parts or not path.isprintable():
+        raise PatchRejected(f"{name!r}: no path inside of the repository")
+    return path
+
+
+def _patched(file: PatchedFile, path: str, read: Callable[[str], str | None]) -> str:
+    if file.source_file == _NOWHERE:
+        if read(path) is not None:
+            raise PatchRejected(f"{path}: to be created, and there already")
+        lines: list[str] = []
+    else:
+        source = _stripped(file.source_file)
+        text = read(source)
+        if text is None:
+            raise PatchRejected(f"{source}: no such file")
+        # Not splitlines: a form feed or a Unicode line separator ends no line of a diff.
+        lines = list(io.StringIO(text, newline="\n"))
+    return _with_hunks(file, path, lines)
+
+
+def _with_hunks(file: PatchedFile, path: str, lines: list[str]) -> str:
+    done = drift = 0
+    for number, hunk in enumerate(file, 1):
+        old, new = _sides(hunk)
+        # The new side's numbers hold in a file that has all earlier hunks; an empty side names the line before.
+        wanted = hunk.target_start - (1 if hunk.target_length else 0) + drift
+        place = _nearest(lines, old, wanted, done)
+        if place is None:
+            raise PatchRejected(f"{path}: hunk {number} (line {hunk.source_start}) does not fit")
+        lines[place : place + len(old)] = new
+        done, drift = place + len(new), drift + place - wanted
+    return "".join(lines)
+
+
+def _sides(hunk: Hunk) -> tuple[list[str], list[str]]:
+    """The lines that a hunk looks for, and those that it leaves."""
+    old: list[str] = []
+    new: list[str] = []
+    touched: tuple[list[str], ...] = ()
+    for line in hunk:
+        if line.line_type == "\\":  # no newline at the end of the line before
+            for side in touched:
+                side[-1] = side[-1].removesuffix("\n")
+            continue
+        touched = tuple(side for side, mark in ((old, "+"), (new, "-")) if line.line_type != mark)
+        for side in touched:
+            side.append(line.value)
+    return old, new
+
+
+def _nearest(lines: Sequence[str], old: list[str], wanted: int, first: int) -> int | None:
+    """Where ``old`` stands in ``lines`` from ``first`` on, nearest to ``wanted``; None where it does not."""
+    if not old:
+        # Nothing to recognise the place by: only an empty file leaves no doubt.
+        return None if lines else 0
+    last = len(lines) - len(old)
+    places = sorted(range(first, last + 1), key=lambda place: abs(place - wanted))
+    return next((place for place in places if lines[place : place + len(old)] == old), None)
