@@ -20,6 +20,7 @@ class FailingTest(Frozen):
     failure: Failure
     syntax: str = Field(description="the test in normal form: equal for tests that differ in layout or comments")
     tokens: int = Field(ge=0, description="length of the test, lexical tokens")
+    inverted: bool = Field(False, description="it passed as drafted, and its last assertion was turned round")
     flaky: bool = Field(False, description="two runs of it did not agree")
 
 

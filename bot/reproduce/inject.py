@@ -21,7 +21,7 @@ class Candidate(Frozen):
     draft: str = Field(description="as the model wrote it")
     path: str = Field(description="the test file, relative to the repository")
     content: str = Field(description="the whole test file with the test in it")
-    test_id: str = Field(description="the test as pytest names it: ``tests/test_a.py::TestA::test_b``")
+    name: str = Field(description="the test within its file: ``TestA::test_b``")
     code: str = Field(description="what was added, for people to read")
     new_file: bool
     syntax: str = Field(description="normal form: equal for tests written alike")
@@ -61,7 +61,7 @@ def inject(
         draft=draft,
         path=path,
         content=injected.content,
-        test_id=f"{path}::{injected.test_id}",
+        name=injected.test_id,
         code=injected.code,
         new_file=path not in test_files,
         syntax=language.syntax(draft),

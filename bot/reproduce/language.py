@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from pydantic import Field
@@ -38,6 +38,15 @@ class NoNames:
         return None
 
 
+class Definition(Frozen):
+    """A function or class that a report speaks of."""
+
+    name: str = Field(description="dotted, from its module: ``Table.read``")
+    path: str
+    line: int = Field(ge=1)
+    source: str = Field(description="its beginning, where it is long")
+
+
 class Language(Protocol):
     """One implementation a language; every method is a pure function."""
 
@@ -46,8 +55,25 @@ class Language(Protocol):
         """As it is written after a code fence: ``python``."""
         ...
 
+    @property
+    def suffixes(self) -> frozenset[str]:
+        """Of its source files, with the dot."""
+        ...
+
     def is_test_file(self, path: str) -> bool:
         """Whether the language's test runner would look for tests in a file of that path."""
+        ...
+
+    def names(self, sources: Mapping[str, str], tests: Mapping[str, str]) -> Names:
+        """What the repository's own files say about where names come from."""
+        ...
+
+    def definitions(self, names: Sequence[str], sources: Mapping[str, str], limit: int) -> tuple[Definition, ...]:
+        """Definitions of names that a report uses, ``limit`` at most, in the report's order."""
+        ...
+
+    def tests_in(self, source: str) -> tuple[tuple[str, str], ...]:
+        """Name and text of each test in a test file; nothing where the file cannot be read."""
         ...
 
     def check(self, draft: str) -> None:
@@ -77,6 +103,10 @@ class Language(Protocol):
 
     def length(self, code: str) -> int:
         """Lexical tokens in ``code``, comments left out."""
+        ...
+
+    def probe(self) -> tuple[str, str]:
+        """A file with one test that does nothing, for every runner of the language, and the test's name in it."""
         ...
 
     def inverted(self, draft: str) -> str | None:

@@ -30,9 +30,20 @@ _STOP = frozenset(
      "false", "for", "from", "got", "has", "have", "none", "not", "null", "object", "should", "than",
      "that", "the", "this", "true", "was", "where", "with"}
 )  # fmt: skip
+_TRIVIAL = frozenset({"True", "False", "None", "null", "true", "false", "[]", "{}", "()", "''", '""', "not"})
 _QUOTED = re.compile(r"'([^'\n]{2,80})'|\"([^\"\n]{2,80})\"|<([^<>\n]{2,80})>")
+_COMPARED = re.compile(
+    r"^(?:assert |\w+ differ: )?(.{2,400}?) (?:==|!=|<=|>=|<|>|is not|is|not in|in) (.{2,400}?)$", re.MULTILINE
+)
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w.])")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
+
+#: Endings without an exception, and the words in which people report them.
+SYMPTOMS = {
+    "timeout": r"\bhang(?:s|ing)?\b|infinite|endless|forever|deadlock|\bstuck\b|never (?:ends|returns)",
+    "crash": r"segfault|segmentation fault|core dump|\bcrash|\babort|access violation|bus error|stack overflow",
+    "limit": r"\bmemory\b|\bOOM\b|out of (?:memory|disk)|\bleak",
+}
 
 #: Share of a message's words that the report must use for an unnamed exception to count as plausible.
 WORDS_NEEDED = 0.5
@@ -69,6 +80,8 @@ def match(failure: Failure, facts: Facts) -> Match:
 
 def _grade(failure: Failure, facts: Facts, exception: bool, values: tuple[str, ...], words: float) -> Grade:
     kind = failure.short_type
+    if kind in SYMPTOMS:
+        return "reported" if re.search(SYMPTOMS[kind], facts.text, re.IGNORECASE) else "other"
     if kind in _ASSERTIONS:
         if exception or values:
             return "reported"
@@ -92,12 +105,14 @@ def _names_exception(failure: Failure, facts: Facts) -> bool:
 def _shared_values(message: str, text: str) -> tuple[str, ...]:
     quoted = ("".join(groups) for groups in _QUOTED.findall(message))
     numbers = (number for number in _NUMBER.findall(message) if len(number.lstrip("-")) > 1)
-    candidates = dict.fromkeys(value.strip() for value in (*quoted, *numbers))
-    return tuple(value for value in candidates if len(value) > 1 and _shown(value, text))
+    compared = (side for sides in _COMPARED.findall(message) for side in sides)
+    candidates = dict.fromkeys(" ".join(value.split()) for value in (*quoted, *numbers, *compared))
+    text = " ".join(text.split())
+    return tuple(value for value in candidates if len(value) > 1 and value not in _TRIVIAL and _shown(value, text))
 
 
 def _shown(value: str, text: str) -> bool:
-    return re.search(rf"(?<![\w.]){re.escape(value)}(?!\w)", text) is not None
+    return re.search(rf"(?<![\w.\[({{]){re.escape(value)}(?![\w\])}}])", text) is not None
 
 
 def _shared_words(message: str, text: str) -> float:

@@ -41,7 +41,8 @@ def select(tests: Sequence[FailingTest], facts: Facts, threshold: int = 1) -> Se
     largest = max((each.size for each in kept), default=0)
     if largest < threshold:
         return Selection(dropped=dropped, reason=_none_shown(tests, largest, threshold))
-    ranked = rank(kept, lambda test: matches[test.number].order)
+    # A test that was drafted to fail says more than one that was turned round.
+    ranked = rank(kept, lambda test: (not test.inverted, *matches[test.number].order))
     return Selection(
         suggestions=tuple(
             Suggestion(test=test, match=matches[test.number], agreeing=_size(kept, test)) for test in ranked
@@ -53,6 +54,9 @@ def select(tests: Sequence[FailingTest], facts: Facts, threshold: int = 1) -> Se
 def _reason(test: FailingTest, found: Match) -> str:
     if test.flaky:
         return "flaky: it failed in one of two runs only"
+    if test.inverted and found.grade != "reported":
+        # Turning round any passing test makes it fail; only what the report shows makes that worth something.
+        return "passes as drafted, and turned round it does not show what the report shows"
     if found.grade == "other":
         return f"fails with {test.failure.short_type or 'an error'}, which is not what the report tells of"
     return ""

@@ -6,25 +6,44 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
-from bot.reproduce.language import Injected, Names
+from bot.reproduce.language import Definition, Injected, Names
+from bot.reproduce.python.definitions import DefinedNames, resolve, tests_in
 from bot.reproduce.python.draft import code_of, render, take_apart
 from bot.reproduce.python.inject import add_to, alone
 from bot.reproduce.python.invert import invert
 
 _TEST_FILE = re.compile(r"(test_.*|.*_tests?|tests?)\.py")
 _SILENT = frozenset({tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT})
+_PROBE = """\
+import unittest
+
+
+class TestProbe(unittest.TestCase):
+    def test_probe(self):
+        pass
+"""
 
 
 class Python:
     """pytest functions and classes, unittest and Django test cases."""
 
     name = "python"
+    suffixes = frozenset({".py"})
 
     def is_test_file(self, path: str) -> bool:
         return _TEST_FILE.fullmatch(PurePosixPath(path).name) is not None
+
+    def names(self, sources: Mapping[str, str], tests: Mapping[str, str]) -> Names:
+        return DefinedNames(sources, tests)
+
+    def definitions(self, names: Sequence[str], sources: Mapping[str, str], limit: int) -> tuple[Definition, ...]:
+        return resolve(names, sources, limit)
+
+    def tests_in(self, source: str) -> tuple[tuple[str, str], ...]:
+        return tests_in(source)
 
     def check(self, draft: str) -> None:
         take_apart(code_of(draft))
@@ -55,6 +74,9 @@ class Python:
             return sum(token.type not in _SILENT for token in tokenize.generate_tokens(io.StringIO(code).readline))
         except (tokenize.TokenError, SyntaxError):
             return len(code.split())
+
+    def probe(self) -> tuple[str, str]:
+        return _PROBE, "TestProbe::test_probe"
 
     def inverted(self, draft: str) -> str | None:
         return invert(code_of(draft))

@@ -243,7 +243,7 @@ def test_a_draft_that_the_host_refuses_gets_a_file_of_its_own_beside_it() -> Non
     )
 
     assert candidate.path == "tests/a/test_issue_7.py"
-    assert candidate.test_id == "tests/a/test_issue_7.py::test_issue_7"
+    assert candidate.name == "test_issue_7"
     assert candidate.new_file
     assert candidate.content == "import os.path\n\n\ndef test_issue_7():\n    assert os.path.sep\n"
 

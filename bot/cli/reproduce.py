@@ -1,0 +1,147 @@
+"""``bouncer reproduce``: a test that fails as a report tells, on a local checkout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bot.cli.files import print_json, read_text
+from bot.errors import ModelError, OperatorError, SandboxError
+
+if TYPE_CHECKING:
+    from bot.reproduce.attempt import Reproduction
+    from bot.reproduce.execution import Harness
+
+
+@click.command()
+@click.option(
+    "--issue", "issue_file", metavar="FILE", required=True, help="Markdown; its first line is the title."
+)
+@click.option(
+    "--repo", metavar="DIR", required=True, type=click.Path(path_type=Path), help="A checkout; it is not changed."
+)
+@click.option(
+    "--test-command", metavar="CMD", required=True, help="Runs tests; {tests} in it becomes what to run."
+)
+@click.option("--samples", default=10, show_default=True, type=click.IntRange(1, 50), help="Drafts to ask for.")
+@click.option(
+    "--threshold", default=1, show_default=True, type=click.IntRange(1, 50), help="Drafts that must agree."
+)
+@click.option("--pick", is_flag=True, help="The model has the last word among the best drafts.")
+@click.option(
+    "--seconds", default=120, show_default=True, type=click.IntRange(1, 1800), help="Limit of one test run."
+)
+@click.option("--model", metavar="ID", help="provider:name; a comma list is a fallback chain.")
+@click.option("--prompts", metavar="DIR", help="Other prompt templates.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+def command(
+    issue_file: str,
+    repo: Path,
+    test_command: str,
+    samples: int,
+    threshold: int,
+    pick: bool,
+    seconds: int,
+    model: str | None,
+    prompts: str | None,
+    as_json: bool,
+) -> int:
+    """Draft tests for a bug report, run them on a checkout in a sandbox, print the best that fails as reported."""
+    from bot import settings, wiring
+    from bot.reproduce.pipeline import Options
+    from bot.reproduce.report import parse_report
+    from bot.reproduce.run import Author, reproduce_in
+
+    report = parse_report(read_text(issue_file))
+    if not report.title:
+        raise OperatorError(f"{issue_file}: its first line, the title, is empty")
+    environment = settings.load(bouncer_model=model, bouncer_prompts_dir=prompts)
+    author = Author(
+        wiring.build_model(environment), wiring.prompts(environment), subject=f"{repo.name}: {report.title}"
+    )
+    harness = _harness(wiring.build_sandbox(environment), test_command, seconds)
+    options = Options(samples=samples, threshold=threshold, pick=pick)
+    try:
+        result = reproduce_in(repo, report, author, harness, options)
+    except (ModelError, SandboxError) as error:
+        result = _not_run(str(error), samples)
+    if as_json:
+        print_json(_as_object(result))
+    else:
+        click.echo(_text(result))
+    return 0 if result.state == "reproduced" else 1
+
+
+def _harness(sandbox: Any, test_command: str, seconds: int) -> Harness:
+    from bot.reproduce.command import TestCommand
+    from bot.reproduce.execution import Harness
+    from bot.sandbox.protocol import Limits
+
+    if sandbox is None:
+        raise OperatorError("the sandbox is switched off (BOUNCER_SANDBOX); drafts are run nowhere else")
+    try:
+        parsed = TestCommand.parse(test_command)
+    except ValueError as error:
+        raise OperatorError(f"--test-command: {error}") from error
+    return Harness(sandbox=sandbox, command=parsed, limits=Limits(seconds=seconds, cpu_seconds=seconds))
+
+
+def _not_run(reason: str, samples: int) -> Reproduction:
+    from bot.reproduce.attempt import Reproduction
+
+    return Reproduction(state="not run", reason=reason, drafted=samples)
+
+
+def _as_object(result: Reproduction) -> dict[str, Any]:
+    plain = result.model_dump(mode="json", exclude={"shown", "attempts"})
+    attempts = [
+        {
+            **attempt.model_dump(mode="json", exclude={"candidate"}),
+            "code": attempt.candidate and attempt.candidate.code,
+        }
+        for attempt in result.attempts
+    ]
+    best = result.best
+    return {**plain, "test": best and _test(result), "attempts": attempts}
+
+
+def _test(result: Reproduction) -> dict[str, Any]:
+    best = result.best
+    assert best is not None
+    return {
+        "path": best.candidate.path,
+        "name": best.candidate.name,
+        "code": best.candidate.code,
+        "content": best.candidate.content,
+        "new_file": best.candidate.new_file,
+        "command": best.command,
+        "failure": {"type": best.outcome.exception_type, "message": best.outcome.message},
+        "output": best.outcome.output,
+        "agreeing": best.agreeing,
+        "match": best.grade,
+    }
+
+
+def _text(result: Reproduction) -> str:
+    from bot.reproduce.texts import failure_line
+
+    best = result.best
+    if best is None:
+        lines = [f"{result.state.capitalize()}: {result.reason}"]
+        lines += [f"- draft {each.number + 1}: {each.fate}. {each.why}".rstrip() for each in result.attempts]
+        return "\n".join(lines)
+    return "\n".join(
+        [
+            f"Reproduced: {best.command} fails with {failure_line(best.outcome)} "
+            f"({best.agreeing} of {result.drafted} drafts agree).",
+            f"{'New file' if best.candidate.new_file else 'Add to'} {best.candidate.path}:",
+            "",
+            best.candidate.code.rstrip(),
+            "",
+            best.outcome.output,
+            "",
+            f"{result.model}, {result.usage.calls} calls, {result.usage.seconds:.1f} s, run in {result.sandbox}",
+        ]
+    )

@@ -1,0 +1,60 @@
+"""What became of every draft, and what all of them together come to. Values only."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from bot.actions import Usage
+from bot.frozen import Frozen
+from bot.reproduce.inject import Candidate
+from bot.reproduce.match import Grade
+from bot.reproduce.outcome import TestOutcome
+
+#: ``unusable``: it cannot be put into a file or loaded. The others are what its test did on the present code.
+Fate = Literal["unusable", "passed", "failed", "skipped", "not run"]
+
+#: The three states that people see.
+State = Literal["reproduced", "not reproduced", "not run"]
+
+
+class Attempt(Frozen):
+    """One draft and what became of it."""
+
+    number: int
+    fate: Fate
+    why: str = Field("", description="one sentence, where it did not simply fail as reported")
+    repaired: bool = False
+    inverted: bool = False
+    flaky: bool = False
+    outcome: TestOutcome | None = Field(None, description="None where it was never run")
+    candidate: Candidate | None = Field(None, description="None where it never found its place in a file")
+
+
+class Shown(Frozen):
+    """A test that fails as reported, as it is offered."""
+
+    candidate: Candidate
+    outcome: TestOutcome
+    agreeing: int = Field(ge=1, description="drafts that fail in the same way, this one included")
+    grade: Grade
+    command: str = Field(description="the command line that runs this test alone")
+
+
+class Reproduction(Frozen):
+    """The result for one report."""
+
+    state: State
+    reason: str = Field("", description="one sentence; why nothing is shown, where nothing is")
+    shown: tuple[Shown, ...] = Field((), description="best first; never empty where ``state`` is reproduced")
+    attempts: tuple[Attempt, ...] = ()
+    drafted: int = Field(0, ge=0, description="drafts that were asked for")
+    sandbox: str = Field("", description="the runner; empty where nothing was run")
+    usage: Usage = Usage()
+    model: str = ""
+
+    @property
+    def best(self) -> Shown | None:
+        """What is offered."""
+        return self.shown[0] if self.shown else None

@@ -1,0 +1,168 @@
+"""Ask a model for tests: drafts, mended drafts, and which of the best is to be shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import dataclass, field
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bot.actions import Usage
+from bot.errors import BudgetExceeded, ModelError
+from bot.models.protocol import Model, Prompt, Reply
+from bot.prompts import Prompts
+from bot.reproduce.context import Context
+from bot.reproduce.examples import Example
+from bot.reproduce.report import Report
+
+#: Enough variety for n drafts to differ (LIBRO, section IV.C).
+TEMPERATURE = 0.7
+MAX_BODY = 40_000
+MAX_THREADS = 8
+
+
+class Draft(BaseModel):
+    """What the model is to answer; it thinks before it writes."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    plan: str = Field("", description="what goes wrong, what is right, and which call shows the difference")
+    code: str = Field(description="the whole code of the test with its imports, without a fence")
+
+
+class Pick(BaseModel):
+    """Which of several tests is to be shown."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    reasons: str = Field("", description="what speaks for and against each test")
+    choice: int = Field(ge=0, description="number of the chosen test; 0 where every one is wrong")
+
+
+class Choice(BaseModel):
+    """A test as it is put before the model for its last word."""
+
+    model_config = ConfigDict(frozen=True)
+
+    code: str
+    failure: str
+    agreeing: int
+
+
+@dataclass
+class Drafting:
+    """All questions about one report; what they cost adds up in ``usage``."""
+
+    model: Model
+    prompts: Prompts
+    report: Report
+    context: Context
+    examples: Sequence[Example]
+    language: str
+    subject: str
+    usage: Usage = field(default_factory=Usage)
+    spoke: str = ""
+    failures: list[ModelError] = field(default_factory=list)
+
+    def drafts(self, samples: int) -> dict[int, str]:
+        """Up to ``samples`` drafts by number, asked for at the same time.
+
+        Raises the first ModelError where no draft came back at all; TransientError as it comes.
+        """
+        system, user = self.prompts.render(
+            "reproduce.draft",
+            report=self.report,
+            body=_clip(self.report.body),
+            context=self.context,
+            examples=self.examples,
+            language=self.language,
+        )
+        numbers = range(samples)
+        replies = self._ask_all((number, self._prompt("reproduce", system, user, number)) for number in numbers)
+        if not replies and self.failures:
+            raise self.failures[0]
+        return replies
+
+    def mended(self, broken: dict[int, tuple[str, str]]) -> dict[int, str]:
+        """Drafts mended by the model, by number, from (code, what is wrong with it). Each is tried once."""
+        questions = []
+        for number, (code, problem) in broken.items():
+            system, user = self.prompts.render(
+                "reproduce.repair",
+                report=self.report,
+                code=code[:20_000],
+                problem=problem,
+                context=self.context,
+                language=self.language,
+            )
+            questions.append((number, self._prompt("reproduce-repair", system, user, number)))
+        return self._ask_all(questions)
+
+    def pick(self, choices: Sequence[Choice], drafted: int) -> int | None:
+        """The place, from 0, of the test that the model would show; None where it finds every one wrong.
+
+        A model that fails to answer leaves the ranking as it is: the first.
+        """
+        system, user = self.prompts.render(
+            "reproduce.pick", report=self.report, body=_clip(self.report.body), choices=choices, drafted=drafted
+        )
+        prompt = Prompt(purpose="reproduce-pick", system=system, user=user, subject=self.subject)
+        try:
+            reply = self.model.complete(prompt, Pick)
+        except ModelError as error:
+            self._failed(error)
+            return 0
+        self._count(reply.usage, reply.model)
+        if reply.value.choice == 0:
+            return None
+        return reply.value.choice - 1 if reply.value.choice <= len(choices) else 0
+
+    def _prompt(self, purpose: str, system: str, user: str, number: int) -> Prompt:
+        return Prompt(
+            purpose=purpose,
+            system=system,
+            user=user,
+            subject=self.subject,
+            temperature=TEMPERATURE,
+            sample=number,
+        )
+
+    def _ask_all(self, questions: Iterable[tuple[int, Prompt]]) -> dict[int, str]:
+        """Answers by number, in the order of the questions; a spent budget leaves the rest unasked."""
+        answers: dict[int, str] = {}
+        with ThreadPoolExecutor(MAX_THREADS) as pool:
+            # Each thread sees what the caller's context binds (log fields, the job at hand).
+            asked = [
+                (number, pool.submit(copy_context().run, self.model.complete, prompt, Draft))
+                for number, prompt in questions
+            ]
+            for number, pending in asked:
+                try:
+                    reply: Reply[Draft] = pending.result()
+                except BudgetExceeded as error:
+                    self._failed(error)
+                    for _, other in asked:
+                        other.cancel()
+                    break
+                except ModelError as error:
+                    self._failed(error)
+                    continue
+                self._count(reply.usage, reply.model)
+                answers[number] = reply.value.code
+        return answers
+
+    def _failed(self, error: ModelError) -> None:
+        self.failures.append(error)
+        self.usage += error.usage or Usage()
+
+    def _count(self, usage: Usage, model: str) -> None:
+        self.usage += usage
+        self.spoke = model
+
+
+def _clip(body: str) -> str:
+    if len(body) <= MAX_BODY:
+        return body
+    return f"{body[: MAX_BODY * 2 // 3]}\n\n[cut here]\n\n{body[-MAX_BODY // 3 :]}"

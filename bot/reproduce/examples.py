@@ -1,0 +1,133 @@
+"""Examples of a report and the test that reproduced it, shown before the question. Pure but for ``fetch``.
+
+Closed book: two fixed ones. Open book: the repository's own tests that name an issue, with that issue's text,
+nearest to the report by BM25 (layered framework, section 3.4).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from pydantic import Field
+
+from bot.frozen import Frozen
+from bot.reproduce.language import Language
+from bot.reproduce.lexical import Bm25, words
+from bot.reproduce.report import Report
+
+WANTED = 2
+#: How many of the repository's tests are looked up until two with a readable issue are found.
+TRIES = 6
+MAX_REPORT = 4_000
+MAX_TEST = 3_000
+
+_REFERENCE = re.compile(
+    r"(?:\b(?:gh|issues?|tickets?|bug|regression|closes|fixes|bpo|pr)[ _#/:-]*|(?<![\w&])#)0*(\d{1,6})\b",
+    re.IGNORECASE,
+)
+
+
+class Example(Frozen):
+    """A report and the test that reproduced it."""
+
+    report: str
+    test: str
+
+
+class Mentioned(Frozen):
+    """A test of the repository that names the issue it is about."""
+
+    issue: int
+    name: str
+    source: str = Field(description="text of the test")
+
+
+STATIC: tuple[Example, ...] = (
+    Example(
+        report="""\
+split_list drops the last item when the size does not divide the length
+
+`split_list([1, 2, 3, 4, 5], 2)` gives `[[1, 2], [3, 4]]`. I would expect the rest to come as a shorter
+list at the end: `[[1, 2], [3, 4], [5]]`. Version 2.3.""",
+        test="""\
+from listtools import split_list
+
+
+def test_split_list_keeps_the_rest():
+    assert split_list([1, 2, 3, 4, 5], 2) == [[1, 2], [3, 4], [5]]
+""",
+    ),
+    Example(
+        report="""\
+Reading a config file that has only comments raises IndexError
+
+A file with nothing but comments should be read as an empty configuration, but
+
+```
+Traceback (most recent call last):
+  File "app.py", line 3, in <module>
+    settings = conf.load("app.conf")
+  File "conf/reader.py", line 41, in load
+    first = lines[0]
+IndexError: list index out of range
+```""",
+        test="""\
+import unittest
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import conf
+
+
+class TestLoad(unittest.TestCase):
+    def test_file_with_only_comments_is_empty(self):
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "app.conf"
+            path.write_text("# nothing here\\n")
+            self.assertEqual(conf.load(str(path)), {})
+""",
+    ),
+)
+
+
+def mentioned(tests: Mapping[str, str], language: Language, without: int | None = None) -> tuple[Mentioned, ...]:
+    """Every test that names an issue in its name, its text or a comment; ``without`` the issue at hand."""
+    found: list[Mentioned] = []
+    for path in sorted(tests):
+        if not _REFERENCE.search(tests[path]):
+            continue
+        for name, source in language.tests_in(tests[path]):
+            reference = _REFERENCE.search(source)
+            if reference and int(reference[1]) not in (0, without) and len(source) <= MAX_TEST:
+                found.append(Mentioned(issue=int(reference[1]), name=f"{path}::{name}", source=source))
+    return tuple(found)
+
+
+def nearest(report: Report, pairs: Sequence[tuple[str, str]], limit: int = WANTED) -> tuple[Example, ...]:
+    """Of pairs of report and test the ``limit`` whose report is most like this one, the best first."""
+    index = Bm25({str(number): words(text) for number, (text, _) in enumerate(pairs)})
+    best = index.best(words(report.text), limit)
+    return tuple(Example(report=pairs[int(number)][0], test=pairs[int(number)][1]) for number in best)
+
+
+def from_repository(
+    report: Report,
+    tests: Mapping[str, str],
+    language: Language,
+    fetch: Callable[[int], Report | None],
+) -> tuple[Example, ...]:
+    """Two examples of the repository's own, filled up with fixed ones where it has fewer.
+
+    ``fetch`` gives the report behind an issue number, None where it is no issue that can be read. Tests are
+    looked up nearest first, ``TRIES`` of them at most: each costs a request.
+    """
+    candidates = mentioned(tests, language, without=report.number)
+    by_name = {each.name: each for each in candidates}
+    order = Bm25({each.name: words(each.source) for each in candidates}).best(words(report.text), TRIES)
+    pairs = []
+    for name in order:
+        other = fetch(by_name[name].issue)
+        if other is not None and len(other.text) <= MAX_REPORT:
+            pairs.append((other.text, by_name[name].source))
+    return (*nearest(report, pairs), *STATIC)[:WANTED]

@@ -1,0 +1,189 @@
+"""From a report to a test that fails for the reported reason, or to the reason why there is none.
+
+LIBRO's steps (Kang, Yoon, Yoo, section III): n drafts, injection, execution, clustering, ranking, selection.
+Added: a draft that cannot be used is mended once by its author, one that passes is turned round and tried
+again, and a failure has to match the report before it counts.
+"""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bot.frozen import Frozen
+from bot.reproduce.attempt import Attempt, Reproduction, Shown
+from bot.reproduce.checkout import Checkout
+from bot.reproduce.cluster import FailingTest
+from bot.reproduce.command import Target
+from bot.reproduce.context import Context
+from bot.reproduce.drafting import Choice, Drafting
+from bot.reproduce.execution import Harness
+from bot.reproduce.language import DraftRejected, Language
+from bot.reproduce.report import Facts
+from bot.reproduce.select import Selection, Suggestion, select
+from bot.reproduce.trial import Trial, failure_of, repairable
+
+
+class Options(Frozen):
+    """What a maintainer decides about one reproduction."""
+
+    samples: int = 10
+    threshold: int = 1
+    pick: bool = False
+    seconds: float = 1800.0
+
+
+#: Tests that are put before the model for its last word.
+TOP = 5
+#: Characters of a failure's output that the model sees for its last word.
+MAX_FAILURE = 1_500
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Everything about the repository that a reproduction works with."""
+
+    checkout: Checkout
+    language: Language
+    harness: Harness
+    context: Context
+
+
+def reproduce(bench: Bench, facts: Facts, drafting: Drafting, options: Options) -> Reproduction:
+    """Draft, run, choose.
+
+    Raises ModelError where the model gave no draft at all, TransientError where a later try may succeed,
+    SandboxError where the sandbox itself breaks.
+    """
+    trial = _trial(bench, drafting.report.number, options)
+    drafts = drafting.drafts(options.samples)
+    attempts = {each.number: each for each in trial.attempts(drafts)}
+    attempts |= _mended(trial, drafting, drafts, attempts)
+    attempts |= _turned(trial, bench.language, attempts)
+    done = tuple(attempts[number] for number in sorted(attempts))
+    selection = select(_failing(done), facts, options.threshold)
+    shown, reason = _chosen(selection, done, drafting, bench, options)
+    base = Reproduction(
+        state="reproduced" if shown else "not reproduced",
+        reason=reason,
+        shown=shown,
+        attempts=tuple(_explained(each, selection) for each in done),
+        drafted=options.samples,
+        sandbox=bench.harness.sandbox.name,
+        usage=drafting.usage,
+        model=drafting.spoke,
+    )
+    return base if shown else _or_not_run(base, trial)
+
+
+def _trial(bench: Bench, issue: int | None, options: Options) -> Trial:
+    return Trial(
+        checkout=bench.checkout,
+        language=bench.language,
+        harness=bench.harness,
+        host=bench.context.host,
+        test_name=None if issue is None else f"test_issue_{issue}",
+        names=bench.language.names(bench.checkout.sources, bench.checkout.tests),
+        deadline=time.monotonic() + options.seconds,
+    )
+
+
+def _mended(
+    trial: Trial, drafting: Drafting, drafts: dict[int, str], attempts: dict[int, Attempt]
+) -> dict[int, Attempt]:
+    """Drafts that could not be used, after their author's one chance to mend them."""
+    broken = repairable(tuple(attempts.values()), drafts)
+    if not broken:
+        return {}
+    again = trial.attempts(drafting.mended(broken))
+    return {each.number: each.model_copy(update={"repaired": True}) for each in again}
+
+
+def _turned(trial: Trial, language: Language, attempts: dict[int, Attempt]) -> dict[int, Attempt]:
+    """Drafts that passed, turned round; those that still do not fail stay what they were."""
+    opposites: dict[int, str] = {}
+    for each in attempts.values():
+        if each.fate == "passed" and each.candidate is not None:
+            try:
+                opposite = language.inverted(each.candidate.draft)
+            except DraftRejected:
+                continue
+            if opposite is not None:
+                opposites[each.number] = opposite
+    again = trial.attempts(opposites, inverted=True) if opposites else ()
+    return {
+        each.number: each.model_copy(update={"repaired": attempts[each.number].repaired})
+        for each in again
+        if each.fate == "failed"
+    }
+
+
+def _failing(attempts: Sequence[Attempt]) -> list[FailingTest]:
+    return [
+        FailingTest(
+            number=each.number,
+            failure=failure_of(each.outcome),
+            syntax=each.candidate.syntax,
+            tokens=each.candidate.tokens,
+            inverted=each.inverted,
+            flaky=each.flaky,
+        )
+        for each in attempts
+        if each.fate == "failed" and each.candidate is not None and each.outcome is not None
+    ]
+
+
+def _chosen(
+    selection: Selection, attempts: Sequence[Attempt], drafting: Drafting, bench: Bench, options: Options
+) -> tuple[tuple[Shown, ...], str]:
+    by_number = {each.number: each for each in attempts}
+    shown = [_shown(each, by_number[each.test.number], bench) for each in selection.suggestions]
+    if not shown:
+        return (), selection.reason
+    if options.pick and len(shown) > 1:
+        choices = [_choice(each) for each in shown[:TOP]]
+        place = drafting.pick(choices, options.samples)
+        if place is None:
+            return (), "the drafts that fail were put before the model once more, and it found every one wrong"
+        shown.insert(0, shown.pop(place))
+    return tuple(shown), ""
+
+
+def _shown(suggestion: Suggestion, attempt: Attempt, bench: Bench) -> Shown:
+    assert attempt.candidate is not None
+    assert attempt.outcome is not None
+    target = Target(path=attempt.candidate.path, name=attempt.candidate.name)
+    return Shown(
+        candidate=attempt.candidate,
+        outcome=attempt.outcome,
+        agreeing=suggestion.agreeing,
+        grade=suggestion.match.grade,
+        command=shlex.join(bench.harness.command.fill([target])),
+    )
+
+
+def _choice(shown: Shown) -> Choice:
+    failure = f"{shown.outcome.exception_type or ''}: {shown.outcome.message}\n\n{shown.outcome.output}"
+    return Choice(code=shown.candidate.code, failure=failure[:MAX_FAILURE], agreeing=shown.agreeing)
+
+
+def _explained(attempt: Attempt, selection: Selection) -> Attempt:
+    why = selection.dropped.get(attempt.number)
+    return attempt.model_copy(update={"why": why}) if why else attempt
+
+
+def _or_not_run(result: Reproduction, trial: Trial) -> Reproduction:
+    """Where not one draft could be run, find out whether any test can: that is another state, not a verdict."""
+    fates = {each.fate for each in result.attempts}
+    if fates == {"not run"}:
+        return result.model_copy(update={"state": "not run", "reason": "the time for this report was used up"})
+    if fates <= {"passed", "failed", "skipped"} or "failed" in fates or "passed" in fates:
+        return result
+    probe = trial.works()
+    if probe.status == "passed":
+        reason = "no draft became a test that can be run"
+        return result.model_copy(update={"reason": reason})
+    reason = f"tests cannot be run here: {probe.message or probe.output[-300:]}"
+    return result.model_copy(update={"state": "not run", "reason": reason})

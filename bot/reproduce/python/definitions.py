@@ -1,0 +1,148 @@
+"""Where names of a Python repository are defined, and what their definitions look like. Pure."""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+
+from bot.reproduce.language import Definition
+
+_TOP_LEVEL = re.compile(r"^(?:async +def|def|class) +(\w+)|^(\w+)(?: *:[^=\n]+)? *=(?!=)", re.MULTILINE)
+_MEMBER = re.compile(r"^[ \t]+(?:async +def|def) +(\w+)", re.MULTILINE)
+_IMPORT = re.compile(r"^(?:import [\w. ]+|from [\w.]+ import [\w, ]+)$", re.MULTILINE)
+_SOURCE_FOLDERS = ("src", "lib")
+#: Lines of one definition that are shown.
+MAX_LINES = 60
+
+
+def module_of(path: str) -> str:
+    """The dotted name under which a file is imported: ``src/pkg/a.py`` is ``pkg.a``."""
+    parts = list(PurePosixPath(path).with_suffix("").parts)
+    if parts and parts[0] in _SOURCE_FOLDERS:
+        parts = parts[1:]
+    if parts and parts[-1] == "__init__":
+        parts = parts[:-1]
+    return ".".join(parts)
+
+
+class DefinedNames:
+    """Which import statement makes a name known, from what the repository defines and what its tests import."""
+
+    def __init__(self, sources: Mapping[str, str], tests: Mapping[str, str]) -> None:
+        self._defined: dict[str, set[str]] = {}
+        for path, text in sources.items():
+            if path not in tests:
+                for name in _top_level(text):
+                    self._defined.setdefault(name, set()).add(module_of(path))
+        self._imported: dict[str, dict[str, int]] = {}
+        for text in tests.values():
+            for name, statement in _imports(text):
+                counts = self._imported.setdefault(name, {})
+                counts[statement] = counts.get(statement, 0) + 1
+
+    def provider(self, name: str) -> str | None:
+        """How the repository's tests import ``name`` most often; else from the one module that defines it."""
+        if counts := self._imported.get(name):
+            return max(sorted(counts), key=lambda statement: counts[statement])
+        modules = self._defined.get(name, set())
+        public = {module for module in modules if not re.search(r"(^|\.)_", module)} or modules
+        return f"from {next(iter(public))} import {name}" if len(public) == 1 else None
+
+
+def tests_in(source: str) -> tuple[tuple[str, str], ...]:
+    """Name and text of each test function or method of a file; nothing where the file cannot be read."""
+    return tuple(
+        (each.name, each.source)
+        for each in _definitions("", source)
+        if each.name.rpartition(".")[2].startswith("test")
+    )
+
+
+def resolve(names: Sequence[str], sources: Mapping[str, str], limit: int) -> tuple[Definition, ...]:
+    """Definitions of the names that a report uses, in the report's order, ``limit`` at most.
+
+    ``a.b.C.m`` is looked up by its last part, ``m``, and where several definitions have that name, those are
+    preferred whose class or module is named as well. A name with more than five equally good definitions says
+    nothing and is left out.
+    """
+    index = _index(sources)
+    found: dict[tuple[str, int], Definition] = {}
+    for name in names:
+        *context, last = name.split(".")
+        candidates = _candidates(last, context, index, sources)
+        if 0 < len(candidates) <= 5:
+            found.update({(each.path, each.line): each for each in candidates[:2]})
+        if len(found) >= limit:
+            break
+    return tuple(found.values())[:limit]
+
+
+def _candidates(
+    last: str, context: Sequence[str], index: Mapping[str, Sequence[str]], sources: Mapping[str, str]
+) -> list[Definition]:
+    paths = index.get(last, ())
+    if not paths or len(paths) > 30:
+        return []
+    found = [each for path in paths for each in _definitions(path, sources[path]) if each.name.endswith(last)]
+    exact = [each for each in found if each.name.rpartition(".")[2] == last]
+    if not context:
+        return exact
+    named = {part for part in context if len(part) > 2}
+    best = [each for each in exact if named & {*each.name.split(".")[:-1], *module_of(each.path).split(".")}]
+    return best or exact
+
+
+def _index(sources: Mapping[str, str]) -> dict[str, list[str]]:
+    index: dict[str, list[str]] = {}
+    for path, text in sources.items():
+        for name in {*_top_level(text), *_MEMBER.findall(text)}:
+            index.setdefault(name, []).append(path)
+    return index
+
+
+def _definitions(path: str, text: str) -> Iterator[Definition]:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return
+    lines = text.splitlines()
+    for node, name in _walk(tree.body, ""):
+        start = node.lineno
+        shown = lines[start - 1 : min(node.end_lineno or start, start + MAX_LINES - 1)]
+        yield Definition(name=name, path=path, line=start, source="\n".join(shown))
+
+
+def _walk(
+    body: Sequence[ast.stmt], prefix: str
+) -> Iterator[tuple[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, str]]:
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node, f"{prefix}{node.name}"
+        if isinstance(node, ast.ClassDef):
+            yield from _walk(node.body, f"{prefix}{node.name}.")
+
+
+def _top_level(text: str) -> set[str]:
+    return {function or variable for function, variable in _TOP_LEVEL.findall(text)}
+
+
+def _imports(text: str) -> Iterator[tuple[str, str]]:
+    """Names and the absolute import statements that bind them, one name a statement."""
+    for line in _IMPORT.findall(text):
+        words = line.split()
+        if words[0] == "import":
+            if len(words) == 2 or (len(words) == 4 and words[2] == "as"):
+                yield words[-1].partition(".")[0] if len(words) == 2 else words[-1], line
+            continue
+        module = words[1]
+        if module == "__future__" or module.startswith("."):
+            continue
+        for part in line.partition(" import ")[2].split(","):
+            names = part.split()
+            if names and len(names) in (1, 3):
+                yield names[-1], f"from {module} import {part.strip()}"

@@ -1,0 +1,175 @@
+"""What people read about a reproduction: the comment, and the draft pull request. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+from bot.domain import Repository
+from bot.frozen import Frozen
+from bot.reproduce.attempt import Attempt, Reproduction, Shown
+from bot.reproduce.outcome import TestOutcome
+from bot.text import clean_line, fence
+
+#: Characters of the failure in the first sentence, of the test, and of the folded output.
+FAILURE = 200
+CODE = 12_000
+OUTPUT = 6_000
+MAX_REASONS = 5
+
+
+class Place(Frozen):
+    """Where something was tried."""
+
+    repository: Repository
+    branch: str
+    sha: str
+
+    @property
+    def at(self) -> str:
+        """``main`` at abc1234."""
+        return f"`{clean_line(self.branch, limit=100)}` at {self.sha[:7]}"
+
+    @property
+    def host(self) -> str:
+        return urlsplit(self.repository.html_url).netloc
+
+
+def reproduced(result: Reproduction, place: Place, note: str = "", pull_request: bool = False) -> str:
+    """The comment that offers the best test."""
+    best = result.best
+    assert best is not None
+    lines = [
+        f"**{_headline(best, result, place)}**",
+        "",
+        *([] if pull_request else [fence(best.candidate.code[:CODE], "python"), ""]),
+        *_output(best.outcome),
+        _take_over(best, pull_request),
+        "",
+        *_footer(result, note),
+    ]
+    return "\n".join(lines).rstrip()
+
+
+def not_reproduced(result: Reproduction, place: Place, note: str = "") -> str:
+    """The comment that says what was tried in vain."""
+    lines = [
+        f"**Not reproduced on {place.at}.** {_tried(result)}",
+        "",
+        *(f"- {line}" for line in _reasons(result.attempts, place)),
+        "",
+        "This says nothing about whether the report is right.",
+        "",
+        *_footer(result, note),
+    ]
+    return "\n".join(lines).rstrip()
+
+
+def not_run(reason: str, place: Place, note: str = "") -> str:
+    """The comment that says that nothing was tried."""
+    lines = [f"**Not run.** {_sentence(clean_line(reason, host=place.host, limit=400))}", "", *_note(note)]
+    return "\n".join(lines).rstrip()
+
+
+def pull_title(issue: int, title: str) -> str:
+    """The title of the draft pull request."""
+    return clean_line(f"Add a failing test for #{issue}: {title}", limit=200)
+
+
+def pull_body(result: Reproduction, place: Place, issue: int, note: str = "") -> str:
+    """The text of the draft pull request; it names the issue without closing it."""
+    best = result.best
+    assert best is not None
+    lines = [
+        f"This adds one test for #{issue} and nothing else. {_headline(best, result, place)}",
+        "",
+        *_output(best.outcome),
+        "It fails until the bug is mended. Push the fix to this branch, or take the test over into your own.",
+        "",
+        *_footer(result, note),
+    ]
+    return "\n".join(lines).rstrip()
+
+
+def commit_message(issue: int) -> str:
+    """The message of the one commit."""
+    return f"Add a failing test for issue {issue}"
+
+
+def failure_line(outcome: TestOutcome) -> str:
+    """The exception in one line, as it would end a traceback."""
+    first = outcome.message.strip().split("\n", 1)[0]
+    return (
+        f"{outcome.exception_type}: {first}"
+        if outcome.exception_type and first
+        else outcome.exception_type or first
+    )
+
+
+def _headline(best: Shown, result: Reproduction, place: Place) -> str:
+    failure = failure_line(best.outcome).replace("`", "'")[:FAILURE]
+    how = " as reported" if best.grade == "reported" else ""
+    return (
+        f"Reproduced on {place.at}: `{best.command.replace('`', '')}` fails with `{failure}`{how} "
+        f"({best.agreeing} of {result.drafted} drafts agree)."
+    )
+
+
+def _output(outcome: TestOutcome) -> list[str]:
+    if not outcome.output:
+        return []
+    return [
+        "<details><summary>Output</summary>",
+        "",
+        fence(outcome.output[-OUTPUT:], "text"),
+        "",
+        "</details>",
+        "",
+    ]
+
+
+def _take_over(best: Shown, pull_request: bool) -> str:
+    path = f"`{best.candidate.path.replace('`', '')}`"
+    if pull_request:
+        return "The test is in a draft pull request of its own."
+    if best.candidate.new_file:
+        return f"To take it over, save it as {path}."
+    return f"To take it over, add it to {path}."
+
+
+def _tried(result: Reproduction) -> str:
+    what = f"{result.drafted} {'draft was' if result.drafted == 1 else 'drafts were'} tried"
+    return f"{what}: {result.reason}." if result.reason else f"{what}."
+
+
+def _reasons(attempts: Sequence[Attempt], place: Place) -> list[str]:
+    counts = Counter(_why(attempt) for attempt in attempts)
+    lines = [
+        f"{count} x {clean_line(why, host=place.host, limit=200)}"
+        for why, count in counts.most_common(MAX_REASONS)
+    ]
+    left = sum(counts.values()) - sum(count for _, count in counts.most_common(MAX_REASONS))
+    return [*lines, f"{left} x something else"] if left else lines
+
+
+def _why(attempt: Attempt) -> str:
+    if attempt.why:
+        return attempt.why.split("\n", 1)[0]
+    return f"fails with {failure_line(attempt.outcome)}" if attempt.outcome else attempt.fate
+
+
+def _footer(result: Reproduction, note: str) -> list[str]:
+    cost = "" if result.usage.cost_usd is None else f", {result.usage.cost_usd:.4f} USD"
+    runner = f", run in {result.sandbox}" if result.sandbox else ""
+    spent = f"`{result.model}`, {result.usage.calls} calls{cost}{runner}" if result.model else ""
+    folded = ["<details><summary>How</summary>", "", spent, "", "</details>"] if spent else []
+    return [*_note(note), *folded]
+
+
+def _note(note: str) -> list[str]:
+    return [f"_{note}_", ""] if note else []
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith((".", "!", "?")) else ".")
