@@ -1,0 +1,233 @@
+"""What the dashboard asks of the ledger: pages of decisions, counts by day, costs. Reads only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Literal
+
+from pydantic import Field
+from sqlalchemy import ColumnElement, Integer, Select, and_, case, cast, func, or_, select
+
+from bot.actions import Decision, Task
+from bot.frozen import Frozen
+from bot.ledger.database import Database
+from bot.ledger.tables import BUDGETS, DECISIONS, MODEL_CALLS, POSTINGS
+from bot.models.budget import Spent
+
+Came = Literal["bounced", "passed", "abstained"]
+PAGE = 50
+_DAY = 86_400
+
+_COLUMNS = [
+    column for column in DECISIONS.c if column.name not in ("decision", "position", "revision", "config_hash")
+]
+
+
+class Line(Frozen):
+    """A decision in a list."""
+
+    id: int
+    job: str
+    kind: Task
+    repository: str
+    number: int
+    verdict: str | None
+    abstained: str | None
+    bounced: bool | None
+    model: str
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    seconds: float
+    cost_usd: float | None
+    outcome: str | None = Field(description="what publishing came to; None while it is under way")
+    created_at: datetime
+
+
+class Filter(Frozen):
+    """Which decisions are listed."""
+
+    repository: str = ""
+    kind: str = ""
+    came: Came | None = None
+
+
+class Call(Frozen):
+    """A model call of a job."""
+
+    purpose: str
+    model: str
+    prompt_hash: str
+    input_tokens: int
+    output_tokens: int
+    seconds: float
+    cost_usd: float | None
+    error: str | None
+    created_at: datetime
+
+
+class Posted(Frozen):
+    """Something that a job left on GitHub."""
+
+    type: str
+    github_id: int
+    number: int
+    updated_at: datetime
+
+
+class Day(Frozen):
+    """How the decisions of one day (UTC) came out."""
+
+    day: date
+    bounced: int = 0
+    passed: int = 0
+    abstained: int = 0
+
+
+class Cost(Frozen):
+    """What was spent on something."""
+
+    name: str
+    calls: int
+    tokens: int
+    cost_usd: float
+    unpriced: int = Field(description="calls of models whose price is not known; their cost is in no sum")
+
+
+class Overview:
+    """Read-only questions to the ledger. Days are UTC."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def repositories(self) -> tuple[str, ...]:
+        """Every repository about which something was decided."""
+        query = select(DECISIONS.c.repository).distinct().order_by(DECISIONS.c.repository).limit(1000)
+        with self._database.read() as connection:
+            return tuple(connection.scalars(query))
+
+    def decisions(self, chosen: Filter, before: int | None = None, limit: int = PAGE) -> tuple[Line, ...]:
+        """The newest decisions that pass the filter, those with an id below ``before``."""
+        query = select(*_COLUMNS).where(*_where(chosen)).order_by(DECISIONS.c.id.desc()).limit(limit)
+        if before is not None:
+            query = query.where(DECISIONS.c.id < before)
+        with self._database.read() as connection:
+            return tuple(_line(row._asdict()) for row in connection.execute(query))
+
+    def decision(self, number: int) -> tuple[Line, Decision] | None:
+        """One decision, whole."""
+        query = select(*_COLUMNS, DECISIONS.c.decision).where(DECISIONS.c.id == number)
+        with self._database.read() as connection:
+            row = connection.execute(query).one_or_none()
+        if row is None:
+            return None
+        values = row._asdict()
+        decision = Decision.model_validate_json(values.pop("decision"))
+        return _line(values), decision
+
+    def calls(self, job: str) -> tuple[Call, ...]:
+        """The model calls of a job, oldest first."""
+        columns = [MODEL_CALLS.c[name] for name in Call.model_fields]
+        query = select(*columns).where(MODEL_CALLS.c.job == job).order_by(MODEL_CALLS.c.id).limit(200)
+        with self._database.read() as connection:
+            return tuple(Call(**_timed(row._asdict())) for row in connection.execute(query))
+
+    def posted(self, job: str) -> tuple[Posted, ...]:
+        """What a job left on GitHub."""
+        columns = [POSTINGS.c[name] for name in Posted.model_fields]
+        query = select(*columns).where(POSTINGS.c.job == job).order_by(POSTINGS.c.id).limit(200)
+        with self._database.read() as connection:
+            return tuple(Posted(**_timed(row._asdict())) for row in connection.execute(query))
+
+    def days(self, today: date, count: int, repository: str = "") -> tuple[Day, ...]:
+        """How decisions of bouncers and the reviewer came out on each of the last ``count`` days."""
+        start = datetime(today.year, today.month, today.day, tzinfo=UTC) - timedelta(days=count - 1)
+        number = cast(func.floor((DECISIONS.c.created_at - start.timestamp()) / _DAY), Integer)
+        query = (
+            select(number, *(func.sum(case((_CAME[came], 1), else_=0)) for came in _CAME))
+            .where(
+                DECISIONS.c.created_at >= start.timestamp(), DECISIONS.c.kind.in_(("triage", "verify", "review"))
+            )
+            .group_by(number)
+        )
+        if repository:
+            query = query.where(DECISIONS.c.repository == repository)
+        with self._database.read() as connection:
+            found = {row[0]: dict(zip(_CAME, row[1:], strict=True)) for row in connection.execute(query)}
+        return tuple(
+            Day(day=start.date() + timedelta(days=each), **{str(k): v for k, v in found.get(each, {}).items()})
+            for each in range(count)
+        )
+
+    def spent(self, today: date) -> Mapping[str, Spent]:
+        """Calls and their price on a day, settled and reserved, by budget scope."""
+        query = select(BUDGETS).where(BUDGETS.c.day == today.isoformat()).order_by(BUDGETS.c.scope)
+        with self._database.read() as connection:
+            rows = connection.execute(query).all()
+        return {row.scope: Spent(calls=row.calls, micros=row.micros) for row in rows}
+
+    def costs(self, since: datetime, by: Literal["repository", "model", "day"]) -> tuple[Cost, ...]:
+        """What model calls cost since a moment, most expensive first; by day, in order."""
+        if by == "day":
+            column: Any = cast(func.floor(MODEL_CALLS.c.created_at / _DAY), Integer)
+        else:
+            column = MODEL_CALLS.c[by]
+        query: Select[Any] = (
+            select(
+                column,
+                func.sum(MODEL_CALLS.c.calls),
+                func.sum(MODEL_CALLS.c.input_tokens + MODEL_CALLS.c.output_tokens),
+                func.coalesce(func.sum(MODEL_CALLS.c.cost_usd), 0.0),
+                func.sum(case((MODEL_CALLS.c.cost_usd.is_(None), MODEL_CALLS.c.calls), else_=0)),
+            )
+            .where(MODEL_CALLS.c.created_at >= since.timestamp())
+            .group_by(column)
+        )
+        with self._database.read() as connection:
+            rows = [_cost(row, by) for row in connection.execute(query)]
+        key = (lambda row: row.name) if by == "day" else (lambda row: (-row.cost_usd, -row.tokens, row.name))
+        return tuple(sorted(rows, key=key))
+
+
+_ABSTAINED = DECISIONS.c.verdict.is_(None)
+#: What a list can be narrowed to. A review bounces nothing: it passes when it says nothing.
+_CAME: dict[Came, ColumnElement[bool]] = {
+    "bounced": or_(DECISIONS.c.bounced.is_(True), DECISIONS.c.verdict == "defects"),
+    "passed": and_(~_ABSTAINED, DECISIONS.c.bounced.isnot(True), DECISIONS.c.verdict != "defects"),
+    "abstained": _ABSTAINED,
+}
+
+
+def _where(chosen: Filter) -> list[ColumnElement[bool]]:
+    found: list[ColumnElement[bool]] = []
+    if chosen.repository:
+        found.append(DECISIONS.c.repository == chosen.repository)
+    if chosen.kind:
+        found.append(DECISIONS.c.kind == chosen.kind)
+    if chosen.came:
+        found.append(_CAME[chosen.came])
+    return found
+
+
+def _line(row: Mapping[str, Any]) -> Line:
+    return Line(**_timed(row))
+
+
+def _timed(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row with its times as times in UTC."""
+    return {
+        name: datetime.fromtimestamp(value, UTC) if name.endswith("_at") and value is not None else value
+        for name, value in row.items()
+    }
+
+
+def _cost(row: Any, by: str) -> Cost:
+    name = (date(1970, 1, 1) + timedelta(days=row[0])).isoformat() if by == "day" else str(row[0] or "unknown")
+    return Cost(
+        name=name,
+        calls=int(row[1] or 0),
+        tokens=int(row[2] or 0),
+        cost_usd=float(row[3]),
+        unpriced=int(row[4] or 0),
+    )
