@@ -426,3 +426,6 @@ _READERS: dict[str, Callable[[Payload], Event | None]] = {
     "installation_repositories": _installation_repositories,
     "ping": lambda payload: Pinged(**_common(payload)),
 }
+
+#: GitHub's names of the events that are read.
+NAMES: tuple[str, ...] = tuple(_READERS)
