@@ -6,6 +6,7 @@ read about it. The handlers, prompts, config and model are the live ones; only G
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TypeVar
@@ -17,6 +18,7 @@ from bot.actions import Decision, Task, Usage
 from bot.config import RepoConfig
 from bot.errors import BudgetExceeded, ModelError, TransientError
 from bot.events import RepositoryEvent
+from bot.forge.protocol import Forge
 from bot.forge.replay import ReplayForge, Snapshot
 from bot.models.protocol import Model, Prompt, Reply
 from bot.prompts import Prompts
@@ -32,11 +34,15 @@ MOMENT = datetime(2025, 4, 4, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Staged:
-    """One task as a live repository would show it: what happens there, and what can be read about it."""
+    """One task as a live repository would show it: what happens there, and what can be read about it.
+
+    ``forge`` answers from the snapshot; a benchmark that has a clone at hand can let it answer for files too.
+    """
 
     id: str
     event: RepositoryEvent
     snapshot: Snapshot
+    forge: Callable[[Snapshot], Forge] = ReplayForge
 
 
 @dataclass(frozen=True)
@@ -59,7 +65,7 @@ def judge(staged: Staged, setup: Setup) -> Outcome:
     """
     heard = Heard(setup.model, staged.id)
     services = Services(
-        forge=ReplayForge(staged.snapshot),
+        forge=staged.forge(staged.snapshot),
         model=heard,
         sandbox=setup.sandbox,
         config=setup.config,

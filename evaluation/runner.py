@@ -67,6 +67,7 @@ class Options:
     attempts: int = 3
     longest_wait: float = 60.0
     sleep: Callable[[float], None] = time.sleep
+    clock: Callable[[], float] = time.perf_counter
     stop: threading.Event = field(default_factory=threading.Event)
 
 
@@ -167,14 +168,14 @@ class _Session(Generic[T]):
 
 
 def _attempt(task: Task[T], judge: Callable[[T], Outcome], options: Options) -> Record:
-    started = time.perf_counter()
+    started = options.clock()
     outcome = _outcome(task, judge, options)
     return Record(
         task_id=task.id,
         decision=None if outcome.decision is None else outcome.decision.model_dump(mode="json"),
         raw_reply=outcome.raw_reply,
         usage=outcome.usage,
-        seconds=round(time.perf_counter() - started, 6),
+        seconds=round(options.clock() - started, 6),
         error=outcome.error,
         details=outcome.details,
     )

@@ -93,7 +93,10 @@ def replay(bench: Replayable[Item], wanted: Wanted) -> int:
         for item in bench.read(bench.source)
         if bench.ready(item) and (chosen is None or bench.identify(item) in chosen)
     )
-    result = run_shown(tasks, total, lambda item: judge(bench.stage(item), setup), folder, wanted.workers)
+    timeless = model.id.startswith(_NOT_KEPT)
+    result = run_shown(
+        tasks, total, lambda item: judge(bench.stage(item), setup), folder, wanted.workers, timeless=timeless
+    )
     return report_result(folder, result, wanted.as_json)
 
 

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -30,11 +31,20 @@ def run_shown(
     judge: Callable[[T], Outcome],
     folder: RunFolder,
     workers: int,
+    *,
+    timeless: bool = False,
 ) -> Result:
-    """``runner.run`` with a progress bar; a first Ctrl-C finishes what is under way, a second leaves at once."""
+    """``runner.run`` with a progress bar; a first Ctrl-C finishes what is under way, a second leaves at once.
+
+    ``timeless``: replies are recorded ones, so tasks are done one by one and no time is measured; the same run
+    gives the same records, byte for byte.
+    """
     stop = threading.Event()
+    options = Options(workers=workers, stop=stop)
+    if timeless:
+        options = replace(options, workers=1, clock=lambda: 0.0)
     with _interruptible(stop), _progress(total, len(folder.done())) as advance:
-        return run(tasks, judge, folder, Options(workers=workers, stop=stop), advance)
+        return run(tasks, judge, folder, options, advance)
 
 
 def report_result(folder: RunFolder, result: Result, as_json: bool) -> int:
