@@ -121,7 +121,8 @@ def _names(skipped: Sequence[Skipped]) -> str:
 
 def _code(path: str) -> str:
     """A path as a code span: what it is called cannot become markup."""
-    return clean_line(f"`{path.replace('`', '´')}`", limit=NAME)
+    short = path if len(path) <= NAME // 2 else f"…{path[-NAME // 2 :]}"
+    return clean_line(f"`{short.replace('`', '´')}`", limit=NAME)
 
 
 def _sentence(text: str, host: str) -> str:
