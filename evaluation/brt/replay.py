@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
 
 from bot import __version__
 from bot.sandbox.protocol import Limits, Sandbox
 from evaluation.brt.cases import Candidate, Case, read_candidates, read_cases
 from evaluation.brt.judge import Judge
-from evaluation.run_folder import RunFacts, RunFolder, Tasks
-from evaluation.runner import Options, Outcome, Result, Task, run
+from evaluation.run_folder import RunFacts, Tasks
+from evaluation.runner import Outcome, Task
 from evaluation.sample import fingerprint
 
 BENCHMARK = "brt"
@@ -38,17 +37,3 @@ def judged(judge: Judge, task: tuple[Case, Candidate]) -> Outcome:
     """The judgement as a record's details: applied, base, fixed, flaky, brt, reason."""
     case, candidate = task
     return Outcome(details=judge.judge(case, candidate).model_dump(mode="json"))
-
-
-def replay_candidates(
-    cases: str, candidates: str, out: Path, sandbox: Sandbox, limits: Limits, options: Options
-) -> Result:
-    """Judge every candidate that ``out`` has no record of yet; scores follow from the folder alone.
-
-    A sandbox that fails is an error of that record, never a verdict. Raises OperatorError for bad files and
-    for a folder that holds another run.
-    """
-    tasks = candidate_tasks(cases, candidates)
-    folder = RunFolder.resume(out, run_facts(cases, candidates, sandbox, limits))
-    judge = Judge(sandbox, limits)
-    return run(tasks, lambda task: judged(judge, task), folder, options)
