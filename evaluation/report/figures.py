@@ -1,0 +1,187 @@
+"""Figures as SVG text, made with matplotlib out of numbers and names."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure as Canvas
+from matplotlib.patches import PathPatch, Rectangle
+from matplotlib.path import Path
+
+#: Colours that differ in lightness too, so that they can be told apart in print and by colour-blind readers.
+COLOURS = ("#0b5fa5", "#d9822b", "#2e8b57", "#a23b72", "#7a7f87", "#5b4bb7", "#b8860b", "#3aa6b9")
+#: matplotlib types its settings by name; the names here are checked when the first figure is drawn.
+_STYLE: Any = {
+    "font.size": 10,
+    "svg.fonttype": "path",  # letters as outlines: the page needs no font
+    "text.parse_math": False,  # a model's name may hold a dollar sign
+    "svg.hashsalt": "bouncer",  # the same numbers give the same file
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e3e5e8",
+    "legend.frameon": False,
+}
+
+
+@dataclass(frozen=True)
+class Series:
+    """One colour of bars; a value of None is left out.
+
+    ``errors`` are (low, high) ends. ``colour`` is a place in ``COLOURS``, by default the series' own place; a
+    ``faded`` series is drawn lighter, as the second half of a pair.
+    """
+
+    name: str
+    values: Sequence[float | None]
+    errors: Sequence[tuple[float, float] | None] = ()
+    colour: int | None = None
+    faded: bool = False
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Points joined by a line."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+    marked: bool = True
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A band of a Sankey diagram from one node to another."""
+
+    source: str
+    target: str
+    size: int
+
+
+def bars(
+    groups: Sequence[str], series: Sequence[Series], *, ylabel: str, xlabel: str = "", top: float | None = None
+) -> str:
+    """Bars side by side per group, with their intervals."""
+    with mpl.rc_context(_STYLE):
+        canvas, axes = _axes(max(7.6, 1.2 * len(groups) + 3), 3.6)
+        width = 0.8 / max(1, len(series))
+        for index, each in enumerate(series):
+            _draw_bars(axes, each, index, (index - (len(series) - 1) / 2) * width, width * 0.92)
+        axes.set_xticks(range(len(groups)), groups)
+        axes.grid(axis="x", visible=False)
+        axes.axhline(0, color="#60646c", linewidth=0.8)
+        axes.set(ylabel=ylabel, xlabel=xlabel)
+        axes.set_ylim(top=top)
+        return _svg(canvas, axes, len(series) > 1)
+
+
+def _draw_bars(axes: Any, series: Series, index: int, shift: float, width: float) -> None:
+    colour = COLOURS[(index if series.colour is None else series.colour) % len(COLOURS)]
+    for place, value in enumerate(series.values):
+        if value is None:
+            continue
+        label = series.name if place == _first(series.values) else None
+        axes.bar(place + shift, value, width, color=colour, alpha=0.45 if series.faded else 1.0, label=label)
+        ends = series.errors[place] if place < len(series.errors) else None
+        if ends is not None:
+            axes.vlines(place + shift, *ends, color="#1c2024", linewidth=1)
+
+
+def curves(lines: Sequence[Curve], *, xlabel: str, ylabel: str) -> str:
+    """Curves over shares of 0 to 1 on the x axis."""
+    with mpl.rc_context(_STYLE):
+        canvas, axes = _axes(7.6, 3.8)
+        for index, line in enumerate(lines):
+            marker = "o" if line.marked else None
+            axes.plot(
+                line.x, line.y, marker=marker, markersize=4, color=COLOURS[index % len(COLOURS)], label=line.name
+            )
+        axes.set(xlabel=xlabel, ylabel=ylabel, xlim=(0, 1.02))
+        axes.set_ylim(bottom=0)
+        return _svg(canvas, axes, len(lines) > 1)
+
+
+def sankey(columns: Sequence[Sequence[str]], flows: Sequence[Flow], colours: dict[str, str]) -> str:
+    """Bands between columns of nodes, as wide as they are large; a node's height is its larger side."""
+    with mpl.rc_context(_STYLE):
+        canvas = Canvas(figsize=(9.2, 4.6), layout="constrained")
+        axes = canvas.add_subplot()
+        axes.axis("off")
+        sizes = {name: _size(name, flows) for column in columns for name in column}
+        total = max(sum(sizes[name] for name in column) for column in columns)
+        places = _places(columns, sizes, gap=0.06 * total)
+        left = {name: top for name, (_, top, _) in places.items()}
+        right = dict(left)
+        for flow in flows:
+            if flow.size:
+                ends = (
+                    (places[flow.source][0] + _NODE, right[flow.source]),
+                    (places[flow.target][0], left[flow.target]),
+                )
+                axes.add_patch(_band(*ends, flow.size, colours.get(flow.target, COLOURS[4])))
+                right[flow.source] -= flow.size
+                left[flow.target] -= flow.size
+        for name, (x, top, size) in places.items():
+            axes.add_patch(Rectangle((x, top - size), _NODE, size, color=colours.get(name, COLOURS[4])))
+            axes.text(x + _NODE + 0.015, top - size / 2, f"{name}\n{size:,}", va="center", ha="left", fontsize=9.5)
+        bottom = min(top - size for _, top, size in places.values())
+        axes.set_xlim(0, len(columns) - 1 + 0.42)
+        axes.set_ylim(bottom - 0.02 * total, max(top for _, top, _ in places.values()) + 0.04 * total)
+        return _svg(canvas, axes, False)
+
+
+_NODE = 0.035
+
+
+def _size(name: str, flows: Sequence[Flow]) -> int:
+    into = sum(flow.size for flow in flows if flow.target == name)
+    out = sum(flow.size for flow in flows if flow.source == name)
+    return max(into, out)
+
+
+def _places(
+    columns: Sequence[Sequence[str]], sizes: dict[str, int], gap: float
+) -> dict[str, tuple[float, float, int]]:
+    """Node -> (x, top, size); columns hang from the same height."""
+    places: dict[str, tuple[float, float, int]] = {}
+    for x, column in enumerate(columns):
+        top = 0.0
+        for name in column:
+            if sizes[name]:
+                places[name] = (float(x), top, sizes[name])
+                top -= sizes[name] + gap
+    return places
+
+
+def _band(start: tuple[float, float], end: tuple[float, float], size: float, colour: str) -> PathPatch:
+    (x0, y0), (x1, y1) = start, end
+    middle = (x0 + x1) / 2
+    points = [
+        (x0, y0), (middle, y0), (middle, y1), (x1, y1),
+        (x1, y1 - size), (middle, y1 - size), (middle, y0 - size), (x0, y0 - size), (x0, y0),
+    ]  # fmt: skip
+    codes = [Path.MOVETO, *[Path.CURVE4] * 3, Path.LINETO, *[Path.CURVE4] * 3, Path.CLOSEPOLY]
+    return PathPatch(Path(points, codes), facecolor=colour, alpha=0.38, linewidth=0)
+
+
+def _axes(width: float, height: float) -> tuple[Canvas, Any]:
+    canvas = Canvas(figsize=(width, height), layout="constrained")
+    return canvas, canvas.add_subplot()
+
+
+def _first(values: Sequence[float | None]) -> int:
+    return next((place for place, value in enumerate(values) if value is not None), -1)
+
+
+def _svg(canvas: Canvas, axes: Any, legend: bool) -> str:
+    if legend:
+        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    out = io.StringIO()
+    canvas.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+    text = out.getvalue()
+    return text[text.index("<svg") :]
