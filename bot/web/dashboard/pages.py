@@ -169,7 +169,7 @@ def _reading(routes: Blueprint, settings: Settings, backend: Backend) -> None:
         chosen = Filter(
             repository=request.args.get("repository", ""),
             kind=_one_of(get_args(Task), request.args.get("kind")),
-            came=_one_of(get_args(Came), request.args.get("came")) or None,  # type: ignore[arg-type]
+            came=next((each for each in get_args(Came) if each == request.args.get("came")), None),
         )
         lines = looking().decisions(chosen, _number(request.args.get("before")))
         older = urlencode({**_given(chosen), "before": lines[-1].id}) if len(lines) == 50 else ""
@@ -215,13 +215,12 @@ def _reading(routes: Blueprint, settings: Settings, backend: Backend) -> None:
 def _acting(routes: Blueprint, backend: Backend) -> None:
     @routes.get("/jobs")
     def jobs() -> str:
-        state = _one_of(get_args(State), request.args.get("state"))
-        states: tuple[State, ...] = (state,) if state else ()
+        states: tuple[State, ...] = tuple(each for each in get_args(State) if each == request.args.get("state"))
         return render_template(
             "dashboard/jobs.html",
             jobs=backend.jobs().list(states, request.args.get("repository", ""), 100),
             counts=backend.jobs().counts(),
-            state=state,
+            state=states[0] if states else "",
             states=get_args(State),
             open=OPEN,
         )

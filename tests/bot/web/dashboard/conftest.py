@@ -1,0 +1,138 @@
+"""A dashboard over a ledger on a real SQLite file, served by a real HTTP server."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from flask import Flask
+from sqlalchemy import insert
+from werkzeug.serving import make_server
+
+from bot.actions import Decision, UpsertComment, Usage
+from bot.bouncers.feedback import Signal
+from bot.domain import Subject
+from bot.jobs.store import Jobs
+from bot.ledger import Ledger, migrate, open_database, open_ledger
+from bot.ledger.tables import DELIVERIES, JOBS
+from bot.models.protocol import Prompt
+from bot.web.dashboard.pages import Settings, blueprint
+
+PASSWORD = "correct horse"
+HOSTILE = '<script>document.title="owned"</script>"\'><img src=x onerror=alert(1)>'
+
+
+class Backend(NamedTuple):
+    """What the web process hands to its pages."""
+
+    memory: Ledger
+    queue: Jobs
+
+    def ledger(self) -> Ledger:
+        return self.memory
+
+    def jobs(self) -> Jobs:
+        return self.queue
+
+
+@pytest.fixture
+def backend(tmp_path: Path) -> Iterator[Backend]:
+    database = open_database(f"sqlite:///{tmp_path / 'bouncer.db'}")
+    migrate(database)
+    yield Backend(open_ledger(database), Jobs(database))
+    database.close()
+
+
+def settings(**values: Any) -> Settings:
+    return Settings(**{"password": PASSWORD, "model": "scripted:test", "daily_usd": 2.0, **values})
+
+
+@pytest.fixture
+def app(backend: Backend) -> Flask:
+    flask = Flask("bot.web")
+    flask.register_blueprint(blueprint(settings())(backend))
+    return flask
+
+
+@pytest.fixture
+def site(app: Flask) -> Iterator[str]:
+    server = make_server("127.0.0.1", 0, app, threaded=True)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+
+
+def decision(number: int, *, kind: str = "triage", verdict: str | None = "VAGUE", **values: Any) -> Decision:
+    bounced = verdict == "VAGUE"
+    return Decision(
+        kind=kind,  # type: ignore[arg-type]
+        subject=Subject(repository=values.pop("repository", "acme/rocket"), number=number, revision="text:1"),
+        verdict=verdict,
+        actions=(UpsertComment(task="triage", number=number, body=HOSTILE),) if bounced else (),
+        reason="not specified well enough" if verdict else "the model refused",
+        abstained=None if verdict else "model:refused",
+        evidence={"bounced": bounced, "explanation": f"It says {HOSTILE}."} if verdict else {},
+        usage=Usage(calls=1, input_tokens=812, output_tokens=154, seconds=1.4, cost_usd=0.0031),
+        model="scripted:test",
+        **values,
+    )
+
+
+@pytest.fixture
+def filled(backend: Backend) -> Backend:
+    """Decisions of every outcome, feedback, a model call, a dead letter."""
+    ledger = backend.memory
+    for number, verdict in enumerate(("VAGUE", "WELL_SPECIFIED", None, "VAGUE"), start=1):
+        ledger.decisions.record(f"d{number}:triage", (decision(number, verdict=verdict),), "c0ffee")
+        ledger.decisions.settle(f"d{number}:triage", 0, "posted")
+        ledger.calls.record(
+            f"d{number}:triage",
+            Prompt(purpose="triage", system="s", user=str(number), subject=f"acme/rocket#{number}"),
+            "InputReply",
+            "scripted:test",
+            Usage(calls=1, input_tokens=812, output_tokens=154, seconds=1.4, cost_usd=0.0031),
+            reply="{}",
+        )
+    other = decision(9, kind="verify", verdict="CORRECT_AND_PRECISE", repository="acme/sled")
+    ledger.decisions.record("d9:verify", (other,), "c0ffee")
+    signs = [
+        Signal(key=f"acme/rocket#20:{n}", category="Security", outcome="dismissed", source="reaction").model_dump()
+        for n in range(9)
+    ]
+    told = Decision(
+        kind="feedback",
+        subject=Subject(repository="acme/rocket", number=20, revision=""),
+        evidence={"signals": signs},
+    )
+    ledger.decisions.record("d20:feedback", (told,), "c0ffee")
+    _dead_letter(ledger)
+    return backend
+
+
+def _dead_letter(ledger: Ledger) -> None:
+    common = {"kind": "issue_opened", "repository": "acme/rocket"}
+    with ledger.database.write() as connection:
+        connection.execute(
+            insert(DELIVERIES).values(id="dead", event="{}", received_at=1.0, dispatched_at=1.0, **common)
+        )
+        connection.execute(
+            insert(JOBS).values(
+                id="dead:triage",
+                delivery="dead",
+                seq=1,
+                task="triage",
+                number=7,
+                state="dead",
+                attempt=0,
+                tries=8,
+                due=1.0,
+                error=f"gave up after 8 tries: {HOSTILE}",
+                created_at=1.0,
+                **common,
+            )
+        )

@@ -1,0 +1,183 @@
+"""Nobody gets in, or makes the operator do something, who should not."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from bot.web.dashboard import access
+from bot.web.dashboard.pages import blueprint
+from tests.bot.web.dashboard.conftest import HOSTILE, PASSWORD, Backend, settings
+
+
+@pytest.fixture
+def client(app: Flask) -> FlaskClient:
+    return app.test_client()
+
+
+def token(page: TestResponse) -> str:
+    found = re.search(r'name="token" value="([^"]+)"', page.text)
+    assert found
+    return found[1]
+
+
+def log_in(client: FlaskClient, password: str = PASSWORD, **fields: str) -> TestResponse:
+    page = client.get("/login")
+    return client.post("/login", data={"token": token(page), "password": password, **fields})
+
+
+@pytest.mark.parametrize("path", ["/", "/decisions", "/decisions/1", "/costs", "/jobs", "/jobs/x:triage"])
+def test_every_page_wants_a_session(client: FlaskClient, path: str) -> None:
+    response = client.get(path)
+    assert response.status_code == 302
+    assert response.location.startswith("/login?next=")
+
+
+def test_the_right_password_opens_it_and_the_wrong_one_does_not(client: FlaskClient) -> None:
+    assert log_in(client, "wrong").status_code == 403
+    assert client.get("/").status_code == 302
+    assert log_in(client).location == "/"
+    assert client.get("/").status_code == 200
+
+
+def test_guessing_is_slowed_down(client: FlaskClient) -> None:
+    for _ in range(5):
+        assert log_in(client, "wrong").status_code == 403
+    refused = log_in(client)
+    assert (refused.status_code, client.get("/").status_code) == (429, 302)
+    assert "Try again in" in refused.text
+
+
+def test_attempts_are_forgotten_after_a_minute() -> None:
+    now = [0.0]
+    attempts = access.Attempts(lambda: now[0])
+    for _ in range(5):
+        attempts.fail("a")
+    assert attempts.wait("a") == 60
+    assert attempts.wait("b") == 0
+    now[0] = 61
+    assert attempts.wait("a") == 0
+
+
+def test_a_flood_from_many_addresses_is_slowed_down_too() -> None:
+    attempts = access.Attempts(lambda: 0.0)
+    for number in range(50):
+        attempts.fail(str(number))
+    assert attempts.wait("new") == 60
+
+
+def test_a_form_of_another_site_is_refused(client: FlaskClient, filled: Backend) -> None:
+    assert client.post("/login", data={"password": PASSWORD}).status_code == 403
+    log_in(client)
+    for path in ("/jobs/dead:triage/retry", "/jobs/dead:triage/cancel", "/logout"):
+        assert client.post(path).status_code == 403
+        assert client.post(path, data={"token": "made up"}).status_code == 403
+    assert filled.queue.get("dead:triage").state == "dead"
+
+
+def test_a_session_from_before_the_login_is_worth_nothing_after_it(client: FlaskClient) -> None:
+    before = token(client.get("/login"))
+    log_in(client)
+    assert token(client.get("/")) != before
+    assert client.post("/logout", data={"token": before}).status_code == 403
+
+
+def test_a_forged_or_stale_session_is_none(client: FlaskClient) -> None:
+    client.set_cookie("bouncer", "eyJzaW5jZSI6OTk5OTk5OTk5OX0.aaaa.bbbb")
+    assert client.get("/").status_code == 302
+    with client.session_transaction() as session:
+        session["since"] = 1
+    assert client.get("/").status_code == 302
+    with client.session_transaction() as session:
+        session["since"] = 2**40
+    assert client.get("/").status_code == 302
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "https://evil.example/",
+        "//evil.example",
+        "/\\evil.example",
+        "\\\\evil",
+        "javascript:alert(1)",
+        "/a\r\nX: y",
+        "",
+    ],
+)
+def test_the_way_back_never_leaves_the_site(client: FlaskClient, target: str) -> None:
+    assert log_in(client, next=target).location == "/"
+
+
+def test_the_way_back_is_kept(client: FlaskClient) -> None:
+    assert log_in(client, next="/jobs?state=dead").location == "/jobs?state=dead"
+
+
+@pytest.mark.parametrize(
+    ("host", "status"), [("evil.example", 400), ("localhost:8000", 200), ("127.0.0.1", 200), ("[::1]:80", 200)]
+)
+def test_a_name_that_is_not_ours_is_refused(client: FlaskClient, host: str, status: int) -> None:
+    assert client.get("/login", headers={"Host": host}).status_code == status
+
+
+def test_the_public_address_is_a_name_of_ours(backend: Backend) -> None:
+    flask = Flask("bot.web")
+    flask.register_blueprint(blueprint(settings(public_url="https://bot.example"))(backend))
+    client = flask.test_client()
+    page = client.get("/login", headers={"Host": "bot.example"})
+    assert page.status_code == 200
+    assert "Secure" in page.headers["Set-Cookie"]
+
+
+def test_every_answer_carries_the_headers(client: FlaskClient) -> None:
+    cookie = client.get("/login").headers["Set-Cookie"]
+    for path in ("/login", "/", "/decisions/999"):
+        headers = client.get(path).headers
+        assert "default-src 'none'" in headers["Content-Security-Policy"]
+        assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
+        assert headers["X-Frame-Options"] == "DENY"
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert headers["Cache-Control"] == "no-store"
+    assert "HttpOnly" in cookie
+    assert "SameSite=Lax" in cookie
+
+
+@pytest.mark.usefixtures("filled")
+@pytest.mark.parametrize("path", ["/", "/decisions", "/decisions/1", "/jobs", "/jobs/dead:triage", "/costs"])
+def test_what_strangers_wrote_is_text(client: FlaskClient, path: str) -> None:
+    log_in(client)
+    page = client.get(path)
+    assert page.status_code == 200
+    assert "<script" not in page.text
+    assert "<img" not in page.text
+
+
+@pytest.mark.usefixtures("filled")
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/decisions/999", 404),
+        ("/decisions/99999999999999999999999", 404),
+        ("/decisions/-1", 404),
+        ("/jobs/../../etc/passwd", 404),
+        ("/jobs/%2e%2e%2fsecret", 404),
+        ("/static/../pages.py", 404),
+        ("/static/%2e%2e/app.py", 404),
+        ("/decisions?before=x&kind=nope&came=nope", 200),
+        ("/decisions?before=99999999999999999999999999", 200),
+        (f"/decisions?repository={HOSTILE}", 200),
+        ("/jobs?state=nope", 200),
+    ],
+)
+def test_strange_addresses_get_a_plain_answer(client: FlaskClient, path: str, status: int) -> None:
+    log_in(client)
+    assert client.get(path).status_code == status
+
+
+def test_a_new_password_ends_old_sessions() -> None:
+    assert access.session_key("a") != access.session_key("b")
+    assert access.session_key("a") == access.session_key("a")

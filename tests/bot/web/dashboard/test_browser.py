@@ -1,0 +1,110 @@
+"""The dashboard in a real browser, without JavaScript of its own."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.bot.web.dashboard.conftest import PASSWORD, Backend
+
+pytestmark = pytest.mark.debian("chromium")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    options = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
+    options += ["--disable-background-networking", "--disable-component-update"]
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=options)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(params=["desktop-light", "phone-dark"])
+def page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
+    phone = request.param == "phone-dark"
+    settings: dict[str, Any] = {
+        "viewport": {"width": 375, "height": 720} if phone else {"width": 1200, "height": 800},
+        "color_scheme": "dark" if phone else "light",
+        "bypass_csp": True,
+    }
+    context = browser.new_context(**settings)
+    yield context.new_page()
+    context.close()
+
+
+def serious(page: Page) -> list[str]:
+    """Serious accessibility faults, as axe-core names them."""
+    violations = Axe().run(page).response["violations"]
+    return [f"{page.url}: {each['id']}" for each in violations if each["impact"] in ("serious", "critical")]
+
+
+def test_log_in_filter_open_a_decision_and_retry_a_dead_letter(page: Page, site: str, filled: Backend) -> None:
+    faults: list[str] = []
+    foreign: list[str] = []
+    page.on("request", lambda request: None if request.url.startswith(site) else foreign.append(request.url))
+
+    page.goto(site)
+    faults += serious(page)
+    page.get_by_label("The operator's password").fill(PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+    assert page.get_by_role("heading", level=1).inner_text() == "Overview"
+    assert page.get_by_text("muted", exact=True).is_visible()
+    faults += serious(page)
+
+    page.get_by_role("link", name="Decisions").click()
+    page.get_by_label("Outcome").select_option("abstained")
+    page.get_by_label("Kind").select_option("triage")
+    page.get_by_role("button", name="Show").click()
+    assert page.locator("tbody tr").count() == 1
+    assert page.get_by_text("model:refused").is_visible()
+    page.get_by_label("Outcome").select_option("bounced")
+    page.get_by_role("button", name="Show").click()
+    assert page.locator("tbody tr").count() == 2
+    faults += serious(page)
+
+    page.get_by_role("link", name="acme/rocket#4").click()
+    assert page.get_by_text("not specified well enough").is_visible()
+    assert "owned" not in page.title()
+    faults += serious(page)
+
+    page.get_by_role("link", name="Costs").click()
+    assert page.get_by_text("scripted:test").first.is_visible()
+    faults += serious(page)
+
+    page.get_by_role("link", name="Jobs").click()
+    page.get_by_role("link", name="dead letters (1)").click()
+    page.locator("tbody a").click()
+    faults += serious(page)
+    page.get_by_role("button", name="Retry").click()
+    assert page.get_by_text("waiting", exact=True).is_visible()
+    assert filled.queue.get("dead:triage").state == "waiting"
+
+    page.get_by_role("button", name="Log out").click()
+    page.goto(f"{site}/decisions")
+    assert page.get_by_role("heading", level=1).inner_text() == "Log in"
+    assert faults == []
+    assert foreign == []
+
+
+def test_no_page_is_wider_than_a_phone(page: Page, site: str, filled: Backend) -> None:
+    page.goto(site)
+    page.get_by_label("The operator's password").fill(PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+    for path in ("/", "/decisions", "/decisions/1", "/costs", "/jobs", "/jobs/dead:triage"):
+        page.goto(site + path)
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), path
+
+
+def test_the_keyboard_reaches_everything(page: Page, site: str, filled: Backend) -> None:
+    page.goto(f"{site}/login")
+    page.keyboard.type(PASSWORD)
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"{site}/")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to content"
