@@ -8,7 +8,8 @@ from __future__ import annotations
 import hashlib
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
+from pathspec import GitIgnoreSpec
+from pydantic import AfterValidator, Field, StringConstraints
 
 from bot.frozen import Frozen
 
@@ -16,6 +17,15 @@ PATH = ".github/bouncer.yml"
 
 LabelName = Annotated[str, StringConstraints(min_length=1, max_length=50, pattern=r"^[^\x00-\x1f,]+$")]
 Globs = Annotated[tuple[str, ...], Field(max_length=200)]
+
+
+def _gitignore(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    """Refuse what is no pattern (``!`` alone, a lone backslash at the end) where the file is read."""
+    GitIgnoreSpec.from_lines(patterns)
+    return patterns
+
+
+Patterns = Annotated[Globs, AfterValidator(_gitignore)]
 PromptSet = Literal["paper", "panel"]
 
 
@@ -72,7 +82,7 @@ class ReviewConfig(Frozen):
     iterations: int = Field(2, ge=1, le=5, description="reflexion: rounds of looking again")
     min_severity: Literal["low", "medium", "high"] = Field("medium", description="weaker findings are not posted")
     max_findings: int = Field(5, ge=1, le=25, description="inline comments per push at most")
-    ignore: Globs = Field((), description="paths that are not reviewed, as in .gitignore")
+    ignore: Patterns = Field((), description="paths that are not reviewed, as in .gitignore")
     call_tokens: int = Field(24_000, ge=2_000, le=400_000, description="tokens of diff in one model call at most")
     max_calls: int = Field(
         4, ge=1, le=20, description="model calls per round at most; the rest is named, not reviewed"
@@ -111,6 +121,7 @@ class ReproduceConfig(Frozen):
         "python3", description="the interpreter to make the environment with"
     )
     threshold: int = Field(1, ge=1, le=50, description="agreement: failing drafts in the largest cluster needed")
+    pick: bool = Field(False, description="the model has the last word among the best drafts")
     seconds: int = Field(120, ge=1, le=1800, description="wall-clock limit of one test run")
 
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import pathspec
 
-from bot.errors import ConfigError
 from bot.frozen import Frozen
 from bot.review.diff import Diff, DiffLine, FileDiff, Hunk
 from bot.review.kinds import language, left_out, risk
@@ -51,7 +50,7 @@ def pack(
 ) -> Packed:
     """Sort out, order and pack a change.
 
-    ``budget`` is in tokens per piece; ``ignore`` are patterns as in ``.gitignore`` (ConfigError where one is
+    ``budget`` is in tokens per piece; ``ignore`` are patterns as in ``.gitignore`` (the config refuses what is
     none); ``omitted`` are files that the forge did not show.
     """
     kept, skipped = _sort_out(diff, ignore)
@@ -91,10 +90,7 @@ def render_line(line: DiffLine) -> str:
 
 
 def _sort_out(diff: Diff, ignore: Sequence[str]) -> tuple[list[FileDiff], list[Skipped]]:
-    try:
-        ignored = pathspec.GitIgnoreSpec.from_lines(ignore)
-    except ValueError as error:
-        raise ConfigError(f"review.ignore: {error}") from None
+    ignored = pathspec.GitIgnoreSpec.from_lines(ignore)
     kept: list[FileDiff] = []
     skipped: list[Skipped] = []
     for file in diff.files:

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.errors import ConfigError
 from bot.review.diff import parse
 from bot.review.packing import Packed, pack
 from bot.review.tokens import estimate
@@ -80,11 +79,6 @@ def test_generated_minified_and_binary_files_are_told_by_their_content() -> None
         "app.js": "minified",
         "x.png": "binary",
     }
-
-
-def test_a_pattern_that_is_none_is_the_maintainer_s_to_mend() -> None:
-    with pytest.raises(ConfigError, match=r"review\.ignore"):
-        packed(added("x.py", ["x"]), ignore=["!"])
 
 
 def test_a_file_larger_than_a_call_is_cut_between_lines_and_keeps_its_header() -> None:

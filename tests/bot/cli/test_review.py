@@ -1,0 +1,181 @@
+"""``bouncer review`` on files: what it prints, writes and exits with."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic_sarif.model import StaticAnalysisResultsFormatSarifVersion210JsonSchema as Sarif
+
+from bot.cli import main
+
+DIFF = """diff --git a/src/app.py b/src/app.py
+--- a/src/app.py
++++ b/src/app.py
+@@ -10,3 +10,4 @@ def load(path):
+     with open(path) as file:
+-        return parse(file)
++        data = parse(file)
++        return data.value
+     raise Missing(path)
+diff --git a/uv.lock b/uv.lock
+--- a/uv.lock
++++ b/uv.lock
+@@ -1 +1 @@
+-a
++b
+"""
+HIGH = {
+    "path": "src/app.py",
+    "quote": "return data.value",
+    "comment": "Fails for an empty file.",
+    "category": "Data",
+    "impact": "Reliability",
+    "severity": "high",
+}
+LOW = {**HIGH, "quote": "return parse(file)", "comment": "Was simpler.", "category": "coding", "severity": "low"}
+ON_FILE = {**HIGH, "quote": "def load(path):", "comment": "Callers\nbreak.", "category": "iis"}
+
+Run = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run the command in an empty folder with a model that reports ``findings``; exit code and output."""
+    monkeypatch.chdir(tmp_path)
+
+    def act(*arguments: str, findings: Any = (HIGH, LOW, ON_FILE), diff: str = DIFF) -> tuple[int, str]:
+        line = {"model": "m", "subject": "offline/files#1", "reasoning": "r", "findings": findings}
+        Path("replies.jsonl").write_text(json.dumps(line) + "\n")
+        Path("change.diff").write_text(diff)
+        with pytest.raises(SystemExit) as ended:
+            main(["review", "--diff", "change.diff", "--model", "recorded:replies.jsonl#m", *arguments])
+        assert isinstance(ended.value.code, int)
+        return ended.value.code, capsys.readouterr().out
+
+    return act
+
+
+def test_a_finding_is_a_line_as_compilers_write_it(run: Run) -> None:
+    code, output = run()
+    assert code == 0
+    assert output == (
+        "src/app.py:12: high (data, reliability): Fails for an empty file.\n"
+        "src/app.py: high (iis, reliability): Callers break.\n"
+        "uv.lock: not reviewed: lock file\n"
+        "\n"
+        "recorded:replies.jsonl#m, 0.0 s\n"
+    )
+    assert run("--min-severity", "low")[1].split("\n")[2] == (
+        "src/app.py:11 (removed line): low (coding, reliability): Was simpler."
+    )
+
+
+def test_json_is_one_object_with_every_fate(run: Run) -> None:
+    seen = json.loads(run("--json", "--strategy", "reflexion", "--title", "T", "--description", "D")[1])
+    assert (seen["verdict"], seen["strategy"], seen["rounds"]) == ("defects", "reflexion", 2)
+    assert [each["line"] for each in seen["findings"]] == [12, None]
+    assert seen["counts"] == {"reported": 3, "posted": 2, "suppressed:below_severity": 1}
+
+
+@pytest.mark.parametrize(
+    ("findings", "fail_on", "code"),
+    [
+        ([HIGH], ["finding"], 1),
+        ([HIGH], ["high"], 1),
+        ([HIGH], ["low"], 1),
+        ([LOW], ["low"], 1),
+        ([LOW], ["medium"], 0),
+        ([LOW], ["finding"], 0),
+        ([], ["finding"], 0),
+        ([{**HIGH, "quote": "made_up()"}], ["finding"], 0),
+        ("no list", ["finding"], 0),
+        ("no list", ["finding", "abstain"], 1),
+    ],
+)
+def test_as_a_gate_it_fails_on_what_it_is_told_to(findings: Any, fail_on: list[str], code: int, run: Run) -> None:
+    options = [option for word in fail_on for option in ("--fail-on", word)]
+    assert run(*options, findings=findings)[0] == code
+
+
+def test_a_sarif_log_holds_to_the_standard(run: Run) -> None:
+    run("--sarif", "log.sarif", "--min-severity", "low")
+    log = json.loads(Path("log.sarif").read_text())
+    Sarif.model_validate(log)
+    (only,) = log["runs"]
+    first, on_file, removed = only["results"]
+    assert (first["ruleId"], first["level"], first["message"]["text"]) == (
+        "data",
+        "error",
+        "Fails for an empty file.",
+    )
+    assert only["tool"]["driver"]["rules"][first["ruleIndex"]]["id"] == "data"
+    assert first["locations"][0]["physicalLocation"] == {
+        "artifactLocation": {"uri": "src/app.py", "uriBaseId": "%SRCROOT%"},
+        "region": {"startLine": 12, "endLine": 12},
+    }
+    assert "region" not in on_file["locations"][0]["physicalLocation"]
+    assert removed["message"]["text"] == "Was simpler. (removed line 11)"
+    (left_out,) = only["invocations"][0]["toolExecutionNotifications"]
+    assert left_out["message"]["text"] == "not reviewed: lock file"
+
+
+def test_a_sarif_log_is_written_where_nothing_was_found_and_where_nothing_was_read(run: Run) -> None:
+    for findings, complete in (([], True), ("no list", False)):
+        run("--sarif", "log.sarif", findings=findings)
+        log = json.loads(Path("log.sarif").read_text())
+        Sarif.model_validate(log)
+        assert log["runs"][0]["results"] == []
+        assert log["runs"][0]["invocations"][0]["executionSuccessful"] is complete
+
+
+def test_no_change_is_nothing_to_review(run: Run) -> None:
+    assert run("--fail-on", "abstain", diff="") == (0, "Not reviewed: the change is empty\n")
+
+
+BAD = {
+    "no diff": (["--diff", "prose.txt"], "prose.txt: diff: line 1: no file header"),
+    "no file": (["--diff", "absent.diff"], "absent.diff: No such file or directory"),
+    "no pattern": (["--diff", "change.diff", "--config", "bad.yml"], "review.ignore"),
+    "no folder for the log": (
+        ["--diff", "change.diff", "--sarif", "absent/log.sarif"],
+        "absent/log.sarif: No such",
+    ),
+}
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD.values(), ids=BAD)
+def test_bad_input_is_one_clear_line_and_exit_code_2(
+    arguments: list[str], message: str, run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run()
+    Path("prose.txt").write_text("just words\n")
+    Path("bad.yml").write_text("review: {ignore: ['!']}\n")
+    with pytest.raises(SystemExit) as ended:
+        main(["review", "--model", "recorded:replies.jsonl#m", *arguments])
+    error = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert message in error
+    assert len(error.strip().split("\n")) == 1
+
+
+def test_a_diff_comes_through_a_pipe(run: Run) -> None:
+    run()
+    command = [
+        sys.executable,
+        "-m",
+        "bot",
+        "review",
+        "--diff",
+        "-",
+        "--model",
+        "recorded:replies.jsonl#m",
+        "--json",
+    ]
+    done = subprocess.run(command, input=DIFF.encode(), capture_output=True, check=True)
+    assert json.loads(done.stdout)["counts"]["posted"] == 2
