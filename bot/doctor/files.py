@@ -1,0 +1,62 @@
+"""Files and folders that settings name: data, prompts, prices, the App's key."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from bot import wiring
+from bot.doctor.finding import Finding, fail, ok
+from bot.errors import SettingsError
+from bot.settings import Settings
+
+
+def files(settings: Settings) -> Iterator[Finding]:
+    """Whether they are there and can be used."""
+    yield _writable("data folder", settings.bouncer_data_dir)
+    yield _prompts(settings)
+    yield _prices(settings)
+    yield from _key(settings)
+
+
+def _writable(subject: str, folder: Path) -> Finding:
+    """A folder that is not there yet is made later: its nearest parent counts."""
+    nearest = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK):
+        return fail(
+            subject, f"{nearest} is no folder that can be written to", "set BOUNCER_DATA_DIR to one that can"
+        )
+    return ok(subject, f"{folder}{'' if folder.exists() else ' (made when needed)'}")
+
+
+def _prompts(settings: Settings) -> Finding:
+    try:
+        names = wiring.prompts(settings).names()
+    except SettingsError as error:
+        return fail("prompts", str(error))
+    return ok("prompts", f"{len(names)} prompts, {settings.bouncer_prompts_dir or 'as packaged'}")
+
+
+def _prices(settings: Settings) -> Finding:
+    from bot.models import prices
+
+    try:
+        table = prices.load(settings.bouncer_prices_file)
+    except SettingsError as error:
+        return fail("prices", str(error))
+    return ok("prices", f"{len(table.models)} models, {settings.bouncer_prices_file or 'as packaged'}")
+
+
+def _key(settings: Settings) -> Iterator[Finding]:
+    from bot.forge.github import load_key
+
+    try:
+        key = settings.private_key()
+        if key is None:
+            return
+        load_key(key)
+    except SettingsError as error:
+        yield fail("private key", str(error), "download a new one from the App's settings on GitHub")
+    else:
+        yield ok("private key", "can be read")

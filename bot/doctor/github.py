@@ -1,0 +1,138 @@
+"""GitHub as the App sees it: reachable, the clock, permissions and events, the webhook and its deliveries."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from urllib.parse import urlsplit
+
+import httpx2
+
+from bot import manifest, wiring
+from bot.doctor.finding import Finding, fail, note, ok
+from bot.errors import ForgeError, SettingsError, TransientError
+from bot.forge.github import AppInfo, GitHubApp, Installation
+from bot.settings import Settings
+
+#: A token is issued a minute back and good for five: beyond this GitHub refuses it, seconds.
+MAX_SKEW = 60.0
+#: GitHub keeps deliveries for about this long.
+KEPT = timedelta(days=3)
+_SECONDS = 10.0
+
+
+def github(settings: Settings) -> Iterator[Finding]:
+    """What is asked without credentials first, then as the App."""
+    reached = tuple(_reach(settings))
+    yield from reached
+    if any(finding.state == "fail" for finding in reached):
+        return
+    try:
+        app = wiring.build_app(settings)
+    except SettingsError as error:
+        yield fail("github app", str(error), "see the settings above")
+        return
+    with app:
+        try:
+            yield from _app(app, settings)
+        except (ForgeError, TransientError) as error:
+            yield fail("github app", str(error), "check that GITHUB_APP_ID and the private key belong together")
+
+
+def _reach(settings: Settings) -> Iterator[Finding]:
+    url = settings.github_api_url
+    try:
+        with httpx2.Client(timeout=_SECONDS, follow_redirects=False) as client:
+            response = client.get(url)
+    except httpx2.HTTPError as error:
+        yield fail(
+            "github", f"{url} does not answer ({type(error).__name__})", "check GITHUB_API_URL and the network"
+        )
+        return
+    if response.status_code >= 500:
+        yield fail("github", f"{url} answers {response.status_code}", "try again later")
+        return
+    yield ok("github", f"{url} answers")
+    if date := response.headers.get("date"):
+        yield _clock(date, time.time())
+
+
+def _clock(date: str, now: float) -> Finding:
+    try:
+        skew = now - parsedate_to_datetime(date).timestamp()
+    except ValueError:
+        return note("clock", "GitHub's time cannot be read")
+    if abs(skew) > MAX_SKEW:
+        way = "ahead of" if skew > 0 else "behind"
+        return fail("clock", f"{abs(skew):.0f} s {way} GitHub's: its tokens are refused", "let NTP set the clock")
+    return ok("clock", f"within {max(1, round(abs(skew)))} s of GitHub's")
+
+
+def _app(app: GitHubApp, settings: Settings) -> Iterator[Finding]:
+    info = app.app()
+    yield ok("github app", f"{info.slug} (id {info.id}), {info.html_url}")
+    yield from _rights(info)
+    yield from _installations(app.installations(), info)
+    yield _webhook(app.webhook_url(), settings)
+    yield _deliveries(app)
+
+
+def _rights(info: AppInfo) -> Iterator[Finding]:
+    where = "change it in the App's settings under Permissions & events, and have installations accept it"
+    lacking = manifest.missing(info.permissions)
+    if lacking:
+        yield fail("permissions", f"missing: {', '.join(lacking)}", where)
+    else:
+        yield ok("permissions", "all that is needed")
+    if spare := manifest.excessive(info.permissions):
+        yield note("permissions", f"more than is used: {', '.join(spare)}", "take them away")
+    if manifest.missing(info.permissions, manifest.FOR_TEST_PULLS):
+        yield note("permissions", "no contents: write, so that reproduce.mode: pull cannot open pull requests")
+    unheard = [event for event in manifest.EVENTS if event not in info.events]
+    if unheard:
+        yield fail("events", f"not subscribed: {', '.join(unheard)}", where)
+    else:
+        yield ok("events", "all that are needed")
+
+
+def _installations(installations: tuple[Installation, ...], info: AppInfo) -> Iterator[Finding]:
+    if not installations:
+        yield note("installations", "none yet", f"install the App: {info.html_url}/installations/new")
+        return
+    yield ok("installations", f"{len(installations)} ({', '.join(each.account for each in installations[:5])})")
+    for each in installations:
+        if each.suspended:
+            yield note("installations", f"{each.account} suspended the App")
+        elif lacking := manifest.missing(each.permissions):
+            yield fail(
+                "installations", f"{each.account} has not granted {', '.join(lacking)}", "accept the request there"
+            )
+
+
+def _webhook(url: str, settings: Settings) -> Finding:
+    wanted = f"{settings.bouncer_public_url}/webhook" if settings.bouncer_public_url else None
+    if not url:
+        return fail("webhook", "the App has no webhook URL", f"set it to {wanted or 'https://YOUR-HOST/webhook'}")
+    if wanted and url != wanted:
+        return fail("webhook", f"GitHub delivers to {url}, not to {wanted}", "change it in the App's settings")
+    parts = urlsplit(url)
+    if not parts.path.endswith("/webhook"):
+        return note("webhook", f"GitHub delivers to {url}", "Bouncer listens at /webhook, unless a proxy maps it")
+    if parts.scheme != "https":
+        return note("webhook", f"GitHub delivers to {url} in the clear", "put TLS in front")
+    return ok("webhook", url)
+
+
+def _deliveries(app: GitHubApp) -> Finding:
+    failed = app.failed_deliveries(datetime.now(UTC) - KEPT)
+    if not failed:
+        return ok("deliveries", "none failed in the last 3 days")
+    last = failed[-1]
+    when = f"{last.delivered_at:%Y-%m-%d %H:%M} UTC"
+    return note(
+        "deliveries",
+        f"{len(failed)} failed in the last 3 days, the last one {last.event} at {when} with {last.status_code}",
+        "`bouncer serve` has them delivered again",
+    )

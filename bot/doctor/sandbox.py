@@ -1,0 +1,38 @@
+"""The runner of drafted tests: does it start at all, and is it cut off?"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from bot import wiring
+from bot.doctor.finding import Finding, fail, note, ok
+from bot.errors import SandboxError
+from bot.sandbox.protocol import Limits
+from bot.settings import Settings
+
+_REMEDY = {
+    "bubblewrap": "install it (Debian: apt-get install bubblewrap), or set BOUNCER_SANDBOX to docker or off",
+    "docker": "start the Docker engine, or set BOUNCER_SANDBOX to bubblewrap or off",
+}
+
+
+def sandbox(settings: Settings) -> Iterator[Finding]:
+    """Run one word in it."""
+    runner = wiring.build_sandbox(settings)
+    if runner is None:
+        yield note("sandbox", "off: no test is drafted or run")
+        return
+    with tempfile.TemporaryDirectory(prefix="bouncer-doctor-") as folder:
+        try:
+            outcome = runner.run(["echo", "inside"], workdir=Path(folder), files={}, limits=Limits(seconds=30))
+        except SandboxError as error:
+            yield fail("sandbox", str(error), _REMEDY[runner.name])
+            return
+    if outcome.exit_code != 0 or outcome.output.strip() != "inside":
+        yield fail(
+            "sandbox", f"{runner.name} runs, but a program in it ends with {outcome.ending}", _REMEDY[runner.name]
+        )
+        return
+    yield ok("sandbox", f"{runner.name} runs programs without network ({outcome.seconds:.1f} s)")

@@ -1,0 +1,355 @@
+"""``bouncer doctor`` against a simulated GitHub: a line for each thing that is wrong, and what to do about it."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import format_datetime
+from pathlib import Path
+
+import pytest
+from pytest_httpserver import HTTPServer
+
+from bot import cli, manifest
+from bot.doctor.github import _clock
+from bot.ledger.database import open_database
+from bot.ledger.migrate import migrate
+from bot.settings import Settings
+from bot.testing.github import SimulatedGitHub
+
+CANARY = "canary-0123456789-abcdef"
+PUBLIC = "https://bouncer.example"
+
+
+@dataclass
+class Office:
+    """A working set-up, in the environment of this test."""
+
+    github: SimulatedGitHub
+    model: HTTPServer
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+@pytest.fixture
+def office(httpserver: HTTPServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Office]:
+    monkeypatch.chdir(tmp_path)
+    for name in Settings.model_fields:
+        monkeypatch.delenv(name.upper(), raising=False)
+    said = {"choices": [{"message": {"content": '{"word": "ok"}'}, "finish_reason": "stop"}]}
+    httpserver.expect_request("/v1/chat/completions").respond_with_json(said)
+    with SimulatedGitHub() as github:
+        app = github.create_app(webhook_url=f"{PUBLIC}/webhook", webhook_secret=CANARY)
+        github.create_repository("octo/demo")
+        github.install(app, "octo/demo")
+        made = Office(github, httpserver)
+        made.environment = {
+            "GITHUB_APP_ID": str(app.id),
+            "GITHUB_APP_PRIVATE_KEY": app.private_key,
+            "GITHUB_WEBHOOK_SECRET": CANARY,
+            "GITHUB_API_URL": github.api_url,
+            "BOUNCER_PUBLIC_URL": PUBLIC,
+            "BOUNCER_MODEL": "openai:gpt-5-mini",
+            "BOUNCER_ADMIN_PASSWORD": CANARY,
+            "BOUNCER_DAILY_BUDGET_USD": "5",
+            "OPENAI_API_KEY": CANARY,
+            "OPENAI_BASE_URL": httpserver.url_for("/v1"),
+            "DATABASE_URL": f"sqlite:///{tmp_path / 'b.db'}",
+        }
+        yield made
+
+
+Run = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def run(office: Office, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run ``bouncer doctor`` without the sandbox (tested apart); returns the exit code and what was printed."""
+
+    def doctor(*arguments: str, **environment: str | None) -> tuple[int, str]:
+        for name, value in {**office.environment, **environment}.items():
+            if value is None:
+                monkeypatch.delenv(name, raising=False)
+            else:
+                monkeypatch.setenv(name, value)
+        with pytest.raises(SystemExit) as ended:
+            cli.main(["doctor", "--skip", "sandbox", *arguments])
+        said = capsys.readouterr()
+        assert isinstance(ended.value.code, int)
+        return ended.value.code, said.out + said.err
+
+    return doctor
+
+
+def test_a_working_set_up_passes_with_one_line_for_every_setting(run: Run) -> None:
+    code, said = run()
+    assert code == 0, said
+    assert not any(line.startswith("fail") for line in said.splitlines())
+    for name in Settings.model_fields:
+        assert f"  {name.upper()}: " in said
+    for line in (
+        "ok    github app: bouncer (id ",
+        "ok    permissions: all that is needed",
+        "ok    events: all that are needed",
+        "ok    installations: 1 (octo)",
+        f"ok    webhook: {PUBLIC}/webhook",
+        "ok    budget: openai:gpt-5-mini: USD a day: all 5.00",
+        "ok    model openai:gpt-5-mini: answers in the schema",
+        "note  database: ",
+    ):
+        assert line in said
+
+
+def test_no_secret_is_printed(run: Run, office: Office) -> None:
+    for arguments in ((), ("--json",)):
+        _, said = run(*arguments, DATABASE_URL=f"postgresql://u:{CANARY}@127.0.0.1:9/x")
+        assert CANARY not in said
+        assert "PRIVATE KEY" not in said.replace("GITHUB_APP_PRIVATE_KEY", "")
+
+
+def test_looking_creates_nothing(run: Run, tmp_path: Path) -> None:
+    before = sorted(tmp_path.iterdir())
+    run()
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("GITHUB_APP_ID", "fail  GITHUB_APP_ID: not set"),
+        ("GITHUB_APP_PRIVATE_KEY", "fail  GITHUB_APP_PRIVATE_KEY: neither it nor"),
+        ("GITHUB_WEBHOOK_SECRET", "fail  GITHUB_WEBHOOK_SECRET: not set"),
+        ("BOUNCER_DAILY_BUDGET_USD", "note  BOUNCER_DAILY_BUDGET_USD: not set"),
+        ("BOUNCER_ADMIN_PASSWORD", "note  BOUNCER_ADMIN_PASSWORD: not set"),
+    ],
+)
+def test_what_is_not_set_is_named(run: Run, name: str, line: str) -> None:
+    code, said = run(**{name: None})
+    assert line in said
+    assert code == (1 if line.startswith("fail") else 0)
+
+
+@pytest.mark.parametrize(
+    ("environment", "line"),
+    [
+        ({"GITHUB_APP_PRIVATE_KEY": "nonsense"}, "fail  private key: "),
+        (
+            {"GITHUB_API_URL": "http://127.0.0.1:9"},
+            "fail  github: http://127.0.0.1:9 does not answer (ConnectError)",
+        ),
+        ({"GITHUB_APP_ID": "424242"}, "fail  github app: "),
+        (
+            {"BOUNCER_PUBLIC_URL": "https://other.example"},
+            f"fail  webhook: GitHub delivers to {PUBLIC}/webhook, not",
+        ),
+        ({"BOUNCER_PROMPTS_DIR": "/nowhere"}, "fail  prompts: prompts: /nowhere is not a folder"),
+        ({"BOUNCER_PRICES_FILE": "/nowhere.yml"}, "fail  prices: prices: /nowhere.yml cannot be read"),
+        ({"BOUNCER_DATA_DIR": "/proc/x"}, "fail  data folder: /proc is no folder that can be written to"),
+        ({"DATABASE_URL": "sqlite:////nowhere/b.db"}, "fail  database: there is no folder /nowhere"),
+        ({"DATABASE_URL": "postgresql://127.0.0.1:9/x"}, "fail  database: DATABASE_URL: cannot reach PostgreSQL"),
+        ({"BOUNCER_MODEL": "gpt-5"}, "fail  model: model 'gpt-5': must be one of openai:NAME"),
+        (
+            {"BOUNCER_MODEL": "anthropic:claude-opus-5"},
+            "fail  model: model anthropic:claude-opus-5: set ANTHROPIC_API_KEY",
+        ),
+        ({"BOUNCER_MODEL": "openai:brand-new"}, "fail  budget: model openai:brand-new: a budget in USD is set"),
+        ({"BOUNCER_PAUSED": "true"}, "note  BOUNCER_PAUSED: the kill switch is on"),
+        ({"GITHUB_WEBHOOK_SECRET": "short"}, "note  GITHUB_WEBHOOK_SECRET: shorter than 16 characters"),
+    ],
+)
+def test_what_is_wrong_is_one_line_with_a_remedy(run: Run, environment: dict[str, str], line: str) -> None:
+    if line.startswith("fail  data folder") and os.geteuid() == 0:
+        environment, line = (
+            {"BOUNCER_DATA_DIR": "/proc/version/x"},
+            "fail  data folder: /proc/version is no folder",
+        )
+    code, said = run(**environment)
+    assert line in said
+    assert code == (1 if line.startswith("fail") else 0)
+
+
+def test_a_wrong_value_is_bad_input(run: Run) -> None:
+    code, said = run(PORT="http")
+    assert code == 2
+    assert said.startswith("bouncer: PORT: ")
+    assert said.count("\n") == 1
+
+
+def test_the_command_line_wins_over_the_environment(run: Run) -> None:
+    _, said = run("--port", "9123", "--paused", "--model", "openai:gpt-5", "--skip", "github")
+    assert "ok    PORT: 9123\n" in said
+    assert "BOUNCER_PAUSED: the kill switch is on" in said
+    assert "model openai:gpt-5: answers" in said
+    assert "github app" not in said
+
+
+def test_missing_permissions_and_events_are_named(run: Run, office: Office) -> None:
+    app = office.github.create_app(
+        "other", permissions={"issues": "read", "contents": "read", "administration": "write"}, events=("issues",)
+    )
+    code, said = run(GITHUB_APP_ID=str(app.id), GITHUB_APP_PRIVATE_KEY=app.private_key)
+    assert code == 1
+    assert "fail  permissions: missing: issues: write, pull_requests: write, checks: write; " in said
+    assert "note  permissions: more than is used: administration: write" in said
+    assert "note  permissions: no contents: write" in said
+    assert "fail  events: not subscribed: issue_comment, pull_request, " in said
+    assert "note  installations: none yet" in said
+    assert "ok    deliveries: none failed in the last 3 days" in said
+    assert f"fail  webhook: the App has no webhook URL; set it to {PUBLIC}/webhook" in said
+
+
+def test_failed_deliveries_are_counted(run: Run, office: Office) -> None:
+    # Nobody listens at the App's address, so that what happens now cannot be delivered.
+    office.github.open_issue("octo/demo", "ann", "Crash", "It crashes.")
+    office.github.settle()
+    code, said = run()
+    assert "note  deliveries: " in said
+    assert "failed in the last 3 days" in said
+    assert code == 0
+
+
+@pytest.mark.parametrize("status", [401, 404, 429, 500])
+def test_a_model_that_cannot_answer_fails(run: Run, office: Office, status: int) -> None:
+    office.model.clear()
+    office.model.expect_request("/v1/chat/completions").respond_with_json({"error": {"message": "no"}}, status)
+    code, said = run()
+    assert code == 1
+    assert "fail  model openai:gpt-5-mini: openai " in said
+
+
+def test_a_model_that_ignores_the_schema_fails(run: Run, office: Office) -> None:
+    office.model.clear()
+    said = {"choices": [{"message": {"content": "ok!"}, "finish_reason": "stop"}]}
+    office.model.expect_request("/v1/chat/completions").respond_with_json(said)
+    code, text = run()
+    assert code == 1
+    assert "answered with something unusable" in text
+
+
+def test_every_model_of_a_chain_and_the_judge_are_asked(run: Run) -> None:
+    _, said = run(BOUNCER_MODEL="openai:gpt-5,openai:gpt-5-mini", BOUNCER_JUDGE_MODEL="openai:gpt-5-nano")
+    assert said.count("answers in the schema") == 3
+
+
+def test_the_database_s_version_is_told(run: Run, tmp_path: Path) -> None:
+    database = open_database(f"sqlite:///{tmp_path / 'b.db'}")
+    _, said = run()
+    assert "note  migrations: none yet" in said
+    migrate(database)
+    _, said = run()
+    assert "ok    migrations: at " in said
+    with database.write() as connection:
+        connection.exec_driver_sql("UPDATE bouncer_version SET version_num = '9999'")
+    database.close()
+    code, said = run()
+    assert code == 1
+    assert "fail  migrations: at 9999, which only a newer Bouncer knows; upgrade Bouncer" in said
+
+
+@pytest.mark.parametrize(
+    ("seconds", "line"),
+    [
+        (0, "ok    clock: within 1 s"),
+        (200, "fail  clock: 200 s ahead of GitHub's: its tokens are refused; let NTP set the clock"),
+        (-200, "fail  clock: 200 s behind GitHub's"),
+    ],
+)
+def test_a_clock_that_is_off_is_told(seconds: int, line: str) -> None:
+    moment = datetime(2026, 11, 21, tzinfo=UTC)
+    assert str(_clock(format_datetime(moment, usegmt=True), moment.timestamp() + seconds)).startswith(line)
+
+
+def test_json_is_one_object(run: Run) -> None:
+    code, said = run("--json", GITHUB_APP_ID=None)
+    found = json.loads(said)
+    assert code == 1
+    assert found["ok"] is False
+    assert {"subject": "GITHUB_APP_ID", "state": "fail"}.items() <= found["findings"][0].items()
+
+
+@pytest.mark.debian("bubblewrap")
+def test_the_sandbox_is_tried(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    areas = ("settings", "files", "database", "github", "model")
+    skipped = [argument for area in areas for argument in ("--skip", area)]
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["doctor", *skipped])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith("ok    sandbox: bubblewrap runs programs without network")
+
+
+def test_a_sandbox_that_is_missing_fails_with_what_to_install(
+    office: Office, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    areas = ("settings", "files", "database", "github", "model")
+    skipped = [argument for area in areas for argument in ("--skip", area)]
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["doctor", *skipped])
+    assert ended.value.code == 1
+    assert "apt-get install bubblewrap" in capsys.readouterr().out
+
+
+# --- a repository's file --------------------------------------------------------------------------------
+
+
+def check(capsys: pytest.CaptureFixture[str], file: Path, *arguments: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["doctor", "--config", str(file), *arguments])
+    said = capsys.readouterr()
+    assert isinstance(ended.value.code, int)
+    return ended.value.code, said.out, said.err
+
+
+def test_a_right_file_is_fine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "bouncer.yml"
+    file.write_text("triage:\n  mode: label\n")
+    assert check(capsys, file) == (0, f"{file}: fine\n", "")
+
+
+def test_what_is_wrong_is_named_with_line_key_and_allowed_values(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "bouncer.yml"
+    file.write_text("triage:\n  mode: loud\nreview:\n  max_findings: 99\ntirage: {}\n")
+    code, said, _ = check(capsys, file)
+    assert code == 2
+    assert said.splitlines() == [
+        f"{file}:2: triage.mode: must be 'comment', 'label', 'shadow' or 'off', not 'loud'",
+        f"{file}:4: review.max_findings: must be less than or equal to 25, not '99'",
+        f"{file}:5: tirage: unknown key; known here: pulls, reproduce, review, triage, verify",
+    ]
+
+
+def test_the_same_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "bouncer.yml"
+    file.write_text("triage: {mode: loud}")
+    code, said, _ = check(capsys, file, "--json")
+    assert code == 2
+    assert json.loads(said)["problems"][0]["key"] == "triage.mode"
+
+
+def test_a_file_that_is_not_there_is_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, said, errors = check(capsys, tmp_path / "gone.yml")
+    assert (code, said) == (2, "")
+    assert errors == f"bouncer: {tmp_path / 'gone.yml'}: No such file or directory\n"
+
+
+# --- what the app asks for ------------------------------------------------------------------------------
+
+
+def test_rights_are_compared_by_level() -> None:
+    assert manifest.missing({**manifest.PERMISSIONS, "issues": "admin"}) == ()
+    assert manifest.missing({}) == tuple(f"{name}: {level}" for name, level in manifest.PERMISSIONS.items())
+    assert manifest.excessive({"contents": "write", "metadata": "read"}) == ()
+    assert manifest.excessive({"workflows": "write", "checks": "admin"}) == ("workflows: write", "checks: admin")
+
+
+def test_a_key_file_that_cannot_be_read_is_named(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "key.pem"
+    file.write_text("x")
+    file.chmod(stat.S_IRUSR)
+    _, said = run(GITHUB_APP_PRIVATE_KEY=None, GITHUB_APP_PRIVATE_KEY_PATH=str(tmp_path / "gone.pem"))
+    assert f"fail  private key: GITHUB_APP_PRIVATE_KEY_PATH: cannot read {tmp_path / 'gone.pem'}" in said
