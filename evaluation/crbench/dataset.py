@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from enum import StrEnum
 
 from pydantic import Field
 
@@ -49,13 +50,13 @@ def statistics(built: Iterable[ReviewTask]) -> Statistics:
     kept = [task for task in every if task.kept]
     reasons = tally(every)
     del reasons["kept"]
-    bugs = [task.bug for task in kept if task.bug is not None]
+    bugs = [bug for task in kept for bug in task.bugs]
     return Statistics(
         averages=averages(kept),
         discarded=dict(reasons.most_common()),
-        categories=_shares(bug.category.value for bug in bugs),
-        impacts=_shares(bug.impact.value for bug in bugs),
-        severities=_shares(bug.severity.value for bug in bugs),
+        categories=_shares(bug.category for bug in bugs),
+        impacts=_shares(bug.impact for bug in bugs),
+        severities=_shares(bug.severity for bug in bugs),
     )
 
 
@@ -76,5 +77,5 @@ def _mean(values: Sequence[int]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-def _shares(values: Iterable[str]) -> dict[str, int]:
-    return dict(Counter(values).most_common())
+def _shares(values: Iterable[StrEnum | None]) -> dict[str, int]:
+    return dict(Counter(value.value for value in values if value is not None).most_common())

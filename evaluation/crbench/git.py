@@ -122,7 +122,8 @@ class GitRepository:
         return _run(["rev-parse", "--verify", "HEAD^{commit}"], environment).decode("ascii").strip()
 
     def full_name(self) -> str | None:
-        """``owner/name`` as the clone's origin says, else its folder's name ``owner+name``; None where neither."""
+        """``owner/name`` as the clone's origin says, else its folder's name ``owner+name``; None where
+        neither."""
         found = _IN_URL.search(self._configured("remote.origin.url", ""))
         named = found["name"] if found else self.folder.resolve().name.replace("+", "/")
         return named if _FULL_NAME.fullmatch(named) else None

@@ -87,12 +87,12 @@ class Steps:
 
 
 class Known(Frozen):
-    """The bug as a judge and a reader need it."""
+    """A bug as a judge and a reader need it."""
 
-    description: str
-    category: Category
-    impact: Impact
-    severity: Severity
+    description: str = Field(description="what a reviewer should have said")
+    category: Category | None = Field(None, description="None where its data set does not say, as below")
+    impact: Impact | None = None
+    severity: Severity | None = None
 
 
 class Judged(Frozen):

@@ -21,7 +21,7 @@ class ReviewTask(MappedInstance):
     base_commit: str = Field(description="the commit that the fix applies to")
     fix: str = Field("", description="the fix, a unified diff; never shown to a reviewer")
     preventable: Preventability | None = None
-    bug: Known | None = Field(None, description="what a reviewer should have said; None where discarded")
+    bugs: tuple[Known, ...] = Field((), description="what is wrong with the pull request: one in CR-Bench")
     pull: PullContext | None = Field(None, description="what a reviewer is shown; None where discarded")
     usage: Usage = Field(Usage(), description="of the construction")
     model: str = Field("", description="who was asked in the construction")
@@ -51,7 +51,7 @@ def finish(task: ReviewTask, pull: PullContext, judged: Judged) -> ReviewTask:
     return task.model_copy(
         update={
             "preventable": judged.preventable,
-            "bug": judged.bug,
+            "bugs": () if judged.bug is None else (judged.bug,),
             "pull": None if reason else pull,
             "usage": judged.usage,
             "model": judged.model,
@@ -64,7 +64,7 @@ def finish(task: ReviewTask, pull: PullContext, judged: Judged) -> ReviewTask:
 def read_tasks(source: str) -> Iterator[ReviewTask]:
     """The kept tasks of a build. Raises OperatorError with file and line."""
     rows = ((str(row.data.get("instance_id")), row.where, shaped(row, ReviewTask)) for row in read_rows(source))
-    return (task for task in unique(rows) if task.kept and task.pull is not None and task.bug is not None)
+    return (task for task in unique(rows) if task.kept and task.pull is not None and task.bugs)
 
 
 def _files(fix: str) -> tuple[FileDiff, ...]:

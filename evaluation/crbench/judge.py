@@ -1,0 +1,186 @@
+"""CR-Evaluator: every review comment is a bug hit, a valid suggestion or noise (CR-Bench, 5, listing 6).
+
+The judge sees the known bug, the files that its fix changed, and the comment: not who wrote it, not the
+strategy, not what others said. Comments of all tasks are put to it in a shuffled order, and the classes
+stand in another order in each question, both drawn from a seed. Several judges or draws vote; a class needs
+more than half of the votes. A vote that failed is no vote, and a comment without a majority stays unjudged:
+it is counted as such, never as noise.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from pydantic import Field
+
+from bot.actions import Usage
+from bot.errors import BudgetExceeded, ModelError, TransientError
+from bot.frozen import Frozen
+from bot.models.protocol import Model, Prompt
+from bot.prompts import Prompts
+from evaluation.crbench.said import Said
+from evaluation.crbench.task import ReviewTask
+from evaluation.statistics import fleiss_kappa
+
+Class = Literal["BUG_HIT", "VALID_SUGGESTION", "NOISE"]
+CLASSES: tuple[Class, ...] = get_args(Class)
+
+PROMPT = "crbench.judge"
+
+
+class JudgeReply(Frozen):
+    """A judge's answer: the reason comes before the class."""
+
+    reason: str = Field(description="briefly: what the comment claims, and how that relates to the known bug")
+    classification: Class
+    bug: int | None = Field(None, description="number of the known bug that it hits; null for other classes")
+
+
+class Vote(Frozen):
+    """What one judge said; ``label`` is None where nothing usable came, and ``reason`` then says why."""
+
+    judge: str
+    label: Class | None
+    bug: int | None = Field(None, description="index of the known bug that it hits, from 0")
+    reason: str = ""
+
+
+class Judgement(Frozen):
+    """All votes on one comment, and what they come to."""
+
+    task_id: str
+    key: str
+    votes: tuple[Vote, ...]
+    label: Class | None = Field(description="the class with more than half of the votes; None = unjudged")
+    bug: int | None = Field(None, description="index of the known bug that is hit, from 0")
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Who judges: every model gives ``draws`` votes on every comment."""
+
+    models: tuple[Model, ...]
+    prompts: Prompts
+    draws: int = 1
+    seed: int = 0
+    workers: int = 4
+
+    @property
+    def size(self) -> int:
+        """Votes per comment."""
+        return len(self.models) * self.draws
+
+
+class Verdicts(Frozen):
+    """A whole judging session."""
+
+    judgements: tuple[Judgement, ...] = Field(description="one a distinct comment, in the order of the comments")
+    usage: Usage
+
+
+def judge_all(
+    panel: Panel,
+    tasks: Mapping[str, ReviewTask],
+    comments: Iterable[Said],
+    on_judged: Callable[[], None] = lambda: None,
+) -> Verdicts:
+    """Judge every distinct comment once. Raises BudgetExceeded where a question may not be asked."""
+    distinct = list({said.key: said for said in comments if said.task_id in tasks}.values())
+    order = random.Random(panel.seed).sample(range(len(distinct)), len(distinct))  # noqa: S311 - not a secret
+
+    def one(place: int) -> tuple[Judgement, Usage]:
+        said = distinct[place]
+        judged = _judge(panel, tasks[said.task_id], said)
+        on_judged()
+        return judged
+
+    pool = ThreadPoolExecutor(panel.workers, thread_name_prefix="judge")
+    try:
+        done = dict(zip(order, pool.map(one, order), strict=True))
+    finally:
+        pool.shutdown(cancel_futures=True)
+    judged = [done[place] for place in range(len(distinct))]
+    return Verdicts(
+        judgements=tuple(judgement for judgement, _ in judged), usage=sum((usage for _, usage in judged), Usage())
+    )
+
+
+def decide(task_id: str, key: str, votes: Sequence[Vote]) -> Judgement:
+    """The class with more than half of all votes asked for, failed ones included; else none."""
+    counts = Counter(vote.label for vote in votes if vote.label is not None)
+    label = next((each for each, count in counts.items() if 2 * count > len(votes)), None)
+    hits = Counter(vote.bug for vote in votes if vote.label == "BUG_HIT" and vote.bug is not None)
+    bug = min(hits, key=lambda each: (-hits[each], each)) if label == "BUG_HIT" and hits else None
+    return Judgement(task_id=task_id, key=key, votes=tuple(votes), label=label, bug=bug)
+
+
+def agreement(judgements: Iterable[Judgement]) -> float | None:
+    """Fleiss' kappa over the comments on which every vote came; None with one judge, or nothing to compare."""
+    full = [each for each in judgements if len(each.votes) > 1 and all(vote.label for vote in each.votes)]
+    ratings = [[sum(vote.label == label for vote in each.votes) for label in CLASSES] for each in full]
+    return fleiss_kappa(np.array(ratings, dtype=np.int64)) if ratings else None
+
+
+def _judge(panel: Panel, task: ReviewTask, said: Said) -> tuple[Judgement, Usage]:
+    usage = Usage()
+    votes: list[Vote] = []
+    for model in panel.models:
+        for draw in range(panel.draws):
+            vote, spent = _vote(panel, model, draw, task, said)
+            votes.append(vote)
+            usage += spent
+    return decide(task.instance_id, said.key, votes), usage
+
+
+def _vote(panel: Panel, model: Model, draw: int, task: ReviewTask, said: Said) -> tuple[Vote, Usage]:
+    prompt = question(panel, draw, task, said)
+    try:
+        reply = model.complete(prompt, JudgeReply)
+    except BudgetExceeded:
+        raise
+    except (ModelError, TransientError) as error:
+        return Vote(judge=model.id, label=None, reason=str(error)), error.usage or Usage()
+    answer = reply.value
+    bug = _hit(answer, len(task.bugs))
+    if answer.classification == "BUG_HIT" and bug is None:
+        return Vote(judge=model.id, label=None, reason="it names none of the known bugs"), reply.usage
+    return Vote(judge=model.id, label=answer.classification, bug=bug, reason=answer.reason), reply.usage
+
+
+def question(panel: Panel, draw: int, task: ReviewTask, said: Said) -> Prompt:
+    """The question about one comment; several draws are taken at the provider's own temperature."""
+    seed = hashlib.sha256(f"{panel.seed}:{said.key}:{draw}".encode()).digest()
+    classes = random.Random(seed).sample(CLASSES, len(CLASSES))  # noqa: S311 - not a secret
+    system, user = panel.prompts.render(
+        PROMPT,
+        bugs=tuple(bug.description for bug in task.bugs),
+        files=task.fixed_files,
+        path=said.path,
+        line=said.line,
+        comment=said.text,
+        classes=classes,
+    )
+    return Prompt(
+        purpose=PROMPT,
+        system=system,
+        user=user,
+        subject=f"{task.instance_id}/{said.key}",
+        temperature=0.0 if panel.draws == 1 else None,
+        sample=draw,
+    )
+
+
+def _hit(answer: JudgeReply, bugs: int) -> int | None:
+    """Which known bug a hit is about, from 0; with a single one there is no doubt."""
+    if answer.classification != "BUG_HIT":
+        return None
+    if bugs == 1:
+        return 0
+    return answer.bug - 1 if answer.bug is not None and 1 <= answer.bug <= bugs else None

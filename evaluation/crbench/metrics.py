@@ -1,0 +1,188 @@
+"""What a reviewer's comments are worth: CR-Bench, section 5, equations 2 to 6, with bootstrap intervals
+over tasks.
+
+    recall              bug hits / bugs             (2)  a bug that is hit twice counts twice: it can pass 1
+    recall_per_bug      bugs hit / bugs                  a bug that is hit twice counts once
+    precision           bug hits / comments         (3)
+    f1                  of precision and recall     (4)
+    f1_per_bug          of precision and recall_per_bug
+    usefulness          (hits + valid) / comments   (5)
+    snr                 (hits + valid) / noise      (6)  not defined without noise: None, never infinity
+    comments_per_pull   comments / tasks
+
+Every comment counts in the denominators, also one that no judge could place: a judge that fails lowers a
+figure, it never raises one, and it adds nothing to the noise. A task that the reviewer failed on has no
+comments and its bug counts as not found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from evaluation.crbench.judge import Judgement
+from evaluation.crbench.said import Said
+from evaluation.crbench.task import ReviewTask
+from evaluation.statistics import Array, Counts, Estimate, bootstrap, ratio, wilson
+
+FIGURES = (
+    "recall",
+    "recall_per_bug",
+    "precision",
+    "f1",
+    "f1_per_bug",
+    "usefulness",
+    "snr",
+    "comments_per_pull",
+)
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How the comments on one task were judged."""
+
+    task_id: str
+    bugs: int
+    comments: int = 0
+    hits: int = 0
+    valid: int = 0
+    noise: int = 0
+    found: frozenset[int] = frozenset()
+
+    @property
+    def unjudged(self) -> int:
+        """Comments that no judge could place."""
+        return self.comments - self.hits - self.valid - self.noise
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The sums behind the figures."""
+
+    tasks: int
+    bugs: int
+    comments: int
+    hits: int
+    valid: int
+    noise: int
+    unjudged: int
+    bugs_found: int
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """Figures with their 95 % intervals, and the sums behind them."""
+
+    counted: Counted
+    estimates: dict[str, Estimate]
+
+    def value(self, figure: str) -> float | None:
+        """The figure itself; None where it is not defined."""
+        return self.estimates[figure].value
+
+
+def tallies(
+    tasks: Iterable[ReviewTask], comments: Iterable[Said], judgements: Mapping[str, Judgement]
+) -> list[Tally]:
+    """One tally a task, in their order; comments on other tasks are not counted."""
+    by_task: dict[str, list[Said]] = {}
+    for said in comments:
+        by_task.setdefault(said.task_id, []).append(said)
+    return [_tally(task, by_task.get(task.instance_id, []), judgements) for task in tasks]
+
+
+def score(counted: Sequence[Tally], *, seed: int = 0, replicates: int = 2000) -> Metrics:
+    """The figures of a whole data set."""
+    columns = {
+        name: np.array([getattr(each, name) for each in counted], dtype=np.int64)
+        for name in ("bugs", "comments", "hits", "valid", "noise", "unjudged")
+    }
+    columns["found"] = np.array([len(each.found) for each in counted], dtype=np.int64)
+
+    def figures(draws: Counts) -> dict[str, Array]:
+        sums = {name: values[draws].sum(-1) if len(values) else np.zeros(1) for name, values in columns.items()}
+        return _figures(sums, draws.shape[-1])
+
+    totals = {name: int(values.sum()) for name, values in columns.items()}
+    return Metrics(
+        counted=Counted(
+            tasks=len(counted),
+            bugs=totals["bugs"],
+            comments=totals["comments"],
+            hits=totals["hits"],
+            valid=totals["valid"],
+            noise=totals["noise"],
+            unjudged=totals["unjudged"],
+            bugs_found=totals["found"],
+        ),
+        estimates=bootstrap(figures, len(counted), seed=seed, replicates=replicates),
+    )
+
+
+@dataclass(frozen=True)
+class Share:
+    """How many bugs of one kind were found."""
+
+    kind: str
+    bugs: int
+    found: Estimate
+    hits: int
+
+
+def by_kind(tasks: Sequence[ReviewTask], counted: Sequence[Tally], dimension: str) -> list[Share]:
+    """Bugs found by ``category``, ``impact`` or ``severity``, most frequent kind first, with Wilson intervals.
+
+    ``hits`` are the comments on tasks with a single bug of that kind: with the bugs they give equation 2.
+    """
+    total: dict[str, int] = {}
+    found: dict[str, int] = {}
+    hits: dict[str, int] = {}
+    for task, tally in zip(tasks, counted, strict=True):
+        for index, bug in enumerate(task.bugs):
+            kind = getattr(bug, dimension)
+            if kind is None:
+                continue
+            total[kind.value] = total.get(kind.value, 0) + 1
+            found[kind.value] = found.get(kind.value, 0) + (index in tally.found)
+            if len(task.bugs) == 1:
+                hits[kind.value] = hits.get(kind.value, 0) + tally.hits
+    kinds = sorted(total, key=lambda kind: (-total[kind], kind))
+    return [Share(kind, total[kind], wilson(found[kind], total[kind]), hits.get(kind, 0)) for kind in kinds]
+
+
+def _tally(task: ReviewTask, comments: Sequence[Said], judgements: Mapping[str, Judgement]) -> Tally:
+    judged = [judgements.get(said.key) for said in comments]
+    labels = [each.label for each in judged if each is not None]
+    return Tally(
+        task_id=task.instance_id,
+        bugs=len(task.bugs),
+        comments=len(comments),
+        hits=labels.count("BUG_HIT"),
+        valid=labels.count("VALID_SUGGESTION"),
+        noise=labels.count("NOISE"),
+        found=frozenset(each.bug for each in judged if each is not None and each.bug is not None),
+    )
+
+
+def _figures(sums: dict[str, Array], tasks: int) -> dict[str, Array]:
+    useful = sums["hits"] + sums["valid"]
+    recall, per_bug = ratio(sums["hits"], sums["bugs"]), ratio(sums["found"], sums["bugs"])
+    precision = ratio(sums["hits"], sums["comments"])
+    return {
+        "recall": recall,
+        "recall_per_bug": per_bug,
+        "precision": precision,
+        "f1": harmonic(precision, recall),
+        "f1_per_bug": harmonic(precision, per_bug),
+        "usefulness": ratio(useful, sums["comments"]),
+        "snr": ratio(useful, sums["noise"]),
+        "comments_per_pull": ratio(sums["comments"], np.full_like(sums["bugs"], tasks, dtype=float)),
+    }
+
+
+def harmonic(precision: Array, recall: Array) -> Array:
+    """The F1 of precision and recall; 0 where both are 0, NaN where one is not defined."""
+    both = precision + recall
+    return np.where(both == 0, 0.0, ratio(2 * precision * recall, both))

@@ -1,0 +1,52 @@
+"""A review task as the event that a live repository would send: the pull request is opened."""
+
+from __future__ import annotations
+
+from bot.domain import PullRequest, Repository
+from bot.events import PullRequestOpened
+from bot.forge.protocol import PullDiff
+from bot.forge.replay import ReplayForge, Snapshot
+from bot.offline import AUTHOR, BOUNCER
+from evaluation.crbench.context import PullContext
+from evaluation.crbench.git import GitRepository
+from evaluation.crbench.past import PastForge
+from evaluation.replay import Staged
+
+
+def stage(task_id: str, full_name: str, pull: PullContext, clone: GitRepository | None = None) -> Staged:
+    """The pull request is opened on the repository as it was; nobody has said anything yet.
+
+    ``clone`` lets a handler read files. Raises nothing; what a handler asks for beyond this raises
+    NotRecorded.
+    """
+    owner, _, name = full_name.partition("/")
+    repository = Repository(id=1, owner=owner, name=name or owner)
+    opened = PullRequest(
+        number=pull.number,
+        title=pull.title,
+        body=pull.body,
+        author=AUTHOR,
+        head_sha=pull.head_sha,
+        head_ref="change",
+        head_repository=full_name,
+        base_sha=pull.base_sha,
+        base_ref=repository.default_branch,
+        base_repository=full_name,
+    )
+    snapshot = Snapshot(
+        repository=full_name,
+        about=repository,
+        identity=BOUNCER,
+        comments={pull.number: ()},
+        pull_requests={pull.number: opened},
+        diffs={pull.number: PullDiff(text=pull.diff)},
+        linked_issues={pull.number: ()},
+        review_comments={pull.number: ()},
+        reviews={pull.number: ()},
+        resolved_threads={pull.number: ()},
+        heads={opened.base_ref: pull.base_sha, opened.head_ref: pull.head_sha},
+    )
+    event = PullRequestOpened(sender=AUTHOR, repository=repository, pull_request=opened)
+    if clone is None:
+        return Staged(task_id, event, snapshot, ReplayForge)
+    return Staged(task_id, event, snapshot, lambda recorded: PastForge(recorded, clone, pull))
