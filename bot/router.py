@@ -12,24 +12,27 @@ from bot import events
 from bot.actions import Decision, Task
 from bot.errors import ForgeError, ModelError, NotRecorded, SandboxError, TransientError, UserError
 from bot.events import Event
-from bot.handlers import commands, config, feedback, review, triage, verify
+from bot.handlers import commands, config, feedback, reproduce, review, triage, verify
 from bot.services import Handler, Services
 
 HANDLERS: Mapping[Task, Handler] = {
     "commands": commands.handle,
     "config": config.handle,
     "feedback": feedback.handle,
+    "reproduce": reproduce.handle,
     "review": review.handle,
     "triage": triage.handle,
     "verify": verify.handle,
 }
 
 ROUTES: Mapping[type[Event], tuple[Task, ...]] = {
-    events.IssueOpened: ("config", "triage"),
-    events.IssueEdited: ("triage",),
-    events.IssueReopened: ("triage",),
+    # Reproduction comes after triage: by itself it only tries what triage found clear enough.
+    events.IssueOpened: ("config", "triage", "reproduce"),
+    events.IssueEdited: ("triage", "reproduce"),
+    events.IssueReopened: ("triage", "reproduce"),
+    events.IssueLabeled: ("reproduce",),
     events.IssueClosed: ("feedback",),
-    events.CommentCreated: ("commands", "triage", "verify", "review"),
+    events.CommentCreated: ("commands", "triage", "reproduce", "verify", "review"),
     events.CommentEdited: ("triage", "feedback"),
     events.CommentDeleted: ("feedback",),
     events.PullRequestOpened: ("config", "verify", "review"),

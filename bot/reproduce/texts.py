@@ -74,7 +74,7 @@ def not_run(reason: str, place: Place, note: str = "") -> str:
 
 def pull_title(issue: int, title: str) -> str:
     """The title of the draft pull request."""
-    return clean_line(f"Add a failing test for #{issue}: {title}", limit=200)
+    return f"Add a failing test for #{issue}: {clean_line(title, limit=160)}"
 
 
 def pull_body(result: Reproduction, place: Place, issue: int, note: str = "") -> str:

@@ -48,13 +48,12 @@ def services(history: Remembered) -> Callable[..., Services]:
         return Services(
             forge=ReplayForge(snapshot),
             model=model,
-            sandbox=None,
             config=settings,
             clock=lambda: NOON,
             history=history,
             repository=REPOSITORY,
             config_problems=problems,
-            **values,
+            **{"sandbox": None, **values},
         )
 
     return build

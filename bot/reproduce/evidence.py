@@ -1,0 +1,147 @@
+"""What a reproduction leaves in the record, and how a stored test later speaks about a patch."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from bot.actions import Decision
+from bot.frozen import Frozen
+from bot.reproduce.attempt import Attempt, Reproduction
+from bot.reproduce.command import Target, TestCommand
+from bot.reproduce.execution import Harness
+from bot.reproduce.outcome import TestOutcome
+
+#: Characters of a stored test file and of a stored output.
+MAX_CONTENT = 400_000
+MAX_OUTPUT = 4_000
+
+
+class StoredTest(Frozen):
+    """A test that reproduced a report, complete: enough to run it again on other code."""
+
+    path: str
+    name: str = Field(description="within the file: ``TestA::test_b``")
+    content: str = Field(description="the whole file, as it was on the commit where the test was made")
+    code: str = Field(description="what was added to the file, for people to read")
+    new_file: bool
+    command: tuple[str, ...] = Field(description="arguments with ``{tests}`` in them")
+    branch: str
+    sha: str = Field(description="the commit on which it failed")
+    exception_type: str = ""
+    message: str = ""
+
+
+class PatchEvidence(Frozen):
+    """What a stored test says about a patch."""
+
+    test: str = Field(description="``tests/test_a.py::test_issue_12``")
+    command: str = Field(description="the command line that was run")
+    base: TestOutcome
+    head: TestOutcome
+
+    @property
+    def verdict(self) -> bool | None:
+        """True: fails on base and passes on head, strong evidence for the patch. False: fails on both, strong
+        evidence against. None: it says nothing (it does not fail on base, or could not be run on head).
+        """
+        if not self.base.fails:
+            return None
+        if self.head.status == "passed":
+            return True
+        return False if self.head.fails else None
+
+    @property
+    def output(self) -> str:
+        """What people are shown: the run on head where it did not pass, else the run on base."""
+        shown = self.base if self.head.status == "passed" else self.head
+        return (shown.output or shown.message)[:MAX_OUTPUT]
+
+
+def stored(result: Reproduction, command: TestCommand, branch: str, sha: str) -> StoredTest | None:
+    """The best test of a result, ready for the record; None where there is none."""
+    best = result.best
+    if best is None or len(best.candidate.content) > MAX_CONTENT:
+        return None
+    return StoredTest(
+        path=best.candidate.path,
+        name=best.candidate.name,
+        content=best.candidate.content,
+        code=best.candidate.code,
+        new_file=best.candidate.new_file,
+        command=command.argv,
+        branch=branch,
+        sha=sha,
+        exception_type=best.outcome.exception_type or "",
+        message=best.outcome.message[:MAX_OUTPUT],
+    )
+
+
+def recall(past: Sequence[Decision]) -> StoredTest | None:
+    """The test of the newest decision that reproduced the report; None where none did. Pure."""
+    for decision in reversed(past):
+        if decision.kind == "reproduce" and decision.verdict == "reproduced":
+            try:
+                return StoredTest.model_validate(decision.evidence.get("test"))
+            except ValidationError:
+                # Recorded by another version: it can be drafted again, but not trusted to mean the same.
+                return None
+    return None
+
+
+def record(result: Reproduction, test: StoredTest | None) -> dict[str, Any]:
+    """The evidence of a decision: JSON values only."""
+    return {
+        "state": result.state,
+        "test": None if test is None else test.model_dump(mode="json"),
+        "agreeing": result.best.agreeing if result.best else 0,
+        "drafted": result.drafted,
+        "sandbox": result.sandbox,
+        "attempts": [_summary(attempt) for attempt in result.attempts],
+    }
+
+
+def check_patch(test: StoredTest, base: Path, head: Path, harness: Harness) -> PatchEvidence:
+    """Run a stored test on two checkouts: the patch's base and its head. Neither folder is changed.
+
+    Where head brings its own version of the test's file, the stored one takes its place: the patch does not
+    decide how it is judged. Raises SandboxError.
+    """
+    target = Target(path=test.path, name=test.name)
+    files = {test.path: test.content}
+    return PatchEvidence(
+        test=f"{test.path}::{test.name}",
+        command=shlex.join(harness.command.fill([target])),
+        base=_outcome(harness, base, target, files),
+        head=_outcome(harness, head, target, files),
+    )
+
+
+def _outcome(harness: Harness, folder: Path, target: Target, files: dict[str, str]) -> TestOutcome:
+    """One run; where the test fails it has to do so twice, a flaky one says nothing."""
+    first = harness.run(folder, [target], files).outcome
+    if not first.fails:
+        return first
+    second = harness.run(folder, [target], files).outcome
+    if second.fails:
+        return first
+    return first.model_copy(update={"status": "skipped", "message": "flaky: it failed in one of two runs only"})
+
+
+def _summary(attempt: Attempt) -> dict[str, Any]:
+    outcome = attempt.outcome
+    return {
+        "number": attempt.number,
+        "fate": attempt.fate,
+        "why": attempt.why[:500],
+        "repaired": attempt.repaired,
+        "inverted": attempt.inverted,
+        "flaky": attempt.flaky,
+        "exception_type": outcome.exception_type if outcome else None,
+        "message": outcome.message[:500] if outcome else "",
+        "code": attempt.candidate.code[:4_000] if attempt.candidate else "",
+    }
