@@ -9,6 +9,7 @@ import socket
 import struct
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,8 @@ from bot.testing.github.state import App, Token
 from bot.testing.github.wire import Answer, Call, Refused, Route
 
 LIMIT = 5000
+#: Requests that are remembered.
+KEPT = 20_000
 #: The API of a GitHub Enterprise Server; the public GitHub has no prefix.
 PREFIX = "/api/v3"
 
@@ -35,7 +38,10 @@ StartResponse = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Recorded:
-    """One request as it came in, without the value of its credentials."""
+    """One request as it came in, without the value of its credentials, and what was answered.
+
+    ``injected`` marks the answer of a fault.
+    """
 
     method: str
     path: str
@@ -43,7 +49,8 @@ class Recorded:
     body: Any
     status: int
     authorization: str
-    operation: str
+    answer: Any
+    injected: bool
 
 
 class _Quiet(WSGIRequestHandler):
@@ -59,7 +66,7 @@ class Server:
 
     def __init__(self, acts: Acts, host: str, port: int) -> None:
         self.acts = acts
-        self.requests: list[Recorded] = []
+        self.requests: deque[Recorded] = deque(maxlen=KEPT)
         self.faults: list[Fault] = []
         self.used = 0
         rules = [Rule(each.path, methods=[each.method], endpoint=each) for each in ROUTES]
@@ -110,12 +117,9 @@ class Server:
 
     def _record(self, request: Request, path: str, instead: Answer | None) -> Answer:
         """Answer and keep the request; a fault's answer replaces the real one before anything is applied."""
-        route: Route | None = None
-        args: dict[str, Any] = {}
         try:
-            route, matched = self._rules.match(path, request.method)
-            args = dict(matched)
-            answer = instead or self._respond(request, path, route, args)
+            route, args = self._rules.match(path, request.method)
+            answer = instead or self._respond(request, path, route, dict(args))
         except HTTPException as error:
             answer = instead or Answer(error.code or 404, {"message": "Not Found"})
         except Refused as error:
@@ -127,7 +131,8 @@ class Server:
             body=_json(request),
             status=answer.status,
             authorization=request.headers.get("Authorization", "").partition(" ")[0],
-            operation=route.path if route else "",
+            answer=answer.body,
+            injected=instead is not None,
         )
         self.requests.append(recorded)
         self.used += 1

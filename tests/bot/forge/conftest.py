@@ -14,6 +14,7 @@ from bot.forge.github import GitHubApp, GitHubForge, GitHubWriter
 from bot.forge.protocol import Forge
 from bot.forge.replay import RecordingForge, ReplayForge, Snapshot
 from bot.testing.github import App, Installation, SimulatedGitHub
+from tests.conformance.checking import violations
 
 NAME = "octo/demo"
 FILES: dict[str, str | bytes | None] = {
@@ -51,6 +52,7 @@ def site() -> Iterator[Site]:
         installation = github.install(registered, NAME, "octo/secret")
         with GitHubApp(registered.id, registered.private_key, github.api_url, seconds_between_writes=0) as app:
             yield Site(github, registered, installation, app)
+        assert violations(github.requests) == []
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,128 @@
+"""Cut the operations that we use out of GitHub's OpenAPI description.
+
+    npm pack @octokit/openapi && tar xzf octokit-openapi-*.tgz
+    python -m tests.conformance.extract package/generated/api.github.com.json
+
+Writes ``openapi.json`` beside this file: per operation its parameters, the JSON Schema of its body and those of
+its answers, without prose. Objects in bodies are closed, so that a misspelt optional field is a violation. In
+answers nothing is required: the simulated GitHub leaves much out, but what it says must have the right type.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from bot.testing.github.routes import ROUTES
+
+TARGET = Path(__file__).with_name("openapi.json")
+KEPT = {
+    "type", "properties", "items", "required", "enum", "const", "oneOf", "anyOf", "allOf", "additionalProperties",
+    "minItems", "maxItems", "minLength", "maxLength", "minimum", "maximum", "pattern",
+}  # fmt: skip
+
+Schema = dict[str, Any]
+
+
+class Extract:
+    """The description being cut, and the shared schemas met on the way."""
+
+    def __init__(self, description: Schema) -> None:
+        self._all = description
+        self.schemas: dict[str, Schema] = {}
+
+    def operations(self) -> Iterator[tuple[str, Schema]]:
+        """Every operation that the simulated GitHub offers; GraphQL is described elsewhere."""
+        for route in ROUTES:
+            if route.path != "/graphql":
+                template = self._template(route.path)
+                operation = self._all["paths"][template][route.method.lower()]
+                yield f"{route.method} {template}", self._operation(operation)
+
+    def _template(self, path: str) -> str:
+        """GitHub's template for a route of ours; the one with the most fixed words where several fit."""
+        sample = re.sub(r"<[^>]+>", "1", path)
+        fitting = [each for each in self._all["paths"] if re.fullmatch(pattern_of(each), sample)]
+        return max(fitting, key=lambda each: len(re.sub(r"\{[^}]+\}", "", each)))
+
+    def _operation(self, operation: Schema) -> Schema:
+        parameters = [self._resolved(each) for each in operation.get("parameters", ())]
+        body = operation.get("requestBody")
+        answers = {
+            status: self._schema(each["content"]["application/json"]["schema"], "answer")
+            for status, each in ((code, self._resolved(answer)) for code, answer in operation["responses"].items())
+            if status < "300" and "application/json" in each.get("content", {})
+        }
+        return {
+            "query": {
+                each["name"]: self._schema(each["schema"], "query") for each in parameters if each["in"] == "query"
+            },
+            "body": self._schema(body["content"]["application/json"]["schema"], "body") if body else None,
+            "body_required": bool(body and body.get("required")),
+            "answers": answers,
+        }
+
+    def _resolved(self, value: Schema) -> Schema:
+        if "$ref" not in value:
+            return value
+        found: Any = self._all
+        for key in value["$ref"].removeprefix("#/").split("/"):
+            found = found[key]
+        resolved: Schema = found
+        return resolved
+
+    def _schema(self, schema: Schema, use: str) -> Schema:
+        if "$ref" in schema:
+            name = f"{use}-{schema['$ref'].rpartition('/')[2]}"
+            if name not in self.schemas:
+                self.schemas[name] = {}
+                self.schemas[name] = self._schema(self._resolved(schema), use)
+            return {"$ref": f"#/schemas/{name}"}
+        kept = {key: self._value(key, value, use) for key, value in schema.items() if key in KEPT}
+        if use == "answer":
+            kept.pop("required", None)
+            # With nothing required, several alternatives may fit at once.
+            kept |= {"anyOf": kept.pop("oneOf")} if "oneOf" in kept else {}
+        if use == "body" and "properties" in kept:
+            kept.setdefault("additionalProperties", False)
+        return {"anyOf": [kept, {"type": "null"}]} if schema.get("nullable") else kept
+
+    def _value(self, key: str, value: Any, use: str) -> Any:
+        if key == "properties":
+            return {name: self._schema(each, use) for name, each in value.items()}
+        if key in ("oneOf", "anyOf", "allOf"):
+            return [self._schema(each, use) for each in value]
+        if key in ("items", "additionalProperties") and isinstance(value, dict):
+            return self._schema(value, use)
+        return value
+
+
+def pattern_of(template: str) -> str:
+    """A template's pattern; the last parameter of paths that name files or branches may hold slashes."""
+    *parts, last = re.split(r"\{([^}]+)\}", template)
+    names, words = parts[1::2], [*parts[0::2], last]
+    pattern = re.escape(words[0])
+    for name, word in zip(names, words[1:], strict=True):
+        pattern += ("(.+)" if name in ("path", "ref", "tree_sha", "name") else "([^/]+)") + re.escape(word)
+    return pattern
+
+
+def main(source: str) -> None:
+    """Write the extract."""
+    description = json.loads(Path(source).read_text(encoding="utf-8"))
+    extract = Extract(description)
+    version = description["info"]["version"]
+    content = {
+        "source": f"npm @octokit/openapi {version}, api.github.com; MIT License, see LICENSE",
+        "operations": dict(extract.operations()),
+        "schemas": dict(sorted(extract.schemas.items())),
+    }
+    TARGET.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,59 @@
+"""The check of our requests against GitHub's description can fail, and covers every operation that we use."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bot.testing.github.routes import ROUTES
+from bot.testing.github.server import Recorded
+from tests.conformance.checking import description, operation_of, violations
+
+REVIEW = Recorded(
+    method="POST",
+    path="/repos/octo/demo/pulls/3/reviews",
+    query={},
+    body={"commit_id": "a", "event": "COMMENT", "comments": [{"path": "a.py", "line": 1, "body": "x"}]},
+    status=200,
+    authorization="Bearer",
+    answer={"id": 1, "body": "x"},
+    injected=False,
+)
+LIST = replace(REVIEW, method="GET", path="/repos/octo/demo/pulls/3/files", body=None, answer=[])
+
+
+def test_a_right_request_is_no_violation() -> None:
+    assert violations([REVIEW, LIST]) == []
+    assert operation_of(REVIEW) == "POST /repos/{owner}/{repo}/pulls/{pull_number}/reviews"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (replace(REVIEW, path="/repos/octo/demo/pulls/3/review"), "no such operation"),
+        (replace(REVIEW, method="PUT"), "no such operation"),
+        (replace(REVIEW, body={"evnt": "COMMENT"}), "'evnt' was unexpected"),
+        (replace(REVIEW, body={"event": "SHOUT"}), "'SHOUT' is not one of"),
+        (replace(REVIEW, body={"comments": [{"path": "a.py"}]}), "'body' is a required property"),
+        (replace(REVIEW, body={"comments": [{"path": "a", "body": "b", "lines": 1}]}), "'lines' was unexpected"),
+        (replace(REVIEW, answer={"id": "one"}), "'one' is not of type 'integer'"),
+        (replace(LIST, query={"per_page": "many"}), "query per_page at $: 'many' is not of type 'integer'"),
+        (replace(LIST, query={"size": "10"}), "query size is not known"),
+        (replace(LIST, body={}), "a body where none is known"),
+        (replace(REVIEW, path="/repos/octo/demo/check-runs", body=None, status=422), "no body"),
+    ],
+)
+def test_what_github_would_not_understand_is_found(wrong: Recorded, said: str) -> None:
+    [problem] = violations([wrong])
+    assert said in problem
+
+
+def test_everything_that_is_simulated_exists_on_github() -> None:
+    described = description()["operations"]
+    assert len(described) == sum(route.path != "/graphql" for route in ROUTES)
+
+
+def test_the_extract_names_its_source_and_licence() -> None:
+    assert "@octokit/openapi" in description()["source"]
+    assert "MIT" in description()["source"]
