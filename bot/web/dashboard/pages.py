@@ -8,9 +8,12 @@ from typing import Any, Protocol, get_args
 from urllib.parse import urlencode
 
 from flask import Blueprint, Response, abort, g, redirect, render_template, request, session, url_for
+from pydantic import ValidationError
+from sqlalchemy.exc import NoResultFound
 from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as Answer
 
+from bot import events
 from bot.actions import Task
 from bot.bouncers.feedback import Row
 from bot.errors import OperatorError
@@ -194,6 +197,7 @@ def _reading(routes: Blueprint, settings: Settings, backend: Backend) -> None:
             decision=whole,
             calls=looking().calls(line.job),
             posted=looking().posted(line.job),
+            subject=_subject(backend.jobs(), line.job),
         )
 
     @routes.get("/costs")
@@ -252,6 +256,16 @@ def _found(jobs: Jobs, job: str) -> object:
         return jobs.get(job)
     except OperatorError as error:
         abort(404, str(error))
+
+
+def _subject(jobs: Jobs, job: str) -> tuple[str, str] | None:
+    """Title and text of the issue or pull request as the job was given it; None after its time."""
+    try:
+        event = events.from_json(jobs.event(jobs.get(job)))
+    except (OperatorError, NoResultFound, ValidationError):
+        return None
+    about = getattr(event, "issue", None) or getattr(event, "pull_request", None)
+    return (about.title, about.body) if about else None
 
 
 def _budgets(settings: Settings, overview: Overview, now: datetime) -> list[Budget]:
