@@ -54,7 +54,6 @@ class _Anchoring:
     def __init__(self, diff: Diff) -> None:
         self._diff = diff
         self._indexes: dict[int, Index] = {}
-        self._symbols: dict[str, bool] = {}
 
     def place(self, reported: Reported) -> Finding | DropReason:
         files = _named(self._diff, reported.path)
@@ -64,7 +63,7 @@ class _Anchoring:
             return "comment_missing"
         if not squeeze_lines(reported.quote):
             return "quote_missing"
-        if not self._has_symbol(reported.symbol):
+        if not self._has_symbol(reported.symbol, files):
             return "symbol_not_in_diff"
         places = [(file, place) for file in files for place in self._places(file, reported)]
         if places:
@@ -82,15 +81,12 @@ class _Anchoring:
             self._indexes[id(file)] = Index(file)
         return self._indexes[id(file)]
 
-    def _has_symbol(self, symbol: str) -> bool:
+    def _has_symbol(self, symbol: str, files: tuple[FileDiff, ...]) -> bool:
         """Whether the last name in ``symbol`` stands in the diff as a word; an empty symbol claims nothing."""
         names = re.findall(r"[^\W\d]\w*", symbol)
         if not names:
             return True
-        if names[-1] not in self._symbols:
-            word = re.compile(rf"(?<!\w){re.escape(names[-1])}(?!\w)")
-            self._symbols[names[-1]] = any(self._index(file).has(word) for file in self._diff.files)
-        return self._symbols[names[-1]]
+        return any(names[-1] in self._index(file).words for file in (*files, *self._diff.files))
 
 
 def _named(diff: Diff, path: str) -> tuple[FileDiff, ...]:

@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 
 from bot.review.diff import DiffLine, FileDiff, Side
@@ -15,6 +16,7 @@ from bot.review.shown import squeeze, squeeze_lines
 _SHORTEST_PART = 4
 # What models copy along with the code: the number and the mark that stand before a shown line.
 _MARGIN = re.compile(r"^\s*(?:\d+\s*\|?\s?[-+ ]?|\|\s?[-+ ]?|[-+])")
+_WORD = re.compile(r"\w+")
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
 _BREAK = "\0"
 
@@ -51,9 +53,10 @@ class Index:
             _View(None, lines),
         )
 
-    def has(self, word: re.Pattern[str]) -> bool:
-        """Whether any line, or what stands behind the ``@@`` of a hunk, matches."""
-        return bool(word.search(self._views[2].text) or word.search(self._contexts))
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Every word in the lines, and in what stands behind the ``@@`` of the hunks."""
+        return frozenset(_WORD.findall(f"{self._contexts}\n{self._views[2].text}"))
 
     def find(self, quote: str) -> list[Match]:
         """Every place where the quote stands: in one side of a hunk, else across removed and added lines.
