@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from bot.ledger.budgets import Budgets
 from bot.ledger.calls import Calls
 from bot.ledger.counters import Counters
-from bot.ledger.database import Database, open_database
+from bot.ledger.database import Database, database_at, open_database
 from bot.ledger.decisions import Decisions
 from bot.ledger.migrate import migrate
 from bot.ledger.paces import Paces
 from bot.ledger.postings import Posting, Postings
 from bot.ledger.signals import Signals
 
-__all__ = ["Database", "Ledger", "Posting", "migrate", "open_database", "open_ledger"]
+__all__ = ["Database", "Ledger", "Posting", "database_at", "migrate", "open_database", "open_ledger"]
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,12 @@ from bot.ledger.locks import AdvisoryLocks, FileLocks, Locks
 
 #: How long a statement waits for SQLite's write lock, seconds.
 BUSY_SECONDS = 15.0
+#: How long it sleeps between two looks at the lock, seconds.
+BACK_OFF_SECONDS = 0.002
 #: How long opening a connection to PostgreSQL may take, seconds.
 CONNECT_SECONDS = 3
+#: Connections that are kept; as many again may be opened for a moment.
+POOL = 10
 
 
 class Database:
@@ -64,11 +69,30 @@ class Database:
         self.engine.dispose()
 
 
-def open_database(url: str, *, busy_seconds: float = BUSY_SECONDS, pool_size: int = 10) -> Database:
-    """The database at ``url`` (sqlite:///FILE or postgresql://...), reachable but not yet migrated.
+def open_database(url: str, *, busy_seconds: float = BUSY_SECONDS, must_exist: bool = False) -> Database:
+    """The database at ``url`` (sqlite:///FILE or postgresql://...), found to be reachable, not yet migrated.
 
-    Raises SettingsError with one line that never shows a password.
+    A SQLite file is made where there is none, unless it ``must_exist``. Raises SettingsError with one line that never shows a password.
     """
+    database = database_at(url, busy_seconds=busy_seconds)
+    if database.is_sqlite:
+        file = str(database.engine.url.database)
+        if must_exist and not Path(file).is_file():
+            raise SettingsError(f"DATABASE_URL: there is no file {file}")
+        _write_ahead(file, busy_seconds)
+        return database
+    try:
+        with database.engine.connect():
+            pass
+    except OperationalError as error:
+        where = database.engine.url.host or "the local socket"
+        why = str(error.orig).strip().splitlines()[0][:200]
+        raise SettingsError(f"DATABASE_URL: cannot reach PostgreSQL at {where}: {why}") from None
+    return database
+
+
+def database_at(url: str, *, busy_seconds: float = BUSY_SECONDS) -> Database:
+    """The same without a look at whether it is there: nothing is connected before the first statement."""
     try:
         parsed = make_url(url)
     except ArgumentError:
@@ -76,29 +100,28 @@ def open_database(url: str, *, busy_seconds: float = BUSY_SECONDS, pool_size: in
             "DATABASE_URL: not a URL such as sqlite:///bouncer.db or postgresql://host/name"
         ) from None
     if parsed.get_backend_name() == "sqlite":
-        return _open_sqlite(parsed, busy_seconds, pool_size)
+        return _sqlite(parsed, busy_seconds)
     if parsed.get_backend_name() == "postgresql":
-        return _open_postgres(parsed, pool_size)
+        return _postgres(parsed)
     raise SettingsError(f"DATABASE_URL: {parsed.drivername} is neither sqlite nor postgresql")
 
 
-def _open_sqlite(url: URL, busy_seconds: float, pool_size: int) -> Database:
+def _sqlite(url: URL, busy_seconds: float) -> Database:
     if not url.database or url.database == ":memory:":
         raise SettingsError("DATABASE_URL: sqlite needs a file, as in sqlite:///bouncer.db")
     file = Path(url.database).absolute()
-    _write_ahead(file, busy_seconds)
     engine = create_engine(
         url.set(drivername="sqlite+pysqlite", database=str(file)),
-        pool_size=pool_size,
-        max_overflow=10,
+        pool_size=POOL,
+        max_overflow=POOL,
         connect_args={"timeout": busy_seconds, "check_same_thread": False},
     )
     event.listen(engine, "connect", _no_implicit_transactions)
-    event.listen(engine, "begin", _begin)
+    event.listen(engine, "begin", partial(_begin, busy_seconds))
     return Database(engine, FileLocks(file.with_name(f"{file.name}-locks")))
 
 
-def _write_ahead(file: Path, seconds: float) -> None:
+def _write_ahead(file: str, seconds: float) -> None:
     """Set WAL mode, which stays with the file: readers and the one writer do not wait for each other any more."""
     deadline = time.monotonic() + seconds
     # The change needs the file for itself, and SQLite does not wait for that on its own.
@@ -117,25 +140,42 @@ def _no_implicit_transactions(connection: Any, _record: Any) -> None:
     connection.isolation_level = None
 
 
-def _begin(connection: Connection) -> None:
-    immediate = connection.get_execution_options().get("immediate", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
+def _begin(busy_seconds: float, connection: Connection) -> None:
+    if not connection.get_execution_options().get("immediate", False):
+        connection.exec_driver_sql("BEGIN")
+        return
+    # SQLite's own waiting sleeps up to 100 ms at a time, which is where slow commits come from.
+    raw: sqlite3.Connection = connection.connection.driver_connection  # type: ignore[assignment]
+    deadline = time.monotonic() + busy_seconds
+    raw.execute("PRAGMA busy_timeout=0")
+    try:
+        while not _began(raw, last=time.monotonic() > deadline):
+            time.sleep(BACK_OFF_SECONDS)
+    finally:
+        raw.execute(f"PRAGMA busy_timeout={int(busy_seconds * 1000)}")
 
 
-def _open_postgres(url: URL, pool_size: int) -> Database:
+def _began(connection: sqlite3.Connection, *, last: bool) -> bool:
+    """Whether the write lock could be had. Raises OperationalError where it could not and this is the last try."""
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+    except sqlite3.OperationalError as error:
+        if last or error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+            raise OperationalError("BEGIN IMMEDIATE", None, error) from None
+        return False
+    return True
+
+
+def _postgres(url: URL) -> Database:
     engine = create_engine(
         url.set(drivername="postgresql+psycopg"),
-        pool_size=pool_size,
-        max_overflow=10,
+        pool_size=POOL,
+        max_overflow=POOL,
         pool_pre_ping=True,
-        connect_args={"connect_timeout": CONNECT_SECONDS, "application_name": "bouncer"},
+        connect_args={
+            "connect_timeout": CONNECT_SECONDS,
+            "application_name": "bouncer",
+            "tcp_user_timeout": 10_000,
+        },
     )
-    try:
-        with engine.connect():
-            pass
-    except OperationalError as error:
-        why = str(error.orig).strip().splitlines()[0][:200]
-        raise SettingsError(
-            f"DATABASE_URL: cannot reach PostgreSQL at {url.host or 'the local socket'}: {why}"
-        ) from None
     return Database(engine, AdvisoryLocks(engine))

@@ -1,0 +1,121 @@
+"""``bouncer jobs``: list, show, retry and cancel, dead letters included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, get_args
+
+import click
+
+from bot.cli.files import print_json
+from bot.jobs.job import State
+
+if TYPE_CHECKING:
+    from bot.jobs.job import Job
+    from bot.jobs.store import Jobs
+    from bot.ledger import Ledger
+
+_database = click.option("--database-url", metavar="URL", help="sqlite:///FILE or postgresql://... [DATABASE_URL]")
+_json = click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+
+
+@click.group(no_args_is_help=True)
+def command() -> None:
+    """List, show, retry and cancel jobs. A job's id is <delivery>:<task>."""
+
+
+@command.command("list")
+@click.option(
+    "--state", "states", type=click.Choice(get_args(State)), multiple=True, help="Only these; may be repeated."
+)
+@click.option("--repository", default="", metavar="OWNER/NAME", help="Only of this repository.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
+@_database
+@_json
+def list_jobs(
+    states: tuple[State, ...], repository: str, limit: int, database_url: str | None, as_json: bool
+) -> None:
+    """The newest jobs; dead letters are --state dead."""
+    with _open(database_url) as (jobs, _):
+        found = jobs.list(states, repository, limit)
+        counts = jobs.counts()
+    if as_json:
+        print_json({"jobs": [job.model_dump() for job in found], "counts": counts})
+        return
+    for job in found:
+        click.echo(_row(job))
+    click.echo(", ".join(f"{count} {state}" for state, count in sorted(counts.items())) or "no jobs", err=True)
+
+
+@command.command("show")
+@click.argument("job_id", metavar="ID")
+@_database
+@_json
+def show_job(job_id: str, database_url: str | None, as_json: bool) -> None:
+    """One job: its state, what it decided, what went wrong."""
+    with _open(database_url) as (jobs, ledger):
+        job = jobs.get(job_id)
+        decisions = ledger.decisions.of_job(job_id)
+    if as_json:
+        print_json(
+            {"job": job.model_dump(), "decisions": [decision.model_dump(mode="json") for decision in decisions]}
+        )
+        return
+    for name, value in job.model_dump(exclude_none=True).items():
+        click.echo(f"{name + ':':15}{_moment(value) if name.endswith('_at') or name == 'due' else value}")
+    for decision in decisions:
+        click.echo(f"{'decision:':15}{decision.verdict or decision.abstained or 'none'}: {decision.reason}")
+
+
+@command.command("retry")
+@click.argument("job_ids", metavar="ID...", nargs=-1, required=True)
+@_database
+@_json
+def retry_jobs(job_ids: tuple[str, ...], database_url: str | None, as_json: bool) -> None:
+    """Start dead or cancelled jobs anew. What was decided and paid for is kept."""
+    with _open(database_url) as (jobs, _):
+        _told([jobs.retry(job_id) for job_id in job_ids], as_json)
+
+
+@command.command("cancel")
+@click.argument("job_ids", metavar="ID...", nargs=-1, required=True)
+@_database
+@_json
+def cancel_jobs(job_ids: tuple[str, ...], database_url: str | None, as_json: bool) -> None:
+    """Stop jobs: a pending one never starts, a running one writes nothing more."""
+    with _open(database_url) as (jobs, _):
+        _told([jobs.cancel(job_id) for job_id in job_ids], as_json)
+
+
+@contextmanager
+def _open(database_url: str | None) -> Iterator[tuple[Jobs, Ledger]]:
+    from bot import settings
+    from bot.jobs.store import Jobs
+    from bot.ledger import migrate, open_database, open_ledger
+
+    database = open_database(settings.load(database_url=database_url).database_url, must_exist=True)
+    try:
+        migrate(database)
+        yield Jobs(database), open_ledger(database)
+    finally:
+        database.close()
+
+
+def _told(jobs: list[Job], as_json: bool) -> None:
+    if as_json:
+        print_json({"jobs": [job.model_dump() for job in jobs]})
+        return
+    for job in jobs:
+        click.echo(_row(job))
+
+
+def _row(job: Job) -> str:
+    about = f"{job.repository}#{job.number}" if job.number else job.repository
+    why = job.error or job.outcome or ""
+    return f"{job.id}  {job.state:10}  {_moment(job.created_at)}  {about}  {why}".rstrip()
+
+
+def _moment(value: Any) -> str:
+    return datetime.fromtimestamp(value, UTC).strftime("%Y-%m-%d %H:%M:%SZ")

@@ -1,0 +1,43 @@
+"""What the long-running commands share: settings, and logs that show none of their secrets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bot.settings import Settings
+
+
+def load_settings(**overrides: Any) -> Settings:
+    """The settings, with logging set up so that none of their secrets can show."""
+    from bot import settings
+
+    loaded = settings.load(**overrides)
+    configure_logs(loaded)
+    return loaded
+
+
+def configure_logs(settings: Settings) -> None:
+    """Log to standard error, secrets taken out."""
+    from bot import logs
+
+    logs.configure(settings.log_level, secrets_of(settings))
+
+
+def secrets_of(settings: Settings) -> tuple[str, ...]:
+    """Every value that must never be seen, each in the forms in which it could turn up."""
+    from pydantic import SecretStr
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    values = [
+        value.get_secret_value()
+        for name in type(settings).model_fields
+        if isinstance(value := getattr(settings, name), SecretStr)
+    ]
+    try:
+        password = make_url(settings.database_url).password
+    except ArgumentError:
+        password = None
+    key = settings.private_key()
+    return tuple(each for each in (*values, *settings.webhook_secrets, password, key) if each)

@@ -1,0 +1,48 @@
+"""``bouncer serve``: web server and worker in one command, each in a process that is started again if it dies."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bot.cli import web, worker
+from bot.cli.options import settings_options
+from bot.cli.running import configure_logs, load_settings
+from bot.cli.supervise import Child, supervise
+
+if TYPE_CHECKING:
+    from bot.settings import Settings
+
+
+@click.command()
+@click.option("--concurrency", type=click.IntRange(1, 64), default=8, show_default=True, help="Jobs at once.")
+@settings_options
+def command(concurrency: int, **values: Any) -> int:
+    """Accept deliveries and work on them."""
+    from bot.ledger import migrate, open_database
+    from bot.wiring import build_app
+
+    settings = load_settings(**values)
+    web.check(settings)
+    build_app(settings).close()
+    database = open_database(settings.database_url)
+    migrate(database)
+    database.close()
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    children = (Child("web", _web, (settings,)), Child("worker", _worker, (settings, concurrency)))
+    return supervise(children, stop)
+
+
+def _web(settings: Settings) -> None:
+    configure_logs(settings)
+    web.serve(settings, processes=None)
+
+
+def _worker(settings: Settings, concurrency: int) -> None:
+    configure_logs(settings)
+    worker.run(settings, concurrency)

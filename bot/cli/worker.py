@@ -1,0 +1,81 @@
+"""``bouncer worker``: a worker alone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bot.cli.options import settings_options
+from bot.cli.running import load_settings, secrets_of
+
+if TYPE_CHECKING:
+    from bot.forge.github.client import Call
+    from bot.jobs.worker import Pace
+    from bot.metrics import Counts
+    from bot.settings import Settings
+
+
+@click.command()
+@click.option("--concurrency", type=click.IntRange(1, 64), default=8, show_default=True, help="Jobs at once.")
+@settings_options
+def command(concurrency: int, **values: Any) -> None:
+    """Work on recorded deliveries: decide, and publish."""
+    run(load_settings(**values), concurrency)
+
+
+def run(settings: Settings, concurrency: int) -> None:
+    """Work until SIGTERM or SIGINT, then end the process."""
+    from bot.jobs.worker import Pace
+
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    kept = work(settings, stop, Pace(concurrency=concurrency))
+    sys.stderr.flush()
+    # A job that would not end in time is left as if the process had been killed: it is recovered.
+    os._exit(0 if kept else 1)
+
+
+def work(settings: Settings, stop: threading.Event, pace: Pace, *, apart: float | None = None) -> bool:
+    """Work until ``stop`` is set; False where another worker took the place.
+
+    ``apart`` is the pause between two creations on GitHub, seconds. Raises SettingsError before anything starts.
+    """
+    from bot.jobs.runner import Runner
+    from bot.jobs.store import Jobs
+    from bot.jobs.worker import Worker
+    from bot.ledger import migrate, open_database, open_ledger
+    from bot.metrics import Counts
+    from bot.publisher import APART_SECONDS, Publisher
+    from bot.wiring import Live
+
+    database = open_database(settings.database_url)
+    migrate(database)
+    ledger, jobs, counts = open_ledger(database), Jobs(database), Counts()
+    live = Live(settings, ledger, lambda call: observe(counts, call))
+    publisher = Publisher(
+        ledger.postings,
+        ledger.paces,
+        apart=APART_SECONDS if apart is None else apart,
+        secrets=secrets_of(settings),
+    )
+    runner = Runner(jobs, ledger, live.services_for, publisher, paused=settings.bouncer_paused)
+    try:
+        return Worker(ledger, jobs, runner, counts, pace).run(stop)
+    finally:
+        live.close()
+
+
+def observe(counts: Counts, call: Call) -> None:
+    """Count a call to GitHub, and note what is left of the installation's quota."""
+    from bot.metrics import GITHUB_CALLS, GITHUB_REMAINING, GITHUB_SECONDS
+
+    counts.add(GITHUB_CALLS, method=call.method, status=str(call.status))
+    counts.add(GITHUB_SECONDS, call.seconds)
+    if call.installation is not None and call.remaining is not None:
+        counts.set(GITHUB_REMAINING, call.remaining, installation=str(call.installation))

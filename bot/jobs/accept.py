@@ -1,0 +1,111 @@
+"""Recording deliveries durably, fast: requests that wait at the same moment share one commit.
+
+One writer a process: threads that each open a transaction would stand in SQLite's back-off queue, which is what
+makes the slow ones slow. Nothing here knows the queue, so that the web process starts at once and stays small.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import structlog
+from sqlalchemy.exc import SQLAlchemyError
+
+from bot import events
+from bot.errors import TransientError
+from bot.events import Event
+from bot.ledger.database import Database
+
+#: GitHub waits 10 s and then counts a delivery as failed; the answer has to be its own before that.
+DEADLINE_SECONDS = 5.0
+
+#: Deliveries in one commit at most.
+BATCH = 64
+
+_INSERT = (
+    "INSERT INTO deliveries (id, kind, repository, event, received_at) VALUES (?, ?, ?, ?, ?) "
+    "ON CONFLICT (id) DO NOTHING RETURNING id"
+)
+
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(eq=False)
+class _Waiting:
+    row: tuple[str, str, str, str, float]
+    done: threading.Event = field(default_factory=threading.Event)
+    new: bool = False
+    failed: bool = False
+    given_up: bool = False
+
+
+class Acceptor:
+    """Accepts deliveries. Make it after a fork: it owns a thread and connections."""
+
+    def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
+        self._database = database
+        self._clock = clock
+        # By hand, because building the statement anew would be most of the work.
+        self._insert = _INSERT.replace("?", "?" if database.is_sqlite else "%s")
+        self._waiting: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
+        self._writer = threading.Thread(target=self._write_all, name="delivery-writer", daemon=True)
+        self._writer.start()
+
+    def accept(self, delivery: str, event: Event, seconds: float = DEADLINE_SECONDS) -> bool:
+        """Record a delivery; False where one of that id was recorded before.
+
+        Raises TransientError where that did not come about within ``seconds``.
+        """
+        repository = getattr(event, "repository", None)
+        item = _Waiting(
+            (
+                delivery,
+                event.kind,
+                repository.full_name if repository else "",
+                events.to_json(event),
+                self._clock(),
+            )
+        )
+        self._waiting.put(item)
+        if not item.done.wait(seconds):
+            item.given_up = True
+            raise TransientError(f"the database did not record the delivery within {seconds:.0f} s")
+        if item.failed:
+            raise TransientError("the database did not record the delivery")
+        return item.new
+
+    def close(self) -> None:
+        """Record what waits, and end."""
+        self._waiting.put(None)
+        self._writer.join(DEADLINE_SECONDS)
+
+    def _write_all(self) -> None:
+        while (first := self._waiting.get()) is not None:
+            batch = [first]
+            closing = False
+            while len(batch) < BATCH and not self._waiting.empty():
+                item = self._waiting.get()
+                if item is None:
+                    closing = True
+                    break
+                batch.append(item)
+            # Who was told that it failed will send it again: recording it now would help nobody.
+            self._write([item for item in batch if not item.given_up])
+            if closing:
+                return
+
+    def _write(self, batch: list[_Waiting]) -> None:
+        try:
+            with self._database.write() as connection:
+                for item in batch:
+                    item.new = connection.exec_driver_sql(self._insert, item.row).first() is not None
+        except SQLAlchemyError as error:
+            _log.error("deliveries_not_recorded", count=len(batch), error=type(error).__name__)
+            for item in batch:
+                item.failed = True
+        for item in batch:
+            item.done.set()

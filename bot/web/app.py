@@ -1,0 +1,87 @@
+"""The web application: the webhook and what operators need, made from what it is given."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+
+import structlog
+from flask import Blueprint, Flask
+from sqlalchemy.exc import SQLAlchemyError
+
+from bot.jobs.accept import Acceptor
+from bot.jobs.store import Jobs
+from bot.ledger import Ledger, database_at, open_ledger
+from bot.metrics import Counts
+from bot.web import health, webhook
+from bot.web.webhook import Secrets
+
+#: How often counts of this process are added to the shared ones, seconds.
+FLUSH_SECONDS = 5.0
+#: How long a commit waits for SQLite's write lock: less than a delivery may wait in all, seconds.
+BUSY_SECONDS = 4.0
+
+_log = structlog.get_logger(__name__)
+
+
+class Backend:
+    """Connections and threads of one serving process; made at its first request, so after any fork."""
+
+    def __init__(self, database_url: str) -> None:
+        self._url = database_url
+        self._lock = threading.Lock()
+        self._parts: tuple[Ledger, Jobs, Acceptor] | None = None
+        self.counts = Counts()
+
+    def ledger(self) -> Ledger:
+        return self._made()[0]
+
+    def jobs(self) -> Jobs:
+        return self._made()[1]
+
+    def acceptor(self) -> Acceptor:
+        return self._made()[2]
+
+    def close(self) -> None:
+        """Record what waits; the process ends."""
+        if self._parts is not None:
+            ledger, _, acceptor = self._parts
+            acceptor.close()
+            self._flush(ledger)
+            ledger.database.close()
+
+    def _made(self) -> tuple[Ledger, Jobs, Acceptor]:
+        if self._parts is None:
+            with self._lock:
+                if self._parts is None:
+                    database = database_at(self._url, busy_seconds=BUSY_SECONDS)
+                    ledger = open_ledger(database)
+                    threading.Thread(target=self._flush_all, args=(ledger,), name="counts", daemon=True).start()
+                    self._parts = ledger, Jobs(database), Acceptor(database)
+        return self._parts
+
+    def _flush_all(self, ledger: Ledger) -> None:
+        while True:
+            time.sleep(FLUSH_SECONDS)
+            self._flush(ledger)
+
+    def _flush(self, ledger: Ledger) -> None:
+        try:
+            self.counts.flush(ledger)
+        except SQLAlchemyError as error:
+            _log.warning("counts_not_recorded", error=type(error).__name__)
+
+
+def create_app(backend: Backend, secrets: Secrets, more: Iterable[Callable[[Backend], Blueprint]] = ()) -> Flask:
+    """The application.
+
+    ``secrets`` is asked at every delivery, so that a secret that is stored while the server runs counts at
+    once; ``more`` makes further pages (set-up, dashboard).
+    """
+    app = Flask("bot.web")
+    app.register_blueprint(webhook.blueprint(secrets, backend.acceptor, backend.counts))
+    app.register_blueprint(health.blueprint(backend.ledger, backend.jobs))
+    for make in more:
+        app.register_blueprint(make(backend))
+    return app
