@@ -92,8 +92,8 @@ def build_model(settings: Settings, model_id: str | None = None) -> Model:
     return build_models(settings).build(model_id or settings.bouncer_model, attempts=3)
 
 
-def build_app(settings: Settings, observe: Observe | None = None) -> GitHubApp:
-    """The GitHub App; raises SettingsError that names what is missing."""
+def build_app(settings: Settings, observe: Observe | None = None, *, apart: float = 1.0) -> GitHubApp:
+    """The GitHub App, its writes ``apart`` seconds; raises SettingsError that names what is missing."""
     from bot.forge.github import GitHubApp
     from bot.forge.github.client import unobserved
 
@@ -102,7 +102,13 @@ def build_app(settings: Settings, observe: Observe | None = None) -> GitHubApp:
         raise SettingsError("GITHUB_APP_ID is not set")
     if key is None:
         raise SettingsError("neither GITHUB_APP_PRIVATE_KEY nor GITHUB_APP_PRIVATE_KEY_PATH is set")
-    return GitHubApp(settings.github_app_id, key, settings.github_api_url, observe=observe or unobserved)
+    return GitHubApp(
+        settings.github_app_id,
+        key,
+        settings.github_api_url,
+        observe=observe or unobserved,
+        seconds_between_writes=apart,
+    )
 
 
 def build_sandbox(settings: Settings) -> Sandbox | None:
@@ -124,10 +130,12 @@ class Live:
     Raises SettingsError where a setting that the worker cannot do without is missing or wrong.
     """
 
-    def __init__(self, settings: Settings, ledger: Ledger, observe: Observe | None = None) -> None:
+    def __init__(
+        self, settings: Settings, ledger: Ledger, observe: Observe | None = None, *, apart: float = 1.0
+    ) -> None:
         self._settings = settings
         self._ledger = ledger
-        self._app = build_app(settings, observe)
+        self._app = build_app(settings, observe, apart=apart)
         self._models = build_models(settings)
         self._prompts = prompts(settings)
         self._sandbox = build_sandbox(settings)

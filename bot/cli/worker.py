@@ -41,27 +41,27 @@ def run(settings: Settings, concurrency: int) -> None:
     os._exit(0 if kept else 1)
 
 
-def work(settings: Settings, stop: threading.Event, pace: Pace, *, apart: float | None = None) -> bool:
+def work(settings: Settings, stop: threading.Event, pace: Pace, *, apart: float = 1.0) -> bool:
     """Work until ``stop`` is set; False where another worker took the place.
 
-    ``apart`` is the pause between two creations on GitHub, seconds. Raises SettingsError before anything starts.
+    ``apart`` is the pause between two writes through one installation, seconds. Raises SettingsError before anything starts.
     """
     from bot.jobs.runner import Runner
     from bot.jobs.store import Jobs
     from bot.jobs.worker import Worker
     from bot.ledger import migrate, open_database, open_ledger
     from bot.metrics import Counts
-    from bot.publisher import APART_SECONDS, Publisher
+    from bot.publisher import Publisher
     from bot.wiring import Live
 
     database = open_database(settings.database_url)
     migrate(database)
     ledger, jobs, counts = open_ledger(database), Jobs(database), Counts()
-    live = Live(settings, ledger, lambda call: observe(counts, call))
+    live = Live(settings, ledger, lambda call: observe(counts, call), apart=apart)
     publisher = Publisher(
         ledger.postings,
         ledger.paces,
-        apart=APART_SECONDS if apart is None else apart,
+        apart=apart,
         secrets=secrets_of(settings),
     )
     runner = Runner(jobs, ledger, live.services_for, publisher, paused=settings.bouncer_paused)
