@@ -54,7 +54,12 @@ def upgrade() -> None:
     )
     op.create_index("decisions_kind", "decisions", ["repository", "kind", "id"], unique=False)
     op.create_index("decisions_subject", "decisions", ["repository", "number", "kind", "id"], unique=False)
-    op.create_index("decisions_time", "decisions", ["created_at"], unique=False)
+    op.create_index(
+        "decisions_time",
+        "decisions",
+        ["created_at", "kind", "verdict", "bounced", "repository"],
+        unique=False,
+    )
     op.create_table(
         "deliveries",
         sa.Column("seq", _SERIAL, autoincrement=True, nullable=False),
@@ -129,7 +134,12 @@ def upgrade() -> None:
         sqlite_where=sa.text("reply IS NOT NULL"),
         postgresql_where=sa.text("reply IS NOT NULL"),
     )
-    op.create_index("model_calls_time", "model_calls", ["created_at"], unique=False)
+    op.create_index(
+        "model_calls_time",
+        "model_calls",
+        ["created_at", "repository", "model", "calls", "input_tokens", "output_tokens", "cost_usd"],
+        unique=False,
+    )
     op.create_table(
         "paces",
         sa.Column("installation", sa.BigInteger(), autoincrement=False, nullable=False),
