@@ -1,45 +1,87 @@
-"""What the GitHub App asks for: the one list behind app.yml, set-up and ``bouncer doctor``."""
+"""What the GitHub App needs: read from ``app.yml``, asked for at set-up, and held against what was granted."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
 
-#: Permissions that every feature but test pull requests needs; ``metadata`` comes with any of them.
-PERMISSIONS: Mapping[str, str] = {
-    "metadata": "read",
-    "contents": "read",
-    "issues": "write",
-    "pull_requests": "write",
-    "checks": "write",
+import yaml
+from pydantic import Field, ValidationError
+
+from bot.errors import OperatorError
+from bot.frozen import Frozen
+
+Level = Literal["read", "write"]
+
+#: In a checkout the file lies beside the package, in an installation inside of it.
+_PLACES = (Path(__file__).parent / "app.yml", Path(__file__).parent.parent / "app.yml")
+
+#: Permission -> what it is for, as the set-up page explains it.
+PURPOSES: Mapping[str, str] = {
+    "checks": "the check that says whether a patch solves its issue",
+    "contents": "files: the configuration, and the code around a change",
+    "issues": "comments, labels and reactions on issues",
+    "metadata": "the repository's name and who may do what; every app has it",
+    "pull_requests": "reviews with inline comments",
 }
-#: Only where drafted tests are to be opened as pull requests (``reproduce.mode: pull``).
-FOR_TEST_PULLS: Mapping[str, str] = {"contents": "write"}
-
-#: ``installation``, ``installation_repositories`` and ``ping`` reach every app unasked.
-EVENTS = (
-    "issues",
-    "issue_comment",
-    "pull_request",
-    "pull_request_review_comment",
-    "pull_request_review_thread",
-    "check_run",
-    "check_suite",
-)
-
-_LEVELS = ("none", "read", "write", "admin")
 
 
-def missing(granted: Mapping[str, str], needed: Mapping[str, str] = PERMISSIONS) -> tuple[str, ...]:
-    """Needed permissions that ``granted`` does not include, as ``name: level``."""
-    return tuple(f"{name}: {level}" for name, level in needed.items() if not _enough(granted.get(name), level))
+class Manifest(Frozen):
+    """``app.yml``."""
+
+    name: str = Field(min_length=1, max_length=34)
+    description: str = ""
+    public: bool = False
+    default_events: tuple[str, ...]
+    default_permissions: Mapping[str, Level]
+
+    def with_test_pulls(self) -> Manifest:
+        """The same with what test pull requests need on top: a branch with one new file."""
+        permissions = {**self.default_permissions, "contents": "write"}
+        return Manifest(**{**self.model_dump(), "default_permissions": permissions})
+
+    def gaps(self, permissions: Mapping[str, str], events: Iterable[str]) -> tuple[str, ...]:
+        """What is needed and not granted, one readable item each."""
+        lacking = [
+            f"permission {name}: {level} (granted: {permissions.get(name, 'none')})"
+            for name, level in self.default_permissions.items()
+            if not _covers(permissions.get(name), level)
+        ]
+        return (*lacking, *(f"event {event}" for event in self.default_events if event not in set(events)))
+
+    def posted(self, public_url: str, name: str = "") -> dict[str, Any]:
+        """The JSON object of GitHub's manifest flow, for a server that people reach at ``public_url``."""
+        base = public_url.rstrip("/")
+        return {
+            "name": name or self.name,
+            "url": base,
+            "description": self.description,
+            "public": self.public,
+            "hook_attributes": {"url": f"{base}/webhook", "active": True},
+            "redirect_url": f"{base}/setup/callback",
+            "setup_url": f"{base}/setup/installed",
+            "default_events": list(self.default_events),
+            "default_permissions": dict(self.default_permissions),
+        }
 
 
-def excessive(granted: Mapping[str, str]) -> tuple[str, ...]:
-    """Permissions that nothing here uses."""
-    known = {**PERMISSIONS, **FOR_TEST_PULLS}
-    return tuple(f"{name}: {level}" for name, level in granted.items() if not _enough(known.get(name), level))
+def _covers(granted: str | None, needed: Level) -> bool:
+    return granted in ("write", "admin") or granted == needed
 
 
-def _enough(granted: str | None, needed: str) -> bool:
-    rank = {level: number for number, level in enumerate(_LEVELS)}
-    return rank.get(granted or "none", 0) >= rank.get(needed, len(_LEVELS))
+@cache
+def load() -> Manifest:
+    """The manifest that ships with this version. Raises OperatorError where it is missing or wrong."""
+    for place in _PLACES:
+        if place.is_file():
+            return _read(place)
+    raise OperatorError(f"app.yml is missing from the installation: looked at {_PLACES[0]}")
+
+
+def _read(place: Path) -> Manifest:
+    try:
+        return Manifest(**yaml.safe_load(place.read_text(encoding="utf-8")))
+    except (OSError, yaml.YAMLError, TypeError, ValidationError) as error:
+        raise OperatorError(f"{place}: cannot be used: {str(error).splitlines()[0]}") from None

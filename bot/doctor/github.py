@@ -80,21 +80,17 @@ def _app(app: GitHubApp, settings: Settings) -> Iterator[Finding]:
 
 
 def _rights(info: AppInfo) -> Iterator[Finding]:
-    where = "change it in the App's settings under Permissions & events, and have installations accept it"
-    lacking = manifest.missing(info.permissions)
-    if lacking:
-        yield fail("permissions", f"missing: {', '.join(lacking)}", where)
+    wanted = manifest.load()
+    if gaps := wanted.gaps(info.permissions, info.events):
+        where = "change it in the App's settings under Permissions & events, and have installations accept it"
+        yield fail("permissions and events", f"missing: {', '.join(gaps)}", where)
     else:
-        yield ok("permissions", "all that is needed")
-    if spare := manifest.excessive(info.permissions):
+        yield ok("permissions and events", "all that app.yml names")
+    most = wanted.with_test_pulls().default_permissions
+    if spare := [name for name in info.permissions if name not in most]:
         yield note("permissions", f"more than is used: {', '.join(spare)}", "take them away")
-    if manifest.missing(info.permissions, manifest.FOR_TEST_PULLS):
+    if info.permissions.get("contents") != "write":
         yield note("permissions", "no contents: write, so that reproduce.mode: pull cannot open pull requests")
-    unheard = [event for event in manifest.EVENTS if event not in info.events]
-    if unheard:
-        yield fail("events", f"not subscribed: {', '.join(unheard)}", where)
-    else:
-        yield ok("events", "all that are needed")
 
 
 def _installations(installations: tuple[Installation, ...], info: AppInfo) -> Iterator[Finding]:
@@ -105,10 +101,9 @@ def _installations(installations: tuple[Installation, ...], info: AppInfo) -> It
     for each in installations:
         if each.suspended:
             yield note("installations", f"{each.account} suspended the App")
-        elif lacking := manifest.missing(each.permissions):
-            yield fail(
-                "installations", f"{each.account} has not granted {', '.join(lacking)}", "accept the request there"
-            )
+        elif gaps := manifest.load().gaps(each.permissions, each.events):
+            told = f"{each.account} has not granted {', '.join(gaps)}"
+            yield fail("installations", told, "accept the request there")
 
 
 def _webhook(url: str, settings: Settings) -> Finding:
