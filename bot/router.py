@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bot import events
-from bot.actions import Decision, Task
-from bot.errors import ForgeError, ModelError, NotRecorded, SandboxError, TransientError, UserError
+from bot.actions import Decision, Task, Usage
+from bot.errors import BudgetExceeded, ForgeError, ModelError, NotRecorded, SandboxError, TransientError, UserError
 from bot.events import Event
 from bot.handlers import commands, config, feedback, reproduce, review, triage, verify
 from bot.services import Handler, Services
@@ -81,8 +81,11 @@ def _decide_one(task: Task, event: Event, services: Services) -> Decision | None
     except NotRecorded:
         # A replay whose snapshot is incomplete is a broken experiment, not an abstention.
         raise
+    except BudgetExceeded as error:
+        # Not a failure and no verdict: nobody was asked (or nobody any more), and tomorrow somebody will be.
+        return _abstain(task, event, "skipped:budget", str(error), error.usage)
     except ModelError as error:
-        return _abstain(task, event, f"model:{error.reason}", str(error))
+        return _abstain(task, event, f"model:{error.reason}", str(error), error.usage)
     except SandboxError as error:
         return _abstain(task, event, "sandbox", str(error))
     except UserError as error:
@@ -91,7 +94,7 @@ def _decide_one(task: Task, event: Event, services: Services) -> Decision | None
         return _abstain(task, event, f"forge:{error.status or 'refused'}", str(error))
 
 
-def _abstain(task: Task, event: Event, word: str, reason: str) -> Decision | None:
+def _abstain(task: Task, event: Event, word: str, reason: str, usage: Usage | None = None) -> Decision | None:
     if not isinstance(event, events.RepositoryEvent):
         return None
-    return Decision(kind=task, subject=event.subject, reason=reason, abstained=word)
+    return Decision(kind=task, subject=event.subject, reason=reason, abstained=word, usage=usage or Usage())

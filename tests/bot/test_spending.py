@@ -1,0 +1,89 @@
+"""A budget that is used up stops the models, says so, and lets them speak again the next day."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from bot import wiring
+from bot.config import RepoConfig
+from bot.forge.replay import ReplayForge
+from bot.ledger.budgets import Budgets
+from bot.ledger.database import open_database
+from bot.ledger.migrate import migrate
+from bot.models.budget import Budget, Budgeted, BudgetStore, Limit, MemoryBudget, Spent
+from bot.models.exchange import Answer
+from bot.models.prices import Price
+from bot.router import decide
+from bot.services import NoHistory, Services
+from bot.settings import Settings
+from bot.testing.models import ScriptedModel
+from tests.bot.handlers import test_triage as triage
+from tests.bot.handlers.conftest import REPOSITORY
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+@pytest.fixture(params=["memory", "ledger"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BudgetStore]:
+    if request.param == "memory":
+        yield MemoryBudget()
+        return
+    database = open_database(f"sqlite:///{tmp_path / 'b.db'}")
+    migrate(database)
+    yield Budgets(database)
+    database.close()
+
+
+def test_the_state_is_its_own_and_ends_with_the_day(store: BudgetStore) -> None:
+    time = [NOON]
+    model = ScriptedModel(lambda _: Answer('{"explanation": "x", "label": "WELL_SPECIFIED"}', "stop", 1000, 100))
+    budget = Budget(store, (Limit(scope="all", usd=0.1),), lambda: time[0])
+    services = Services(
+        forge=ReplayForge(triage.snapshot()),
+        model=Budgeted(model, Price(input=1.0, output=5.0), budget),
+        sandbox=None,
+        config=RepoConfig(),
+        clock=lambda: time[0],
+        history=NoHistory(),
+        repository=REPOSITORY,
+    )
+
+    def judge(number: int) -> str | None:
+        (decision,) = decide(triage.opened(number=number), services, only="triage")
+        return decision.verdict or decision.abstained
+
+    seen = [judge(number) for number in range(1, 40)]
+    asked = len(model.asked)
+    assert seen == ["WELL_SPECIFIED"] * asked + ["skipped:budget"] * (39 - asked)
+    assert 0 < asked < 39
+    (decision,) = decide(triage.opened(number=99), services, only="triage")
+    assert decision.actions == ()
+    assert decision.reason.startswith("the budget of all on 2026-11-21 is used up: ")
+
+    time[0] += timedelta(hours=12)
+    assert judge(100) == "WELL_SPECIFIED"
+
+
+def test_stores_agree_on_what_was_spent(store: BudgetStore) -> None:
+    limits = (Limit(scope="repository:o/r", usd=1, calls=9), Limit(scope="owner:o", usd=2))
+    reservation = store.reserve(NOON.date(), limits, Spent(micros=900_000, calls=3))
+    store.settle(reservation, Spent(micros=1234, calls=1))
+    store.settle(reservation, Spent(micros=9999, calls=9))
+    assert isinstance(store, MemoryBudget | Budgets)
+    for scope in ("repository:o/r", "owner:o"):
+        assert store.spent(NOON.date(), scope) == Spent(micros=1234, calls=1)
+
+
+def test_an_operator_sets_limits_for_repository_owner_and_all_together() -> None:
+    settings = Settings(
+        bouncer_daily_budget_usd=10, bouncer_owner_budget_usd=5, bouncer_repository_budget_usd=1, _env_file=None
+    )
+    assert wiring.limits(settings, "acme/rocket") == (
+        Limit(scope="repository:acme/rocket", usd=1, calls=2000),
+        Limit(scope="owner:acme", usd=5),
+        Limit(scope="all", usd=10),
+    )
