@@ -9,6 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from graphql import GraphQLSchema, OperationDefinitionNode, build_schema, parse, validate
+from graphql.execution import get_variable_values
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
@@ -16,6 +18,7 @@ from bot.testing.github.server import Recorded
 from tests.conformance.extract import pattern_of
 
 EXTRACT = Path(__file__).with_name("openapi.json")
+SCHEMA = Path(__file__).with_name("schema.graphql")
 
 
 @cache
@@ -45,8 +48,29 @@ def operation_of(request: Recorded) -> str | None:
 
 
 def violations(requests: Iterable[Recorded]) -> list[str]:
-    """What GitHub would not understand, one line each; GraphQL is another matter."""
-    return [problem for each in requests if each.path != "/graphql" for problem in _problems(each)]
+    """What GitHub would not understand, one line each."""
+    return [
+        problem
+        for each in requests
+        for problem in (_graphql(each) if each.path == "/graphql" else _problems(each))
+    ]
+
+
+@cache
+def schema() -> GraphQLSchema:
+    """The extract that ``extract_graphql.py`` wrote."""
+    return build_schema(SCHEMA.read_text(encoding="utf-8"))
+
+
+def _graphql(request: Recorded) -> Iterator[str]:
+    if set(request.body) - {"query", "variables"}:
+        yield f"GraphQL: unknown fields in {sorted(request.body)}"
+    document = parse(request.body["query"])
+    yield from (f"GraphQL: {error.message}" for error in validate(schema(), document))
+    for definition in document.definitions:
+        assert isinstance(definition, OperationDefinitionNode)
+        values = get_variable_values(schema(), definition.variable_definitions or (), request.body["variables"])
+        yield from (f"GraphQL: {error.message}" for error in (values if isinstance(values, list) else ()))
 
 
 def _problems(request: Recorded) -> Iterator[str]:

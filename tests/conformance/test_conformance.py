@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from bot.forge.github.forge import QUERIES
 from bot.testing.github.routes import ROUTES
 from bot.testing.github.server import Recorded
 from tests.conformance.checking import description, operation_of, violations
@@ -20,6 +22,7 @@ REVIEW = Recorded(
     answer={"id": 1, "body": "x"},
     injected=False,
 )
+VARIABLES = {"owner": "octo", "name": "demo", "number": 3, "first": 100, "after": None}
 LIST = replace(REVIEW, method="GET", path="/repos/octo/demo/pulls/3/files", body=None, answer=[])
 
 
@@ -46,6 +49,26 @@ def test_a_right_request_is_no_violation() -> None:
 )
 def test_what_github_would_not_understand_is_found(wrong: Recorded, said: str) -> None:
     [problem] = violations([wrong])
+    assert said in problem
+
+
+CLOSING = replace(REVIEW, path="/graphql", body={"query": QUERIES[0], "variables": VARIABLES}, answer={})
+
+
+def test_a_right_query_is_no_violation() -> None:
+    assert violations([CLOSING]) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"query": QUERIES[1].replace("isResolved", "resolved"), "variables": VARIABLES}, "field 'resolved'"),
+        ({"query": QUERIES[0], "variables": {**VARIABLES, "number": "one"}}, "$number"),
+        ({"query": QUERIES[0], "variables": VARIABLES, "token": "x"}, "unknown fields"),
+    ],
+)
+def test_a_query_that_github_would_refuse_is_found(body: dict[str, Any], said: str) -> None:
+    [problem] = violations([replace(CLOSING, body=body)])
     assert said in problem
 
 

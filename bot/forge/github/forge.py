@@ -49,13 +49,16 @@ query ($owner: String!, $name: String!, $number: Int!, $first: Int!, $after: Str
   repository(owner: $owner, name: $name) {
     pullRequest(number: $number) {
       reviewThreads(first: $first, after: $after) {
-        nodes { isResolved comments(first: 1) { nodes { databaseId } } }
+        nodes { isResolved comments(first: 1) { nodes { fullDatabaseId } } }
         pageInfo { hasNextPage endCursor }
       }
     }
   }
 }
 """
+
+#: All that is asked in GraphQL.
+QUERIES = (_CLOSING, _THREADS)
 
 
 class GitHubForge:
@@ -153,7 +156,7 @@ class GitHubForge:
         nodes = self._connection(_THREADS, "reviewThreads", number)
         return read(
             lambda: tuple(
-                each["comments"]["nodes"][0]["databaseId"]
+                int(each["comments"]["nodes"][0]["fullDatabaseId"])
                 for each in nodes
                 if each["isResolved"] and each["comments"]["nodes"]
             )
@@ -210,7 +213,9 @@ def _page(data: Any, field: str) -> tuple[list[Any], str | None]:
     def convert() -> tuple[list[Any], str | None]:
         page = data["repository"]["pullRequest"][field]
         more = page["pageInfo"]["hasNextPage"]
-        return list(page["nodes"]), str(page["pageInfo"]["endCursor"]) if more else None
+        # A node that the token may not see is null.
+        nodes = [node for node in page["nodes"] if node]
+        return nodes, str(page["pageInfo"]["endCursor"]) if more else None
 
     return read(convert)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
@@ -45,9 +45,10 @@ class AppIdentity(Identity):
 class InstallationIdentity(Identity):
     """An installation, by a token that is minted when first needed, before it expires, and once when refused."""
 
-    def __init__(self, installation: int, mint: Mint) -> None:
+    def __init__(self, installation: int, mint: Mint, clock: Callable[[], float] = time.time) -> None:
         self.installation = installation
         self._mint = mint
+        self._clock = clock
         self._lock = threading.Lock()
         self._token: str | None = None
         self._renew_at = 0.0
@@ -59,11 +60,11 @@ class InstallationIdentity(Identity):
     @property
     def token(self) -> str:
         with self._lock:
-            if self._token is None or time.time() >= self._renew_at:
+            now = self._clock()
+            if self._token is None or now >= self._renew_at:
                 self._token, expires = self._mint()
-                left = (expires - datetime.now(UTC)).total_seconds()
                 # Where our clock is far ahead every token looks expired; each is then used for a minute.
-                self._renew_at = time.time() + max(left - RENEW_BEFORE, 60.0)
+                self._renew_at = max(expires.timestamp() - RENEW_BEFORE, now + 60.0)
             return self._token
 
     def refuse(self, secret: str) -> bool:
