@@ -89,8 +89,8 @@ class Dispatcher:
             problem = f"the stored event cannot be read: {error.errors(include_url=False)[0]['msg']}"[:500]
             _log.error("delivery_unreadable", delivery=row.id, problem=problem)
         else:
-            for task in self._tasks(event):
-                dropped += self._make(connection, row, event, task)
+            for position, task in enumerate(self._tasks(event)):
+                dropped += self._make(connection, row, event, task, position)
         connection.execute(
             update(DELIVERIES)
             .where(DELIVERIES.c.seq == row.seq)
@@ -98,12 +98,13 @@ class Dispatcher:
         )
         return dropped
 
-    def _make(self, connection: Connection, row: Row[Any], event: Event, task: Task) -> list[str]:
+    def _make(self, connection: Connection, row: Row[Any], event: Event, task: Task, position: int) -> list[str]:
         number = getattr(event, "number", 0)
         job = {
             "id": f"{row.id}:{task}",
             "delivery": row.id,
             "seq": row.seq,
+            "position": position,
             "task": task,
             "kind": event.kind,
             "repository": row.repository,
@@ -147,13 +148,13 @@ class Dispatcher:
         due = (
             select(*(JOBS.c[name] for name in Job.model_fields))
             .where(JOBS.c.state == "waiting", JOBS.c.due <= self._clock())
-            .order_by(JOBS.c.seq)
+            .order_by(JOBS.c.seq, JOBS.c.position)
             .limit(BATCH)
         )
         with self._database.read() as connection:
             jobs = [Job(**row._mapping) for row in connection.execute(due)]
         for job in jobs:
-            self._queue.start(job.workflow, job.id, job.attempt, job.repository, job.seq)
+            self._queue.start(job.workflow, job.id, job.attempt, job.repository, job.order)
         if jobs:
             with self._database.write() as connection:
                 for job in jobs:

@@ -15,6 +15,9 @@ State = Literal["waiting", "queued", "running", "done", "dead", "cancelled", "su
 #: Jobs that may still do something.
 OPEN: tuple[State, ...] = ("waiting", "queued", "running")
 
+#: More tasks than one delivery has.
+TASKS = 16
+
 
 class Job(Frozen):
     """One task of one delivery. Times are seconds since 1970."""
@@ -22,6 +25,7 @@ class Job(Frozen):
     id: str = Field(description="``<delivery>:<task>``")
     delivery: str
     seq: int = Field(description="order of arrival of the delivery")
+    position: int = Field(description="order among the jobs of one delivery")
     task: Task
     kind: str = Field(description="what happened, e.g. ``issue_opened``")
     repository: str
@@ -36,6 +40,11 @@ class Job(Frozen):
     created_at: float
     started_at: float | None = None
     finished_at: float | None = None
+
+    @property
+    def order(self) -> int:
+        """Its place in the repository's line."""
+        return self.seq * TASKS + self.position
 
     @property
     def workflow(self) -> str:

@@ -44,14 +44,15 @@ class Queue:
         self,
         database: Database,
         slot: int,
-        run: Callable[[str, int], None],
+        run: Callable[[str, int, str, Callable[[Sequence[str]], None]], None],
         *,
         concurrency: int = 8,
         polling_seconds: float = 0.1,
     ) -> None:
         """Connect, take back what the slot's last holder was running, and begin to run jobs.
 
-        ``run`` is called with a job's id and the number of the attempt, in threads, ``concurrency`` at most.
+        ``run`` is called with a job's id, the number of the attempt, its partition, and ``drop``, in threads of
+        which there are ``concurrency`` at most.
         """
         logging.getLogger("dbos").setLevel(logging.WARNING)
         config: DBOSConfig = {
@@ -73,8 +74,8 @@ class Queue:
                 max_recovery_attempts=MAX_STARTS,
                 serialization_type=WorkflowSerializationFormat.PORTABLE,
             )
-            def run_job(job: str, attempt: int) -> None:
-                run(job, attempt)
+            def run_job(job: str, attempt: int, partition: str) -> None:
+                run(job, attempt, partition, self.drop)
 
             DBOS.launch()
         DBOS.register_queue(
@@ -101,6 +102,7 @@ class Queue:
             },
             job,
             attempt,
+            partition,
         )
 
     def drop(self, workflows: Sequence[str]) -> None:

@@ -70,6 +70,18 @@ class Jobs:
         moved = self._move(job, attempt, OPEN, state="running", started_at=self.clock())
         return self.get(job) if moved else None
 
+    def next_queued(self, repository: str) -> Job | None:
+        """The first queued job in a repository's line."""
+        query = (
+            select(*_COLUMNS)
+            .where(JOBS.c.repository == repository, JOBS.c.state == "queued")
+            .order_by(JOBS.c.seq, JOBS.c.position)
+            .limit(1)
+        )
+        with self._database.read() as connection:
+            row = connection.execute(query).one_or_none()
+        return None if row is None else Job(**row._mapping)
+
     def wanted(self, job: str, attempt: int) -> bool:
         """Whether a running attempt should go on: nobody cancelled or superseded it meanwhile."""
         found = self._select(JOBS.c.id == job, JOBS.c.attempt == attempt, JOBS.c.state == "running", limit=1)
@@ -141,7 +153,7 @@ class Jobs:
             return result.rowcount
 
     def _select(self, *where: ColumnElement[bool], limit: int) -> tuple[Job, ...]:
-        query = select(*_COLUMNS).where(*where).order_by(JOBS.c.seq.desc(), JOBS.c.id).limit(limit)
+        query = select(*_COLUMNS).where(*where).order_by(JOBS.c.seq.desc(), JOBS.c.position.desc()).limit(limit)
         with self._database.read() as connection:
             return tuple(Job(**row._mapping) for row in connection.execute(query))
 

@@ -14,6 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from bot import router
 from bot.events import Event
 from bot.jobs.dispatch import DEBOUNCE, Dispatcher
+from bot.jobs.lane import Lane
 from bot.jobs.queue import Queue
 from bot.jobs.recovery import Reaper, Slot, take_slot
 from bot.jobs.retention import Retention
@@ -63,7 +64,7 @@ class Worker:
         queue = Queue(
             database,
             slot.number,
-            self._runner.run,
+            Lane(self._jobs, self._runner, stop).run,
             concurrency=self._pace.concurrency,
             polling_seconds=self._pace.polling_seconds,
         )

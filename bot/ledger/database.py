@@ -72,7 +72,8 @@ class Database:
 def open_database(url: str, *, busy_seconds: float = BUSY_SECONDS, must_exist: bool = False) -> Database:
     """The database at ``url`` (sqlite:///FILE or postgresql://...), found to be reachable, not yet migrated.
 
-    A SQLite file is made where there is none, unless it ``must_exist``. Raises SettingsError with one line that never shows a password.
+    A SQLite file is made where there is none, unless it ``must_exist``. Raises SettingsError with one line that
+    never shows a password.
     """
     database = database_at(url, busy_seconds=busy_seconds)
     if database.is_sqlite:

@@ -42,13 +42,15 @@ DELIVERIES = Table(
     sqlite_autoincrement=True,
 )
 
-#: One row a (delivery, task). ``attempt`` numbers the workflows that were started for it.
+#: One row a (delivery, task), in the order of ``seq`` and, within a delivery, ``position``. ``attempt`` numbers
+#: the workflows that were started for it.
 JOBS = Table(
     "jobs",
     METADATA,
     Column("id", Text, primary_key=True),
     Column("delivery", Text, nullable=False),
     Column("seq", BigInteger, nullable=False),
+    Column("position", Integer, nullable=False),
     Column("task", Text, nullable=False),
     Column("kind", Text, nullable=False),
     Column("repository", Text, nullable=False),

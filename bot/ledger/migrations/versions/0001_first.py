@@ -55,10 +55,7 @@ def upgrade() -> None:
     op.create_index("decisions_kind", "decisions", ["repository", "kind", "id"], unique=False)
     op.create_index("decisions_subject", "decisions", ["repository", "number", "kind", "id"], unique=False)
     op.create_index(
-        "decisions_time",
-        "decisions",
-        ["created_at", "kind", "verdict", "bounced", "repository"],
-        unique=False,
+        "decisions_time", "decisions", ["created_at", "kind", "verdict", "bounced", "repository"], unique=False
     )
     op.create_table(
         "deliveries",
@@ -87,6 +84,7 @@ def upgrade() -> None:
         sa.Column("id", sa.Text(), nullable=False),
         sa.Column("delivery", sa.Text(), nullable=False),
         sa.Column("seq", sa.BigInteger(), nullable=False),
+        sa.Column("position", sa.Integer(), nullable=False),
         sa.Column("task", sa.Text(), nullable=False),
         sa.Column("kind", sa.Text(), nullable=False),
         sa.Column("repository", sa.Text(), nullable=False),
