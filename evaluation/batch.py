@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import threading
 from dataclasses import dataclass
-from typing import Any, Literal, NoReturn, TextIO, TypeVar
+from typing import Any, NoReturn, TextIO, TypeVar
 
 from pydantic import BaseModel
 
@@ -31,15 +31,20 @@ from evaluation.sample import Row, read_rows
 
 T = TypeVar("T", bound=BaseModel)
 
-Format = Literal["openai", "anthropic"]
 #: What a batched call costs, as a share of the same call made at once (both providers).
 PRICE_SHARE = 0.5
 
 
 class Pending:
-    """A Model that asks nobody: it writes the request down, once, and postpones the task."""
+    """A Model that asks nobody: it writes the request down, once, and postpones the task.
 
-    def __init__(self, model_id: str, form: Format, out: TextIO) -> None:
+    ``form`` is ``openai`` or ``anthropic``. Raises OperatorError where the model is not that provider's.
+    """
+
+    def __init__(self, model_id: str, form: str, out: TextIO) -> None:
+        provider, _, name = model_id.partition(":")
+        if provider != form or not name or "," in name:
+            raise OperatorError(f"--format {form} needs one model {form}:NAME, not {model_id!r}")
         self.id = model_id
         self.written = 0
         self._form = form
@@ -57,7 +62,7 @@ class Pending:
         raise Postponed(f"not asked yet: {name} waits for the batch")
 
 
-def request(form: Format, model_id: str, prompt: Prompt, schema: type[BaseModel]) -> dict[str, Any]:
+def request(form: str, model_id: str, prompt: Prompt, schema: type[BaseModel]) -> dict[str, Any]:
     """One line of a batch: exactly what a live call would send, under ``custom_id`` = the cache key."""
     name, model = cache_key(model_id, prompt, schema), model_id.partition(":")[2]
     ask = Ask(prompt, schema, prompt.effort)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from bot.errors import OperatorError
-from evaluation.bouncerbench.answers import PAPER_LINE, Line
+from evaluation.bouncerbench.answers import PAPER_LINE, Answer, Line, read_answers, run_answers
 from evaluation.bouncerbench.tasks import LABELS, Benchmark
 from evaluation.cli.options import F, with_options
+from evaluation.run_folder import RunFolder
 
 tasks_option = click.option("--tasks", required=True, metavar="F", help=".jsonl(.gz), .csv(.gz) or hf:owner/name.")
+prompt_option = click.option("--prompt", type=click.Choice(["paper", "panel"]), help="Which question is asked.")
 _LINE = (
     click.option("--bounce-at", metavar="LABEL", help="The mildest label that bounces."),
     click.option("--bounce-above", type=click.IntRange(0, 100), metavar="P", help="Bounce from P percent on."),
@@ -29,3 +33,41 @@ def line_of(benchmark: Benchmark, bounce_at: str | None, bounce_above: int | Non
     if bounce_at is not None and bounce_at not in names[1:]:
         raise OperatorError(f"--bounce-at: {bounce_at!r} is none of {', '.join(names[1:])}")
     return Line(PAPER_LINE if bounce_at is None else names.index(bounce_at), bounce_above)
+
+
+def gather(
+    benchmark: Benchmark,
+    run: str | None,
+    predictions: str | None,
+    model_name: str | None,
+    line: Line | None = None,
+) -> dict[str, dict[str, Answer]]:
+    """Answers by model name from a run or a file. Raises OperatorError."""
+    if (run is None) == (predictions is None):
+        raise OperatorError("one of --run and --predictions is needed")
+    if run is not None:
+        folder = RunFolder.read(Path(run))
+        if folder.facts.benchmark != benchmark:
+            raise OperatorError(f"{run} is a run of {folder.facts.benchmark}, not of {benchmark}")
+        return {folder.facts.model: run_answers(folder, line)}
+    assert predictions is not None
+    models = read_answers(predictions, benchmark, line)
+    if model_name is None:
+        return {name or Path(predictions).name: answers for name, answers in models.items()}
+    if set(models) == {""}:
+        return {model_name: models[""]}
+    if model_name not in models:
+        raise OperatorError(f"{predictions} holds no model {model_name!r}; it holds {', '.join(sorted(models))}")
+    return {model_name: models[model_name]}
+
+
+def answers_of(benchmark: Benchmark, source: str) -> dict[str, Answer]:
+    """The answers of a run's folder, or of one model in a file, ``F#MODEL``. Raises OperatorError."""
+    if Path(source).is_dir():
+        models = gather(benchmark, source, None, None)
+    else:
+        file, _, name = source.partition("#")
+        models = gather(benchmark, None, file, name or None)
+    if len(models) > 1:
+        raise OperatorError(f"{source} holds several models: name one, {source}#{next(iter(models))}")
+    return next(iter(models.values()))

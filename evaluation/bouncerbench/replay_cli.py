@@ -2,39 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import click
 
 from bot import wiring
-from evaluation.bouncerbench.options import line_options, tasks_option
+from evaluation.bouncerbench.options import line_options, prompt_option, tasks_option
 from evaluation.bouncerbench.staging import stage_input, stage_output
 from evaluation.bouncerbench.tasks import INPUT, OUTPUT, InputTask, OutputTask, input_tasks, output_tasks
-from evaluation.cli.options import json_option, model_options, replay_options
+from evaluation.cli.options import F, json_option, model_options, replay_options
 from evaluation.cli.replaying import Replayable, Wanted, replay
 
-_prompt_option = click.option("--prompt", type=click.Choice(["paper", "panel"]), help="Which question is asked.")
 
-
-@click.command("bouncerbench-input")
-@tasks_option
-@_prompt_option
-@line_options
-@model_options
-@replay_options
-@json_option
-def replay_input(
+def input_bench(
     tasks: str,
-    prompt: str | None,
-    bounce_at: str | None,
-    bounce_above: int | None,
-    config: str | None,
-    **given: Any,
-) -> int:
-    """Open the issue of every input task and record what the input bouncer decides."""
+    config: str | None = None,
+    prompt: str | None = None,
+    bounce_at: str | None = None,
+    bounce_above: int | None = None,
+) -> Replayable[InputTask]:
+    """The issues of a task file, for the triage handler."""
     overrides = {"prompt": prompt, "bounce_at": bounce_at, "bounce_above": bounce_above}
     repo_config = wiring.repo_config(config, {"triage": overrides})
-    bench = Replayable[InputTask](
+    return Replayable(
         benchmark=INPUT,
         source=tasks,
         read=input_tasks,
@@ -46,28 +37,19 @@ def replay_input(
         prompts=(f"triage.{repo_config.triage.prompt}",),
         parts=("triage",),
     )
-    return replay(bench, Wanted(**given))
 
 
-@click.command("bouncerbench-output")
-@tasks_option
-@_prompt_option
-@line_options
-@model_options
-@replay_options
-@json_option
-def replay_output(
+def output_bench(
     tasks: str,
-    prompt: str | None,
-    bounce_at: str | None,
-    bounce_above: int | None,
-    config: str | None,
-    **given: Any,
-) -> int:
-    """Open a pull request for every output task and record what the output bouncer decides."""
+    config: str | None = None,
+    prompt: str | None = None,
+    bounce_at: str | None = None,
+    bounce_above: int | None = None,
+) -> Replayable[OutputTask]:
+    """The patches of a task file, for the verify handler."""
     overrides = {"prompt": prompt, "bounce_at": bounce_at, "bounce_above": bounce_above}
     repo_config = wiring.repo_config(config, {"verify": overrides})
-    bench = Replayable[OutputTask](
+    return Replayable(
         benchmark=OUTPUT,
         source=tasks,
         read=output_tasks,
@@ -79,4 +61,27 @@ def replay_output(
         prompts=(f"verify.{repo_config.verify.prompt}",),
         parts=("pulls", "verify"),
     )
-    return replay(bench, Wanted(**given))
+
+
+def _options(command: F) -> F:
+    shared = model_options(replay_options(json_option(command)))
+    return tasks_option(prompt_option(line_options(shared)))
+
+
+@click.command("bouncerbench-input")
+@_options
+def replay_input(tasks: str, config: str | None, **given: Any) -> int:
+    """Open the issue of every input task and record what the input bouncer decides."""
+    return _replay(input_bench, tasks, config, given)
+
+
+@click.command("bouncerbench-output")
+@_options
+def replay_output(tasks: str, config: str | None, **given: Any) -> int:
+    """Open a pull request for every output task and record what the output bouncer decides."""
+    return _replay(output_bench, tasks, config, given)
+
+
+def _replay(bench: Callable[..., Replayable[Any]], tasks: str, config: str | None, given: dict[str, Any]) -> int:
+    shaping = {name: given.pop(name) for name in ("prompt", "bounce_at", "bounce_above")}
+    return replay(bench(tasks, config, **shaping), Wanted(**given))

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
-from bot.errors import OperatorError
-from evaluation.bouncerbench.answers import Answer, Line, read_answers, run_answers
+from evaluation.bouncerbench.answers import Answer
 from evaluation.bouncerbench.metrics import Metrics, Missing, score
 from evaluation.bouncerbench.operating import operating_points, risk_coverage
-from evaluation.bouncerbench.options import line_of, line_options, tasks_option
+from evaluation.bouncerbench.options import gather, line_of, line_options, tasks_option
 from evaluation.bouncerbench.printing import print_scores
 from evaluation.bouncerbench.tasks import (
     INPUT,
@@ -23,7 +21,6 @@ from evaluation.bouncerbench.tasks import (
     output_tasks,
 )
 from evaluation.cli.options import F, json_option, print_json, with_options
-from evaluation.run_folder import RunFolder
 
 
 def _score_options(command: F) -> F:
@@ -88,32 +85,6 @@ def _score(
     else:
         only = next(iter(models.values())) if len(models) == 1 else None
         print_scores(benchmark, scored, operating_points(benchmark, tasks, only, missing) if only else [])
-
-
-def gather(
-    benchmark: Benchmark,
-    run: str | None,
-    predictions: str | None,
-    model_name: str | None,
-    line: Line | None = None,
-) -> dict[str, dict[str, Answer]]:
-    """Answers by model name from a run or a file. Raises OperatorError."""
-    if (run is None) == (predictions is None):
-        raise OperatorError("one of --run and --predictions is needed")
-    if run is not None:
-        folder = RunFolder.read(Path(run))
-        if folder.facts.benchmark != benchmark:
-            raise OperatorError(f"{run} is a run of {folder.facts.benchmark}, not of {benchmark}")
-        return {folder.facts.model: run_answers(folder, line)}
-    assert predictions is not None
-    models = read_answers(predictions, benchmark, line)
-    if model_name is None:
-        return {name or Path(predictions).name: answers for name, answers in models.items()}
-    if set(models) == {""}:
-        return {model_name: models[""]}
-    if model_name not in models:
-        raise OperatorError(f"{predictions} holds no model {model_name!r}; it holds {', '.join(sorted(models))}")
-    return {model_name: models[model_name]}
 
 
 def _as_json(

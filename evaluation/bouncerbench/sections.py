@@ -279,8 +279,8 @@ def _flow_caption(found: Chain) -> str:
     return (
         f"{found.tickets} tickets, {found.vague} of them vague. The input bouncer turns away "
         f"{found.turned_away_vague} vague and {found.turned_away_clear} clear ones. Of the {found.drafted.all} "
-        f"patches it lets be written, the output bouncer holds back {held.wrong} wrong and {held.correct} correct ones; "
-        f"{shown.correct} correct and {shown.wrong} wrong ones are shown."
+        f"patches it lets be written, the output bouncer holds back {held.wrong} wrong and {held.correct} correct "
+        f"ones; {shown.correct} correct and {shown.wrong} wrong ones are shown."
     )
 
 

@@ -29,7 +29,10 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "bouncerbench-chain": ("evaluation.bouncerbench.chain_cli:command", "Both bouncers in a row."),
         "crbench": ("evaluation.crbench.cli:score_command", "Are the bugs found, and with how much noise?"),
-        "brt": ("evaluation.brt.cli:score_command", "Do the tests reproduce the bugs, and are they ranked first?"),
+        "brt": (
+            "evaluation.brt.score_cli:score_command",
+            "Do the tests reproduce the bugs; are they ranked first?",
+        ),
     },
     "build": {
         "bouncerbench": ("evaluation.bouncerbench.build_cli:command", "Tasks from annotations, issues, patches."),

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TextIO, TypeVar
+
+import click
 
 from bot import __version__, settings, wiring
 from bot.actions import Task as Handler
@@ -20,8 +22,9 @@ from bot.models.protocol import Model, Prompt, Reply, T
 from bot.models.registry import ModelKeys, Models
 from bot.prompts import Prompts
 from bot.settings import Settings
+from evaluation.batch import Pending
 from evaluation.cache import FolderStore
-from evaluation.cli.options import say
+from evaluation.cli.options import print_json, say
 from evaluation.cli.running import report_result, run_shown
 from evaluation.replay import Setup, Staged, judge
 from evaluation.run_folder import RunFacts, RunFolder, Tasks
@@ -31,7 +34,7 @@ from evaluation.sample import choose, fingerprint
 Item = TypeVar("Item")
 
 #: Providers whose replies cost nothing to get again.
-_NOT_KEPT = ("recorded:", "scripted:")
+NOT_KEPT = ("recorded:", "scripted:")
 
 
 @dataclass(frozen=True)
@@ -72,32 +75,81 @@ class Wanted:
     as_json: bool = False
 
 
+@dataclass(frozen=True)
+class Export:
+    """Write requests instead of asking: ``batch export`` puts this into the command's context."""
+
+    form: str
+
+
 def replay(bench: Replayable[Item], wanted: Wanted) -> int:
-    """Run or continue a replay; returns the exit code. Raises OperatorError."""
+    """Run or continue a replay, or export its requests; returns the exit code. Raises OperatorError."""
     environment = settings.load(bouncer_model=wanted.model, bouncer_prompts_dir=wanted.prompts)
     prompts = wiring.prompts(environment)
     chosen, total = choose_tasks(bench, wanted)
+    export = click.get_current_context().find_object(Export)
+    if export is not None:
+        return _export(bench, wanted, export, environment.bouncer_model, prompts, chosen)
     path = Path(wanted.out)
     model = build_model(environment, wanted.cache or str(path / "cache"), wanted.cache is not None)
     folder = RunFolder.resume(path, _facts(bench, wanted, model.id, prompts))
     try:
         if wanted.retry_failed:
             say(f"{folder.forget_failed()} failed tasks are tried again")
-        model = _kept_and_capped(model, environment, wanted, folder)
+        model = kept_and_capped(model, environment, wanted, folder)
     except OperatorError:
         folder.close(None)
         raise
     setup = Setup(model, bench.config, prompts, bench.handler, bench.needs_verdict)
-    tasks = (
-        Task(bench.identify(item), item)
-        for item in bench.read(bench.source)
-        if bench.ready(item) and (chosen is None or bench.identify(item) in chosen)
-    )
-    timeless = model.id.startswith(_NOT_KEPT)
+    tasks = (Task(bench.identify(item), item) for item in _chosen(bench, chosen))
+    timeless = model.id.startswith(NOT_KEPT)
     result = run_shown(
         tasks, total, lambda item: judge(bench.stage(item), setup), folder, wanted.workers, timeless=timeless
     )
     return report_result(folder, result, wanted.as_json)
+
+
+def _chosen(bench: Replayable[Item], ids: frozenset[str] | None) -> Iterator[Item]:
+    for item in bench.read(bench.source):
+        if bench.ready(item) and (ids is None or bench.identify(item) in ids):
+            yield item
+
+
+def _export(
+    bench: Replayable[Any],
+    wanted: Wanted,
+    export: Export,
+    model_id: str,
+    prompts: Prompts,
+    chosen: frozenset[str] | None,
+) -> int:
+    """Let every task run until it asks what the cache does not hold, and write that question down."""
+    if wanted.cache is None:
+        raise OperatorError("--cache DIR is needed: the answers will be put there")
+    waiting = answered = 0
+    with _writable(wanted.out) as out:
+        pending = Pending(model_id, export.form, out)
+        model = Cached(pending, FolderStore(Path(wanted.cache)))
+        setup = Setup(model, bench.config, prompts, bench.handler, bench.needs_verdict)
+        for item in _chosen(bench, chosen):
+            try:
+                judge(bench.stage(item), setup)
+                answered += 1
+            except Postponed:
+                waiting += 1
+    if wanted.as_json:
+        counts = {"requests": pending.written, "waiting": waiting, "answered": answered}
+        print_json({"out": wanted.out, "model": model_id, **counts})
+    else:
+        say(f"{wanted.out}: {pending.written} requests; {waiting} tasks wait for them, {answered} need none")
+    return 0
+
+
+def _writable(file: str) -> TextIO:
+    try:
+        return Path(file).open("w", encoding="ascii")
+    except OSError as error:
+        raise OperatorError(f"--out {file}: {error.strerror}") from None
 
 
 def choose_tasks(bench: Replayable[Any], wanted: Wanted) -> tuple[frozenset[str] | None, int]:
@@ -152,10 +204,11 @@ class Unasked:
         raise Postponed(f"the cache holds no reply of {self.id} to this question")
 
 
-def _kept_and_capped(model: Model, environment: Settings, wanted: Wanted, folder: RunFolder) -> Model:
+def kept_and_capped(model: Model, environment: Settings, wanted: Wanted, folder: RunFolder) -> Model:
+    """The model with its replies kept and its cost capped, as the options ask for."""
     if wanted.max_cost is not None and not isinstance(model, Unasked):
         model = _capped(model, _prices(environment), wanted.max_cost, folder)
-    if model.id.startswith(_NOT_KEPT) and wanted.cache is None:
+    if model.id.startswith(NOT_KEPT) and wanted.cache is None:
         return model
     return Cached(model, FolderStore(Path(wanted.cache) if wanted.cache else folder.path / "cache"))
 

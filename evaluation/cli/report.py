@@ -13,6 +13,7 @@ import click
 from bot import __version__
 from bot.errors import OperatorError
 from evaluation.cli.options import json_option, say
+from evaluation.report.facts import is_timeless
 from evaluation.report.page import Report, Section, as_html, as_json, as_markdown
 from evaluation.run_folder import RunFolder
 
@@ -85,7 +86,9 @@ def write(runs: Runs, tasks: dict[str, str], missing: str, seed: int) -> Report:
     for writer, group in groups.items():
         sections += _writer(writer)(group, tasks, missing, seed)
     benchmarks = ", ".join(dict.fromkeys(run.facts.benchmark for _, run in runs))
-    made = f"bouncer {__version__}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+    made = f"bouncer {__version__}"
+    if not all(is_timeless(run.facts) for _, run in runs):
+        made += f", {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
     return Report(f"{benchmarks}: {', '.join(dict.fromkeys(name for name, _ in runs))}", tuple(sections), made)
 
 

@@ -1,0 +1,185 @@
+"""Submissions to BouncerBench's leaderboard, in its authors' format.
+
+A submission is a ``config.yaml`` (name, oss, site, icon, entries) and up to three files under ``data/``:
+``input``, ``output`` and ``lite``, each a JSON object of instance ids. An entry has ``input_bounce`` and/or
+``output_bounce`` as booleans and ``trace``, the reasoning behind the decision.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError
+
+from bot.errors import OperatorError
+from evaluation.bouncerbench.answers import Answer
+from evaluation.sample import read_json
+
+Board = Literal["input", "output", "lite"]
+FIELDS: dict[Board, tuple[str, ...]] = {
+    "input": ("input_bounce",),
+    "output": ("output_bounce",),
+    "lite": ("input_bounce", "output_bounce"),
+}
+#: The largest config that is read, bytes.
+MAX_CONFIG = 100_000
+
+
+class Config(BaseModel):
+    """``config.yaml``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(min_length=1)
+    oss: StrictBool
+    site: str = Field(min_length=1)
+    icon: str = Field(min_length=1, pattern=r"^[^/\\]+$", description="a file name under static/images")
+    entries: dict[Board, str | None]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a validation found: entries per board, and every problem as one line."""
+
+    entries: dict[str, int]
+    problems: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def slug(name: str) -> str:
+    """The name in the form that file names take there: lower case, words joined by dashes."""
+    return re.sub(r"[\s_-]+", "-", re.sub(r"[^\w\s-]", "", name.lower().strip())).strip("-")
+
+
+def export(
+    folder: Path,
+    config: Config,
+    inputs: Mapping[str, Answer] | None,
+    outputs: Mapping[str, Answer] | None,
+    accept_missing: bool = False,
+) -> dict[Board, int]:
+    """Write a submission; returns the number of entries per board.
+
+    Lite is written where both bouncers' answers are given: the instances that both were asked about. Raises
+    OperatorError where an answer is missing and ``accept_missing`` does not turn it into a pass.
+    """
+    boards: dict[Board, dict[str, dict[str, Any]]] = {}
+    if inputs is not None:
+        boards["input"] = {each: _entry({"input_bounce": inputs[each]}, accept_missing) for each in inputs}
+    if outputs is not None:
+        boards["output"] = {each: _entry({"output_bounce": outputs[each]}, accept_missing) for each in outputs}
+    if inputs is not None and outputs is not None:
+        both = {
+            each: {"input_bounce": inputs[each], "output_bounce": outputs[each]}
+            for each in outputs
+            if each in inputs
+        }
+        boards["lite"] = {each: _entry(answers, accept_missing) for each, answers in both.items()}
+    names: dict[Board, str | None] = {board: f"{slug(config.name)}_{board}.json" for board in boards}
+    data = folder / "data"
+    data.mkdir(parents=True, exist_ok=True)
+    for board, entries in boards.items():
+        (data / str(names[board])).write_text(json.dumps(entries, indent=1) + "\n", encoding="ascii")
+    listed = config.model_copy(update={"entries": names}).model_dump()
+    (folder / "config.yaml").write_text(yaml.safe_dump(listed, sort_keys=False), encoding="utf-8")
+    return {board: len(entries) for board, entries in boards.items()}
+
+
+def _entry(answers: Mapping[str, Answer], accept_missing: bool) -> dict[str, Any]:
+    entry: dict[str, Any] = {}
+    for field, answer in answers.items():
+        if answer.bounce is None and not accept_missing:
+            raise OperatorError(
+                f"{answer.instance_id} has no answer ({answer.error or 'none came'}): retry, or --missing accept"
+            )
+        entry[field] = answer.bounce is True
+    traces = {field.removesuffix("_bounce"): answer.explanation for field, answer in answers.items()}
+    return {**entry, "trace": next(iter(traces.values())) if len(traces) == 1 else traces}
+
+
+def validate(folder: Path, tasks: Mapping[Board, Iterable[str]] | None = None) -> Checked:
+    """Check a submission as the leaderboard does, and more strictly: coverage of ``tasks``, where given.
+
+    Raises OperatorError where there is no readable config.
+    """
+    config, problems = read_config(folder / "config.yaml")
+    warnings: list[str] = []
+    entries: dict[str, int] = {}
+    if config is None:
+        return Checked({}, tuple(problems), ())
+    if not config.oss:
+        warnings.append("config.yaml: the leaderboard's own check takes 'oss: false' for a missing field")
+    named = {board: name for board, name in config.entries.items() if name}
+    if not named:
+        problems.append("config.yaml: entries: name at least one of lite, input, output")
+    for board, name in named.items():
+        if Path(name).name != name:
+            problems.append(f"config.yaml: entries: {board}: a file name under data/ is needed, not {name!r}")
+            continue
+        found = read_json(str(folder / "data" / name))
+        entries[board] = len(found) if isinstance(found, dict) else 0
+        problems += _entry_problems(f"data/{name}", found, FIELDS[board])
+        warnings += _coverage(f"data/{name}", found, set((tasks or {}).get(board, ())))
+    return Checked(entries, tuple(problems), tuple(warnings))
+
+
+def read_config(file: Path) -> tuple[Config | None, list[str]]:
+    """The config, or why it is none. Raises OperatorError where the file cannot be read as YAML."""
+    try:
+        text = file.read_bytes()
+        if len(text) > MAX_CONFIG:
+            raise OperatorError(f"{file}: larger than {MAX_CONFIG} bytes")
+        return Config.model_validate(yaml.safe_load(text)), []
+    except OSError as error:
+        raise OperatorError(f"{file}: {error.strerror}") from None
+    except (yaml.YAMLError, RecursionError) as error:
+        raise OperatorError(f"{file}: not YAML: {' '.join(str(error).split())[:160]}") from None
+    except ValidationError as error:
+        return None, [
+            f"config.yaml: {'.'.join(map(str, each['loc']))}: {each['msg']}"
+            for each in error.errors(include_url=False, include_input=False)
+        ]
+
+
+def _entry_problems(file: str, found: Any, fields: Sequence[str]) -> list[str]:
+    if not isinstance(found, dict) or not found:
+        return [f"{file}: a JSON object keyed by instance id is needed, with at least one entry"]
+    problems: list[str] = []
+    for identity, entry in found.items():
+        if not isinstance(entry, dict):
+            problems.append(f"{file}: {identity}: an object is needed")
+            continue
+        problems += [
+            f"{file}: {identity}: {field} must be true or false"
+            for field in fields
+            if not isinstance(entry.get(field), bool)
+        ]
+        if "trace" not in entry:
+            problems.append(f"{file}: {identity}: trace is missing")
+        if "/" in identity or identity in (".", ".."):
+            problems.append(f"{file}: {identity[:80]!r}: not a name that a folder of traces can have")
+    return problems
+
+
+def _coverage(file: str, found: Any, tasks: set[str]) -> list[str]:
+    if not isinstance(found, dict):
+        return []
+    warnings = []
+    empty = sum(isinstance(entry, dict) and not entry.get("trace") for entry in found.values())
+    if empty:
+        warnings.append(f"{file}: {empty} entries have an empty trace; the leaderboard wants one for each")
+    if tasks:
+        missing, unknown = len(tasks - found.keys()), len(found.keys() - tasks)
+        if missing:
+            warnings.append(
+                f"{file}: {missing} of {len(tasks)} tasks have no entry: the leaderboard leaves them out"
+            )
+        if unknown:
+            warnings.append(f"{file}: {unknown} entries are no tasks of this benchmark")
+    return warnings
