@@ -101,11 +101,22 @@ def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> N
 
 def _link(root: Path, links: list[tuple[Path, str]]) -> None:
     made = list(_make(links))
-    while outside := [link for link in made if not Path(os.path.realpath(link)).is_relative_to(root)]:
+    while outside := [link for link in made if not _stays(link, root)]:
         # A link may lead outside only through another one: look again until none does.
         for link in outside:
             link.unlink()
             made.remove(link)
+
+
+def _stays(link: Path, root: Path) -> bool:
+    """Whether a link leads to somewhere inside, there or not; a circle leads nowhere."""
+    try:
+        target = os.path.realpath(link, strict=True)
+    except FileNotFoundError:
+        target = os.path.realpath(link)
+    except OSError:
+        return False
+    return Path(target).is_relative_to(root)
 
 
 def _make(links: list[tuple[Path, str]]) -> Iterator[Path]:
