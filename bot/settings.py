@@ -54,6 +54,10 @@ class Settings(BaseSettings):
     bouncer_paused: bool = Field(False, description="kill switch: accept and record, ask no model, write nothing")
     bouncer_sandbox: str = Field("bubblewrap", pattern="^(bubblewrap|docker|off)$", description="test runner")
 
+    otel_exporter_otlp_endpoint: str | None = Field(
+        None, description="an OpenTelemetry collector (OTLP over HTTP); traces are sent there"
+    )
+
     openai_api_key: SecretStr | None = None
     openai_base_url: str | None = None
     anthropic_api_key: SecretStr | None = None
@@ -67,7 +71,12 @@ class Settings(BaseSettings):
         return value.upper()
 
     @field_validator(
-        "github_api_url", "github_web_url", "openai_base_url", "anthropic_base_url", "bouncer_public_url"
+        "github_api_url",
+        "github_web_url",
+        "openai_base_url",
+        "anthropic_base_url",
+        "bouncer_public_url",
+        "otel_exporter_otlp_endpoint",
     )
     @classmethod
     def _http(cls, value: str | None) -> str | None:

@@ -9,11 +9,15 @@ if TYPE_CHECKING:
 
 
 def load_settings(**overrides: Any) -> Settings:
-    """The settings, with logging set up so that none of their secrets can show."""
+    """The settings, with logging set up so that none of their secrets can show, and tracing where it is wanted."""
     from bot import settings
 
     loaded = settings.load(**overrides)
     configure_logs(loaded)
+    if loaded.otel_exporter_otlp_endpoint:
+        from bot import tracing
+
+        tracing.configure(loaded.otel_exporter_otlp_endpoint)
     return loaded
 
 

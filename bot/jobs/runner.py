@@ -10,7 +10,7 @@ import structlog
 from sqlalchemy.exc import InterfaceError, OperationalError
 from structlog.contextvars import bound_contextvars
 
-from bot import events, router
+from bot import events, router, tracing
 from bot.actions import Decision
 from bot.errors import ForgeError, NotFound, TransientError
 from bot.events import Event
@@ -57,8 +57,13 @@ class Runner:
         if job is None:
             self._ledger.decisions.stop(job_id)
             return
-        about = {"delivery": job.delivery, "task": job.task, "repository": job.repository, "number": job.number}
-        with bound_contextvars(**about):
+        about: dict[str, str | int] = {
+            "delivery": job.delivery,
+            "task": job.task,
+            "repository": job.repository,
+            "number": job.number,
+        }
+        with bound_contextvars(**about), tracing.span("job", **about):
             self._attempt(job)
 
     def _attempt(self, job: Job) -> None:

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple, Protocol, TypeVar
 
 from pydantic import BaseModel
 
+from bot import tracing
 from bot.actions import Usage
 from bot.errors import ModelError, TransientError
 from bot.models.prices import Price
@@ -87,11 +88,21 @@ class Exchange:
     def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
         """As ``Model.complete``; what an error cost is in its ``usage``."""
         spent: list[Usage] = []
-        try:
-            return self._converse(Ask(prompt, schema, prompt.effort), schema, spent)
-        except (ModelError, TransientError) as error:
-            error.usage = sum(spent, Usage()) if spent else None
-            raise
+        about = {"model": self.id, "purpose": prompt.purpose, "subject": prompt.subject}
+        with tracing.span("model", **about) as span:
+            try:
+                return self._converse(Ask(prompt, schema, prompt.effort), schema, spent)
+            except (ModelError, TransientError) as error:
+                error.usage = sum(spent, Usage()) if spent else None
+                raise
+            finally:
+                total = sum(spent, Usage())
+                span.set_attributes(
+                    {
+                        f"bouncer.{name}": getattr(total, name)
+                        for name in ("calls", "input_tokens", "output_tokens")
+                    }
+                )
 
     def _converse(self, ask: Ask, schema: type[T], spent: list[Usage]) -> Reply[T]:
         answer, value, fault = self._turn(ask, schema, spent)

@@ -1,0 +1,51 @@
+"""Where the time goes, as OpenTelemetry spans: one for each job, one for each question to a model inside it.
+
+Nothing is recorded unless an operator names a collector. Spans carry names, numbers and sizes, never texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from opentelemetry import trace
+from opentelemetry.trace import Span, StatusCode
+
+from bot import __version__
+from bot.errors import SettingsError
+
+_tracer = trace.get_tracer("bouncer", __version__)
+
+
+def configure(endpoint: str) -> None:
+    """Send spans to a collector that speaks OTLP over HTTP at ``endpoint``; once per process.
+
+    Raises SettingsError where the packages for it are not installed.
+    """
+    try:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    except ImportError:
+        raise SettingsError(
+            "OTEL_EXPORTER_OTLP_ENDPOINT: needs further packages: pip install 'bouncer-bot[tracing]'"
+        ) from None
+    resource = Resource.create({"service.name": "bouncer", "service.version": __version__})
+    provider = TracerProvider(resource=resource)
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=f"{endpoint}/v1/traces")))
+    trace.set_tracer_provider(provider)
+
+
+@contextmanager
+def span(name: str, **attributes: str | int | float) -> Iterator[Span]:
+    """A span around a block; an exception marks it as failed by its type, without its text."""
+    named = {f"bouncer.{key}": value for key, value in attributes.items()}
+    with _tracer.start_as_current_span(
+        name, attributes=named, record_exception=False, set_status_on_exception=False
+    ) as current:
+        try:
+            yield current
+        except BaseException as error:
+            current.set_status(StatusCode.ERROR, type(error).__name__)
+            raise
