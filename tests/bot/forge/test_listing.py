@@ -59,6 +59,7 @@ def test_what_is_binary_too_large_or_not_even_listed_is_said() -> None:
 ODD = ["plain.py", "with space.py", "é.py", 'a"b.py', "back\\slash", "tab\there", "日本語/x.py", "new\nline"]
 
 
+@pytest.mark.debian("git")
 @pytest.mark.parametrize("path", ODD)
 def test_an_odd_path_is_written_as_git_writes_it(path: str, tmp_path: Path) -> None:
     repository = tmp_path / "repository"

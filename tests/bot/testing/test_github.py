@@ -1,0 +1,285 @@
+"""The simulated GitHub behaves like the real one where Bouncer depends on it."""
+
+from __future__ import annotations
+
+import json
+import queue
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+
+import jwt
+import pytest
+import requests
+
+from bot.events import Event, load, parse, verify
+from bot.testing import deliveries
+from bot.testing.github import App, SimulatedGitHub
+from tests.conformance.checking import violations
+
+NAME = "octo/demo"
+SECRET = "it's a secret"
+
+
+class Hook:
+    """A receiver that verifies and parses what is delivered."""
+
+    def __init__(self) -> None:
+        self.status = 202
+        self.heard: queue.Queue[tuple[str, Event | None]] = queue.Queue()
+        hook = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                verify(body, self.headers["X-Hub-Signature-256"], [SECRET])
+                payload = load(body, self.headers["Content-Type"])
+                event = parse(self.headers["X-GitHub-Event"], payload)
+                hook.heard.put((self.headers["X-GitHub-Delivery"], event))
+                self.send_response(hook.status)
+                self.end_headers()
+
+            def log_message(self, *arguments: object) -> None:
+                """Quiet."""
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/webhook"
+        Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
+
+    def kinds(self) -> list[str]:
+        """What was heard since the last look."""
+        found = []
+        while not self.heard.empty():
+            event = self.heard.get()[1]
+            found.append(event.kind if event else "nothing")
+        return found
+
+
+@pytest.fixture
+def hook() -> Iterator[Hook]:
+    hook = Hook()
+    yield hook
+    hook.server.shutdown()
+    hook.server.server_close()
+
+
+@pytest.fixture
+def github() -> Iterator[SimulatedGitHub]:
+    with SimulatedGitHub() as github:
+        yield github
+        assert violations(github.requests) == []
+
+
+@pytest.fixture
+def app(github: SimulatedGitHub, hook: Hook) -> App:
+    app = github.create_app(webhook_url=hook.url, webhook_secret=SECRET)
+    github.create_repository(NAME, {"a.py": "x = 1\n"})
+    github.install(app, NAME)
+    assert hook.kinds() == ["installation_changed"]
+    return app
+
+
+def signed(app: App, **claims: Any) -> dict[str, str]:
+    now = int(time.time())
+    content = {"iat": now - 60, "exp": now + 300, "iss": str(app.id), **claims}
+    return {"Authorization": f"Bearer {jwt.encode(content, app.private_key, 'RS256')}"}
+
+
+def token(github: SimulatedGitHub, app: App, **body: Any) -> dict[str, str]:
+    [installation] = github.world.installations.values()
+    url = f"{github.api_url}/app/installations/{installation.id}/access_tokens"
+    answer = requests.post(url, json=body or None, headers=signed(app), timeout=5)
+    assert answer.status_code == 201, answer.text
+    return {"Authorization": f"token {answer.json()['token']}"}
+
+
+def test_what_people_do_is_announced_signed_and_in_order(github: SimulatedGitHub, app: App, hook: Hook) -> None:
+    number = github.open_issue(NAME, "Reading fails", "Nothing works.")
+    github.edit(NAME, number, body="More.")
+    comment = github.comment(NAME, number, "Which?", "bob")
+    github.edit_comment(NAME, comment, "Which one?", by="bob")
+    github.delete_comment(NAME, comment, by="bob")
+    github.label(NAME, number, "bug", by="octo")
+    github.close(NAME, number, reason="not_planned", by="octo")
+    github.reopen(NAME, number)
+    assert hook.kinds() == [
+        "issue_opened",
+        "issue_edited",
+        "comment_created",
+        "comment_edited",
+        "comment_deleted",
+        "issue_labeled",
+        "issue_closed",
+        "issue_reopened",
+    ]
+
+
+def test_what_happens_to_a_pull_request_is_announced(github: SimulatedGitHub, app: App, hook: Hook) -> None:
+    number = github.open_pull(NAME, "Fix", files={"a.py": "x = 2\n"}, draft=True, fork=True)
+    github.ready(NAME, number)
+    first = github.find(NAME, number)[1].pull
+    assert first is not None
+    before = first.head_sha
+    assert github.push(NAME, number, {"b.py": "y\n"}) != before
+    github.edit(NAME, number, title="Fix it")
+    github.merge(NAME, number, by="octo")
+    assert hook.kinds() == [
+        "pull_request_opened",
+        "pull_request_readied",
+        "pull_request_synchronized",
+        "pull_request_edited",
+        "pull_request_closed",
+    ]
+
+
+def test_what_the_app_does_is_announced_too_under_its_bot_s_name(
+    github: SimulatedGitHub, app: App, hook: Hook
+) -> None:
+    number = github.open_issue(NAME, "Reading fails")
+    url = f"{github.api_url}/repos/{NAME}/issues/{number}/comments"
+    requests.post(url, json={"body": "hello"}, headers=token(github, app), timeout=5)
+    github.settle()
+    events = [hook.heard.get()[1] for _ in range(2)]
+    assert [(event.kind, event.sender.login, event.sender.is_bot) for event in events if event] == [
+        ("issue_opened", "alice", False),
+        ("comment_created", "bouncer[bot]", True),
+    ]
+
+
+def test_an_app_hears_only_what_it_subscribed_to(github: SimulatedGitHub, hook: Hook) -> None:
+    app = github.create_app(webhook_url=hook.url, webhook_secret=SECRET, events=["issue_comment"])
+    github.create_repository(NAME)
+    github.install(app, NAME)
+    number = github.open_issue(NAME, "Reading fails")
+    github.comment(NAME, number, "Hi")
+    assert hook.kinds() == ["installation_changed", "comment_created"]
+
+
+def test_a_redelivery_keeps_its_guid_and_its_body(github: SimulatedGitHub, app: App, hook: Hook) -> None:
+    hook.status = 503
+    github.open_issue(NAME, "Reading fails")
+    listed = requests.get(f"{github.api_url}/app/hook/deliveries", headers=signed(app), timeout=5).json()
+    failed = listed[0]
+    assert (failed["status_code"], failed["event"], failed["redelivery"]) == (503, "issues", False)
+    hook.status = 202
+    url = f"{github.api_url}/app/hook/deliveries/{failed['id']}/attempts"
+    assert requests.post(url, headers=signed(app), timeout=5).status_code == 202
+    github.settle()
+    again = requests.get(f"{github.api_url}/app/hook/deliveries", headers=signed(app), timeout=5).json()[0]
+    assert (again["guid"], again["redelivery"], again["status_code"]) == (failed["guid"], True, 202)
+    heard = [hook.heard.get() for _ in range(2)]
+    assert heard[0][0] == heard[1][0] == failed["guid"]
+    assert heard[0][1] == heard[1][1]
+
+
+def test_a_receiver_that_is_down_is_a_failed_delivery(github: SimulatedGitHub) -> None:
+    app = github.create_app(webhook_url="http://127.0.0.1:9/webhook")
+    github.create_repository(NAME)
+    github.install(app, NAME)
+    assert [each.status_code for each in app.deliveries] == [502]
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [({}, 401), ({"Authorization": "token nonsense"}, 401), ({"Authorization": "Basic eDp5"}, 401)],
+)
+def test_nobody_gets_in_without_credentials(
+    github: SimulatedGitHub, app: App, headers: dict[str, str], status: int
+) -> None:
+    assert requests.get(f"{github.api_url}/repos/{NAME}", headers=headers, timeout=5).status_code == status
+    assert requests.get(f"{github.api_url}/app", headers=headers, timeout=5).status_code == status
+
+
+@pytest.mark.parametrize("claims", [{"exp": 1}, {"exp": int(time.time()) + 4000}, {"iss": "1"}])
+def test_a_json_web_token_must_be_the_app_s_and_fresh(
+    github: SimulatedGitHub, app: App, claims: dict[str, Any]
+) -> None:
+    headers = signed(app, **claims)
+    assert requests.get(f"{github.api_url}/app", headers=headers, timeout=5).status_code == 401
+
+
+def test_a_token_does_what_it_was_minted_for_and_no_more(github: SimulatedGitHub, app: App) -> None:
+    number = github.open_issue(NAME, "Reading fails")
+    narrow = token(github, app, permissions={"issues": "read"})
+    place = f"{github.api_url}/repos/{NAME}"
+    assert requests.get(f"{place}/issues/{number}", headers=narrow, timeout=5).status_code == 200
+    refused = requests.post(f"{place}/issues/{number}/comments", json={"body": "x"}, headers=narrow, timeout=5)
+    assert (refused.status_code, refused.json()["message"]) == (403, "Resource not accessible by integration")
+    assert requests.get(f"{place}/contents/a.py", headers=narrow, timeout=5).status_code == 403
+
+
+def test_a_token_for_one_repository_does_not_see_another(github: SimulatedGitHub, app: App) -> None:
+    github.create_repository("octo/secret", private=True)
+    [installation] = github.world.installations.values()
+    installation.repositories.append("octo/secret")
+    narrow = token(github, app, repositories=["demo"])
+    url = f"{github.api_url}/repos/octo/secret"
+    assert requests.get(url, headers=narrow, timeout=5).status_code == 404
+
+
+def test_a_revoked_or_expired_token_is_refused(github: SimulatedGitHub, app: App) -> None:
+    place = f"{github.api_url}/repos/{NAME}"
+    first, second = token(github, app), token(github, app)
+    revoke = requests.delete(f"{github.api_url}/installation/token", headers=first, timeout=5)
+    assert revoke.status_code == 204
+    assert requests.get(place, headers=first, timeout=5).status_code == 401
+    github.advance(minutes=61)
+    assert requests.get(place, headers=second, timeout=5).status_code == 401
+
+
+def test_every_answer_says_what_is_left_of_the_quota(github: SimulatedGitHub, app: App) -> None:
+    answer = requests.get(f"{github.api_url}/rate_limit", timeout=5)
+    assert int(answer.headers["x-ratelimit-remaining"]) < int(answer.headers["x-ratelimit-limit"]) == 5000
+
+
+# Registering an app
+
+MANIFEST = {
+    "name": "bouncer",
+    "url": "https://bouncer.example.com",
+    "hook_attributes": {"url": "https://bouncer.example.com/webhook"},
+    "redirect_url": "https://bouncer.example.com/setup/callback",
+    "default_permissions": {"issues": "write"},
+    "default_events": ["issues"],
+}
+
+
+def registered(github: SimulatedGitHub, state: str = "abc") -> requests.Response:
+    form = {"manifest": json.dumps(MANIFEST), "confirmed": "1", "name": "Bouncer of Octo"}
+    url = f"{github.web_url}/settings/apps/new"
+    return requests.post(url, params={"state": state}, data=form, timeout=5, allow_redirects=False)
+
+
+def test_a_manifest_becomes_an_app_once_and_within_an_hour(github: SimulatedGitHub) -> None:
+    back = registered(github).headers["Location"]
+    assert back.startswith("https://bouncer.example.com/setup/callback?code=")
+    assert back.endswith("&state=abc")
+    code = back.partition("code=")[2].partition("&")[0]
+    url = f"{github.api_url}/app-manifests/{code}/conversions"
+    answer = requests.post(url, timeout=5)
+    assert answer.status_code == 201
+    made = answer.json()
+    assert made["slug"] == "bouncer-of-octo"
+    assert made["pem"].startswith("-----BEGIN RSA PRIVATE KEY-----")
+    assert made["webhook_secret"]
+    assert requests.post(url, timeout=5).status_code == 404
+
+
+def test_a_code_expires(github: SimulatedGitHub) -> None:
+    code = registered(github).headers["Location"].partition("code=")[2].partition("&")[0]
+    github.advance(minutes=61)
+    assert requests.post(f"{github.api_url}/app-manifests/{code}/conversions", timeout=5).status_code == 404
+
+
+def test_built_deliveries_can_be_bent_and_signed() -> None:
+    sent = deliveries.issue(title="T").as_("another")
+    headers = sent.headers(SECRET)
+    verify(sent.body, headers["X-Hub-Signature-256"], [SECRET])
+    assert headers["X-GitHub-Delivery"] == "another"
+    assert "X-Hub-Signature-256" not in sent.headers()
+    assert deliveries.ping().parsed().kind == "pinged"
+    assert deliveries.installation().parsed().kind == "installation_changed"
+    assert deliveries.review_comment("Why?", in_reply_to=3).parsed().kind == "review_comment_created"
+    assert deliveries.suite_rerequested().parsed().kind == "check_rerequested"
