@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from evaluation.report.page import Cell, Section, Table
@@ -20,13 +21,13 @@ def facts_section(runs: Sequence[tuple[str, RunFolder]], notes: Sequence[str] = 
         ("tasks", *(_tasks(each) for _, each in facts)),
         ("seed", *(each.seed for _, each in facts)),
         ("version", *(each.version for _, each in facts)),
-        ("started", *(f"{each.started_at:%Y-%m-%d %H:%M} UTC" for _, each in facts)),
+        ("started", *(_moment(each, each.started_at) for _, each in facts)),
         ("finished", *(_finished(each) for _, each in facts)),
         ("tasks recorded", *(each.totals.records for _, each in facts)),
         ("without a usable answer", *(each.totals.failed for _, each in facts)),
     ]
     table = Table(("", *(name for name, _ in facts)), tuple(rows))
-    data = {"runs": [run.facts.model_dump(mode="json") for _, run in runs]}
+    data = {"runs": [run.facts.model_dump(mode="json", exclude=_untold(run.facts)) for _, run in runs]}
     return Section("Runs", tuple(notes), (table,), data=data)
 
 
@@ -72,5 +73,18 @@ def _tasks(facts: RunFacts) -> str:
     return f"{facts.tasks.source.rpartition('/')[2]}{digest}{limit}"
 
 
+def is_timeless(facts: RunFacts) -> bool:
+    """Whether all replies were recorded ones: when they were read again says nothing, so no date is shown."""
+    return all(model.strip().startswith("recorded:") for model in facts.model.split(","))
+
+
 def _finished(facts: RunFacts) -> str:
-    return "not complete" if facts.finished_at is None else f"{facts.finished_at:%Y-%m-%d %H:%M} UTC"
+    return "not complete" if facts.finished_at is None else _moment(facts, facts.finished_at)
+
+
+def _moment(facts: RunFacts, moment: datetime) -> str:
+    return "recorded replies" if is_timeless(facts) else f"{moment:%Y-%m-%d %H:%M} UTC"
+
+
+def _untold(facts: RunFacts) -> set[str]:
+    return {"started_at", "finished_at"} if is_timeless(facts) else set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -104,6 +105,24 @@ def curves(lines: Sequence[Curve], *, xlabel: str, ylabel: str) -> str:
         axes.set(xlabel=xlabel, ylabel=ylabel, xlim=(0, 1.02))
         axes.set_ylim(bottom=0)
         return _svg(canvas, axes, len(lines) > 1)
+
+
+def radar(spokes: Sequence[str], series: Sequence[Series]) -> str:
+    """Shares of 0 to 1 on one spoke each; a series with a missing value is drawn as points without an outline."""
+    with mpl.rc_context(_STYLE):
+        canvas = Canvas(figsize=(7.6, 4.6), layout="constrained")
+        axes: Any = canvas.add_subplot(projection="polar")
+        angles = [2 * math.pi * place / len(spokes) for place in range(len(spokes))]
+        for index, each in enumerate(series):
+            colour = COLOURS[index % len(COLOURS)]
+            known = [(angle, value) for angle, value in zip(angles, each.values, strict=True) if value is not None]
+            closed = [*known, known[0]] if len(known) == len(spokes) else known
+            line = "-" if len(known) == len(spokes) else ""
+            x, y = [angle for angle, _ in closed], [value for _, value in closed]
+            axes.plot(x, y, line, marker="o", markersize=4, color=colour, label=each.name)
+        axes.set_xticks(angles, spokes)
+        axes.set(ylim=(0, 1), theta_offset=math.pi / 2, theta_direction=-1)
+        return _svg(canvas, axes, len(series) > 1)
 
 
 def sankey(columns: Sequence[Sequence[str]], flows: Sequence[Flow], colours: dict[str, str]) -> str:

@@ -11,13 +11,14 @@ GITHUB = ("GitHub", "noreply@github.com")
 
 
 class Scratch:
-    """A repository under construction; every method that commits returns the new commit's SHA."""
+    """A repository under construction, new or taken up again; what commits returns the new commit's SHA."""
 
     def __init__(self, folder: Path, *options: str) -> None:
-        folder.mkdir(parents=True)
         self.folder = folder
         self._clock = 1_600_000_000
-        self.git("init", "-q", "-b", "main", *options)
+        if not folder.exists():
+            folder.mkdir(parents=True)
+            self.git("init", "-q", "-b", "main", *options)
 
     def git(self, *arguments: str, **environment: str) -> str:
         """What git prints, without surrounding white space."""

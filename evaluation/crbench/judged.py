@@ -1,0 +1,137 @@
+"""What a panel said about a run, kept in the run's folder, so that a report needs no judge.
+
+``judge.json`` says who judged and how, ``judgements.jsonl`` holds one line a comment in the order of the
+records.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import Field, ValidationError
+
+from bot.actions import Usage
+from bot.errors import OperatorError
+from bot.frozen import Frozen
+from evaluation.crbench.judge import PROMPT, Judgement, Panel, Verdicts, agreement, judge_all
+from evaluation.crbench.metrics import Metrics, Tally, score, tallies
+from evaluation.crbench.said import Said, Scope, said_in
+from evaluation.crbench.task import ReviewTask, read_tasks
+from evaluation.run_folder import RunFolder
+from evaluation.sample import choose, fingerprint
+
+FACTS_FILE = "judge.json"
+JUDGEMENTS_FILE = "judgements.jsonl"
+
+
+class JudgeFacts(Frozen):
+    """``judge.json``: what the figures of a run rest on."""
+
+    judges: tuple[str, ...]
+    draws: int
+    seed: int
+    prompt: str = Field(description="hash of the judge's prompt")
+    scope: Scope
+    tasks: str = Field(description="sha256 of the task file")
+    agreement: float | None = Field(description="Fleiss' kappa; None with a single vote a comment")
+    usage: Usage
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A judged run, with everything that tables and plots are made of."""
+
+    name: str
+    facts: JudgeFacts
+    tasks: Sequence[ReviewTask]
+    counted: Sequence[Tally]
+    metrics: Metrics
+    unanswered: int
+    comments: Sequence[tuple[Said, Judgement]]
+
+
+def judge_run(run: RunFolder, tasks: Sequence[ReviewTask], source: str, panel: Panel, scope: Scope) -> None:
+    """Judge every comment of a run and keep what was said. Raises BudgetExceeded."""
+    comments = list(said_in(run.records(), scope))
+    verdicts = judge_all(panel, {task.instance_id: task for task in tasks}, comments)
+    facts = JudgeFacts(
+        judges=tuple(model.id for model in panel.models),
+        draws=panel.draws,
+        seed=panel.seed,
+        prompt=panel.prompts.hash(PROMPT),
+        scope=scope,
+        tasks=fingerprint(source),
+        agreement=agreement(verdicts.judgements),
+        usage=verdicts.usage,
+    )
+    _write(run.path, facts, verdicts)
+
+
+def scored(name: str, run: RunFolder, source: str, missing: str, seed: int, replicates: int = 2000) -> Scored:
+    """Score a judged run from its folder alone.
+
+    ``missing`` is ``exclude`` to leave tasks out that the run has no usable record of; else their bugs
+    count as not found. Raises OperatorError where the run was not judged, or was judged on other tasks.
+    """
+    facts, judgements = _read(run.path)
+    if facts.tasks != fingerprint(source):
+        raise OperatorError(f"{run.path} was judged on other tasks than {source}")
+    tasks = chosen_tasks(run, source)
+    answered = {record.task_id for record in run.records() if not record.failed}
+    unanswered = sum(task.instance_id not in answered for task in tasks)
+    if missing == "exclude":
+        tasks = [task for task in tasks if task.instance_id in answered]
+    comments = list(said_in(run.records(), facts.scope))
+    counted = tallies(tasks, comments, judgements)
+    pairs = [(said, judgements[said.key]) for said in comments if said.key in judgements]
+    metrics = score(counted, seed=seed, replicates=replicates)
+    return Scored(name, facts, tasks, counted, metrics, unanswered, pairs)
+
+
+def title(run: RunFolder, name: str | None = None) -> str:
+    """How a run is called in tables: strategy and model, as in the paper."""
+    model = name or run.facts.model.rpartition("#")[2]
+    strategy = run.facts.config.get("review", {}).get("strategy")
+    return f"{strategy}, {model}" if strategy else model
+
+
+def chosen_tasks(run: RunFolder, source: str) -> list[ReviewTask]:
+    """The tasks that the run was to do: all of the file, or those that its ``--limit`` took."""
+    tasks = list(read_tasks(source))
+    wanted = choose((task.instance_id for task in tasks), run.facts.tasks.limit, run.facts.seed)
+    return tasks if wanted is None else [task for task in tasks if task.instance_id in wanted]
+
+
+def is_judged(run: RunFolder) -> bool:
+    """Whether somebody judged this run before."""
+    return (run.path / FACTS_FILE).exists()
+
+
+def _write(folder: Path, facts: JudgeFacts, verdicts: Verdicts) -> None:
+    lines = [json.dumps(each.model_dump(mode="json")) + "\n" for each in verdicts.judgements]
+    _replace(folder / JUDGEMENTS_FILE, "".join(lines))
+    _replace(folder / FACTS_FILE, facts.model_dump_json(indent=2) + "\n")
+
+
+def _replace(file: Path, text: str) -> None:
+    fresh = file.with_name(file.name + ".new")
+    fresh.write_text(text, encoding="utf-8", errors="backslashreplace")
+    fresh.replace(file)
+
+
+def _read(folder: Path) -> tuple[JudgeFacts, Mapping[str, Judgement]]:
+    file = folder / FACTS_FILE
+    try:
+        facts = JudgeFacts.model_validate_json(file.read_bytes())
+        file = folder / JUDGEMENTS_FILE
+        judged = [Judgement.model_validate_json(line) for line in file.read_bytes().splitlines()]
+    except FileNotFoundError:
+        raise OperatorError(
+            f"{folder} was not judged yet: bouncer-eval score crbench --tasks F --run {folder} --judge ID"
+        ) from None
+    except (OSError, ValidationError) as error:
+        raise OperatorError(f"{file}: cannot be read: {str(error).partition(chr(10))[0]}") from None
+    return facts, {each.key: each for each in judged}

@@ -1,0 +1,130 @@
+"""``bouncer-eval score crbench``: have a run's comments judged, then print what they are worth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bot import settings
+from bot.errors import BudgetExceeded, OperatorError
+from evaluation.cli.options import json_option, print_json, say
+from evaluation.crbench.asking import asked_model
+from evaluation.crbench.judge import Panel
+from evaluation.crbench.judged import Scored, chosen_tasks, is_judged, judge_run, scored, title
+from evaluation.crbench.metrics import by_kind
+from evaluation.crbench.printing import print_scores
+from evaluation.crbench.replay_cli import BENCHMARK
+from evaluation.prompts import benchmark_prompts
+from evaluation.run_folder import RunFolder
+
+#: What a bug can be told apart by.
+DIMENSIONS = ("category", "impact", "severity")
+
+
+@click.command("crbench")
+@click.option("--tasks", required=True, metavar="F", help="What build crbench or build own wrote.")
+@click.option("--run", "run_path", required=True, metavar="DIR", help="A run of replay crbench.")
+@click.option(
+    "--judge", "judges", multiple=True, metavar="ID", help="provider:name; default: BOUNCER_JUDGE_MODEL."
+)
+@click.option("--draws", type=click.IntRange(1, 25), default=1, show_default=True, help="Votes of each judge.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the judging order and the bootstrap.")
+@click.option("--prompts", type=click.Path(path_type=Path), help="Other prompt templates.")
+@click.option("--cache", type=click.Path(path_type=Path), help="Judges' replies; default: in the run.")
+@click.option("--max-cost", type=click.FloatRange(min=0), metavar="USD", help="What judging may cost.")
+@click.option("--workers", type=click.IntRange(1, 64), default=4, show_default=True, help="Comments at a time.")
+@click.option(
+    "--comments",
+    "scope",
+    type=click.Choice(["posted", "reported"]),
+    default="posted",
+    show_default=True,
+    help="What people would have seen, or also what was held back.",
+)
+@click.option(
+    "--missing",
+    type=click.Choice(["count", "exclude"]),
+    default="count",
+    show_default=True,
+    help="A task without an answer: its bug counts as not found, or not at all.",
+)
+@click.option("--replicates", type=click.IntRange(0, 100_000), default=2000, show_default=True)
+@json_option
+def score_command(
+    tasks: str, run_path: str, judges: tuple[str, ...], missing: str, replicates: int, as_json: bool, **given: Any
+) -> int:
+    """Judge the comments of a run against the known bugs; without a judge, print what was judged before."""
+    run = RunFolder.read(Path(run_path))
+    if run.facts.benchmark != BENCHMARK:
+        raise OperatorError(f"{run_path} is a run of {run.facts.benchmark}, not of {BENCHMARK}")
+    try:
+        _judge(run, tasks, judges, **given)
+    except BudgetExceeded as error:
+        say(f"stopped: {error}; the same command goes on from here, judged comments are in the cache")
+        return 1
+    result = scored(title(run), run, tasks, missing, given["seed"], replicates)
+    if as_json:
+        print_json(as_object(result, run))
+    else:
+        print_scores([result], missing)
+    return 0
+
+
+def as_object(result: Scored, run: RunFolder) -> dict[str, Any]:
+    """Everything that was counted and computed, as JSON."""
+    metrics = result.metrics
+    return {
+        "benchmark": BENCHMARK,
+        "model": run.facts.model,
+        "strategy": run.facts.config.get("review", {}).get("strategy"),
+        "judges": list(result.facts.judges),
+        "votes": len(result.facts.judges) * result.facts.draws,
+        "agreement": result.facts.agreement,
+        "judge_usage": result.facts.usage.model_dump(mode="json"),
+        "usage": run.facts.totals.usage.model_dump(mode="json"),
+        **vars(metrics.counted),
+        "unanswered": result.unanswered,
+        **{name: estimate.value for name, estimate in metrics.estimates.items()},
+        "intervals": {name: [estimate.low, estimate.high] for name, estimate in metrics.estimates.items()},
+        "by": {
+            dimension: {
+                share.kind: {
+                    "bugs": share.bugs,
+                    "recall_per_bug": share.found.value,
+                    "interval": [share.found.low, share.found.high],
+                }
+                for share in by_kind(result.tasks, result.counted, dimension)
+            }
+            for dimension in DIMENSIONS
+        },
+    }
+
+
+def _judge(
+    run: RunFolder,
+    source: str,
+    judges: tuple[str, ...],
+    *,
+    draws: int,
+    seed: int,
+    prompts: Path | None,
+    cache: Path | None,
+    max_cost: float | None,
+    workers: int,
+    scope: Any,
+) -> None:
+    environment = settings.load()
+    default = (environment.bouncer_judge_model,) if environment.bouncer_judge_model else ()
+    names = judges or default
+    if not names:
+        if is_judged(run):
+            return
+        raise OperatorError("a judge is needed: --judge provider:name, or BOUNCER_JUDGE_MODEL")
+    if run.facts.model in names:
+        say(f"warning: {run.facts.model} judges its own comments; a judge should be another model")
+    share = None if max_cost is None else max_cost / len(names)
+    models = tuple(asked_model(environment, name, cache or run.path / "judge-cache", share) for name in names)
+    panel = Panel(models, benchmark_prompts(prompts), draws, seed, workers)
+    judge_run(run, chosen_tasks(run, source), source, panel, scope)

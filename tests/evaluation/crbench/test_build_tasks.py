@@ -1,0 +1,174 @@
+"""``bouncer-eval build crbench`` to the end: three questions, and a review task that holds nothing of the
+future."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluation.cli import main
+from tests.evaluation.crbench.conftest import recording
+from tests.evaluation.crbench.repositories import Scratch
+
+
+def build(folder: Path, model: str, *more: str) -> int:
+    arguments = [
+        "--instances",
+        f"{folder}/fixes.jsonl",
+        "--repos",
+        f"{folder}/repos",
+        "--out",
+        f"{folder}/tasks.jsonl",
+    ]
+    with pytest.raises(SystemExit) as left:
+        main(["build", "crbench", *arguments, "--offline", "--model", model, *more])
+    assert isinstance(left.value.code, int)
+    return left.value.code
+
+
+def tasks(folder: Path) -> dict[str, Any]:
+    rows = [json.loads(line) for line in (folder / "tasks.jsonl").read_text().splitlines()]
+    return {row["instance_id"]: row for row in rows}
+
+
+def test_a_merged_pull_request_becomes_a_task_as_its_reviewer_saw_it(project: Path, builder: str) -> None:
+    assert build(project, builder) == 0
+
+    task = tasks(project)["ada__engine-101"]
+    pull = task["pull"]
+    assert task["kept"]
+    assert task["bugs"] == [
+        {
+            "description": "`items[0]` raises IndexError for an empty list.",
+            "category": "structural",
+            "impact": "reliability",
+            "severity": "high",
+        }
+    ]
+    assert task["preventable"]["confidence"] == 0.9
+    assert (pull["number"], pull["title"], pull["body"]) == (7, "Title of 7", "Why.")
+    assert pull["diff"].splitlines()[-4:] == [
+        "@@ -1,2 +1,2 @@",
+        " def first(items):",
+        "-    return items[0] if items else None",
+        "+    return items[0]",
+    ]
+    assert "next(iter" not in json.dumps(pull), "the fix is no part of what a reviewer sees"
+
+
+def test_a_squashed_pull_request_takes_title_and_description_from_its_commit(project: Path, builder: str) -> None:
+    build(project, builder)
+
+    pull = tasks(project)["ada__engine-102"]["pull"]
+    assert (pull["number"], pull["title"], pull["body"]) == (8, "Skip the header", "The first item is a header.")
+    assert pull["diff"].startswith("diff --git a/total.py b/total.py\nnew file mode")
+    assert tasks(project)["ada__engine-102"]["bugs"][0]["category"] == "data", (
+        "the taxonomy's long name is understood"
+    )
+
+
+def test_what_no_review_could_prevent_is_discarded_with_the_models_reason(project: Path, builder: str) -> None:
+    build(project, builder)
+
+    task = tasks(project)["ada__engine-103"]
+    assert (task["kept"], task["reason"]) == (False, "not preventable: a matter of taste")
+    assert task["prs"] == [9]
+    assert (task["bugs"], task["pull"]) == ([], None)
+
+
+def test_a_description_of_a_hundred_words_is_sent_back_and_else_not_used(project: Path) -> None:
+    wordy = {"description": "word " * 100}
+    yes = {"reasoning": "r", "category": "PREVENTABLE", "confidence": 1}
+    model = recording(
+        project / "wordy.jsonl", "m", [("ada__engine-101/preventable", yes), ("ada__engine-101/paraphrase", wordy)]
+    )
+
+    build(project, model)
+
+    task = tasks(project)["ada__engine-101"]
+    assert not task["kept"]
+    assert task["unfinished"]
+    assert task["reason"].startswith("unfinished: ")
+
+
+def test_what_a_model_failed_on_is_tried_again_and_the_rest_is_not(project: Path, builder: str) -> None:
+    half = (project / "builder.jsonl").read_text()
+    (project / "builder.jsonl").write_text(
+        "".join(line + "\n" for line in half.splitlines() if "-102/" not in line)
+    )
+    build(project, builder)
+    assert tasks(project)["ada__engine-102"]["unfinished"]
+
+    (project / "builder.jsonl").write_text("".join(line + "\n" for line in half.splitlines() if "-102/" in line))
+    assert build(project, builder) == 0
+
+    assert all(not task["unfinished"] for task in tasks(project).values())
+    assert [name for name, task in tasks(project).items() if task["kept"]] == [
+        "ada__engine-101",
+        "ada__engine-102",
+    ]
+
+
+def test_the_statistics_stand_beside_the_papers(
+    project: Path, builder: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    build(project, builder, "--json")
+
+    found = json.loads(capsys.readouterr().out)
+    assert found["averages"] == {
+        "tasks": 2,
+        "lines_fixed": 2.0,
+        "comments": None,
+        "comments_known": 0,
+        "description_length": (len("Why.") + len("The first item is a header.")) / 2,
+    }
+    assert found["discarded"] == {"not preventable": 1}
+    assert found["categories"] == {"structural": 1, "data": 1}
+
+    build(project, builder)
+    shown = capsys.readouterr().err
+    assert "CR-Bench-verified" in shown
+    assert "893.59" in shown
+
+
+def test_the_same_build_gives_the_same_file(project: Path, builder: str) -> None:
+    build(project, builder)
+    first = (project / "tasks.jsonl").read_bytes()
+    build(project, builder, "--overwrite", "--workers", "8")
+
+    assert (project / "tasks.jsonl").read_bytes() == first
+
+
+def own(folder: Path, *more: str) -> dict[str, Any]:
+    arguments = ["--repo", f"{folder}/repos/ada+engine", "--since", "2020-01-01", "--out", f"{folder}/tasks.jsonl"]
+    with pytest.raises(SystemExit) as left:
+        main(["build", "own", *arguments, "--offline", "--until", "mapping", *more])
+    assert left.value.code == 0
+    return tasks(folder)
+
+
+def test_a_repositorys_own_fixes_are_found_by_closing_words_and_subjects(project: Path) -> None:
+    scratch = Scratch(project / "repos" / "ada+engine")
+    scratch.commit("Sum all items\n\nCloses #55.", "total.py", "def total(items):", "    return sum(items)")
+    scratch.commit("docs: fix typo", "hello.py", "print('hullo')")
+    scratch.commit("Add a feature (#121)", "new.py", "x = 1")
+    scratch.commit("Fix the tests only", "tests/test_x.py", "assert True")
+
+    found = own(project)
+
+    assert {name: task["prs"] for name, task in found.items()} == {
+        "ada__engine-120": [7],
+        "ada__engine-" + sha(scratch, 3): [8],
+    }
+
+
+def test_only_fixes_since_the_day_count(project: Path) -> None:
+    assert list(own(project)) == ["ada__engine-120"]
+    assert list(own(project, "--since", "2021-01-01", "--overwrite")) == []
+
+
+def sha(scratch: Scratch, back: int) -> str:
+    return scratch.git("rev-parse", f"HEAD~{back}")[:10]

@@ -1,0 +1,320 @@
+"""From a review task to a score: the live review handler, a judge who does not know it, and what is printed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.errors import NotFound, NotRecorded
+from evaluation.cli import main
+from evaluation.crbench.git import GitRepository
+from evaluation.crbench.said import Said, said_in
+from evaluation.crbench.staging import stage
+from evaluation.crbench.task import read_tasks
+from evaluation.run_folder import RunFolder
+from tests.evaluation.crbench.conftest import recording
+from tests.evaluation.crbench.repositories import Scratch
+
+MERGED, SQUASHED = "ada__engine-101", "ada__engine-102"
+
+
+def command(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as left:
+        main(list(arguments))
+    assert isinstance(left.value.code, int)
+    return left.value.code
+
+
+@pytest.fixture
+def tasks(project: Path, builder: str) -> Path:
+    """The two tasks of the project, built."""
+    paths = [
+        "--instances",
+        f"{project}/fixes.jsonl",
+        "--repos",
+        f"{project}/repos",
+        "--out",
+        f"{project}/tasks.jsonl",
+    ]
+    assert command("build", "crbench", *paths, "--offline", "--model", builder) == 0
+    return project / "tasks.jsonl"
+
+
+def finding(path: str, quote: str, comment: str, severity: str = "high") -> dict[str, Any]:
+    return {
+        "path": path,
+        "quote": quote,
+        "line": None,
+        "symbol": "",
+        "comment": comment,
+        "category": "structural",
+        "impact": "reliability",
+        "severity": severity,
+        "suggestion": None,
+    }
+
+
+HIT = "`items[0]` fails for an empty list."
+STYLE = "Give `first` a default."
+WRONG = "`sum` is not defined."
+
+
+@pytest.fixture
+def reviewer(project: Path) -> str:
+    """Finds the first bug twice over, in other words; on the second task it only says something wrong."""
+    first = {
+        "reasoning": "r",
+        "findings": [
+            finding("engine.py", "return items[0]", HIT),
+            finding("engine.py", "def first(items):", STYLE, "medium"),
+            finding("engine.py", "return items[0]", "A remark that is held back.", "low"),
+        ],
+    }
+    second = {"reasoning": "r", "findings": [finding("total.py", "return sum(items[1:])", WRONG)]}
+    return recording(project / "reviewer.jsonl", "reviewer", [(MERGED, first), (SQUASHED, second)])
+
+
+def replay(project: Path, tasks: Path, reviewer: str, out: str = "run", *more: str) -> Path:
+    run = project / out
+    assert command("replay", "crbench", "--tasks", str(tasks), "--model", reviewer, "--out", str(run), *more) == 0
+    return run
+
+
+def judge(project: Path, run: Path, name: str = "judge", **labels: str | None) -> str:
+    """A recorded judge with one word on each comment of a run; None = it has nothing to say."""
+    replies = [
+        (f"{said.task_id}/{said.key}", {"reason": "because", "classification": label, "bug": None})
+        for said in said_in(RunFolder.read(run).records(), "reported")
+        if (label := labels.get({HIT: "hit", STYLE: "style", WRONG: "wrong"}.get(said.text, "held"))) is not None
+    ]
+    return recording(project / f"{name}.jsonl", name, replies)
+
+
+def score(tasks: Path, run: Path, capsys: pytest.CaptureFixture[str], *more: str) -> dict[str, Any]:
+    capsys.readouterr()
+    assert command("score", "crbench", "--tasks", str(tasks), "--run", str(run), "--json", *more) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert isinstance(found, dict)
+    return found
+
+
+def test_the_live_handler_reviews_the_pull_request_and_a_judge_weighs_what_it_would_post(
+    project: Path, tasks: Path, reviewer: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = replay(project, tasks, reviewer)
+    one = judge(project, run, hit="BUG_HIT", style="VALID_SUGGESTION", wrong="NOISE")
+
+    found = score(tasks, run, capsys, "--judge", one)
+
+    assert {name: found[name] for name in ("tasks", "bugs", "comments", "hits", "valid", "noise", "unjudged")} == {
+        "tasks": 2,
+        "bugs": 2,
+        "comments": 3,
+        "hits": 1,
+        "valid": 1,
+        "noise": 1,
+        "unjudged": 0,
+    }
+    assert found["recall"] == found["recall_per_bug"] == 0.5
+    assert found["precision"] == pytest.approx(1 / 3)
+    assert found["f1"] == pytest.approx(0.4)
+    assert found["usefulness"] == pytest.approx(2 / 3)
+    assert found["snr"] == 2.0
+    assert found["comments_per_pull"] == 1.5
+    assert found["by"]["category"]["structural"] == {
+        "bugs": 1,
+        "recall_per_bug": 1.0,
+        "interval": [pytest.approx(0.2065, abs=1e-3), 1.0],
+    }
+    assert found["by"]["severity"]["medium"]["recall_per_bug"] == 0.0
+    low, high = found["intervals"]["recall"]
+    assert 0 <= low <= 0.5 <= high <= 1
+
+
+def test_a_table_stands_beside_the_papers_rows(
+    project: Path, tasks: Path, reviewer: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = replay(project, tasks, reviewer)
+    one = judge(project, run, hit="BUG_HIT", style="VALID_SUGGESTION", wrong="NOISE")
+    capsys.readouterr()
+
+    command("score", "crbench", "--tasks", str(tasks), "--run", str(run), "--judge", one)
+
+    shown = capsys.readouterr().out
+    rows = [" ".join(line.split()) for line in shown.splitlines()]
+    assert "single-shot, reviewer 50.00 33.33 40.00 66.67 2.00 50.00 1.50" in rows
+    assert "single-shot, GPT-5.2 (paper) 27.01 3.56 6.30 83.63 5.11 7.59" in rows
+    assert "3 comments: 1 bug hits, 1 valid, 1 noise" in shown
+    assert "judged by recorded:" in shown
+
+
+def test_a_judge_that_fails_is_reported_and_never_counted_as_noise(
+    project: Path, tasks: Path, reviewer: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = replay(project, tasks, reviewer)
+    one = judge(project, run, hit="BUG_HIT", style="VALID_SUGGESTION", wrong=None)
+
+    found = score(tasks, run, capsys, "--judge", one)
+
+    assert (found["comments"], found["noise"], found["unjudged"]) == (3, 0, 1)
+    assert found["snr"] is None, "without noise there is no ratio"
+    assert found["usefulness"] == pytest.approx(2 / 3), "a comment that nobody could judge still is a comment"
+
+
+def test_several_judges_vote_and_their_agreement_is_shown(
+    project: Path, tasks: Path, reviewer: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = replay(project, tasks, reviewer)
+    panel = [
+        judge(project, run, "kind", hit="BUG_HIT", style="VALID_SUGGESTION", wrong="VALID_SUGGESTION"),
+        judge(project, run, "fair", hit="BUG_HIT", style="VALID_SUGGESTION", wrong="NOISE"),
+        judge(project, run, "hard", hit="BUG_HIT", style="NOISE", wrong="BUG_HIT"),
+    ]
+
+    found = score(tasks, run, capsys, *(word for each in panel for word in ("--judge", each)))
+
+    assert (found["votes"], found["hits"], found["valid"], found["noise"]) == (3, 1, 1, 0)
+    assert found["unjudged"] == 1, "three judges, three opinions: no majority"
+    # Fleiss (1971) by hand: P = (1 + 1/3 + 0) / 3; shares 4/9, 3/9, 2/9; P_e = 29/81.
+    assert found["agreement"] == pytest.approx((4 / 9 - 29 / 81) / (1 - 29 / 81))
+
+
+def test_what_was_held_back_can_be_judged_too(
+    project: Path, tasks: Path, reviewer: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = replay(project, tasks, reviewer)
+    one = judge(project, run, hit="BUG_HIT", style="NOISE", wrong="NOISE", held="BUG_HIT")
+
+    found = score(tasks, run, capsys, "--judge", one, "--comments", "reported")
+
+    assert (found["comments"], found["hits"]) == (4, 2)
+    assert (found["recall"], found["recall_per_bug"]) == (1.0, 0.5), "a bug that is hit twice is found once"
+
+
+def test_a_task_without_an_answer_counts_as_a_bug_that_was_not_found(
+    project: Path, tasks: Path, reviewer: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    only = (project / "reviewer.jsonl").read_text().splitlines()[0]
+    (project / "reviewer.jsonl").write_text(only + "\n")
+    run = replay(project, tasks, reviewer)
+    one = judge(project, run, hit="BUG_HIT", style="NOISE")
+
+    counted = score(tasks, run, capsys, "--judge", one)
+    left_out = score(tasks, run, capsys, "--missing", "exclude")
+
+    assert (counted["unanswered"], counted["bugs"], counted["recall"]) == (1, 2, 0.5)
+    assert (left_out["unanswered"], left_out["bugs"], left_out["recall"]) == (1, 1, 1.0)
+
+
+def test_the_same_replay_judged_again_gives_the_same_bytes(
+    project: Path, tasks: Path, reviewer: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = replay(project, tasks, reviewer, "one"), replay(project, tasks, reviewer, "two")
+    judges = judge(project, first, hit="BUG_HIT", style="VALID_SUGGESTION", wrong="NOISE")
+    printed = [score(tasks, run, capsys, "--judge", judges, "--seed", "3") for run in (first, second)]
+    for run in (first, second):
+        command("report", str(run), "--out", str(run / "report.html"))
+        command("report", str(run), "--out", str(run / "report.md"))
+
+    assert printed[0] == printed[1]
+    for name in ("records.jsonl", "judgements.jsonl", "judge.json", "report.html", "report.md"):
+        assert (first / name).read_bytes() == (second / name).read_bytes(), name
+
+
+def test_both_strategies_are_replayed_and_are_different_runs(
+    project: Path, tasks: Path, reviewer: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    single = replay(project, tasks, reviewer, "single", "--strategy", "single-shot")
+    looked_again = replay(project, tasks, reviewer, "again", "--strategy", "reflexion", "--iterations", "2")
+
+    rounds = [
+        [record.decision["evidence"]["rounds"] for record in RunFolder.read(run).records() if record.decision]
+        for run in (single, looked_again)
+    ]
+    assert rounds == [[1, 1], [2, 2]], "it looks again, and stops where that changes nothing"
+    arguments = ("--tasks", str(tasks), "--model", reviewer, "--out", str(single), "--strategy", "reflexion")
+    capsys.readouterr()
+    assert command("replay", "crbench", *arguments) == 2
+    assert "holds another run" in capsys.readouterr().err
+
+
+def test_a_report_shows_runs_side_by_side_with_the_papers_rows_and_radar_plots(
+    project: Path, tasks: Path, reviewer: str
+) -> None:
+    runs = [replay(project, tasks, reviewer, "a"), replay(project, tasks, reviewer, "b", "--max-findings", "1")]
+    for run in runs:
+        one = judge(project, run, hit="BUG_HIT", style="VALID_SUGGESTION", wrong="NOISE")
+        command("score", "crbench", "--tasks", str(tasks), "--run", str(run), "--judge", one)
+
+    assert command("report", *map(str, runs), "--out", str(project / "report.html")) == 0
+
+    page = (project / "report.html").read_text()
+    for words in (
+        "reflexion, GPT-5-mini (paper)",
+        "judged by",
+        "functional_suitability",
+        "<svg",
+    ):
+        assert words in page
+    assert HIT.replace("`", "&#96;") in page or HIT in page, "every comment and its judgement can be read"
+
+
+def test_a_run_that_was_not_judged_says_how_to_have_it_judged(
+    project: Path, tasks: Path, reviewer: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("BOUNCER_JUDGE_MODEL", raising=False)
+    run = replay(project, tasks, reviewer)
+    capsys.readouterr()
+
+    assert command("score", "crbench", "--tasks", str(tasks), "--run", str(run)) == 2
+    assert "a judge is needed: --judge provider:name" in capsys.readouterr().err
+    assert command("report", str(run)) == 2
+    assert "was not judged yet" in capsys.readouterr().err
+
+
+def test_a_judge_that_is_the_reviewer_is_warned_of(
+    project: Path, tasks: Path, reviewer: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = replay(project, tasks, reviewer)
+    capsys.readouterr()
+
+    command("score", "crbench", "--tasks", str(tasks), "--run", str(run), "--judge", reviewer)
+
+    assert "judges its own comments" in capsys.readouterr().err
+
+
+def test_nothing_that_came_after_the_pull_request_can_be_read(project: Path, tasks: Path) -> None:
+    scratch = Scratch(project / "repos" / "ada+engine")
+    task = next(read_tasks(str(tasks)))
+    assert task.pull is not None
+    with GitRepository(scratch.folder) as clone:
+        staged = stage(task.instance_id, task.repo, task.pull, clone)
+        forge = staged.forge(staged.snapshot)
+
+        assert forge.file("engine.py", "main") == b"def first(items):\n    return items[0] if items else None\n"
+        assert forge.file("engine.py", task.pull.head_sha) == b"def first(items):\n    return items[0]\n"
+        assert [entry.path for entry in forge.tree(task.pull.base_sha)] == ["engine.py"]
+        with pytest.raises(NotFound):
+            forge.file("total.py", "main")
+        for later in (task.pull.merge_sha, task.base_commit, scratch.head(), "HEAD", "refs/heads/main"):
+            with pytest.raises(NotRecorded):
+                forge.file("engine.py", later)
+        with pytest.raises(NotRecorded):
+            forge.pull_request(8)
+        with pytest.raises(NotRecorded):
+            forge.issue(101)
+        assert not forge.pull_request(7).merged
+        forge.checkout("main", project / "unpacked")
+        assert (project / "unpacked" / "engine.py").exists()
+
+
+def test_equal_words_on_the_same_line_are_one_question_and_others_are_not() -> None:
+    said = Said(task_id="t", path="a.py", line=3, text="x")
+
+    assert said.key == Said(task_id="t", path="a.py", line=3, text="x").key
+    assert (
+        len({said.key, said.model_copy(update={"line": 4}).key, said.model_copy(update={"task_id": "u"}).key}) == 3
+    )
