@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from math import isfinite
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BeforeValidator, Field
@@ -30,7 +31,7 @@ Label = TypeVar("Label", InputLabel, OutputLabel)
 
 
 def _whole(value: Any) -> Any:
-    return round(value) if isinstance(value, float) and value == value else value
+    return round(value) if isinstance(value, float) and isfinite(value) else value
 
 
 #: A chance in percent; a whole number, because grammars can hold a small model to that.

@@ -88,6 +88,13 @@ def as_object(decision: Decision) -> dict[str, Any]:
     return {**plain, "label": decision.verdict, **decision.evidence}
 
 
+def spoken(decision: Decision) -> str:
+    """The last line of a card: who spoke, for how long, and what that is worth."""
+    from bot.bouncers.speaker import caveat
+
+    return " ".join(f"{decision.model}, {decision.usage.seconds:.1f} s. {caveat(decision.model)}".split())
+
+
 def print_json(value: dict[str, Any]) -> None:
     """One JSON object on standard output."""
     click.echo(json.dumps(value, ensure_ascii=True))

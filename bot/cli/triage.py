@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bot.cli.files import as_object, decide, fail_on_option, gate, model_options, print_json, read_text
+from bot.cli.files import as_object, decide, fail_on_option, gate, model_options, print_json, read_text, spoken
 
 if TYPE_CHECKING:
     from bot.actions import Decision
@@ -53,4 +53,4 @@ def _text(decision: Decision) -> str:
     lines += [f"- {question}" for question in seen["questions"]]
     if seen["missing"]:
         lines.append(f"Missing: {', '.join(seen['missing'])}")
-    return "\n".join([*lines, "", f"{decision.model}, {decision.usage.seconds:.1f} s"])
+    return "\n".join([*lines, "", spoken(decision)])

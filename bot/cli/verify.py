@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bot.cli.files import as_object, decide, fail_on_option, gate, model_options, print_json, read_text
+from bot.cli.files import as_object, decide, fail_on_option, gate, model_options, print_json, read_text, spoken
 
 if TYPE_CHECKING:
     from bot.actions import Decision
@@ -66,4 +66,4 @@ def _text(decision: Decision) -> str:
     lines = [f"{seen['label']}{chance}: {'bounced' if seen['bounced'] else 'passes'}", "", seen["explanation"]]
     lines += [f"- missing: {point}" for point in seen["missing"]]
     lines += [f"- covered: {point}" for point in seen["covered"]]
-    return "\n".join([*lines, "", f"{decision.model}, {decision.usage.seconds:.1f} s"])
+    return "\n".join([*lines, "", spoken(decision)])
