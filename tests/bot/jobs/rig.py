@@ -35,7 +35,9 @@ REPLY = {
 class Rig:
     """Starts and kills processes, delivers webhooks by hand, looks at what came of it."""
 
-    def __init__(self, github: SimulatedGitHub, url: str, folder: Path, repositories: tuple[str, ...] = (REPOSITORY,)):
+    def __init__(
+        self, github: SimulatedGitHub, url: str, folder: Path, repositories: tuple[str, ...] = (REPOSITORY,)
+    ):
         self.github = github
         self.repositories = repositories
         self.port = free_port()

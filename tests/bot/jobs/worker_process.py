@@ -1,9 +1,14 @@
-"""``bouncer worker`` without the pauses that a real GitHub asks for; run as a process by tests."""
+"""``bouncer worker`` without the pauses that a real GitHub asks for; run as a process by tests.
+
+With ``--phoenix N`` it keeps N workers up: each is a process of its own, forked again when it dies, so that a test
+can kill many of them in a short time.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 
 from bot import settings
@@ -12,7 +17,7 @@ from bot.cli.worker import work
 from bot.jobs.worker import Pace
 
 
-def main() -> None:
+def run() -> None:
     loaded = settings.load()
     configure_logs(loaded)
     stop = threading.Event()
@@ -21,5 +26,21 @@ def main() -> None:
     os._exit(0 if kept else 1)
 
 
+def phoenix(count: int) -> None:
+    # What takes long at a start is reading the program: once, here.
+    from bot.forge.github import GitHubApp  # noqa: F401
+
+    running = 0
+    while True:
+        while running < count:
+            if os.fork() == 0:
+                run()
+            running += 1
+        os.wait()
+        running -= 1
+
+
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["--phoenix"]:
+        phoenix(int(sys.argv[2]))
+    run()
