@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from bot.prompts.fence import visible
+
 # Controls but tab, soft hyphen, zero-width and bidirectional marks, line and paragraph separators, variation
 # selectors, byte order mark, surrogates, interlinear marks and tag characters ("Trojan Source", CVE-2021-42574).
 _UNSEEN = re.compile(
@@ -13,8 +15,13 @@ _UNSEEN = re.compile(
 
 
 def show(line: str) -> str:
-    """One line of text on exactly one line, with unseen characters as escapes such as ``\\u202e``."""
-    return _UNSEEN.sub(_escape, line)
+    """One line of text on exactly one line, with unseen characters as escapes such as ``\\u202e``.
+
+    A chat template's control tokens are taken apart here already, as the fence around a prompt's data would:
+    what a model quotes then is what it was shown.
+    """
+    text = _UNSEEN.sub(_escape, line)
+    return visible(text) if "<|" in text else text
 
 
 def squeeze(line: str) -> str:

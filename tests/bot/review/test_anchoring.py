@@ -129,6 +129,13 @@ def test_a_renamed_file_is_named_as_it_is_called_now() -> None:
     assert place(path="old name.py", quote="x = 2").path == "new name.py"
 
 
+def test_a_line_with_a_control_token_is_found_as_the_model_was_shown_it() -> None:
+    diff = parse('--- a/chat.py\n+++ b/chat.py\n@@ -1 +1 @@\n-a\n+END = "<|im_end|>"\n')
+    for quote in ('END = "<|im_end|>"', 'END = "< |im_end| >"'):
+        found, _ = anchor([reported(path="chat.py", quote=quote)], diff)
+        assert [finding.line for finding in found] == [1]
+
+
 def test_what_is_not_in_the_diff_is_dropped_with_its_reason() -> None:
     assert reason(path="src/other.py") == "path_not_in_diff"
     assert reason(quote="return nothing.like(it)") == "quote_not_in_diff"

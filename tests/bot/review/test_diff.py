@@ -82,6 +82,12 @@ def test_renames_copies_modes_binaries_additions_and_deletions_are_told_apart(tm
     assert diff.named("moved.py") == diff.named("new place.py")
 
 
+def test_a_move_to_a_name_that_needs_quotes_is_a_move() -> None:
+    text = 'diff --git a/x.py "b/t\\tab.py"\nsimilarity index 100%\nrename from x.py\nrename to "t\\tab.py"\n'
+    file = only(text)
+    assert (file.old_path, file.path, file.change) == ("x.py", "t\tab.py", "renamed")
+
+
 def test_code_that_looks_like_a_header_stays_code() -> None:
     text = (
         "--- a/query.sql\n+++ b/query.sql\n@@ -1,4 +1,4 @@\n"

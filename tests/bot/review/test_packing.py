@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from bot.review.diff import parse
 from bot.review.packing import Packed, pack
+from bot.review.shown import show
 from bot.review.tokens import estimate
 from tests.bot.review.diffs import Generated, diffs
 
@@ -134,6 +135,13 @@ def test_hostile_text_does_not_pass_the_budget(alphabet: str) -> None:
     rows = ["".join(source.choices(alphabet, k=300)) for _ in range(200)]
     result = packed(added("x.py", rows), budget=3_000, pieces=20)
     assert all(estimate(piece.text) <= 3_000 for piece in result.pieces)
+
+
+@given(st.text())
+def test_a_shown_line_is_one_line_whatever_is_in_it(text: str) -> None:
+    shown = show(text)
+    assert len(shown.splitlines()) <= 1
+    assert show(shown) == shown
 
 
 @given(st.text(), st.text())
