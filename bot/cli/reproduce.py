@@ -33,6 +33,12 @@ if TYPE_CHECKING:
 @click.option(
     "--seconds", default=120, show_default=True, type=click.IntRange(1, 1800), help="Limit of one test run."
 )
+@click.option(
+    "--fail-on",
+    type=click.Choice(["not-reproduced", "not-run"]),
+    multiple=True,
+    help="Exit with 1 in this state; may be given twice.",
+)
 @click.option("--model", metavar="ID", help="provider:name; a comma list is a fallback chain.")
 @click.option("--prompts", metavar="DIR", help="Other prompt templates.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
@@ -44,12 +50,14 @@ def command(
     threshold: int,
     pick: bool,
     seconds: int,
+    fail_on: tuple[str, ...],
     model: str | None,
     prompts: str | None,
     as_json: bool,
 ) -> int:
     """Draft tests for a bug report, run them on a checkout in a sandbox, print the best that fails as reported."""
     from bot import settings, wiring
+    from bot.offline import REPOSITORY
     from bot.reproduce.pipeline import Options
     from bot.reproduce.report import parse_report
     from bot.reproduce.run import Author, reproduce_in
@@ -58,9 +66,8 @@ def command(
     if not report.title:
         raise OperatorError(f"{issue_file}: its first line, the title, is empty")
     environment = settings.load(bouncer_model=model, bouncer_prompts_dir=prompts)
-    author = Author(
-        wiring.build_model(environment), wiring.prompts(environment), subject=f"{repo.name}: {report.title}"
-    )
+    subject = f"{REPOSITORY.full_name}#1"
+    author = Author(wiring.build_model(environment), wiring.prompts(environment), subject)
     harness = _harness(wiring.build_sandbox(environment), test_command, seconds)
     options = Options(samples=samples, threshold=threshold, pick=pick)
     try:
@@ -71,7 +78,7 @@ def command(
         print_json(_as_object(result))
     else:
         click.echo(_text(result))
-    return 0 if result.state == "reproduced" else 1
+    return 1 if result.state.replace(" ", "-") in fail_on else 0
 
 
 def _harness(sandbox: Any, test_command: str, seconds: int) -> Harness:

@@ -50,6 +50,7 @@ class Reproduction(Frozen):
     shown: tuple[Shown, ...] = Field((), description="best first; never empty where ``state`` is reproduced")
     attempts: tuple[Attempt, ...] = ()
     drafted: int = Field(0, ge=0, description="drafts that were asked for")
+    failures: tuple[str, ...] = Field((), description="stable words for questions that the model did not answer")
     sandbox: str = Field("", description="the runner; empty where nothing was run")
     usage: Usage = Usage()
     model: str = ""

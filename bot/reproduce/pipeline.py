@@ -21,7 +21,7 @@ from bot.reproduce.context import Context
 from bot.reproduce.drafting import Choice, Drafting
 from bot.reproduce.execution import Harness
 from bot.reproduce.language import DraftRejected, Language
-from bot.reproduce.report import Facts
+from bot.reproduce.report import Facts, squeezed
 from bot.reproduce.select import Selection, Suggestion, select
 from bot.reproduce.trial import Trial, failure_of, repairable
 
@@ -61,7 +61,7 @@ def reproduce(bench: Bench, facts: Facts, drafting: Drafting, options: Options) 
     drafts = drafting.drafts(options.samples)
     attempts = {each.number: each for each in trial.attempts(drafts)}
     attempts |= _mended(trial, drafting, drafts, attempts)
-    attempts |= _turned(trial, bench.language, attempts)
+    attempts |= _turned(trial, facts, bench.language, attempts)
     done = tuple(attempts[number] for number in sorted(attempts))
     selection = select(_failing(done), facts, options.threshold)
     shown, reason = _chosen(selection, done, drafting, bench, options)
@@ -71,6 +71,7 @@ def reproduce(bench: Bench, facts: Facts, drafting: Drafting, options: Options) 
         shown=shown,
         attempts=tuple(_explained(each, selection) for each in done),
         drafted=options.samples,
+        failures=tuple(error.reason for error in drafting.failures),
         sandbox=bench.harness.sandbox.name,
         usage=drafting.usage,
         model=drafting.spoke,
@@ -101,11 +102,20 @@ def _mended(
     return {each.number: each.model_copy(update={"repaired": True}) for each in again}
 
 
-def _turned(trial: Trial, language: Language, attempts: dict[int, Attempt]) -> dict[int, Attempt]:
-    """Drafts that passed, turned round; those that still do not fail stay what they were."""
+def _does_the_same(draft: str, facts: Facts) -> bool:
+    code = squeezed(draft)
+    return not facts.calls or any(call in code for call in facts.calls)
+
+
+def _turned(trial: Trial, facts: Facts, language: Language, attempts: dict[int, Attempt]) -> dict[int, Attempt]:
+    """Drafts that passed, turned round; those that still do not fail stay what they were.
+
+    Any passing test fails when it is turned round. Only one that does what the report does, where the report
+    shows a call at all, is taken to have asserted the wrong behaviour.
+    """
     opposites: dict[int, str] = {}
     for each in attempts.values():
-        if each.fate == "passed" and each.candidate is not None:
+        if each.fate == "passed" and each.candidate is not None and _does_the_same(each.candidate.draft, facts):
             try:
                 opposite = language.inverted(each.candidate.draft)
             except DraftRejected:

@@ -19,6 +19,7 @@ _KNOWN_ODD = re.compile(r"\b(StopIteration|KeyboardInterrupt|SystemExit|Generato
 _CRASH = re.compile(
     r"Traceback \(most recent call last\)|\bcrash(?:es|ed)?\b|^\s+at [\w.$]+\(", re.IGNORECASE | re.MULTILINE
 )
+_CALL = re.compile(r"\b[A-Za-z_]\w*\((?!\))[^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)")
 _FENCE = re.compile(r"^(`{3,}|~{3,})[^\n]*\n(.*?)(?:^\1[`~]*[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
 _INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 _DOTTED = re.compile(r"\b[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\b")
@@ -47,6 +48,7 @@ class Facts(Frozen):
     crash: bool = Field(description="the report tells of an exception or a crash, not of a wrong value only")
     names: tuple[str, ...] = Field(description="identifiers, dotted ones first, in order of appearance")
     code: tuple[str, ...] = Field(description="fenced code blocks")
+    calls: tuple[str, ...] = Field(description="calls with arguments that its code shows, without white space")
     text: str
 
 
@@ -73,8 +75,14 @@ def facts(report: Report) -> Facts:
         crash=bool(found) or bool(_CRASH.search(text)),
         names=tuple(dict.fromkeys(name for name in names if len(name) > 2)),
         code=code,
+        calls=tuple(dict.fromkeys(squeezed(call) for call in _CALL.findall(marked))),
         text=text,
     )
+
+
+def squeezed(code: str) -> str:
+    """Code without what two people write differently: white space, and which quotation marks they use."""
+    return re.sub(r"\s+", "", code).replace('"', "'")
 
 
 def _words(pattern: re.Pattern[str], text: str) -> tuple[str, ...]:

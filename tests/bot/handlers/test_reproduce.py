@@ -162,7 +162,7 @@ def test_what_was_tried_in_vain_is_said_to_those_who_asked(services: Build) -> N
         "**Not reproduced on `main` at abc1234.** 3 drafts were tried: "
         "no draft fails steadily for the reported reason.\n"
     )
-    assert "- 1 x passes as drafted" in comment.body
+    assert "- 1 x passes on the present code" in comment.body
     assert "- 1 x fails with AttributeError, which is not what the report tells of" in comment.body
     assert "- 1 x it does not parse" in comment.body
 

@@ -1,0 +1,141 @@
+"""A benchmark drafts with the app's own pipeline and judges with the fixed version; scoring reads the records."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.reproduce.report import parse_report
+from evaluation.brt.drafting import Pair, examples_for
+from evaluation.cli import main
+
+BUGGY = (
+    "def split(items, size):\n    return [items[i * size : (i + 1) * size] for i in range(len(items) // size)]\n"
+)
+FIXED = BUGGY.replace("len(items) // size", "-(-len(items) // size)")
+REPORT = "split drops the rest\n\n`split([1, 2, 3], 2)` returns `[[1, 2]]`. I expect `[[1, 2], [3]]`.\n"
+HEAD = "from lists import split\n\ndef test_rest():\n    "
+RIGHT = f"{HEAD}assert split([1, 2, 3], 2) == [[1, 2], [3]]\n"
+#: Fails on both versions, and as reported: only the fixed version can tell.
+GREEDY = f"{HEAD}assert split([1, 2, 3], 2) == [[1, 2], [3, None]]\n"
+PASSING = f"{HEAD}assert split([1, 2], 2) == [[1, 2]]\n"
+CASES = {"two-of-three": [GREEDY, RIGHT, PASSING], "only-wrong": [GREEDY, PASSING, GREEDY], "silent": []}
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
+    with pytest.raises(SystemExit) as ended:
+        main(list(arguments))
+    code = ended.value.code or 0
+    assert isinstance(code, int)
+    return code, json.loads(capsys.readouterr().out)
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Three cases on one project, and a recorded model that knows two of them."""
+    monkeypatch.chdir(tmp_path)
+    for name, text in (("base", BUGGY), ("fixed", FIXED)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "lists.py").write_text(text)
+    case = {
+        "problem_statement": REPORT,
+        "base": "base",
+        "fixed": "fixed",
+        "command": [sys.executable, "-m", "pytest", "-q", "{tests}"],
+        "env": {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+    }
+    Path("cases.jsonl").write_text("".join(json.dumps({**case, "instance_id": each}) + "\n" for each in CASES))
+    lines = [
+        {"model": "m", "subject": name, "plan": "", "code": code}
+        for name, codes in CASES.items()
+        for code in codes
+    ]
+    Path("drafts.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return tmp_path
+
+
+@pytest.mark.debian("bubblewrap")
+def test_drafts_are_judged_ranked_and_scored(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--cases", "cases.jsonl", "--model", "recorded:drafts.jsonl#m", "--out", "run", "--samples", "3"]
+
+    code, run = printed(capsys, "replay", "brt", *arguments, "--json")
+    _, scores = printed(capsys, "score", "brt", "--run", "run", "--json")
+
+    records = {
+        each["task_id"]: each for each in map(json.loads, Path("run/records.jsonl").read_text().splitlines())
+    }
+    assert (code, run["failed"]) == (0, 1)
+    drafts = records["two-of-three"]["drafts"]
+    assert [each["brt"] for each in drafts] == [False, True, False]
+    assert [each["base"]["status"] for each in drafts] == ["failed", "failed", "passed"]
+    assert [each["fixed"] and each["fixed"]["status"] for each in drafts] == ["failed", "passed", None]
+    assert "holds no reply" in records["silent"]["error"]
+    assert scores["instances"] == 3
+    assert scores["reproduced"] == 1
+    assert scores["without_answer"] == 1
+    assert scores["brt"] == pytest.approx(1 / 3)
+    suggestions = scores["suggestions"]
+    assert suggestions["bugs"] == 2
+    assert suggestions["suggestion_precision"] == pytest.approx(1 / 2)
+    assert suggestions["suggestion_recall"] == 1.0
+    assert suggestions["acc@5"] == 1
+
+
+def test_the_published_rankings_are_scored_by_the_command(
+    shared_data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rankings = str(shared_data / "brt" / "libro_ranking_d4j_selected_th1.csv")
+
+    _, scores = printed(capsys, "score", "brt", "--rankings", rankings, "--replicates", "200", "--json")
+
+    assert {name: scores[name] for name in scores if "@" in name} == {
+        "acc@1": 149,
+        "acc@3": 184,
+        "acc@5": 199,
+        "wef@1": 201,
+        "wef@3": 539,
+        "wef@5": 797,
+    }
+    accuracy = scores["per_bug"]["acc@1"]
+    assert accuracy["value"] == pytest.approx(149 / 350)
+    assert accuracy["low"] < accuracy["value"] < accuracy["high"]
+
+
+def test_an_open_book_shows_the_nearest_other_bugs_and_never_the_bug_itself() -> None:
+    book = [
+        Pair(instance_id="same", problem_statement=REPORT, test="the answer"),
+        Pair(instance_id="near", problem_statement="split drops items of a list", test="near"),
+        Pair(instance_id="nearer", problem_statement="split drops the rest of a list", test="nearer"),
+        Pair(instance_id="far", problem_statement="The page is blue.", test="far"),
+    ]
+
+    shown = examples_for("same", parse_report(REPORT), book)
+
+    assert [each.test for each in shown] == ["nearer", "near"]
+    assert len(examples_for("same", parse_report(REPORT), ())) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["score", "brt"], "give either --rankings or --run"),
+        (["score", "brt", "--run", "x", "--before", "y"], "--before goes with --rankings"),
+        (["score", "brt", "--rankings", "nowhere.csv"], "nowhere.csv: "),
+        (
+            ["replay", "brt", "--cases", "c", "--candidates", "d", "--model", "m:m", "--out", "o"],
+            "leave --model out",
+        ),
+    ],
+)
+def test_wrong_usage_ends_with_2_and_says_where(
+    arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+
+    assert ended.value.code == 2
+    assert complaint in capsys.readouterr().err
