@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,8 @@ from bot.errors import ForgeError, NotFound, OperatorError, SettingsError
 from bot.services import NoHistory, Services
 
 if TYPE_CHECKING:
+    from flask import Blueprint
+
     from bot.domain import Repository
     from bot.events import Event
     from bot.forge.github import GitHubApp, Observe
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from bot.prompts import Prompts
     from bot.sandbox.protocol import Sandbox
     from bot.settings import Settings
+    from bot.web.app import Backend
 
 
 def now() -> datetime:
@@ -122,6 +125,27 @@ def build_sandbox(settings: Settings) -> Sandbox | None:
 
         return Bubblewrap()
     return None
+
+
+def pages(settings: Settings) -> tuple[Callable[[Backend], Blueprint], ...]:
+    """The operator's pages beside the webhook: the dashboard, where a password for it is set."""
+    if settings.bouncer_admin_password is None:
+        return ()
+    from bot.web.dashboard.pages import Settings as Dashboard
+    from bot.web.dashboard.pages import blueprint
+
+    dashboard = Dashboard(
+        password=settings.bouncer_admin_password.get_secret_value(),
+        public_url=settings.bouncer_public_url,
+        host=settings.host,
+        web_url=settings.github_web_url,
+        model=settings.bouncer_model,
+        paused=settings.bouncer_paused,
+        daily_usd=settings.bouncer_daily_budget_usd,
+        repository_usd=settings.bouncer_repository_budget_usd,
+        repository_calls=settings.bouncer_repository_calls,
+    )
+    return (blueprint(dashboard),)
 
 
 class Live:

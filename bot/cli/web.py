@@ -45,6 +45,7 @@ def serve(settings: Settings, processes: int | None) -> None:
     from bot.ledger import migrate, open_database
     from bot.web.app import Backend, create_app
     from bot.web.server import Server
+    from bot.wiring import pages
 
     database = open_database(settings.database_url)
     migrate(database)
@@ -52,7 +53,7 @@ def serve(settings: Settings, processes: int | None) -> None:
     database.close()
     secrets = settings.webhook_secrets
     Server(
-        lambda: create_app(Backend(settings.database_url), lambda: secrets),
+        lambda: create_app(Backend(settings.database_url), lambda: secrets, pages(settings)),
         settings.host,
         settings.port,
         processes=processes or (1 if database.is_sqlite else 2),
