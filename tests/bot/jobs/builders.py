@@ -1,0 +1,30 @@
+"""Small events for tests of jobs."""
+
+from __future__ import annotations
+
+from bot import events
+from bot.domain import Actor, Comment, Issue, PullRequest, Repository
+
+ANA = Actor(id=1, login="ana")
+ROCKET = Repository(id=1, owner="acme", name="rocket")
+
+
+def opened(number: int = 7, repository: Repository = ROCKET, title: str = "It is broken") -> events.IssueOpened:
+    issue = Issue(number=number, title=title, author=ANA)
+    return events.IssueOpened(repository=repository, sender=ANA, issue=issue, installation=1)
+
+
+def edited(number: int = 7, title: str = "It is still broken") -> events.IssueEdited:
+    issue = Issue(number=number, title=title, author=ANA)
+    return events.IssueEdited(repository=ROCKET, sender=ANA, issue=issue, installation=1)
+
+
+def said(body: str, number: int = 7, by: Actor = ANA) -> events.CommentCreated:
+    issue = Issue(number=number, title="It is broken", author=ANA)
+    comment = Comment(id=11, body=body, author=by)
+    return events.CommentCreated(repository=ROCKET, sender=by, issue=issue, comment=comment, installation=1)
+
+
+def pushed(sha: str, number: int = 8) -> events.PullRequestSynchronized:
+    pull = PullRequest(number=number, title="Fix", author=ANA, head_sha=sha)
+    return events.PullRequestSynchronized(repository=ROCKET, sender=ANA, pull_request=pull, installation=1)
