@@ -1,0 +1,113 @@
+"""Real execution on real bugs: an old release, its report, a gold test; nothing is a double here."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import missing
+from tests.evaluation.brt.real_bugs import BUGS, Bug
+
+pytestmark = [pytest.mark.index, pytest.mark.debian("bubblewrap")]
+
+
+@pytest.fixture(scope="module")
+def releases(pytestconfig: pytest.Config) -> Path:
+    """A folder with one installed release a sub-folder, kept from one test session to the next."""
+    cache = pytestconfig.cache
+    assert cache is not None
+    folder = cache.mkdir("releases")
+    for bug in BUGS:
+        for version in (bug.old, bug.new):
+            _install(folder / f"{bug.package}-{version}", f"{bug.package}=={version}")
+    return folder
+
+
+def _install(place: Path, requirement: str) -> None:
+    if place.is_dir():
+        return
+    fresh = place.with_name(f".{place.name}.new")
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-compile", "--target"]
+    done = subprocess.run([*command, str(fresh), requirement], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        missing(f"{requirement} cannot be had from the package index: {done.stderr.strip().splitlines()[-1]}")
+    fresh.rename(place)
+
+
+@pytest.fixture(scope="module")
+def records(releases: Path, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, dict[str, Any]]:
+    """What ``bouncer-eval replay brt`` says of every candidate of every bug, by task id."""
+    folder = tmp_path_factory.mktemp("brt")
+    _write(folder / "cases.jsonl", [_case(bug, releases) for bug in BUGS])
+    _write(folder / "candidates.jsonl", [line for bug in BUGS for line in _candidates(bug)])
+    command = [sys.executable, "-m", "evaluation", "replay", "brt", "--seconds", "10", "--json"]
+    for name in ("cases", "candidates"):
+        command += [f"--{name}", str(folder / f"{name}.jsonl")]
+    done = subprocess.run([*command, "--out", str(folder / "run")], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["failed"] == 0
+    lines = (folder / "run" / "records.jsonl").read_text().splitlines()
+    return {record["task_id"]: record for record in map(json.loads, lines)}
+
+
+def _case(bug: Bug, releases: Path) -> dict[str, Any]:
+    return {
+        "instance_id": bug.id,
+        "problem_statement": bug.report,
+        "base": str(releases / f"{bug.package}-{bug.old}"),
+        "fixed": str(releases / f"{bug.package}-{bug.new}"),
+        "command": [sys.executable, "-m", "pytest", "-q", "{tests}"],
+        # The plugins around these tests are no part of theirs, and slow to load.
+        "env": {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+    }
+
+
+def _candidates(bug: Bug) -> list[dict[str, str]]:
+    tests = {"gold": bug.gold, "wrong": bug.wrong, "passing": bug.passing}
+    path = "tests/test_report.py"
+    lines = [
+        {"instance_id": bug.id, "candidate_id": name, "path": path, "content": test}
+        for name, test in tests.items()
+    ]
+    added = "".join(f"+{line}\n" for line in bug.gold.splitlines())
+    header = f"--- /dev/null\n+++ b/{path}\n@@ -0,0 +1,{len(bug.gold.splitlines())} @@\n"
+    lines.append({"instance_id": bug.id, "candidate_id": "patch", "patch": header + added})
+    return lines
+
+
+def _write(path: Path, rows: list[dict[str, Any]]) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.id)
+def test_the_gold_test_reproduces_the_bug(records: Mapping[str, dict[str, Any]], bug: Bug) -> None:
+    for name in ("gold", "patch"):
+        record = records[f"{bug.id}/{name}"]
+        assert (record["applied"], record["brt"], record["flaky"]) == (True, True, False), record["reason"]
+        assert record["base"]["status"] == ("timeout" if bug.exception is None else "failed")
+        assert record["base"]["exception_type"] == bug.exception
+        assert record["fixed"]["status"] == "passed"
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.id)
+def test_a_wrong_test_is_rejected(records: Mapping[str, dict[str, Any]], bug: Bug) -> None:
+    record = records[f"{bug.id}/wrong"]
+    assert (record["applied"], record["brt"]) == (True, False)
+    assert record["base"]["status"] == "failed"
+    assert record["fixed"]["status"] == "failed"
+    assert record["reason"].startswith("it fails on the fixed version too: ")
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.id)
+def test_a_passing_test_is_rejected(records: Mapping[str, dict[str, Any]], bug: Bug) -> None:
+    record = records[f"{bug.id}/passing"]
+    assert (record["applied"], record["brt"]) == (True, False)
+    assert record["base"]["status"] == "passed"
+    assert record["fixed"]["status"] == "passed"
+    assert record["reason"] == "it passes on the buggy version"
