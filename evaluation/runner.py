@@ -125,14 +125,16 @@ class _Session(Generic[T]):
         self.finished = self.failed = self.postponed = 0
         self.stopped: str | None = None
         self.broken: BouncerError | None = None
-        self._under_way: set[Future[Record]] = set()
+        self._under_way: list[Future[Record]] = []
 
     def records(self) -> Iterator[Record]:
-        """Records in the order of finishing."""
+        """Records in the order of finishing; those that are found finished together, as they were started."""
         with ThreadPoolExecutor(self.options.workers, thread_name_prefix="task") as pool:
             while self._fill(pool):
-                ready, self._under_way = wait(self._under_way, return_when=FIRST_COMPLETED)
-                for future in ready:
+                ready, _ = wait(self._under_way, return_when=FIRST_COMPLETED)
+                finished = [future for future in self._under_way if future in ready]
+                self._under_way = [future for future in self._under_way if future not in ready]
+                for future in finished:
                     try:
                         record = future.result()
                     except BudgetExceeded as error:
@@ -158,13 +160,13 @@ class _Session(Generic[T]):
                 break
             if task is None:
                 break
-            self._under_way.add(pool.submit(_attempt, task, self.judge, self.options))
+            self._under_way.append(pool.submit(_attempt, task, self.judge, self.options))
         return bool(self._under_way)
 
     def _halt(self, why: str) -> None:
         """Start nothing more and give back what has not begun."""
         self.stopped = self.stopped or why
-        self._under_way = {future for future in self._under_way if not future.cancel()}
+        self._under_way = [future for future in self._under_way if not future.cancel()]
 
 
 def _attempt(task: Task[T], judge: Callable[[T], Outcome], options: Options) -> Record:
