@@ -52,14 +52,20 @@ def asked(event: Event, services: Services, word: Word, check: str) -> Asked | N
 def _commanded(
     event: events.CommentCreated | events.ReviewCommentCreated, services: Services, word: Word
 ) -> Asked | None:
-    command = next((each for each in read(event.comment.body) if each.word == word), None)
+    # "recheck" is for everything that Bouncer does on a pull request.
+    command = next((each for each in read(event.comment.body) if each.word in (word, "recheck")), None)
     if command is None or event.sender.is_bot:
         return None
     if isinstance(event, events.CommentCreated) and not event.issue.is_pull_request:
         return None
-    if not may(word, services.forge.permission(event.sender.login), is_author=False):
+    is_author = event.sender.id == _author(event)
+    if not may(command.word, services.forge.permission(event.sender.login), is_author):
         return None
     return Asked(pull_request=services.forge.pull_request(event.number), command=command)
+
+
+def _author(event: events.CommentCreated | events.ReviewCommentCreated) -> int:
+    return event.issue.author.id if isinstance(event, events.CommentCreated) else event.pull_request.author.id
 
 
 def _rerun(event: events.CheckRerequested, services: Services, check: str) -> Asked | None:

@@ -213,10 +213,13 @@ def test_an_edit_that_changes_no_link_is_not_judged_again(services: Build, histo
     assert verify(edited, services(ScriptedModel([GOOD, BAD]), snapshot(12, 13))).verdict
 
 
-@pytest.mark.parametrize(("by", "judged"), [(MAINTAINER, True), (ANN, False)])
-def test_the_command_is_for_maintainers(services: Build, by: Actor, judged: bool) -> None:
+@pytest.mark.parametrize(
+    ("by", "said", "judged"),
+    [(MAINTAINER, "verify", True), (ANN, "verify", False), (MAINTAINER, "recheck", True), (ANN, "recheck", True)],
+)
+def test_who_may_ask_for_it(services: Build, by: Actor, said: str, judged: bool) -> None:
     issue = Issue(number=20, title="Read empty files", author=ANN, is_pull_request=True)
-    comment = Comment(id=1, body="/bouncer verify", author=by)
+    comment = Comment(id=1, body=f"/bouncer {said}", author=by)
     event = events.CommentCreated(sender=by, repository=REPOSITORY, issue=issue, comment=comment)
     draft = snapshot(12, pull_request=pull(draft=True))
     assert bool(verify(event, services(ScriptedModel([GOOD]), draft))) is judged
