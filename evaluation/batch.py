@@ -4,8 +4,9 @@ A replay whose model is ``Pending`` writes one request for every question that t
 decision. The answers, imported, let the replay go on; where a handler asks a second question that depends on the
 first answer, another round of export and import follows.
 
-OpenAI's Batch API takes the exported file as it is. Anthropic's Message Batches take its lines as the elements of
-``requests``.
+Each line has ``custom_id`` (the cache key) and ``body``, the request that a live call would send. OpenAI's Batch
+API takes the exported file as it is. Anthropic's Message Batches want the body under the name ``params``, which
+those lines carry as well: ``jq -s '{requests: map({custom_id, params})}' FILE`` is what its API takes.
 """
 
 from __future__ import annotations
@@ -69,7 +70,8 @@ def request(form: str, model_id: str, prompt: Prompt, schema: type[BaseModel]) -
     if form == "openai":
         body = chat.body(ask, model, traits.of_openai(model))
         return {"custom_id": name, "method": "POST", "url": "/v1/chat/completions", "body": body}
-    return {"custom_id": name, "params": anthropic.body(ask, model, traits.of_claude(model))}
+    body = anthropic.body(ask, model, traits.of_claude(model))
+    return {"custom_id": name, "params": body, "body": body}
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,178 @@
+"""Lengths, lines, flips and the chain: small cases by hand, and the paper's own counts."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.errors import OperatorError
+from evaluation.bouncerbench.answers import Answer
+from evaluation.bouncerbench.chain import chain
+from evaluation.bouncerbench.compare import compare, used_tools
+from evaluation.bouncerbench.lengths import ISSUE_WORDS, PATCH_CHARACTERS, by_length
+from evaluation.bouncerbench.operating import operating_points, risk_coverage
+from evaluation.bouncerbench.tasks import INPUT, InputTask, OutputTask
+from evaluation.statistics import mcnemar
+
+
+def issue(name: str, quality: int | None, words: int = 1) -> InputTask:
+    return InputTask(instance_id=name, repo="o/n", quality=quality, problem_statement="word " * words)
+
+
+def said(
+    level: int | None, p: float | None = None, calls: int | None = None, bounce: bool | None = None
+) -> Answer:
+    decided = bounce if bounce is not None or level is None else level >= 2
+    return Answer(instance_id="x", level=level, bounce=decided, p_bounce=p, tool_calls=calls)
+
+
+def test_rates_fall_into_the_bins_of_their_length() -> None:
+    sizes = [1, 100, 101, 200, 201, 300, 301, 500, 501, 5000]
+    tasks = [issue(str(n), 3 if n % 2 else 0, words) for n, words in enumerate(sizes)]
+    answers = {str(n): said(3) for n in range(10) if n != 9}
+    bins = by_length(tasks, answers, ISSUE_WORDS)
+    assert [(each.name, each.tasks, each.to_bounce) for each in bins] == [
+        ("≤ 100", 2, 1),
+        ("101–200", 2, 1),
+        ("201–300", 2, 1),
+        ("301–500", 2, 1),
+        ("> 500", 2, 1),
+    ]
+    assert [each.true_positive_rate.value for each in bins] == [1, 1, 1, 1, 0]
+    assert [each.false_positive_rate.value for each in bins] == [1, 1, 1, 1, 1]
+
+
+def test_patches_are_measured_in_characters_and_unlabelled_ones_left_out() -> None:
+    tasks = [
+        OutputTask(instance_id=str(n), repo="o/n", patch="x" * size, bounce=bounce)
+        for n, (size, bounce) in enumerate([(1000, True), (1001, False), (2501, None)])
+    ]
+    assert [each.tasks for each in by_length(tasks, {}, PATCH_CHARACTERS)] == [1, 1, 0]
+
+
+def test_moving_the_line_costs_and_gains_as_counted_by_hand() -> None:
+    tasks = [issue("a", 3), issue("b", 2), issue("c", 1), issue("d", 0)]
+    answers = {"a": said(2, 90), "b": said(1, 45), "c": said(1, 30), "d": said(0, 5)}
+    points = {point.name: point for point in operating_points(INPUT, tasks, answers)}
+    at_reasonable, papers = points["at REASONABLY_SPECIFIED"], points["at VAGUE"]
+    assert (at_reasonable.metrics.value("r_b"), at_reasonable.metrics.value("fnr_a")) == (1.0, 0.5)
+    assert (at_reasonable.bounced, at_reasonable.wrong_share_passed) == (0.75, 0.0)
+    assert papers.is_papers
+    assert (papers.metrics.value("r_b"), papers.wrong_share_passed) == (0.5, pytest.approx(1 / 3))
+    assert points["above 40 %"].metrics.value("f_m") == 1.0
+    assert points["above 90 %"].bounced == 0.25
+
+
+def test_there_are_no_probability_lines_where_an_answer_has_none() -> None:
+    points = operating_points(INPUT, [issue("a", 3), issue("b", 0)], {"a": said(2, 90), "b": said(0)})
+    assert [point.name for point in points] == ["at REASONABLY_SPECIFIED", "at VAGUE", "at IMPOSSIBLE_TO_SOLVE"]
+
+
+def test_the_risk_coverage_curve_lets_the_best_pass_first() -> None:
+    tasks = [issue("a", 0), issue("b", 3), issue("c", 0), issue("d", 3)]
+    curve = risk_coverage(tasks, {"a": said(0, 10), "b": said(2, 20), "c": said(1, 20), "d": said(3, 99)})
+    assert curve is not None
+    assert curve.coverage == (0.25, 0.75, 1.0)
+    assert curve.risk == pytest.approx((0, 1 / 3, 0.5))
+    assert curve.area == pytest.approx((0 + 0.25 + 1 / 3 + 0.5) / 4)
+    assert curve.by == "probability"
+    assert risk_coverage(tasks, {"a": Answer(instance_id="a", bounce=True)}) is None
+    assert risk_coverage(tasks, {}) is None
+
+
+@given(st.lists(st.tuples(st.integers(0, 100), st.integers(0, 3)), min_size=1, max_size=30))
+def test_the_curve_ends_at_everything_and_its_area_is_a_mean_of_risks(rows: list[tuple[int, int]]) -> None:
+    tasks = [issue(str(n), quality) for n, (_, quality) in enumerate(rows)]
+    curve = risk_coverage(tasks, {str(n): said(0, p) for n, (p, _) in enumerate(rows)})
+    assert curve is not None
+    assert curve.coverage[-1] == 1.0
+    assert curve.risk[-1] == pytest.approx(sum(quality >= 2 for _, quality in rows) / len(rows))
+    assert 0 <= curve.area <= 1
+    assert list(curve.coverage) == sorted(set(curve.coverage))
+
+
+def test_flips_are_split_as_in_the_papers_output_experiment() -> None:
+    """IV.E: 137 flips, 94 corrected (64 with tools), 43 now wrong (21 with tools), of 642 tasks."""
+    kinds = [("fixed", 64, 1), ("fixed", 30, 0), ("broken", 21, 2), ("broken", 22, 0), ("same", 505, 0)]
+    tasks: list[OutputTask] = []
+    first: dict[str, Answer] = {}
+    second: dict[str, Answer] = {}
+    for kind, count, calls in kinds:
+        for _ in range(count):
+            name = str(len(tasks))
+            tasks.append(OutputTask(instance_id=name, repo="o/n", bounce=True, pass_fraction=0.5))
+            first[name] = said(0 if kind == "fixed" else 3)
+            second[name] = said(3 if kind in ("fixed", "same") else 0, calls=calls)
+    found = compare(tasks, first, second, replicates=50)
+    assert (len(found.flips), len(found.corrections), len(found.mistakes)) == (137, 94, 43)
+    assert (used_tools(found.corrections), used_tools(found.mistakes), found.with_tools) == (64, 21, 85)
+    assert (found.only_second_right, found.only_first_right, found.both_wrong) == (94, 43, 0)
+    assert found.p_value == mcnemar(43, 94)
+    assert found.p_value < 1e-4
+    assert found.differences["r_b"].value == pytest.approx((94 - 43) / 642)
+
+
+def test_two_equal_runs_do_not_differ() -> None:
+    tasks = [issue(str(n), n % 4) for n in range(40)]
+    answers = {str(n): said(n % 3) for n in range(40)}
+    found = compare(tasks, answers, answers, replicates=50)
+    assert found.flips == ()
+    assert found.p_value == 1.0
+    assert found.with_tools is None
+    assert all(each.value in (0.0, None) for each in found.differences.values())
+
+
+def test_runs_without_a_common_task_cannot_be_compared() -> None:
+    with pytest.raises(OperatorError, match="share no task"):
+        compare([issue("a", 0), issue("b", 0)], {"a": said(0)}, {"b": said(0)})
+
+
+def test_the_chain_gives_the_papers_lite_figures() -> None:
+    """V.B: of 642 tickets 103 vague; 20 + 22 turned away, 229 wrong and 38 correct patches held back."""
+    tasks: list[OutputTask] = []
+    inputs: dict[str, Answer] = {}
+    outputs: dict[str, Answer] = {}
+
+    def add(count: int, vague: bool, correct: bool, away: bool = False, held: bool = False) -> None:
+        for _ in range(count):
+            name = str(len(tasks))
+            tasks.append(
+                OutputTask(instance_id=name, repo="o/n", patch="x" * 10, bounce=not correct, quality=2 * vague)
+            )
+            inputs[name] = said(3 if away else 0)
+            outputs[name] = said(3 if held else 0)
+
+    add(20, vague=True, correct=False, away=True)
+    add(14, vague=False, correct=False, away=True)
+    add(8, vague=False, correct=True, away=True)
+    add(83, vague=True, correct=False, held=True)
+    add(146, vague=False, correct=False, held=True)
+    add(38, vague=False, correct=True, held=True)
+    add(142, vague=False, correct=False)
+    add(191, vague=False, correct=True)
+    found = chain(tasks, inputs, outputs)
+    assert (found.tickets, found.vague, found.turned_away_vague, found.turned_away_clear) == (642, 103, 20, 22)
+    assert (found.submitted.all, found.submitted.wrong, found.drafted.all) == (642, 405, 600)
+    assert (found.held_back.wrong, found.held_back.correct) == (229, 38)
+    assert (found.shown.all, found.shown.wrong, found.shown.correct) == (333, 142, 191)
+    assert (found.submitted.wrong_share, found.shown.wrong_share) == (
+        pytest.approx(0.631, abs=5e-4),
+        pytest.approx(0.426, abs=5e-4),
+    )
+    assert found.submitted.correct_share == pytest.approx(0.369, abs=5e-4)
+    assert found.shown.correct_share == pytest.approx(0.574, abs=5e-4)
+    assert found.lost_share == pytest.approx(0.194, abs=5e-4)
+    assert found.mean_characters == 10
+
+
+def test_a_missing_answer_turns_nothing_away_and_unknown_outcomes_are_left_out() -> None:
+    tasks = [
+        OutputTask(instance_id="a", repo="o/n", bounce=True),
+        OutputTask(instance_id="b", repo="o/n", bounce=None),
+    ]
+    found = chain(tasks, {}, {"a": Answer(instance_id="a", bounce=None)})
+    assert (found.shown.all, found.unanswered_input, found.unanswered_output, found.unlabelled) == (1, 1, 1, 1)
+    assert found.lost_share is None
+    with pytest.raises(OperatorError, match="no output task with a known outcome"):
+        chain(tasks[1:], {}, {})

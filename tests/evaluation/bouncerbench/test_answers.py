@@ -1,0 +1,103 @@
+"""Answers are read from whichever file holds them; a strange one is named, never guessed at."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.errors import OperatorError
+from evaluation.bouncerbench.answers import Line, read_answers
+from evaluation.bouncerbench.tasks import INPUT, OUTPUT
+
+
+def lines(tmp_path: Path, *rows: dict[str, Any]) -> str:
+    file = tmp_path / "answers.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(file)
+
+
+def test_labels_of_several_models_are_kept_apart(tmp_path: Path) -> None:
+    found = read_answers(
+        lines(
+            tmp_path,
+            {"instance_id": "a", "model": "m", "label": "VAGUE", "explanation": "why", "p_bounce": 70},
+            {"instance_id": "a", "model": "n", "label": "WELL_SPECIFIED"},
+        ),
+        INPUT,
+    )
+    first, second = found["m"]["a"], found["n"]["a"]
+    assert (first.level, first.bounce, first.p_bounce, first.explanation) == (2, True, 70, "why")
+    assert (second.level, second.bounce) == (0, False)
+
+
+def test_a_bounce_alone_is_an_answer_and_null_is_none(tmp_path: Path) -> None:
+    rows = [
+        {"instance_id": "a", "bounce": True},
+        {"instance_id": "b", "label": None},
+        {"instance_id": "c", "bounce": 0},
+    ]
+    found = read_answers(lines(tmp_path, *rows), INPUT)[""]
+    assert [answer.bounce for answer in found.values()] == [True, None, False]
+
+
+def test_the_line_can_be_moved_by_label_and_by_probability(tmp_path: Path) -> None:
+    row = {"instance_id": "a", "label": "REASONABLY_SPECIFIED", "p_bounce": 40}
+    source = lines(tmp_path, row)
+    assert [
+        read_answers(source, INPUT, line)[""]["a"].bounce
+        for line in (None, Line(1), Line(2), Line(2, above=40), Line(1, above=41))
+    ] == [False, True, False, True, False]
+
+
+def test_a_line_cannot_be_moved_under_a_bare_bounce(tmp_path: Path) -> None:
+    with pytest.raises(OperatorError, match=r"answers\.jsonl:1: the line cannot be moved"):
+        read_answers(lines(tmp_path, {"instance_id": "a", "bounce": True}), INPUT, Line(1))
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"instance_id": "a", "label": "CORRECT_AND_PRECISE"}, "unknown label 'CORRECT_AND_PRECISE'"),
+        ({"instance_id": "a", "label": "MAYBE"}, "unknown label 'MAYBE': bouncerbench-input has WELL_SPECIFIED"),
+        ({"instance_id": "a"}, "neither label nor bounce"),
+        ({"label": "VAGUE"}, "instance_id"),
+        ({"instance_id": "a", "label": "VAGUE", "p_bounce": 101}, "p_bounce"),
+        ({"instance_id": "a", "bounce": "perhaps"}, "bounce"),
+    ],
+)
+def test_a_strange_row_is_named_with_file_and_line(tmp_path: Path, row: dict[str, Any], message: str) -> None:
+    good = {"instance_id": "z", "label": "VAGUE"}
+    with pytest.raises(OperatorError, match=rf"answers\.jsonl:2: .*{message}"):
+        read_answers(lines(tmp_path, good, row), INPUT)
+
+
+def test_an_instance_answered_twice_by_one_model_is_refused(tmp_path: Path) -> None:
+    row = {"instance_id": "a", "model": "m", "label": "VAGUE"}
+    with pytest.raises(OperatorError, match=r"answers\.jsonl:2: m answer to a was given before, at .*:1"):
+        read_answers(lines(tmp_path, row, row), INPUT)
+
+
+def test_a_submission_and_the_authors_own_output_are_read(tmp_path: Path) -> None:
+    submission = {"a": {"input_bounce": True, "output_bounce": False, "trace": "because"}}
+    theirs = {
+        "a": {"label": "INCORRECT", "explanation": "no", "trace": [{"type": "function_call"}, {"type": "x"}]}
+    }
+    file = tmp_path / "s.json"
+    file.write_text(json.dumps(submission))
+    assert read_answers(str(file), INPUT)[""]["a"].bounce is True
+    assert read_answers(str(file), OUTPUT)[""]["a"].bounce is False
+    assert read_answers(str(file), INPUT)[""]["a"].explanation == "because"
+    file.write_text(json.dumps(theirs))
+    answer = read_answers(str(file), OUTPUT)[""]["a"]
+    assert (answer.level, answer.bounce, answer.tool_calls) == (3, True, 1)
+
+
+@pytest.mark.parametrize("content", ["[]", "3", '{"a": true}', "{"])
+def test_a_json_file_of_another_form_is_named(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "s.json"
+    file.write_text(content)
+    with pytest.raises(OperatorError, match=r"s\.json: "):
+        read_answers(str(file), INPUT)

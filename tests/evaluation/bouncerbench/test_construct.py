@@ -1,0 +1,192 @@
+"""The benchmark is built from raw material as the paper says (BouncerBench, II.A), and every step is counted."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.errors import OperatorError
+from evaluation.bouncerbench.construct import Patch, applies, build, read_annotations, read_instances, read_patches
+from tests.evaluation.bouncerbench.conftest import Command, Write, read_gz
+
+DIFF = "diff --git a/m.py b/m.py\n--- a/m.py\n+++ b/m.py\n@@ -1 +1 @@\n-a\n+{}\n"
+
+
+def annotation(name: str, quality: int, validity: int = 0, other: float = 0.0) -> dict[str, Any]:
+    return {
+        "instance_id": name,
+        "underspecified": quality,
+        "false_negative": validity,
+        "other_major_issues": other,
+    }
+
+
+def instance(name: str) -> dict[str, Any]:
+    return {"instance_id": name, "problem_statement": f"Title of {name}\nText.", "base_commit": "c0ffee"}
+
+
+def submitted(name: str, text: str, resolved: bool, by: str = "agent", **more: Any) -> dict[str, Any]:
+    return {"instance_id": name, "submission": by, "model_patch": text, "resolved": resolved, **more}
+
+
+@pytest.fixture
+def material(write: Write) -> dict[str, Path]:
+    annotations = [
+        annotation("o__n-1", 0),
+        annotation("o__n-2", 2),
+        annotation("o__n-3", 3),
+        annotation("o__n-4", 1, validity=2),
+        annotation("o__n-5", 1, other=1.0),
+        annotation("o__n-6", 1),
+        annotation("o__n-7", 2),
+    ]
+    patches = [
+        submitted("o__n-1", DIFF.format("right"), True),
+        submitted("o__n-1", DIFF.format("right"), True, by="copier"),
+        submitted("o__n-1", DIFF.format("wrong"), False, pass_frac=0.5),
+        submitted("o__n-2", DIFF.format("right"), True),
+        submitted("o__n-2", DIFF.format("wrong"), False),
+        submitted("o__n-3", DIFF.format("right"), True),
+        submitted("o__n-4", DIFF.format("wrong"), False),
+        submitted("o__n-6", "", False),
+        submitted("o__n-6", DIFF.format("odd"), False, patch_successfully_applied=False),
+        submitted("o__n-8", DIFF.format("x"), False),
+    ]
+    return {
+        "annotations": write("a.jsonl", annotations),
+        "instances": write("i.jsonl.gz", [instance(f"o__n-{n}") for n in (1, 2, 3, 4, 5, 6)]),
+        "patches": write("p.jsonl", patches),
+    }
+
+
+def test_every_step_is_counted_and_vague_issues_get_wrong_patches_only(
+    command: Command, material: dict[str, Path], tmp_path: Path
+) -> None:
+    arguments = [part for name, file in material.items() for part in (f"--{name}", file)]
+    ran = command("build", "bouncerbench", *arguments, "--seed", 7, "--out", tmp_path / "built", "--json")
+    assert ran.code == 0
+    assert ran.json["steps"] == {
+        "annotated instances": 7,
+        "of these with the issue's text (input tasks)": 6,
+        "input tasks to bounce": 2,
+        "evaluable instances (valid tests, no other major issue)": 4,
+        "of these vague": 2,
+        "patches submitted": 10,
+        "patches that do not apply, removed": 2,
+        "duplicate patches, removed": 1,
+        "patches for annotated instances": 6,
+        "of these incorrect": 3,
+        "evaluable instances without any patch, removed": 1,
+        "vague instances with correct patches only, removed": 1,
+        "output tasks": 2,
+        "output tasks to bounce": ran.json["steps"]["output tasks to bounce"],
+        "Lite: tasks in both": 2,
+        "Lite: issues to bounce": 1,
+    }
+    outputs = {row["instance_id"]: row for row in read_gz(tmp_path / "built" / "output.jsonl.gz")}
+    assert outputs.keys() == {"o__n-1", "o__n-2"}
+    assert outputs["o__n-2"]["output_bounce"] is True
+    assert outputs["o__n-2"]["base_commit"] == "c0ffee"
+    lite = read_gz(tmp_path / "built" / "lite.jsonl.gz")
+    assert {(row["instance_id"], row["input_bounce"]) for row in lite} == {("o__n-1", False), ("o__n-2", True)}
+    again = command("build", "bouncerbench", *arguments, "--seed", 7, "--out", tmp_path / "again")
+    assert "output tasks" in again.out
+    assert (tmp_path / "built/lite.jsonl.gz").read_bytes() == (tmp_path / "again/lite.jsonl.gz").read_bytes()
+
+
+def test_the_draw_depends_on_the_seed_and_not_on_the_order_of_the_lines(write: Write) -> None:
+    rows = [submitted("o__n-1", DIFF.format(n), n % 2 == 0, by=f"agent-{n}") for n in range(40)]
+    annotations = read_annotations(str(write("a.jsonl", [annotation("o__n-1", 0)])))
+    instances = read_instances(str(write("i.jsonl", [instance("o__n-1")])))
+
+    def drawn(seed: int, shuffle: int) -> str:
+        random.Random(shuffle).shuffle(rows)
+        patches = read_patches(str(write("p.jsonl", rows)))
+        return str(build(annotations, instances, patches, seed).output[0]["patch"])
+
+    assert drawn(1, 1) == drawn(1, 2) == drawn(1, 3)
+    assert len({drawn(seed, 1) for seed in range(12)}) > 6
+
+
+def test_of_several_annotators_the_most_severe_label_counts(write: Write) -> None:
+    rows = [annotation("o__n-1", 0), annotation("o__n-1", 2, validity=1), annotation("o__n-1", 1, other=1.0)]
+    found = read_annotations(str(write("a.jsonl", rows)))["o__n-1"]
+    assert (found.quality, found.test_validity, found.other_issues) == (2, 1, True)
+
+
+def test_a_named_submission_gives_all_its_patches_right_ones_on_vague_issues_included(
+    command: Command, material: dict[str, Path], tmp_path: Path
+) -> None:
+    arguments = [part for name, file in material.items() for part in (f"--{name}", file)]
+    ran = command("build", "bouncerbench", *arguments, "--submission", "agent", "--out", tmp_path / "s")
+    assert ran.code == 0
+    rows = read_gz(tmp_path / "s" / "output.jsonl.gz")
+    assert [(row["instance_id"], row["resolved"]) for row in rows] == [
+        ("o__n-1", True),
+        ("o__n-2", True),
+        ("o__n-3", True),
+    ]
+    ran = command("build", "bouncerbench", *arguments, "--submission", "nobody", "--out", tmp_path / "s")
+    assert (ran.code, ran.out) == (2, "")
+    assert "no patch of submission 'nobody'; there are: agent, copier" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("text", "resolved", "applied", "expected"),
+    [
+        (DIFF.format("b"), False, None, True),
+        (DIFF.format("b"), False, False, False),
+        ("", False, None, False),
+        ("not a diff", False, None, False),
+        ("diff --git a/x b/x\nnew file mode 100644\nindex 0..e\n", False, None, False),
+        ("diff --git a/x b/y\nrename from x\nrename to y\n", False, None, True),
+        ("@@ -1,2 +1,3 @@\n context\n\n context\n+added", False, None, True),
+        ("unreadable, but the tests pass with it", True, None, True),
+    ],
+)
+def test_a_patch_without_a_change_cannot_apply(
+    text: str, resolved: bool, applied: bool | None, expected: bool
+) -> None:
+    patch = Patch(
+        instance_id="a", submission="", text=text, resolved=resolved, pass_fraction=None, applied=applied
+    )
+    assert applies(patch) is expected
+
+
+def test_raw_material_without_labels_is_refused(write: Write) -> None:
+    with pytest.raises(OperatorError, match=r"p\.jsonl:1: neither resolved nor a test outcome"):
+        list(read_patches(str(write("p.jsonl", [{"instance_id": "a", "patch": "x"}]))))
+    with pytest.raises(OperatorError, match=r"a\.jsonl:1: underspecified and false_negative are needed"):
+        read_annotations(str(write("a.jsonl", [{"instance_id": "a", "underspecified": 1}])))
+
+
+def test_on_the_research_data_the_steps_add_up(command: Command, shared_data: Path, tmp_path: Path) -> None:
+    ran = command(
+        "build",
+        "bouncerbench",
+        "--annotations",
+        shared_data / "bouncerbench/annotations.jsonl.gz",
+        "--instances",
+        shared_data / "swebench/instances.jsonl.gz",
+        "--patches",
+        shared_data / "swebench/labelled_patches.jsonl.gz",
+        "--out",
+        tmp_path / "built",
+        "--json",
+    )
+    steps = ran.json["steps"]
+    assert steps["annotated instances"] == 1093
+    assert steps["of these with the issue's text (input tasks)"] == 694
+    removed = steps["evaluable instances without any patch, removed"]
+    removed += steps["vague instances with correct patches only, removed"]
+    evaluable = steps["evaluable instances (valid tests, no other major issue)"]
+    assert steps["output tasks"] == evaluable - removed
+    with gzip.open(tmp_path / "built/output.jsonl.gz") as stream:
+        rows = [json.loads(line) for line in stream]
+    assert all(row["output_bounce"] for row in rows if row["input_quality"] >= 2)
+    assert len({row["instance_id"] for row in rows}) == len(rows) == steps["output tasks"]

@@ -1,0 +1,176 @@
+"""The paper's metrics against formulas written apart, libraries, known figures, and at their edges."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from pathlib import Path
+
+import pytest
+import scipy.stats
+import sklearn.metrics
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.errors import OperatorError
+from evaluation.bouncerbench.answers import Answer, read_answers
+from evaluation.bouncerbench.metrics import Metrics, score
+from evaluation.bouncerbench.tasks import INPUT, OUTPUT, InputTask, OutputTask, input_tasks
+
+MODELS = ("claude-3.7-sonnet", "gemma3_27b-it-q8_0", "gpt-4.1", "o4-mini", "qwen3_32b-q8_0")
+
+
+def issue(name: str, quality: int | None) -> InputTask:
+    return InputTask(instance_id=name, repo="o/n", quality=quality)
+
+
+def patch(name: str, bounce: bool | None, fraction: float | None) -> OutputTask:
+    return OutputTask(instance_id=name, repo="o/n", bounce=bounce, pass_fraction=fraction)
+
+
+def labelled(levels: dict[str, int | None]) -> dict[str, Answer]:
+    return {
+        name: Answer(instance_id=name, level=level, bounce=None if level is None else level >= 2)
+        for name, level in levels.items()
+    }
+
+
+def quick(tasks: list[InputTask], answers: dict[str, Answer], missing: str = "count") -> Metrics:
+    return score(INPUT, tasks, answers, missing, replicates=0)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_recorded_responses_give_the_expected_figures(shared_data: Path, model: str) -> None:
+    folder = shared_data / "bouncerbench"
+    expected = json.loads((folder / "expected_input_metrics.json").read_text())[model]
+    answers = read_answers(str(folder / "recorded_input_responses.jsonl.gz"), INPUT)[model]
+    tasks = list(input_tasks(str(folder / "annotations.jsonl.gz")))
+    found = score(INPUT, tasks, answers, replicates=0).as_json()
+    assert found["n"] == 1093
+    assert {name: pytest.approx(found[name], abs=1e-6) for name in expected} == expected
+
+
+@settings(max_examples=1000)
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=50))
+def test_input_metrics_agree_with_libraries_and_the_papers_sums(pairs: list[tuple[int, int]]) -> None:
+    tasks = [issue(str(n), quality) for n, (quality, _) in enumerate(pairs)]
+    metrics = quick(tasks, labelled({str(n): level for n, (_, level) in enumerate(pairs)}))
+    truth, predicted = [quality >= 2 for quality, _ in pairs], [level >= 2 for _, level in pairs]
+    macro = sklearn.metrics.f1_score(truth, predicted, labels=[False, True], average="macro", zero_division=0)
+    assert metrics.value("f_m") == pytest.approx(macro)
+    sums = [(1 if bounce else -1) * (quality - 1.5) for (quality, _), bounce in zip(pairs, predicted, strict=True)]
+    assert metrics.value("i_score") == pytest.approx(2 / 3 * sum(sums) / len(sums))
+    tp, fp = metrics.counts["tp_bounce"], metrics.counts["fp_bounce"]
+    fn, tn = metrics.counts["fn_bounce"], metrics.counts["tn_bounce"]
+    assert metrics.value("r_b") == (pytest.approx(tp / (tp + fn)) if tp + fn else None)
+    assert metrics.value("fnr_a") == (pytest.approx(fp / (tn + fp)) if tn + fp else None)
+    assert metrics.value("fpr_a") == (pytest.approx(fn / (tp + fn)) if tp + fn else None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        rho = scipy.stats.spearmanr(*zip(*pairs, strict=True)).statistic
+    assert metrics.value("spearman_rho") == (None if math.isnan(rho) else pytest.approx(rho))
+
+
+@settings(max_examples=1000)
+@given(st.lists(st.tuples(st.booleans(), st.floats(0, 0.99), st.booleans()), min_size=1, max_size=50))
+def test_o_score_is_the_papers_sum(rows: list[tuple[bool, float, bool]]) -> None:
+    tasks = [patch(str(n), wrong, share if wrong else 1.0) for n, (wrong, share, _) in enumerate(rows)]
+    answers = {str(n): Answer(instance_id=str(n), bounce=bounce) for n, (_, _, bounce) in enumerate(rows)}
+    terms = [(-1) ** (bounce + wrong) * (share if wrong else 1.0) for wrong, share, bounce in rows]
+    metrics = score(OUTPUT, tasks, answers, replicates=0)
+    assert metrics.value("o_score") == pytest.approx(sum(terms) / len(terms))
+
+
+def test_the_quirks_of_o_score_are_as_described() -> None:
+    tasks = [patch("hopeless", True, 0.0), patch("nearly", True, 0.999), patch("right", False, 1.0)]
+
+    def o_score(**bounces: bool) -> float | None:
+        answers = {
+            name: Answer(instance_id=name, bounce=bounces.get(name, False))
+            for name in ("hopeless", "nearly", "right")
+        }
+        return score(OUTPUT, tasks, answers, replicates=0).value("o_score")
+
+    assert o_score(hopeless=True) == o_score()
+    assert o_score() == pytest.approx((-0.999 + 1) / 3)
+    assert o_score(nearly=True) == pytest.approx((0.999 + 1) / 3)
+
+
+def test_o_score_without_the_share_of_passing_tests_is_not_defined() -> None:
+    tasks = [patch("a", True, None), patch("b", False, 1.0)]
+    answers = {name: Answer(instance_id=name, bounce=True) for name in "ab"}
+    assert score(OUTPUT, tasks, answers).value("o_score") is None
+
+
+def test_a_missing_answer_stays_in_the_denominator_and_is_never_right() -> None:
+    tasks = [issue("a", 3), issue("b", 2), issue("c", 0), issue("d", 0)]
+    answers = labelled({"a": 3, "c": 0, "d": None})
+    counted, accepted, left_out = (quick(tasks, answers, how) for how in ("count", "accept", "exclude"))
+    assert (counted.n, accepted.n, left_out.n) == (4, 4, 2)
+    assert (counted.value("r_b"), accepted.value("r_b"), left_out.value("r_b")) == (0.5, 0.5, 1.0)
+    assert (counted.value("recall_accept"), accepted.value("recall_accept")) == (0.5, 1.0)
+    assert (counted.value("fnr_a"), accepted.value("fpr_a")) == (0.0, 0.5)
+    assert counted.value("i_score") == pytest.approx(2 / 3 * (1.5 + 1.5) / 4)
+    assert accepted.value("i_score") == pytest.approx(2 / 3 * (1.5 + 1.5 - 0.5 + 1.5) / 4)
+    assert counted.value("raw_agreement") == 0.5
+    for metrics in (counted, accepted, left_out):
+        assert (metrics.tally.tasks, metrics.tally.answered, metrics.tally.missing) == (4, 2, 2)
+
+
+def test_tasks_without_known_truth_and_answers_to_other_instances_are_counted() -> None:
+    metrics = quick([issue("a", 3), issue("b", None)], labelled({"a": 3, "b": 0, "z": 1, "y": 1}))
+    assert (metrics.n, metrics.tally.unlabelled, metrics.tally.unknown) == (1, 1, 2)
+
+
+def test_one_class_alone_gives_no_invented_rates() -> None:
+    metrics = quick([issue("a", 0), issue("b", 1)], labelled({"a": 0, "b": 2}))
+    assert metrics.value("r_b") is None
+    assert metrics.value("fpr_a") is None
+    assert metrics.value("auc_of_label") is None
+    assert metrics.value("fnr_a") == 0.5
+    assert metrics.value("f_m") == pytest.approx((2 / 3 + 0) / 2)
+    assert "r_b" not in metrics.as_json()["intervals"]
+
+
+def test_auc_uses_probabilities_where_every_answer_has_one_and_labels_otherwise() -> None:
+    tasks = [issue("a", 3), issue("b", 0), issue("c", 2), issue("d", 1)]
+    with_p = {
+        name: Answer(instance_id=name, level=level, bounce=level >= 2, p_bounce=p)
+        for name, level, p in (("a", 2, 80), ("b", 2, 20), ("c", 0, 50), ("d", 0, 50))
+    }
+    assert quick(tasks, with_p).value("auc") == pytest.approx(3.5 / 4)
+    without = {**with_p, "d": with_p["d"].model_copy(update={"p_bounce": None})}
+    assert "auc" not in quick(tasks, without).estimates
+    assert quick(tasks, without).value("auc_of_label") == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("tasks", "answers", "message"),
+    [
+        ([], {"a": 1}, "there are no tasks"),
+        ([issue("a", 1)], {}, "there are no answers"),
+        ([issue("a", 1)], {"b": 1}, "none of the 1 answers is about one of the 1 tasks"),
+    ],
+)
+def test_nothing_to_score_is_said(tasks: list[InputTask], answers: dict[str, int | None], message: str) -> None:
+    with pytest.raises(OperatorError, match=message):
+        quick(tasks, labelled(answers))
+
+
+def test_intervals_hold_the_value_and_shrink_with_more_tasks() -> None:
+    def width(copies: int) -> float:
+        names = [f"{quality}-{n}" for quality in range(4) for n in range(copies)]
+        tasks = [issue(name, int(name[0])) for name in names]
+        answers = labelled({name: (int(name[0]) + hash_of(name)) % 4 for name in names})
+        estimate = score(INPUT, tasks, answers).estimates["f_m"]
+        assert estimate.value is not None
+        assert estimate.low is not None
+        assert estimate.high is not None
+        assert estimate.low <= estimate.value <= estimate.high
+        return estimate.high - estimate.low
+
+    def hash_of(name: str) -> int:
+        return sum(name.encode()) % 3 // 2
+
+    assert width(100) < width(10) / 2

@@ -1,0 +1,275 @@
+"""Replay through the live handlers: the recorded verdicts come back, and so do their figures."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.evaluation.bouncerbench.conftest import Command, Write, read_gz
+
+MODELS = ("claude-3.7-sonnet", "gemma3_27b-it-q8_0", "gpt-4.1", "o4-mini", "qwen3_32b-q8_0")
+#: What may differ between scoring a run and scoring the file that it was recorded from.
+_ABOUT_FILES = ("model", "unknown_instances")
+
+
+def records(run: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (run / "records.jsonl").read_text().splitlines()]
+
+
+def figures(found: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in found.items() if name not in _ABOUT_FILES}
+
+
+def answers(shared_data: Path, side: str, model: str) -> dict[str, str]:
+    rows = read_gz(shared_data / f"bouncerbench/recorded_{side}_responses.jsonl.gz")
+    return {row["instance_id"]: row["label"] for row in rows if row["model"] == model}
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_recorded_input_verdict_comes_back_through_the_triage_handler(
+    command: Command, shared_data: Path, issues: Path, tmp_path: Path, model: str
+) -> None:
+    responses = shared_data / "bouncerbench/recorded_input_responses.jsonl.gz"
+    run = tmp_path / "run"
+    ran = command(
+        "replay", "bouncerbench-input", "--tasks", issues, "--model", f"recorded:{responses}#{model}",
+        "--out", run, "--json",
+    )  # fmt: skip
+    assert (ran.code, ran.json["records"], ran.json["failed"]) == (0, 694, 0)
+    recorded = answers(shared_data, "input", model)
+    found = {record["task_id"]: record["decision"]["verdict"] for record in records(run)}
+    assert found == {name: recorded[name] for name in found}
+    assert len(found) == 694
+    of_run = command("score", "bouncerbench-input", "--tasks", issues, "--run", run, "--json").json
+    direct = command(
+        "score", "bouncerbench-input", "--tasks", issues, "--predictions", responses, "--model-name", model,
+        "--json",
+    ).json  # fmt: skip
+    assert figures(of_run) == figures(direct)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_recorded_output_verdict_comes_back_through_the_verify_handler(
+    command: Command, shared_data: Path, tmp_path: Path, model: str
+) -> None:
+    responses = shared_data / "bouncerbench/recorded_output_responses.jsonl.gz"
+    tasks = shared_data / "bouncerbench/output_tasks.jsonl.gz"
+    run = tmp_path / "run"
+    ran = command(
+        "replay", "bouncerbench-output", "--tasks", tasks, "--model", f"recorded:{responses}#{model}",
+        "--out", run, "--json",
+    )  # fmt: skip
+    assert (ran.code, ran.json["records"], ran.json["failed"]) == (0, 425, 0)
+    recorded = answers(shared_data, "output", model)
+    assert {record["task_id"]: record["decision"]["verdict"] for record in records(run)} == recorded
+    of_run = command("score", "bouncerbench-output", "--tasks", tasks, "--run", run, "--json").json
+    direct = command(
+        "score", "bouncerbench-output", "--tasks", tasks, "--predictions", responses, "--model-name", model,
+        "--json",
+    ).json  # fmt: skip
+    assert figures(of_run) == figures(direct)
+
+
+@pytest.fixture
+def small(write: Write) -> tuple[Path, Path]:
+    """Thirty issues and recorded replies to them."""
+    names = [f"o__n-{n}" for n in range(30)]
+    tasks = write(
+        "tasks.jsonl",
+        [
+            {"instance_id": name, "problem_statement": f"Title {name}\nText", "underspecified": n % 4}
+            for n, name in enumerate(names)
+        ],
+    )
+    replies = write(
+        "replies.jsonl",
+        [
+            {
+                "instance_id": name,
+                "model": "m",
+                "label": "VAGUE" if n % 3 else "WELL_SPECIFIED",
+                "explanation": "e",
+            }
+            for n, name in enumerate(names)
+        ],
+    )
+    return tasks, replies
+
+
+def replay(command: Command, small: tuple[Path, Path], run: Path, *more: object) -> Any:
+    tasks, replies = small
+    return command(
+        "replay", "bouncerbench-input", "--tasks", tasks, "--model", f"recorded:{replies}#m", "--out", run, *more
+    )
+
+
+def test_a_run_is_a_folder_with_its_facts_and_one_line_a_task(
+    command: Command, small: tuple[Path, Path], tmp_path: Path
+) -> None:
+    assert replay(command, small, tmp_path / "run").code == 0
+    facts = json.loads((tmp_path / "run/run.json").read_text())
+    assert facts["benchmark"] == "bouncerbench-input"
+    assert facts["model"].endswith("replies.jsonl#m")
+    assert list(facts["prompts"]) == ["triage.paper"]
+    assert facts["config"]["triage"]["bounce_at"] == "VAGUE"
+    assert facts["totals"]["records"] == 30
+    assert facts["started_at"] <= facts["finished_at"]
+    first = records(tmp_path / "run")[0]
+    assert {"task_id", "decision", "raw_reply", "usage", "seconds", "error"} <= first.keys()
+    assert json.loads(first["raw_reply"])["explanation"] == "e"
+    assert first["decision"]["kind"] == "triage"
+    assert first["decision"]["subject"]["repository"] == "o/n"
+
+
+def test_a_longer_limit_goes_on_and_another_line_is_another_run(
+    command: Command, small: tuple[Path, Path], tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    assert replay(command, small, run, "--limit", 4, "--json").json["finished"] == 4
+    assert replay(command, small, run, "--limit", 9, "--json").json["finished"] == 5
+    refused = replay(command, small, run, "--bounce-at", "REASONABLY_SPECIFIED")
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err.count("\n") == 1
+    assert "holds another run" in refused.err
+
+
+def test_a_seed_draws_a_sample_that_grows(command: Command, small: tuple[Path, Path], tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    replay(command, small, run, "--limit", 5, "--seed", 3)
+    first = {record["task_id"] for record in records(run)}
+    replay(command, small, run, "--limit", 12, "--seed", 3)
+    assert len(first) == 5
+    assert first < {record["task_id"] for record in records(run)}
+    assert first != {f"o__n-{n}" for n in range(5)}
+
+
+def test_a_task_without_a_recorded_reply_is_a_failure_that_can_be_retried(
+    command: Command, small: tuple[Path, Path], tmp_path: Path
+) -> None:
+    tasks, replies = small
+    kept = replies.read_text().splitlines(keepends=True)
+    replies.write_text("".join(kept[:-2]))
+    run = tmp_path / "run"
+    assert replay(command, small, run, "--json").json["failed"] == 2
+    failed = [record for record in records(run) if record["error"]]
+    assert failed[0]["error"].startswith("model:unrecorded: replies.jsonl holds no reply of m for o__n-28")
+    scored = command("score", "bouncerbench-input", "--tasks", tasks, "--run", run, "--json").json
+    assert (scored["n"], scored["missing"], scored["errors"]) == (30, 2, 2)
+    replies.write_text("".join(kept))
+    again = replay(command, small, run, "--retry-failed", "--json").json
+    assert (again["finished"], again["failed"], again["records"]) == (2, 0, 30)
+
+
+def test_tasks_without_text_are_left_out_and_said(
+    command: Command, write: Write, small: tuple[Path, Path]
+) -> None:
+    _, replies = small
+    rows = [{"instance_id": "o__n-1", "underspecified": 1}, {"instance_id": "o__n-2", "problem_statement": "T"}]
+    model = f"recorded:{replies}#m"
+    ran = command(
+        "replay", "bouncerbench-input", "--tasks", write("t.jsonl", rows), "--model", model, "--out", "r"
+    )
+    assert ran.code == 0
+    assert "1 tasks of" in ran.err
+    ran = command(
+        "replay", "bouncerbench-input", "--tasks", write("u.jsonl", rows[:1]), "--model", model, "--out", "s"
+    )
+    assert ran.code == 2
+    assert "none of its 1 tasks holds what a replay needs" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--tasks", "none.jsonl", "--model", "recorded:x#m"], "none.jsonl: No such file"),
+        (["--tasks", "{tasks}", "--model", "recorded:none.jsonl#m"], "none.jsonl cannot be read"),
+        (["--tasks", "{tasks}", "--model", "recorded:{replies}#z"], "holds no model 'z'"),
+        (["--tasks", "{tasks}", "--model", "oracle:x"], "model 'oracle:x': must be one of"),
+        (["--tasks", "{tasks}", "--model", "recorded:{replies}#m", "--bounce-at", "WORSE"], "WORSE"),
+        (["--tasks", "{tasks}", "--model", "recorded:{replies}#m", "--config", "none.yml"], "none.yml"),
+    ],
+)
+def test_bad_input_ends_with_2_and_one_line(
+    command: Command, small: tuple[Path, Path], arguments: list[str], message: str
+) -> None:
+    tasks, replies = small
+    filled = [each.format(tasks=tasks, replies=replies) for each in arguments]
+    ran = command("replay", "bouncerbench-input", *filled, "--out", "run")
+    assert (ran.code, ran.out) == (2, "")
+    assert message in ran.err
+    assert len(ran.err.strip().splitlines()) == 1
+
+
+def test_a_cap_that_is_too_low_for_one_call_stops_before_it(
+    command: Command, small: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+    tasks, _ = small
+    ran = command(
+        "replay", "bouncerbench-input", "--tasks", tasks, "--model", "openai:gpt-4.1", "--max-cost", "0.0001",
+        "--out", "run", "--json",
+    )  # fmt: skip
+    assert ran.code == 1
+    assert "budget of this run" in ran.json["stopped"]
+    assert ran.json["records"] == 0
+
+
+def test_killing_a_replay_at_any_moment_and_resuming_gives_every_record_once(
+    small: tuple[Path, Path], issues: Path, shared_data: Path, tmp_path: Path
+) -> None:
+    responses = shared_data / "bouncerbench/recorded_input_responses.jsonl.gz"
+    command_line = [
+        sys.executable, "-m", "evaluation", "replay", "bouncerbench-input", "--tasks", str(issues),
+        "--model", f"recorded:{responses}#o4-mini", "--out", str(tmp_path / "killed"),
+    ]  # fmt: skip
+    root = Path(__file__).parents[3]
+    for delay in (0.05, 0.4, 0.2):
+        process = subprocess.Popen(command_line, cwd=root, stderr=subprocess.DEVNULL)
+        seen = _size(tmp_path / "killed/records.jsonl")
+        while _size(tmp_path / "killed/records.jsonl") == seen and process.poll() is None:
+            time.sleep(0.02)
+        time.sleep(delay)
+        process.kill()
+        process.wait()
+    subprocess.run(command_line, cwd=root, check=True, stderr=subprocess.DEVNULL, timeout=120)
+    whole = [*command_line[:-1], str(tmp_path / "whole")]
+    subprocess.run(whole, cwd=root, check=True, stderr=subprocess.DEVNULL, timeout=120)
+    killed, straight = records(tmp_path / "killed"), records(tmp_path / "whole")
+    assert len(killed) == 694
+    assert sorted(killed, key=lambda each: each["task_id"]) == sorted(straight, key=lambda each: each["task_id"])
+
+
+def test_ctrl_c_records_what_is_under_way_and_says_how_to_go_on(
+    issues: Path, shared_data: Path, tmp_path: Path
+) -> None:
+    responses = shared_data / "bouncerbench/recorded_input_responses.jsonl.gz"
+    process = subprocess.Popen(
+        [
+            sys.executable, "-m", "evaluation", "replay", "bouncerbench-input", "--tasks", str(issues),
+            "--model", f"recorded:{responses}#o4-mini", "--out", str(tmp_path / "run"),
+        ],
+        cwd=Path(__file__).parents[3],
+        stderr=subprocess.PIPE,
+        text=True,
+    )  # fmt: skip
+    while _size(tmp_path / "run/records.jsonl") == 0 and process.poll() is None:
+        time.sleep(0.02)
+    os.kill(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "the same command goes on from here" in said
+    facts = json.loads((tmp_path / "run/run.json").read_text())
+    assert facts["finished_at"] is None
+    assert 0 < facts["totals"]["records"] == len(records(tmp_path / "run")) < 694
+
+
+def _size(file: Path) -> int:
+    return file.stat().st_size if file.exists() else 0
