@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from bot import credentials
 from bot.errors import SettingsError
 
 
@@ -43,6 +44,9 @@ class Settings(BaseSettings):
     )
     bouncer_prompts_dir: Path | None = Field(None, description="other prompt templates")
     bouncer_prices_file: Path | None = Field(None, description="other model prices")
+    bouncer_record_file: Path | None = Field(
+        None, description="where commands write models' replies down, for recorded:FILE#NAME to answer from"
+    )
     bouncer_public_url: str | None = Field(None, description="how GitHub reaches this server, for set-up")
     bouncer_trust_proxy: bool = Field(False, description="believe X-Forwarded-* of one proxy in front")
     bouncer_daily_budget_usd: float | None = Field(None, ge=0, description="model cost a day, all repositories")
@@ -107,6 +111,36 @@ class Settings(BaseSettings):
         parts = self.github_webhook_secret.get_secret_value().split(",")
         return tuple(part.strip() for part in parts if part.strip())
 
+    @property
+    def needs_setup(self) -> bool:
+        """Whether nothing at all is known of a GitHub App; half of it is a mistake, not a first start."""
+        return not any(
+            (
+                self.github_app_id,
+                self.github_app_private_key,
+                self.github_app_private_key_path,
+                self.github_webhook_secret,
+            )
+        )
+
+    def completed(self) -> Settings:
+        """With what set-up in the browser stored, where the environment says nothing of a GitHub App.
+
+        Raises SettingsError where the stored file cannot be read.
+        """
+        stored = credentials.load(self.bouncer_data_dir) if self.needs_setup else None
+        if stored is None:
+            return self
+        return self.model_copy(
+            update={
+                "github_app_id": stored.app_id,
+                "github_app_private_key": SecretStr(stored.private_key),
+                "github_webhook_secret": SecretStr(stored.webhook_secret),
+                "github_api_url": stored.api_url,
+                "github_web_url": stored.web_url,
+            }
+        )
+
     def private_key(self) -> str | None:
         """The App's key as PEM text, from the variable or the file.
 
@@ -133,7 +167,7 @@ def load(**overrides: Any) -> Settings:
     """
     given = {name: value for name, value in overrides.items() if value is not None}
     try:
-        return Settings(**given)
+        return Settings(**given).completed()
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         name = str(first["loc"][0]).upper() if first["loc"] else "settings"

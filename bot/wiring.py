@@ -91,8 +91,14 @@ def build_models(settings: Settings) -> Models:
 
 
 def build_model(settings: Settings, model_id: str | None = None) -> Model:
-    """The model of that id (the operator's where none is given), asked again where that helps; no budget."""
-    return build_models(settings).build(model_id or settings.bouncer_model, attempts=3)
+    """The model of that id (the operator's where none is given), asked again where that helps; no budget.
+
+    What it says is written down where the settings name a file for it.
+    """
+    from bot.models.record import Recording
+
+    model = build_models(settings).build(model_id or settings.bouncer_model, attempts=3)
+    return Recording(model, settings.bouncer_record_file) if settings.bouncer_record_file else model
 
 
 def build_app(settings: Settings, observe: Observe | None = None, *, apart: float = 1.0) -> GitHubApp:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from bot.errors import ModelError
+from bot.errors import ModelError, SettingsError
 from bot.models.protocol import Model, Prompt, Reply
 
 T = TypeVar("T", bound=BaseModel)
@@ -19,9 +19,12 @@ class Recording:
     """Appends one line a reply, and one for each failure that would be the same again.
 
     What may pass (TransientError) is not recorded, and neither is what was never asked (budget).
+    Raises SettingsError where the file's folder is not there.
     """
 
     def __init__(self, model: Model, file: Path) -> None:
+        if not file.absolute().parent.is_dir():
+            raise SettingsError(f"recorded replies: there is no folder {file.parent}")
         self._model = model
         self._file = file
         self._lock = threading.Lock()

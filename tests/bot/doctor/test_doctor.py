@@ -201,6 +201,28 @@ def test_missing_permissions_and_events_are_named(run: Run, office: Office) -> N
     assert f"fail  webhook: the App has no webhook URL; set it to {PUBLIC}/webhook" in said
 
 
+@pytest.mark.parametrize(
+    ("url", "line"),
+    [
+        ("https://b.example/hook", "note  webhook: GitHub delivers to https://b.example/hook; Bouncer listens at"),
+        ("http://b.example/webhook", "note  webhook: GitHub delivers to http://b.example/webhook in the clear"),
+        ("https://b.example/webhook", "ok    webhook: https://b.example/webhook"),
+    ],
+)
+def test_an_odd_webhook_address_is_told(run: Run, office: Office, url: str, line: str) -> None:
+    app = office.github.create_app("other", webhook_url=url)
+    _, said = run(GITHUB_APP_ID=str(app.id), GITHUB_APP_PRIVATE_KEY=app.private_key, BOUNCER_PUBLIC_URL=None)
+    assert line in said
+
+
+def test_a_github_that_is_down_is_told(run: Run, office: Office) -> None:
+    office.model.expect_request("/api").respond_with_data("", 502)
+    code, said = run(GITHUB_API_URL=office.model.url_for("/api"))
+    assert code == 1
+    assert "answers 502; try again later" in said
+    assert "github app" not in said
+
+
 def test_failed_deliveries_are_counted(run: Run, office: Office) -> None:
     # Nobody listens at the App's address, so that what happens now cannot be delivered.
     office.github.open_issue("octo/demo", "ann", "Crash", "It crashes.")

@@ -135,6 +135,11 @@ def test_a_recorded_failure_fails_again_for_the_same_reason(tmp_path: Path) -> N
     assert caught.value.reason == "refused"
 
 
+def test_a_folder_that_is_not_there_is_named_before_anybody_is_asked(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="there is no folder"):
+        Recording(ScriptedModel(), tmp_path / "gone" / "said.jsonl")
+
+
 def test_what_may_pass_or_was_never_asked_is_not_recorded(tmp_path: Path) -> None:
     file = tmp_path / "said.jsonl"
     live = Recording(ScriptedModel([TransientError("busy"), BudgetExceeded("spent")]), file)
