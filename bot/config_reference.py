@@ -1,17 +1,21 @@
-"""The reference and the JSON Schema of ``.github/bouncer.yml``, made from the typed configuration itself.
+"""References made from the typed settings themselves: bouncer.yml's keys, its JSON Schema, the environment.
 
-``python -m bot.config_reference`` prints the Markdown, with ``--schema`` the JSON Schema.
+``python -m bot.config_reference`` brings README.md and ``bot/bouncer.schema.json`` of a checkout up to date.
 """
 
 from __future__ import annotations
 
 import json
-import sys
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from bot.config import RepoConfig
 from bot.frozen import Frozen
+from bot.settings import Settings
+
+SCHEMA = Path(__file__).with_name("bouncer.schema.json")
 
 
 def json_schema() -> dict[str, Any]:
@@ -66,5 +70,33 @@ def _default(value: dict[str, Any]) -> str:
     return json.dumps(value.get("default"), ensure_ascii=False)
 
 
+def environment() -> str:
+    """One table: variable, default, meaning. Secrets have no default."""
+    rows = [
+        f"| `{name.upper()}` | {_plain(field.default)} | {field.description or ''} |"
+        for name, field in Settings.model_fields.items()
+    ]
+    return "\n".join(["| variable | default | meaning |", "|---|---|---|", *rows])
+
+
+def filled(text: str) -> str:
+    """A README with the generated parts between their marks brought up to date."""
+    for name, part in (("environment", environment()), ("configuration", markdown())):
+        between = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
+        text = between.sub(lambda match, part=part: f"{match[1]}{part}\n{match[2]}", text)  # type: ignore[misc]
+    return text
+
+
+def schema_text() -> str:
+    """The schema file's text."""
+    return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def _plain(value: object) -> str:
+    return "" if value is None else f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
 if __name__ == "__main__":
-    print(json.dumps(json_schema(), indent=2) if "--schema" in sys.argv[1:] else markdown())
+    readme = Path(__file__).parent.parent / "README.md"
+    readme.write_text(filled(readme.read_text("utf-8")), "utf-8")
+    SCHEMA.write_text(schema_text(), "utf-8")

@@ -62,10 +62,10 @@ class Settings(BaseSettings):
         None, description="an OpenTelemetry collector (OTLP over HTTP); traces are sent there"
     )
 
-    openai_api_key: SecretStr | None = None
-    openai_base_url: str | None = None
-    anthropic_api_key: SecretStr | None = None
-    anthropic_base_url: str | None = None
+    openai_api_key: SecretStr | None = Field(None, description="key for openai: models")
+    openai_base_url: str | None = Field(None, description="a compatible server (Ollama, vLLM, Azure, LM Studio)")
+    anthropic_api_key: SecretStr | None = Field(None, description="key for anthropic: models")
+    anthropic_base_url: str | None = Field(None, description="a compatible server")
 
     @field_validator("log_level")
     @classmethod
