@@ -48,6 +48,7 @@ class Queue:
         *,
         concurrency: int = 8,
         polling_seconds: float = 0.1,
+        max_starts: int = MAX_STARTS,
     ) -> None:
         """Connect, take back what the slot's last holder was running, and begin to run jobs.
 
@@ -71,7 +72,7 @@ class Queue:
 
             @DBOS.workflow(
                 name=WORKFLOW,
-                max_recovery_attempts=MAX_STARTS,
+                max_recovery_attempts=max_starts,
                 serialization_type=WorkflowSerializationFormat.PORTABLE,
             )
             def run_job(job: str, attempt: int, partition: str) -> None:
