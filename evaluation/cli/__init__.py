@@ -37,11 +37,12 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
     "build": {
         "bouncerbench": ("evaluation.bouncerbench.build_cli:command", "Tasks from annotations, issues, patches."),
         "crbench": ("evaluation.crbench.cli:build_command", "Bug-bringing pull requests from bug fixes."),
+        "golden": ("evaluation.crbench.cli:build_golden_command", "From AACR-Bench's or Martian's comments."),
         "own": ("evaluation.crbench.cli:build_own_command", "The same from a repository of your own."),
     },
     "batch": {
-        "export": ("evaluation.cli.batch:export_command", "Write the requests that the cache cannot answer."),
-        "import": ("evaluation.cli.batch:import_command", "Put a provider's answers into the cache."),
+        "export": ("evaluation.cli.batching:export_command", "Write the requests that the cache cannot answer."),
+        "import": ("evaluation.cli.batching:import_command", "Put a provider's answers into the cache."),
     },
     "leaderboard": {
         "export": ("evaluation.bouncerbench.leaderboard_cli:export_command", "Write a submission."),

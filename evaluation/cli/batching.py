@@ -12,7 +12,7 @@ from bot.errors import OperatorError
 from bot.models.prices import load as load_prices
 from evaluation.batch import import_results
 from evaluation.cache import FolderStore
-from evaluation.cli import VERBS, replay
+from evaluation.cli import replay
 from evaluation.cli.options import json_option, print_json, say
 from evaluation.cli.replaying import Export
 
@@ -31,7 +31,7 @@ def export_command(context: click.Context, bench: str, arguments: tuple[str, ...
     """
     form, rest = _format(arguments)
     command = replay.get_command(context, bench)
-    assert command is not None, VERBS
+    assert command is not None
     with command.make_context(bench, rest, parent=context, obj=Export(form)) as nested:
         code: int = command.invoke(nested)
         return code

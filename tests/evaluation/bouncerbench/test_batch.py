@@ -1,0 +1,183 @@
+"""Batches cost half: requests go out keyed, answers come in, and the replay goes on from them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.evaluation.bouncerbench.conftest import Command, Write
+
+SAID = {"explanation": "what", "open_points": ["which?"], "missing": [], "p_bounce": 71, "label": "VAGUE"}
+Result = Callable[[dict[str, Any], str], dict[str, Any]]
+
+
+def by_openai(request: dict[str, Any], text: str) -> dict[str, Any]:
+    message = {"role": "assistant", "content": text}
+    body = {
+        "model": "gpt-4.1-2025-04-14",
+        "choices": [{"message": message, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 1000, "completion_tokens": 500},
+    }
+    return {"custom_id": request["custom_id"], "response": {"status_code": 200, "body": body}, "error": None}
+
+
+def by_anthropic(request: dict[str, Any], text: str) -> dict[str, Any]:
+    message = {
+        "model": "claude-sonnet-4-5-20250929",
+        "content": [{"type": "text", "text": text}],
+        "stop_reason": "end_turn",
+        "usage": {"input_tokens": 1000, "output_tokens": 500},
+    }
+    return {"custom_id": request["custom_id"], "result": {"type": "succeeded", "message": message}}
+
+
+def lines(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def results(write: Write, rows: Iterable[dict[str, Any]]) -> Path:
+    return write("results.jsonl", rows)
+
+
+@pytest.fixture
+def tasks(write: Write) -> Path:
+    rows = [{"instance_id": f"o__n-{n}", "problem_statement": f"Title {n}", "underspecified": n} for n in range(4)]
+    return write("tasks.jsonl", rows)
+
+
+def export(command: Command, tasks: Path, model: str = "openai:gpt-4.1") -> Any:
+    form = model.partition(":")[0]
+    return command(
+        "batch", "export", "bouncerbench-input", "--tasks", tasks, "--model", model, "--cache", "cache",
+        "--format", form, "--out", "requests.jsonl", "--json",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("model", "result", "price"),
+    [
+        ("openai:gpt-4.1", by_openai, (2.0, 8.0)),
+        ("anthropic:claude-sonnet-4-5", by_anthropic, (3.0, 15.0)),
+    ],
+)
+def test_a_round_of_export_and_import_answers_the_replay_without_a_key(
+    command: Command,
+    write: Write,
+    tasks: Path,
+    tmp_path: Path,
+    model: str,
+    result: Result,
+    price: tuple[float, float],
+) -> None:
+    exported = export(command, tasks, model)
+    assert (exported.code, exported.json["requests"], exported.json["waiting"]) == (0, 4, 4)
+    requests = lines(tmp_path / "requests.jsonl")
+    for request in requests:
+        assert request["body"]["messages"][-1]["role"] == "user"
+        assert "VAGUE" in json.dumps(request["body"])  # the schema, or the prompt, names the labels
+        assert len(request["custom_id"]) <= 64
+    back = results(write, [result(each, json.dumps(SAID)) for each in reversed(requests)])
+    assert command("batch", "import", back, "--cache", "cache", "--json").json["kept"] == 4
+    ran = command(
+        "replay",
+        "bouncerbench-input",
+        "--tasks",
+        tasks,
+        "--model",
+        model,
+        "--cache",
+        "cache",
+        "--out",
+        "run",
+        "--json",
+    )
+    assert ran.code == 0
+    assert (ran.json["records"], ran.json["failed"], ran.json["postponed"]) == (4, 0, 0)
+    assert {record["decision"]["verdict"] for record in lines(tmp_path / "run/records.jsonl")} == {"VAGUE"}
+    at_once = (1000 * price[0] + 500 * price[1]) / 1e6
+    assert ran.json["usage"]["cost_usd"] == pytest.approx(4 * at_once / 2)
+    again = export(command, tasks, model)
+    assert (again.json["requests"], again.json["answered"]) == (0, 4)
+
+
+def test_a_replay_before_all_answers_are_there_goes_on_later(
+    command: Command, write: Write, tasks: Path, tmp_path: Path
+) -> None:
+    export(command, tasks)
+    requests = lines(tmp_path / "requests.jsonl")
+    replay = ("replay", "bouncerbench-input", "--tasks", tasks, "--model", "openai:gpt-4.1", "--cache", "cache")
+    for known, code in ((1, 1), (4, 0)):
+        rows = [by_openai(each, json.dumps(SAID)) for each in requests[:known]]
+        command("batch", "import", results(write, rows), "--cache", "cache")
+        ran = command(*replay, "--out", "run", "--json")
+        assert (ran.code, ran.json["records"], ran.json["failed"]) == (code, known, 0)
+    names = [record["task_id"] for record in lines(tmp_path / "run/records.jsonl")]
+    assert sorted(names) == [f"o__n-{n}" for n in range(4)]
+
+
+def test_a_failed_request_is_named_and_asked_again(
+    command: Command, write: Write, tasks: Path, tmp_path: Path
+) -> None:
+    export(command, tasks)
+    first, second, third, fourth = lines(tmp_path / "requests.jsonl")
+    rows = [
+        {"custom_id": first["custom_id"], "response": None, "error": {"code": "batch_expired"}},
+        {
+            "custom_id": second["custom_id"],
+            "response": {"status_code": 429, "body": {"error": "slow"}},
+            "error": None,
+        },
+        by_openai(third, "I would rather not say."),
+        {"custom_id": fourth["custom_id"], "result": {"type": "expired"}},
+    ]
+    ran = command("batch", "import", results(write, rows), "--cache", "cache", "--json")
+    assert (ran.code, ran.json["kept"]) == (1, 0)
+    assert [failure.split("results.jsonl:")[1][:1] for failure in ran.json["failures"]] == ["1", "2", "3", "4"]
+    assert export(command, tasks).json["requests"] == 4
+
+
+def test_an_answer_of_another_shape_is_asked_for_again(
+    command: Command, write: Write, tasks: Path, tmp_path: Path
+) -> None:
+    export(command, tasks)
+    rows = [by_openai(each, '{"label": "SUPERB"}') for each in lines(tmp_path / "requests.jsonl")]
+    assert command("batch", "import", results(write, rows), "--cache", "cache", "--json").json["kept"] == 4
+    assert export(command, tasks).json["requests"] == 4
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"custom_id": "../../etc/passwd", "result": {}}, "results.jsonl:1: custom_id: not a key"),
+        ({"custom_id": "a" * 32}, "results.jsonl:1: neither a result of OpenAI's Batch API nor of Anthropic's"),
+        ({"custom_id": "a" * 32, "result": {"type": "succeeded", "message": {}}}, "the result names no model"),
+    ],
+)
+def test_a_file_that_holds_no_results_is_refused(
+    command: Command, write: Write, row: dict[str, Any], message: str
+) -> None:
+    ran = command("batch", "import", results(write, [row]), "--cache", "cache")
+    assert (ran.code, ran.out) == (2, "")
+    assert message in ran.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--model", "openai:gpt-4.1", "--format", "anthropic", "--cache", "c"], "needs one model anthropic:NAME"),
+        (["--model", "openai:a,openai:b", "--format", "openai", "--cache", "c"], "needs one model openai:NAME"),
+        (["--model", "openai:gpt-4.1", "--format=carrier-pigeon", "--cache", "c"], "'carrier-pigeon' is neither"),
+        (["--model", "openai:gpt-4.1", "--cache", "c"], "--format openai or --format anthropic is needed"),
+        (["--model", "openai:gpt-4.1", "--format", "openai"], "--cache DIR is needed"),
+    ],
+)
+def test_an_export_that_cannot_work_says_why(
+    command: Command, tasks: Path, arguments: list[str], message: str
+) -> None:
+    ran = command("batch", "export", "bouncerbench-input", "--tasks", tasks, *arguments, "--out", "r.jsonl")
+    assert (ran.code, ran.out) == (2, "")
+    assert message in ran.err

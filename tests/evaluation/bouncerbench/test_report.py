@@ -1,0 +1,180 @@
+"""A report is one page that needs nothing else and says what every number describes."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluation.report.figures import Curve, Flow, Series, bars, curves, sankey
+from evaluation.report.page import Report, Section, Table, as_html, as_json, as_markdown
+from tests.evaluation.bouncerbench.conftest import Command, Write
+
+DIFF = "diff --git a/m.py b/m.py\n--- a/m.py\n+++ b/m.py\n@@ -1 +1 @@\n-a\n+b\n"
+INPUT_LABELS = ("WELL_SPECIFIED", "REASONABLY_SPECIFIED", "VAGUE", "IMPOSSIBLE_TO_SOLVE")
+OUTPUT_LABELS = ("CORRECT_AND_PRECISE", "CORRECT_BUT_INCOMPLETE", "BROAD_MISSING_KEY_ASPECTS", "INCORRECT")
+
+
+class Page(HTMLParser):
+    """Collects what a browser would fetch, and whether tags close."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.fetched: list[str] = []
+        self.open: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.fetched += [v or "" for k, v in attributes if k in ("src", "href", "xlink:href", "data")]
+        if tag not in ("meta", "br", "img", "link", "use", "path"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in self.open:
+            while self.open.pop() != tag:
+                pass
+
+
+@pytest.fixture
+def runs(command: Command, write: Write, tmp_path: Path) -> list[Path]:
+    """Two runs of the input bouncer and one of the output bouncer on forty tasks."""
+    names = [f"o__n-{n}" for n in range(40)]
+    issues = [
+        {"instance_id": each, "problem_statement": "Title\n" + "word " * (n * 15), "underspecified": n % 4}
+        for n, each in enumerate(names)
+    ]
+    patches = [
+        {**row, "patch": DIFF + "#" * n * 90, "resolved": n % 3 == 0, "pass_frac": (n % 3) / 4}
+        for n, row in enumerate(issues)
+    ]
+    replies = [
+        {
+            "instance_id": each,
+            "model": model,
+            "label": INPUT_LABELS[(n * step) % 4],
+            "p_bounce": n * 2,
+            "explanation": "",
+        }
+        for model, step in (("first<b>", 1), ("second", 3))
+        for n, each in enumerate(names)
+    ]
+    verdicts = [
+        {"instance_id": each, "model": "third", "label": OUTPUT_LABELS[n % 4], "explanation": ""}
+        for n, each in enumerate(names)
+    ]
+    inputs, outputs = write("i.jsonl", issues), write("o.jsonl", patches)
+    said, judged = write("r.jsonl", replies), write("v.jsonl", verdicts)
+    for benchmark, tasks, model, name in (
+        ("bouncerbench-input", inputs, f"recorded:{said}#first<b>", "a"),
+        ("bouncerbench-input", inputs, f"recorded:{said}#second", "b"),
+        ("bouncerbench-output", outputs, f"recorded:{judged}#third", "c"),
+    ):
+        ran = command("replay", benchmark, "--tasks", tasks, "--model", model, "--out", tmp_path / name)
+        assert ran.code == 0, ran.err
+    return [tmp_path / name for name in "abc"]
+
+
+def test_the_page_needs_nothing_else_and_escapes_what_it_was_given(
+    command: Command, runs: list[Path], tmp_path: Path
+) -> None:
+    assert command("report", *runs, "--out", "r.html").code == 0
+    text = (tmp_path / "r.html").read_text()
+    page = Page(text)
+    assert page.open == []
+    assert all(each.startswith("#") for each in page.fetched)
+    assert "<script" not in text
+    assert "first<b>" not in text
+    assert "first&lt;b&gt;" in text
+    assert text.count("<svg") == 5
+    for part in ("Beside the paper&#39;s table II", "McNemar", "Both bouncers in a row", "27.35", "triage.paper"):
+        assert part in text
+
+
+def test_the_numbers_of_the_page_are_those_of_score(command: Command, runs: list[Path], tmp_path: Path) -> None:
+    found = command("report", *runs, "--json").json
+    sections = {section["title"]: section for section in found["sections"]}
+    scored = command(
+        "score", "bouncerbench-input", "--tasks", tmp_path / "i.jsonl", "--run", runs[0], "--json"
+    ).json
+    of_page = sections["Input bouncer"]["scores"]["first<b>"]
+    assert {name: of_page[name] for name in of_page} == {name: scored[name] for name in of_page}
+    facts = sections["Runs"]["runs"][0]
+    assert facts["totals"]["records"] == 40
+    assert facts["prompts"]["triage.paper"]
+    table_ii = sections["Input bouncer"]["tables"][0]["rows"]
+    assert ["o4-mini (paper)", 1699, 0.592, 0.271, "26.8", "5.4"] in table_ii
+
+
+def test_two_runs_are_compared_and_three_make_a_chain(command: Command, runs: list[Path]) -> None:
+    titles = [each["title"] for each in command("report", runs[0], runs[1], "--json").json["sections"]]
+    assert "Input bouncer: second against first<b>" in titles
+    assert "Both bouncers in a row" not in titles
+    titles = [each["title"] for each in command("report", runs[2], runs[0], "--json").json["sections"]]
+    assert "Both bouncers in a row" in titles
+    assert not any("against" in title for title in titles)
+
+
+def test_the_markdown_has_the_same_tables(command: Command, runs: list[Path], tmp_path: Path) -> None:
+    printed = command("report", *runs).out
+    assert command("report", *runs, "--out", "r.md").code == 0
+    assert re.sub(r"bouncer 0.*", "", printed) == re.sub(r"bouncer 0.*", "", (tmp_path / "r.md").read_text())
+    assert "| codex (paper) | 1,699 | 0.561 | 0.258 | 21.5 | 4.0 |" in printed
+    assert "<b>" not in printed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["none"], "none is not a run"),
+        (["{a}", "--out", "r.pdf"], "--out r.pdf: must end in"),
+        (["{a}", "--tasks", "none.jsonl"], "none.jsonl: No such file"),
+        (["{a}", "{c}", "--tasks", "x.jsonl"], "the runs are of several benchmarks, write BENCH=F"),
+        (["{a}", "--tasks", "{blank}"], "says of no task what is right"),
+    ],
+)
+def test_a_report_that_cannot_be_written_says_why(
+    command: Command, runs: list[Path], write: Write, arguments: list[str], message: str
+) -> None:
+    blank = write("blank.jsonl", [{"instance_id": "o__n-1"}])
+    filled = [each.format(a=runs[0], c=runs[2], blank=blank) for each in arguments]
+    ran = command("report", *filled)
+    assert (ran.code, ran.out) == (2, "")
+    assert message in ran.err
+
+
+def test_a_run_of_another_benchmark_without_a_writer_is_named(command: Command, runs: list[Path]) -> None:
+    facts = json.loads((runs[0] / "run.json").read_text())
+    (runs[0] / "run.json").write_text(json.dumps({**facts, "benchmark": "juggling"}))
+    assert "no report is known for the benchmark 'juggling'" in command("report", runs[0]).err
+
+
+def report(*rows: tuple[Any, ...]) -> Report:
+    table = Table(("name", "value"), rows, title="T", quoted_from=1, note="n")
+    return Report("title", (Section("part", ("text",), (table,)),), "made today")
+
+
+def test_cells_that_are_not_defined_are_dashes_and_null() -> None:
+    made = report(("a|b", None), ("c", 1234))
+    assert "<td>–</td>" in as_html(made)
+    assert "| a\\|b | – |" in as_markdown(made)
+    assert "1,234" in as_html(made)
+    assert json.loads(as_json(made))["sections"][0]["tables"][0]["rows"] == [["a|b", None], ["c", 1234]]
+
+
+def test_the_same_numbers_give_the_same_picture() -> None:
+    def drawn() -> list[str]:
+        return [
+            bars(
+                ["x $1", "y"], [Series("s", [0.5, None], [(0.4, 0.6)]), Series("t", [None, 1.0])], ylabel="share"
+            ),
+            curves([Curve("c", (0, 0.5, 1), (0.1, 0.2, 0.3))], xlabel="x", ylabel="y"),
+            sankey((("a", "b"), ("c",)), (Flow("a", "c", 3), Flow("b", "c", 0)), {}),
+        ]
+
+    pictures = drawn()
+    assert pictures == drawn()
+    assert all(picture.startswith("<svg") and "<script" not in picture for picture in pictures)
