@@ -7,7 +7,7 @@ records.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from bot.errors import OperatorError
 from bot.frozen import Frozen
 from evaluation.crbench.judge import PROMPT, Judgement, Panel, Verdicts, agreement, judge_all
 from evaluation.crbench.metrics import Metrics, Tally, score, tallies
-from evaluation.crbench.said import Said, Scope, said_in
+from evaluation.crbench.said import Said, Scope, said_in, said_in_file
 from evaluation.crbench.task import ReviewTask, read_tasks
 from evaluation.run_folder import RunFolder
 from evaluation.sample import choose, fingerprint
@@ -41,8 +41,26 @@ class JudgeFacts(Frozen):
 
 
 @dataclass(frozen=True)
+class Reviewed:
+    """What a reviewer said about tasks, and where its judgements are kept."""
+
+    name: str
+    folder: Path
+    said: Callable[[Scope], list[Said]]
+    answered: frozenset[str] | None
+    limit: int | None = None
+    seed: int | None = None
+
+    def tasks(self, source: str) -> list[ReviewTask]:
+        """The tasks that it was to do: all of the file, or those that ``--limit`` took."""
+        every = list(read_tasks(source))
+        wanted = choose((task.instance_id for task in every), self.limit, self.seed)
+        return every if wanted is None else [task for task in every if task.instance_id in wanted]
+
+
+@dataclass(frozen=True)
 class Scored:
-    """A judged run, with everything that tables and plots are made of."""
+    """A judged reviewer, with everything that tables and plots are made of."""
 
     name: str
     facts: JudgeFacts
@@ -53,10 +71,32 @@ class Scored:
     comments: Sequence[tuple[Said, Judgement]]
 
 
-def judge_run(run: RunFolder, tasks: Sequence[ReviewTask], source: str, panel: Panel, scope: Scope) -> None:
-    """Judge every comment of a run and keep what was said. Raises BudgetExceeded."""
-    comments = list(said_in(run.records(), scope))
-    verdicts = judge_all(panel, {task.instance_id: task for task in tasks}, comments)
+def reviewed_run(run: RunFolder, name: str | None = None) -> Reviewed:
+    """A run of ``replay crbench``; it is called by strategy and model, as in the paper."""
+    model = name or run.facts.model.rpartition("#")[2]
+    strategy = run.facts.config.get("review", {}).get("strategy")
+    return Reviewed(
+        name=f"{strategy}, {model}" if strategy else model,
+        folder=run.path,
+        said=lambda scope: list(said_in(run.records(), scope)),
+        answered=frozenset(record.task_id for record in run.records() if not record.failed),
+        limit=run.facts.tasks.limit,
+        seed=run.facts.seed,
+    )
+
+
+def reviewed_file(source: str) -> Reviewed:
+    """Another reviewer's comments; a task without any was looked at and found clean."""
+    path = Path(source)
+    return Reviewed(
+        path.name, path.with_name(f"{path.name}.judged"), lambda scope: list(said_in_file(source)), None
+    )
+
+
+def judge_comments(reviewed: Reviewed, source: str, panel: Panel, scope: Scope) -> None:
+    """Judge every comment on the tasks of ``source`` and keep what was said. Raises BudgetExceeded."""
+    tasks = {task.instance_id: task for task in reviewed.tasks(source)}
+    verdicts = judge_all(panel, tasks, reviewed.said(scope))
     facts = JudgeFacts(
         judges=tuple(model.id for model in panel.models),
         draws=panel.draws,
@@ -67,50 +107,37 @@ def judge_run(run: RunFolder, tasks: Sequence[ReviewTask], source: str, panel: P
         agreement=agreement(verdicts.judgements),
         usage=verdicts.usage,
     )
-    _write(run.path, facts, verdicts)
+    _write(reviewed.folder, facts, verdicts)
 
 
-def scored(name: str, run: RunFolder, source: str, missing: str, seed: int, replicates: int = 2000) -> Scored:
-    """Score a judged run from its folder alone.
+def scored(reviewed: Reviewed, source: str, missing: str, seed: int, replicates: int = 2000) -> Scored:
+    """Score what was judged before, from the folder alone.
 
-    ``missing`` is ``exclude`` to leave tasks out that the run has no usable record of; else their bugs
-    count as not found. Raises OperatorError where the run was not judged, or was judged on other tasks.
+    ``missing`` is ``exclude`` to leave tasks out that have no usable answer; else their bugs count as not found.
+    Raises OperatorError where nothing was judged yet, or on other tasks.
     """
-    facts, judgements = _read(run.path)
+    facts, judgements = _read(reviewed.folder)
     if facts.tasks != fingerprint(source):
-        raise OperatorError(f"{run.path} was judged on other tasks than {source}")
-    tasks = chosen_tasks(run, source)
-    answered = {record.task_id for record in run.records() if not record.failed}
+        raise OperatorError(f"{reviewed.folder} was judged on other tasks than {source}")
+    tasks = reviewed.tasks(source)
+    answered = {task.instance_id for task in tasks} if reviewed.answered is None else reviewed.answered
     unanswered = sum(task.instance_id not in answered for task in tasks)
     if missing == "exclude":
         tasks = [task for task in tasks if task.instance_id in answered]
-    comments = list(said_in(run.records(), facts.scope))
+    comments = reviewed.said(facts.scope)
     counted = tallies(tasks, comments, judgements)
     pairs = [(said, judgements[said.key]) for said in comments if said.key in judgements]
     metrics = score(counted, seed=seed, replicates=replicates)
-    return Scored(name, facts, tasks, counted, metrics, unanswered, pairs)
+    return Scored(reviewed.name, facts, tasks, counted, metrics, unanswered, pairs)
 
 
-def title(run: RunFolder, name: str | None = None) -> str:
-    """How a run is called in tables: strategy and model, as in the paper."""
-    model = name or run.facts.model.rpartition("#")[2]
-    strategy = run.facts.config.get("review", {}).get("strategy")
-    return f"{strategy}, {model}" if strategy else model
-
-
-def chosen_tasks(run: RunFolder, source: str) -> list[ReviewTask]:
-    """The tasks that the run was to do: all of the file, or those that its ``--limit`` took."""
-    tasks = list(read_tasks(source))
-    wanted = choose((task.instance_id for task in tasks), run.facts.tasks.limit, run.facts.seed)
-    return tasks if wanted is None else [task for task in tasks if task.instance_id in wanted]
-
-
-def is_judged(run: RunFolder) -> bool:
-    """Whether somebody judged this run before."""
-    return (run.path / FACTS_FILE).exists()
+def is_judged(reviewed: Reviewed) -> bool:
+    """Whether somebody judged these comments before."""
+    return (reviewed.folder / FACTS_FILE).exists()
 
 
 def _write(folder: Path, facts: JudgeFacts, verdicts: Verdicts) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
     lines = [json.dumps(each.model_dump(mode="json")) + "\n" for each in verdicts.judgements]
     _replace(folder / JUDGEMENTS_FILE, "".join(lines))
     _replace(folder / FACTS_FILE, facts.model_dump_json(indent=2) + "\n")

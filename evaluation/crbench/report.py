@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from evaluation.crbench import paper
 from evaluation.crbench.dataset import PAPER, averages
-from evaluation.crbench.judged import Scored, scored, title
+from evaluation.crbench.judged import Scored, reviewed_run, scored
 from evaluation.crbench.metrics import Share, by_kind
 from evaluation.crbench.printing import FIGURES, counted_line, interval, judges_line, scores_row
 from evaluation.report.facts import cost_section, facts_section
@@ -27,7 +27,7 @@ def sections(
     Raises OperatorError where a run was not judged yet, or was judged on other tasks.
     """
     judged = [
-        scored(title(run, name), run, tasks.get(run.facts.benchmark, run.facts.tasks.source), missing, seed)
+        scored(reviewed_run(run, name), tasks.get(run.facts.benchmark, run.facts.tasks.source), missing, seed)
         for name, run in runs
     ]
     notes = [f"{run.name}: {counted_line(run, missing)}; {judges_line(run)}." for run in judged]

@@ -11,6 +11,7 @@ from pydantic import Field
 from bot.frozen import Frozen
 from bot.review.findings import Finding
 from evaluation.run_folder import Record
+from evaluation.sample import read_rows, shaped
 
 #: Which findings are judged: those that people would have seen, or also those that were held back.
 Scope = Literal["posted", "reported"]
@@ -29,6 +30,23 @@ class Said(Frozen):
         """The same for the same words on the same line of the same task, whoever wrote them."""
         content = f"{self.task_id}\0{self.path}\0{self.line}\0{self.text}"
         return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+class _Line(Frozen):
+    instance_id: str
+    path: str
+    line: int | None = None
+    comment: str = Field(min_length=1)
+
+
+def said_in_file(source: str) -> Iterator[Said]:
+    """Comments of any reviewer, one a line: instance_id, path, line (or null), comment.
+
+    Raises OperatorError with file and line.
+    """
+    for row in read_rows(source):
+        line = shaped(row, _Line)
+        yield Said(task_id=line.instance_id, path=line.path, line=line.line, text=line.comment)
 
 
 def said_in(records: Iterable[Record], scope: Scope) -> Iterator[Said]:

@@ -12,12 +12,20 @@ from bot.errors import BudgetExceeded, OperatorError
 from evaluation.cli.options import json_option, print_json, say
 from evaluation.crbench.asking import asked_model
 from evaluation.crbench.judge import Panel
-from evaluation.crbench.judged import Scored, chosen_tasks, is_judged, judge_run, scored, title
+from evaluation.crbench.judged import (
+    Reviewed,
+    Scored,
+    is_judged,
+    judge_comments,
+    reviewed_file,
+    reviewed_run,
+    scored,
+)
 from evaluation.crbench.metrics import by_kind
 from evaluation.crbench.printing import print_scores
 from evaluation.crbench.replay_cli import BENCHMARK
 from evaluation.prompts import benchmark_prompts
-from evaluation.run_folder import RunFolder
+from evaluation.run_folder import RunFacts, RunFolder
 
 #: What a bug can be told apart by.
 DIMENSIONS = ("category", "impact", "severity")
@@ -25,7 +33,8 @@ DIMENSIONS = ("category", "impact", "severity")
 
 @click.command("crbench")
 @click.option("--tasks", required=True, metavar="F", help="What build crbench or build own wrote.")
-@click.option("--run", "run_path", required=True, metavar="DIR", help="A run of replay crbench.")
+@click.option("--run", "run_path", metavar="DIR", help="A run of replay crbench.")
+@click.option("--predictions", metavar="F", help="Or any reviewer's: instance_id, path, line, comment a line.")
 @click.option(
     "--judge", "judges", multiple=True, metavar="ID", help="provider:name; default: BOUNCER_JUDGE_MODEL."
 )
@@ -53,37 +62,49 @@ DIMENSIONS = ("category", "impact", "severity")
 @click.option("--replicates", type=click.IntRange(0, 100_000), default=2000, show_default=True)
 @json_option
 def score_command(
-    tasks: str, run_path: str, judges: tuple[str, ...], missing: str, replicates: int, as_json: bool, **given: Any
+    tasks: str,
+    run_path: str | None,
+    predictions: str | None,
+    judges: tuple[str, ...],
+    missing: str,
+    replicates: int,
+    as_json: bool,
+    **given: Any,
 ) -> int:
-    """Judge the comments of a run against the known bugs; without a judge, print what was judged before."""
-    run = RunFolder.read(Path(run_path))
-    if run.facts.benchmark != BENCHMARK:
-        raise OperatorError(f"{run_path} is a run of {run.facts.benchmark}, not of {BENCHMARK}")
+    """Judge review comments against the known bugs; without a judge, print what was judged before."""
+    facts = None
+    if (run_path is None) == (predictions is None):
+        raise OperatorError("one of --run and --predictions is needed")
+    if run_path is not None:
+        run = _run(run_path)
+        facts, reviewed = run.facts, reviewed_run(run)
+    else:
+        reviewed = reviewed_file(str(predictions))
     try:
-        _judge(run, tasks, judges, **given)
+        _judge(reviewed, facts, tasks, judges, **given)
     except BudgetExceeded as error:
         say(f"stopped: {error}; the same command goes on from here, judged comments are in the cache")
         return 1
-    result = scored(title(run), run, tasks, missing, given["seed"], replicates)
+    result = scored(reviewed, tasks, missing, given["seed"], replicates)
     if as_json:
-        print_json(as_object(result, run))
+        print_json(as_object(result, facts))
     else:
         print_scores([result], missing)
     return 0
 
 
-def as_object(result: Scored, run: RunFolder) -> dict[str, Any]:
-    """Everything that was counted and computed, as JSON."""
+def as_object(result: Scored, facts: RunFacts | None) -> dict[str, Any]:
+    """Everything that was counted and computed, as JSON; ``facts`` of the run, where it is one."""
     metrics = result.metrics
     return {
         "benchmark": BENCHMARK,
-        "model": run.facts.model,
-        "strategy": run.facts.config.get("review", {}).get("strategy"),
+        "model": result.name if facts is None else facts.model,
+        "strategy": None if facts is None else facts.config.get("review", {}).get("strategy"),
         "judges": list(result.facts.judges),
         "votes": len(result.facts.judges) * result.facts.draws,
         "agreement": result.facts.agreement,
         "judge_usage": result.facts.usage.model_dump(mode="json"),
-        "usage": run.facts.totals.usage.model_dump(mode="json"),
+        "usage": None if facts is None else facts.totals.usage.model_dump(mode="json"),
         **vars(metrics.counted),
         "unanswered": result.unanswered,
         **{name: estimate.value for name, estimate in metrics.estimates.items()},
@@ -102,8 +123,16 @@ def as_object(result: Scored, run: RunFolder) -> dict[str, Any]:
     }
 
 
+def _run(path: str) -> RunFolder:
+    run = RunFolder.read(Path(path))
+    if run.facts.benchmark != BENCHMARK:
+        raise OperatorError(f"{path} is a run of {run.facts.benchmark}, not of {BENCHMARK}")
+    return run
+
+
 def _judge(
-    run: RunFolder,
+    reviewed: Reviewed,
+    facts: RunFacts | None,
     source: str,
     judges: tuple[str, ...],
     *,
@@ -119,12 +148,13 @@ def _judge(
     default = (environment.bouncer_judge_model,) if environment.bouncer_judge_model else ()
     names = judges or default
     if not names:
-        if is_judged(run):
+        if is_judged(reviewed):
             return
         raise OperatorError("a judge is needed: --judge provider:name, or BOUNCER_JUDGE_MODEL")
-    if run.facts.model in names:
-        say(f"warning: {run.facts.model} judges its own comments; a judge should be another model")
+    if facts is not None and facts.model in names:
+        say(f"warning: {facts.model} judges its own comments; a judge should be another model")
     share = None if max_cost is None else max_cost / len(names)
-    models = tuple(asked_model(environment, name, cache or run.path / "judge-cache", share) for name in names)
+    kept = cache or reviewed.folder / "judge-cache"
+    models = tuple(asked_model(environment, name, kept, share) for name in names)
     panel = Panel(models, benchmark_prompts(prompts), draws, seed, workers)
-    judge_run(run, chosen_tasks(run, source), source, panel, scope)
+    judge_comments(reviewed, source, panel, scope)
