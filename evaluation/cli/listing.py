@@ -32,4 +32,6 @@ def command(as_json: bool) -> None:
 
 
 def _about(name: str) -> str:
-    return ABOUT[name.partition("-")[0]]
+    """What a benchmark is about; where only one command knows it, that command's line."""
+    lines = [table[name][1] for table in VERBS.values() if name in table]
+    return ABOUT.get(name.partition("-")[0], lines[0])

@@ -168,8 +168,11 @@ def choose_tasks(bench: Replayable[Any], wanted: Wanted) -> tuple[frozenset[str]
             else:
                 unready += 1
 
-    every = list(ids()) if wanted.limit is not None else [None for _ in ids()]
-    chosen = choose((each for each in every if each is not None), wanted.limit, wanted.seed)
+    # Read to the end whatever the limit: a fault in the last row is better found now than after the first hour.
+    remaining = ids()
+    chosen = choose(remaining, wanted.limit, wanted.seed)
+    for _ in remaining:
+        pass
     if not found:
         raise OperatorError(f"{bench.source}: none of its {unready} tasks holds what a replay needs")
     if unready:

@@ -19,7 +19,7 @@ import pytest
 from bot.actions import Usage
 from bot.errors import BudgetExceeded, ModelError, OperatorError, TransientError
 from evaluation.run_folder import RunFacts, RunFolder, Tasks
-from evaluation.runner import Options, Outcome, Task, run
+from evaluation.runner import Options, Outcome, Postponed, Task, run
 
 ROOT = Path(__file__).parents[2]
 
@@ -158,6 +158,22 @@ def test_a_spent_budget_stops_the_run_and_leaves_the_task_for_later(tmp_path: Pa
     assert sorted(ids(tmp_path)) == sorted(task.id for task in numbers(50))
 
 
+def test_a_postponed_task_has_no_record_and_comes_again(tmp_path: Path) -> None:
+    waiting = {1, 3}
+
+    def judge(n: int) -> Outcome:
+        if n in waiting:
+            raise Postponed("the answer is to come")
+        return double(n)
+
+    result = run(numbers(5), judge, RunFolder.resume(tmp_path, facts()), Options(workers=2))
+    assert (result.finished, result.postponed, result.stopped) == (3, 2, None)
+    assert RunFolder.read(tmp_path).facts.finished_at is None
+    waiting.clear()
+    assert run(numbers(5), judge, RunFolder.resume(tmp_path, facts()), Options()).finished == 2
+    assert sorted(ids(tmp_path)) == [f"task-{n}" for n in range(5)]
+
+
 def test_stopping_records_what_is_under_way(tmp_path: Path) -> None:
     stop = threading.Event()
 
@@ -214,7 +230,7 @@ KILLED = """
     from datetime import UTC, datetime
     from pathlib import Path
     from evaluation.run_folder import RunFacts, RunFolder, Tasks
-    from evaluation.runner import Options, Outcome, Task, run
+    from evaluation.runner import Options, Outcome, Postponed, Task, run
 
     def judge(n):
         time.sleep(0.002)

@@ -1,0 +1,144 @@
+"""``bouncer-eval score`` and ``list`` as they are typed: tables for people, one JSON object for programs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.evaluation.bouncerbench.conftest import Command, Write
+
+
+@pytest.fixture
+def tasks(write: Write) -> Path:
+    rows = [
+        {"instance_id": name, "underspecified": quality}
+        for name, quality in zip("abcd", (3, 2, 1, 0), strict=True)
+    ]
+    return write("tasks.jsonl.gz", rows)
+
+
+@pytest.fixture
+def answers(write: Write) -> Path:
+    said = {"m": ("VAGUE", "REASONABLY_SPECIFIED", "WELL_SPECIFIED", "WELL_SPECIFIED"), "n": ("VAGUE",) * 4}
+    rows = [
+        {"instance_id": name, "model": model, "label": label}
+        for model, labels in said.items()
+        for name, label in zip("abcd", labels, strict=True)
+    ]
+    return write("answers.jsonl", rows)
+
+
+def test_one_model_gives_one_flat_object(command: Command, tasks: Path, answers: Path) -> None:
+    found = command(
+        "score", "bouncerbench-input", "--tasks", tasks, "--predictions", answers, "--model-name", "m", "--json"
+    )
+    assert found.code == 0
+    assert found.err == ""
+    assert {"n": 4, "tp_bounce": 1, "fn_bounce": 1, "tn_bounce": 2, "fp_bounce": 0}.items() <= found.json.items()
+    assert found.json["r_b"] == 0.5
+    assert found.json["f_m"] == pytest.approx((2 / 3 + 4 / 5) / 2)
+    low, high = found.json["intervals"]["f_m"]
+    assert low <= found.json["f_m"] <= high
+    lines = {point["line"]: point for point in found.json["operating_points"]}
+    assert lines["at REASONABLY_SPECIFIED"]["f_m"] == 1.0
+
+
+def test_several_models_stand_side_by_side(command: Command, tasks: Path, answers: Path) -> None:
+    found = command("score", "bouncerbench-input", "--tasks", tasks, "--predictions", answers, "--json").json
+    assert found["models"].keys() == {"m", "n"}
+    shown = command("score", "bouncerbench-input", "--tasks", tasks, "--predictions", answers).out
+    assert "the paper, 1,699 tasks" in shown
+    assert "o4-mini" in shown
+    assert "m: 4 of 4 tasks scored, 4 answered, 0 missing" in shown
+
+
+def test_the_line_can_be_moved_when_scoring(command: Command, tasks: Path, answers: Path) -> None:
+    moved = command(
+        "score", "bouncerbench-input", "--tasks", tasks, "--predictions", answers, "--model-name", "m",
+        "--bounce-at", "REASONABLY_SPECIFIED", "--json",
+    )  # fmt: skip
+    assert moved.json["f_m"] == 1.0
+
+
+def test_missing_answers_are_counted_and_shown(command: Command, tasks: Path, write: Write) -> None:
+    few = write("few.jsonl", [{"instance_id": "a", "bounce": True}, {"instance_id": "z", "bounce": True}])
+    shown = command("score", "bouncerbench-input", "--tasks", tasks, "--predictions", few).out
+    assert "4 of 4 tasks scored, 1 answered, 3 missing (counted as never right)" in shown
+    assert "1 answers to other instances, ignored" in shown
+    for how, n in (("count", 4), ("accept", 4), ("exclude", 1)):
+        found = command(
+            "score", "bouncerbench-input", "--tasks", tasks, "--predictions", few, "--missing", how, "--json"
+        ).json
+        assert (found["n"], found["missing"], found["missing_counts_as"]) == (n, 3, how)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "one of --run and --predictions is needed"),
+        (["--predictions", "{answers}", "--run", "r"], "one of --run and --predictions is needed"),
+        (["--run", "r"], "r is not a run"),
+        (["--predictions", "none.jsonl"], "none.jsonl: No such file"),
+        (["--predictions", "{answers}", "--model-name", "z"], "holds no model 'z'; it holds m, n"),
+        (["--predictions", "{answers}", "--bounce-at", "AWFUL"], "--bounce-at: 'AWFUL' is none of"),
+        (["--predictions", "{answers}", "--bounce-at", "WELL_SPECIFIED"], "'WELL_SPECIFIED' is none of"),
+        (["--predictions", "{strangers}"], "none of the 1 answers is about one of the 4 tasks"),
+    ],
+)
+def test_bad_input_ends_with_2_and_one_line(
+    command: Command, tasks: Path, answers: Path, write: Write, arguments: list[str], message: str
+) -> None:
+    strangers = write("strangers.jsonl", [{"instance_id": "z", "bounce": True}])
+    filled = [each.format(answers=answers, strangers=strangers) for each in arguments]
+    ran = command("score", "bouncerbench-input", "--tasks", tasks, *filled, "--json")
+    assert (ran.code, ran.out) == (2, "")
+    assert message in ran.err
+    assert len(ran.err.strip().splitlines()) == 1
+
+
+def test_a_run_of_the_other_bouncer_is_refused(command: Command, tasks: Path, tmp_path: Path) -> None:
+    facts = {
+        "benchmark": "bouncerbench-output",
+        "model": "m",
+        "version": "0",
+        "tasks": {"source": "t"},
+        "started_at": "2026-01-01T00:00:00Z",
+    }
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/run.json").write_text(json.dumps(facts))
+    ran = command("score", "bouncerbench-input", "--tasks", tasks, "--run", tmp_path / "run")
+    assert (ran.code, "is a run of bouncerbench-output, not of bouncerbench-input" in ran.err) == (2, True)
+
+
+def test_the_two_bouncers_in_a_row_are_scored_from_files(command: Command, write: Write) -> None:
+    patches = [{"instance_id": name, "patch": "x" * 8, "resolved": name in "cd"} for name in "abcd"]
+    vague = [{"instance_id": name, "underspecified": 3 if name == "a" else 0} for name in "abcd"]
+    inputs = [{"instance_id": name, "bounce": name == "a"} for name in "abcd"]
+    outputs = [{"instance_id": name, "model": "m", "label": "INCORRECT"} for name in "bc"]
+    arguments = (
+        "score", "bouncerbench-chain",
+        "--tasks", write("p.jsonl", patches), "--annotations", write("v.jsonl", vague),
+        "--input", write("i.jsonl", inputs), "--output", f"{write('o.jsonl', outputs)}#m",
+    )  # fmt: skip
+    found = command(*arguments, "--json").json
+    assert (found["tickets"], found["vague"], found["turned_away_vague"]) == (4, 1, 1)
+    assert found["drafted"] == {"all": 3, "correct": 2, "wrong": 1}
+    assert found["shown"] == {"all": 1, "correct": 1, "wrong": 0}
+    assert (found["lost_share"], found["mean_characters"], found["unanswered_output"]) == (0.5, 8.0, 1)
+    assert "shown: 1 instead of 4, wrong 0.0 % instead of 50.0 %" in command(*arguments).out
+
+
+def test_the_benchmarks_are_listed(command: Command) -> None:
+    found = {each["name"]: each["verbs"] for each in command("list", "--json").json["benchmarks"]}
+    assert found["bouncerbench-input"] == ["replay", "score"]
+    assert found["bouncerbench"] == ["build"]
+    assert "crbench" in command("list").out
+
+
+def test_an_unknown_benchmark_or_option_ends_with_2(command: Command) -> None:
+    for arguments in (("score", "juggling"), ("score", "bouncerbench-input", "--loud"), ("fly",)):
+        ran = command(*arguments)
+        assert (ran.code, ran.out) == (2, "")
+        assert ran.err

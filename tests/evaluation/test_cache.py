@@ -1,0 +1,93 @@
+"""Replies that were paid for are kept on disk and come back as they were."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from bot.actions import Usage
+from bot.errors import OperatorError
+from bot.models.cached import Cached, cache_key
+from bot.models.protocol import Prompt, Reply, T
+from evaluation.cache import FolderStore, is_key
+
+
+class Said(BaseModel):
+    label: str
+
+
+class Counting:
+    """Answers with a number that grows, so that an answer given twice shows."""
+
+    id = "counting:x"
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
+        self.calls += 1
+        text = f'{{"label": "{self.calls}"}}'
+        usage = Usage(calls=1, input_tokens=5, cost_usd=0.25)
+        return Reply(value=schema.model_validate_json(text), text=text, usage=usage, model=self.id)
+
+
+def ask(user: str, **more: object) -> Prompt:
+    return Prompt(purpose="triage", system="s", user=user, **more)  # type: ignore[arg-type]
+
+
+def test_a_question_is_paid_for_once_across_processes(tmp_path: Path) -> None:
+    first, second = Counting(), Counting()
+    paid = Cached(first, FolderStore(tmp_path)).complete(ask("q"), Said)
+    store = FolderStore(tmp_path)
+    kept = Cached(second, store).complete(ask("q"), Said)
+    assert (first.calls, second.calls, store.hits) == (1, 0, 1)
+    assert kept == paid
+    assert kept.usage.cost_usd == 0.25
+
+
+def test_another_question_model_or_parameter_is_another_reply(tmp_path: Path) -> None:
+    keys = {
+        cache_key("m", ask("q"), Said),
+        cache_key("m", ask("r"), Said),
+        cache_key("n", ask("q"), Said),
+        cache_key("m", ask("q", temperature=1.0), Said),
+        cache_key("m", ask("q", effort="low"), Said),
+        cache_key("m", ask("q", max_tokens=10), Said),
+        cache_key("m", ask("q", sample=1), Said),
+    }
+    assert len(keys) == 7
+    assert all(is_key(each) for each in keys)
+    assert cache_key("m", ask("q", subject="o/n#1"), Said) == cache_key("m", ask("q", subject="o/n#2"), Said)
+
+
+def test_a_file_that_was_cut_off_is_asked_for_again(tmp_path: Path) -> None:
+    model = Counting()
+    Cached(model, FolderStore(tmp_path)).complete(ask("q"), Said)
+    (file,) = tmp_path.glob("*/*.json")
+    file.write_text(file.read_text()[:20])
+    assert Cached(model, FolderStore(tmp_path)).complete(ask("q"), Said).value.label == "2"
+    file.write_bytes(b"\xff\xfe")
+    with pytest.raises(OperatorError, match=r"\.json: cannot be read"):
+        FolderStore(tmp_path).get(file.stem)
+
+
+def test_many_threads_leave_whole_files_only(tmp_path: Path) -> None:
+    store = FolderStore(tmp_path)
+    key = "ab" * 16
+    threads = [threading.Thread(target=store.put, args=(key, str(n) * 100_000)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    found = store.get(key)
+    assert found is not None
+    assert len(set(found)) == 1
+    assert [file.suffix for file in tmp_path.glob("*/*")] == [".json"]
+
+
+@pytest.mark.parametrize("name", ["", "..", "../../etc/passwd", "AB" * 16, "ab" * 16 + "/", "ab" * 15])
+def test_only_keys_can_name_a_file(name: str) -> None:
+    assert not is_key(name)
