@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bot.cli import web, worker
+from bot.cli import first_start, web, worker
 from bot.cli.options import settings_options
 from bot.cli.running import configure_logs, load_settings
 from bot.cli.supervise import Child, supervise
@@ -26,24 +26,30 @@ def command(concurrency: int, **values: Any) -> int:
     from bot.wiring import build_app, build_models
 
     settings = load_settings(**values)
-    web.check(settings)
-    build_app(settings).close()
+    web.check_address(settings)
+    if not settings.needs_setup:
+        web.check(settings)
+        build_app(settings).close()
     build_models(settings).build(settings.bouncer_model)
     database = open_database(settings.database_url)
     migrate(database)
     database.close()
+    link = first_start.show_link(settings) if settings.needs_setup else None
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    children = (Child("web", _web, (settings,)), Child("worker", _worker, (settings, concurrency)))
+    children = (Child("web", _web, (settings, link)), Child("worker", _worker, (settings, concurrency)))
     return supervise(children, stop)
 
 
-def _web(settings: Settings) -> None:
+def _web(settings: Settings, link: str | None) -> None:
     configure_logs(settings)
-    web.serve(settings, processes=None)
+    web.serve(settings, processes=None, link=link)
 
 
 def _worker(settings: Settings, concurrency: int) -> None:
     configure_logs(settings)
+    if settings.needs_setup:
+        settings = first_start.awaited(settings)
+        configure_logs(settings)
     worker.run(settings, concurrency)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bot.cli import first_start
 from bot.cli.options import settings_options
 from bot.cli.running import load_settings
 from bot.errors import SettingsError
@@ -22,13 +23,18 @@ def command(processes: int | None, **values: Any) -> None:
     """Accept webhook deliveries and record them; workers do the rest."""
     settings = load_settings(**values)
     check(settings)
+    check_address(settings)
     serve(settings, processes)
 
 
 def check(settings: Settings) -> None:
-    """Find out before anything starts what would keep the server from its work; raises SettingsError."""
+    """Refuse to start without a secret; raises SettingsError."""
     if not settings.webhook_secrets:
         raise SettingsError("GITHUB_WEBHOOK_SECRET is not set: without it nobody could tell who sends deliveries")
+
+
+def check_address(settings: Settings) -> None:
+    """Find out before anything starts whether the address is free; raises SettingsError."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -40,20 +46,29 @@ def check(settings: Settings) -> None:
             ) from None
 
 
-def serve(settings: Settings, processes: int | None) -> None:
-    """Serve until SIGTERM or SIGINT; what is being answered then is answered."""
+def serve(settings: Settings, processes: int | None, link: str | None = None) -> None:
+    """Serve until SIGTERM or SIGINT; what is being answered then is answered.
+
+    ``link`` opens set-up, whose state one process holds.
+    """
     from bot.ledger import migrate, open_database
     from bot.web.app import Backend, create_app
     from bot.web.server import Server
+    from bot.web.setup.pages import landing
     from bot.wiring import pages
 
     database = open_database(settings.database_url)
     migrate(database)
     # Connections must not be carried through a fork.
     database.close()
-    secrets = settings.webhook_secrets
+    secrets = first_start.present_secrets(settings)
+    more = (lambda backend: landing(), *pages(settings))
+    if link is not None:
+        processes, more = 1, (*more, *first_start.pages(settings, link))
     Server(
-        lambda: create_app(Backend(settings.database_url), lambda: secrets, pages(settings)),
+        lambda: create_app(
+            Backend(settings.database_url), secrets, more, trust_proxy=settings.bouncer_trust_proxy
+        ),
         settings.host,
         settings.port,
         processes=processes or (1 if database.is_sqlite else 2),

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 import structlog
 from flask import Blueprint, Flask
 from sqlalchemy.exc import SQLAlchemyError
+from werkzeug.middleware.proxy_fix import ProxyFix
 
 from bot.jobs.accept import Acceptor
 from bot.jobs.store import Jobs
@@ -73,13 +74,22 @@ class Backend:
             _log.warning("counts_not_recorded", error=type(error).__name__)
 
 
-def create_app(backend: Backend, secrets: Secrets, more: Iterable[Callable[[Backend], Blueprint]] = ()) -> Flask:
+def create_app(
+    backend: Backend,
+    secrets: Secrets,
+    more: Iterable[Callable[[Backend], Blueprint]] = (),
+    *,
+    trust_proxy: bool = False,
+) -> Flask:
     """The application.
 
     ``secrets`` is asked at every delivery, so that a secret that is stored while the server runs counts at
-    once; ``more`` makes further pages (set-up, dashboard).
+    once; ``more`` makes further pages (set-up, dashboard). ``trust_proxy`` believes what the one proxy in front
+    says of the address that was asked for and of who asked.
     """
     app = Flask("bot.web")
+    if trust_proxy:
+        app.wsgi_app = ProxyFix(app.wsgi_app, x_for=1, x_proto=1, x_host=1)  # type: ignore[method-assign]
     app.register_blueprint(webhook.blueprint(secrets, backend.acceptor, backend.counts))
     app.register_blueprint(health.blueprint(backend.ledger, backend.jobs))
     for make in more:

@@ -1,0 +1,69 @@
+"""What set-up in the browser obtained: kept in one file that only its owner can read."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from pathlib import Path
+
+from pydantic import Field, ValidationError
+
+from bot.errors import SettingsError
+from bot.frozen import Frozen
+
+FILE = "credentials.json"
+
+
+class Credentials(Frozen):
+    """The GitHub App's own; the two secrets never show in ``repr``."""
+
+    app_id: int
+    slug: str
+    html_url: str = Field("", description="the app's page; ``/installations/new`` below it installs it")
+    private_key: str = Field(repr=False)
+    webhook_secret: str = Field(repr=False)
+    api_url: str
+    web_url: str
+
+    def environment(self) -> str:
+        """The same as lines of a ``.env`` file."""
+        key = self.private_key.replace("\r\n", "\n").replace("\n", "\\n")
+        values = {
+            "GITHUB_APP_ID": str(self.app_id),
+            "GITHUB_WEBHOOK_SECRET": self.webhook_secret,
+            "GITHUB_API_URL": self.api_url,
+            "GITHUB_WEB_URL": self.web_url,
+            "GITHUB_APP_PRIVATE_KEY": f'"{key}"',
+        }
+        return "\n".join(f"{name}={value}" for name, value in values.items())
+
+
+def store(folder: Path, credentials: Credentials) -> Path:
+    """Write the file, complete or not at all, with mode 0600. Raises SettingsError where that cannot be done."""
+    place = folder / FILE
+    draft = folder / f".{FILE}.{secrets.token_hex(4)}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(credentials.model_dump_json(indent=2))
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(place)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise SettingsError(f"BOUNCER_DATA_DIR: cannot write {place}: {error.strerror}") from None
+    return place
+
+
+def load(folder: Path) -> Credentials | None:
+    """What ``store`` wrote; None where set-up was never done. Raises SettingsError where it cannot be read."""
+    place = folder / FILE
+    try:
+        return Credentials(**json.loads(place.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise SettingsError(f"BOUNCER_DATA_DIR: cannot read {place}: {error.strerror}") from None
+    except (ValueError, TypeError, ValidationError):
+        raise SettingsError(f"BOUNCER_DATA_DIR: {place} is damaged; delete it and set up again") from None

@@ -1,0 +1,128 @@
+"""A server without credentials, and the simulated GitHub that it is set up with."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+import requests
+from flask import Flask
+from werkzeug.serving import make_server
+
+from bot import credentials as stored
+from bot.credentials import Credentials
+from bot.errors import SettingsError
+from bot.forge.github.registration import convert
+from bot.testing.github import SimulatedGitHub
+from bot.web.setup.flow import Addresses, Choice, Guard
+from bot.web.setup.pages import Setup, blueprint, landing
+
+LINK = "one-time-link"
+
+
+class Clock:
+    """A clock that moves when told."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass
+class Site:
+    """The server under test, and what it kept."""
+
+    github: SimulatedGitHub
+    url: str
+    guard: Guard
+    clock: Clock
+    folder: Path
+    printed: list[str] = field(default_factory=list)
+    fails: bool = False
+
+    def keep(self, credentials: Credentials, choice: Choice) -> None:
+        if self.fails:
+            raise SettingsError("BOUNCER_DATA_DIR: cannot write")
+        if choice.keep == "terminal":
+            self.printed.append(credentials.environment())
+        else:
+            stored.store(self.folder, credentials)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    clock = Clock()
+    with SimulatedGitHub() as github:
+        github.create_repository("octo/demo")
+        app = Flask("bot.web")
+        server = make_server("127.0.0.1", 0, app, threaded=True)
+        site = Site(github, f"http://127.0.0.1:{server.server_port}", Guard(LINK, clock), clock, tmp_path / "data")
+        known = Addresses(api_url=github.api_url, web_url=github.web_url)
+        app.register_blueprint(blueprint(Setup(site.guard, known, None, convert, site.keep)))
+        app.register_blueprint(landing())
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        yield site
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+class Browser:
+    """What a browser does with forms and cookies, without scripts."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self.session = requests.Session()
+
+    def open(self, path: str) -> requests.Response:
+        url = path if path.startswith("http") else self._site.url + path
+        return self.session.get(url, timeout=10)
+
+    def choose(self, **fields: str) -> requests.Response:
+        """Fill the first page in and press Continue."""
+        page = self.open("/setup").text
+        token = re.search(r'name="token" value="([^"]+)"', page)
+        assert token is not None, page
+        values = {
+            "token": token[1],
+            "owner": "user",
+            "name": "bouncer",
+            "web_url": self._site.github.web_url,
+            "public_url": self._site.url,
+            "keep": "file",
+            **fields,
+        }
+        return self.session.post(f"{self._site.url}/setup", data=values, timeout=10)
+
+    def create(self, page: requests.Response) -> requests.Response:
+        """Go to GitHub with the manifest, confirm there, and stop before coming back."""
+        action, manifest = form_of(page.text)
+        fields = {"manifest": manifest, "confirmed": "1", "name": "bouncer"}
+        answer = self.session.post(action, data=fields, timeout=10, allow_redirects=False)
+        assert answer.status_code == 302, answer.text
+        return answer
+
+
+def form_of(page: str) -> tuple[str, str]:
+    """Where the confirming form goes, and the manifest in it."""
+    import html
+
+    action = re.search(r'<form method="post" action="([^"]+)"', page)
+    manifest = re.search(r'name="manifest" value="([^"]+)"', page)
+    assert action is not None, page
+    assert manifest is not None
+    return html.unescape(action[1]), html.unescape(manifest[1])
+
+
+@pytest.fixture
+def browser(site: Site) -> Browser:
+    """A browser that opened the link."""
+    browser = Browser(site)
+    assert browser.open(f"/setup?link={LINK}").status_code == 200
+    return browser

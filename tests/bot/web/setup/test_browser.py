@@ -1,0 +1,92 @@
+"""Set-up walked in a real browser against the simulated GitHub, by keyboard names alone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from bot import credentials as stored
+from tests.bot.web.setup.conftest import LINK, Site
+
+pytestmark = pytest.mark.debian("chromium")
+
+#: Pictures of every page go here where this names a folder.
+PICTURES = os.environ.get("BOUNCER_SCREENSHOTS")
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    options = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
+    options += ["--disable-background-networking", "--disable-component-update"]
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=options)
+        yield started
+        started.close()
+
+
+def picture(page: Page, name: str) -> None:
+    if PICTURES:
+        page.screenshot(path=Path(PICTURES) / f"{name}.png", full_page=True)
+
+
+def walk(page: Page, site: Site, look: bool = False) -> list[str]:
+    """From the link to the installed app; the serious accessibility faults on the way."""
+    faults: list[str] = []
+
+    def seen(name: str) -> None:
+        picture(page, name)
+        if look:
+            violations = Axe().run(page).response["violations"]
+            faults.extend(
+                f"{name}: {each['id']}" for each in violations if each["impact"] in ("serious", "critical")
+            )
+
+    page.goto(f"{site.url}/setup?link={LINK}")
+    seen("choose")
+    page.get_by_label("Name of the app").fill("")
+    page.get_by_role("button", name="Continue").click()
+    assert page.get_by_text("A name of 1 to 34 characters").is_visible()
+    seen("choose-wrong")
+    page.get_by_label("Name of the app").fill("bouncer of octo")
+    page.get_by_role("button", name="Continue").click()
+    assert page.get_by_role("heading", level=1).inner_text() == "Create the app"
+    seen("confirm")
+    page.get_by_role("button", name="Create it on").click()
+    assert page.get_by_role("heading", level=1).inner_text() == "Create GitHub App"
+    page.get_by_role("button", name="Create GitHub App").click()
+    assert page.get_by_role("heading", level=1).inner_text() == "The app exists"
+    seen("done")
+    page.get_by_role("link", name="Install it on your repositories").click()
+    page.get_by_role("button", name="Install").click()
+    assert page.get_by_role("heading", level=1).inner_text() == "Bouncer is installed"
+    seen("installed")
+    return faults
+
+
+def test_somebody_walks_from_the_link_to_an_installed_app(chromium: Browser, site: Site) -> None:
+    """Without scripts, under the real content security policy."""
+    context = chromium.new_context(java_script_enabled=False)
+    walk(context.new_page(), site)
+    context.close()
+    kept = stored.load(site.folder)
+    assert kept is not None
+    assert kept.slug == "bouncer-of-octo"
+    [installation] = site.github.world.installations.values()
+    assert installation.repositories == ["octo/demo"]
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1200), ("dark", 375)])
+def test_no_page_has_a_serious_accessibility_fault(chromium: Browser, site: Site, scheme: str, width: int) -> None:
+    context = chromium.new_context(
+        viewport={"width": width, "height": 800},
+        color_scheme="dark" if scheme == "dark" else "light",
+        bypass_csp=True,
+    )
+    assert walk(context.new_page(), site, look=True) == []
+    context.close()

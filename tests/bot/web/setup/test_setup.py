@@ -1,0 +1,314 @@
+"""Set-up in the browser: from the link in the terminal to an app on GitHub, and all that can go wrong."""
+
+from __future__ import annotations
+
+import json
+import stat
+
+import pytest
+import requests
+
+from bot import credentials as stored
+from bot.credentials import Credentials
+from bot.errors import SettingsError
+from bot.forge.github import GitHubApp
+from bot.settings import Settings
+from bot.web.setup.flow import Addresses, api_of, choose, unreachable
+from tests.bot.web.setup.conftest import LINK, Browser, Site, form_of
+
+
+def test_from_the_link_to_an_app_that_works(site: Site, browser: Browser) -> None:
+    page = browser.choose(test_pulls="yes")
+    assert "contents</td><td>write" in page.text
+    back = browser.create(page).headers["Location"]
+    done = browser.open(back)
+    assert done.status_code == 200
+    assert "bouncer (id " in done.text
+    assert f"{site.github.web_url}/apps/bouncer/installations/new" in done.text
+    kept = stored.load(site.folder)
+    assert kept is not None
+    [app] = site.github.world.apps.values()
+    assert (kept.app_id, kept.webhook_secret) == (app.id, app.webhook_secret)
+    assert app.webhook_url == f"{site.url}/webhook"
+    assert app.permissions["contents"] == "write"
+    with GitHubApp(kept.app_id, kept.private_key, kept.api_url) as github:
+        assert github.app().slug == "bouncer"
+
+
+def test_the_file_is_its_owner_s_alone_and_settings_read_it(site: Site, browser: Browser) -> None:
+    browser.open(browser.create(browser.choose()).headers["Location"])
+    place = site.folder / stored.FILE
+    assert stat.S_IMODE(place.stat().st_mode) == 0o600
+    assert [each.name for each in site.folder.iterdir()] == [stored.FILE]
+    settings = Settings(_env_file=None, bouncer_data_dir=site.folder)  # type: ignore[call-arg]
+    assert settings.needs_setup
+    full = settings.completed()
+    assert not full.needs_setup
+    assert (full.github_api_url, full.github_web_url) == (site.github.api_url, site.github.web_url)
+    assert full.webhook_secrets == (next(iter(site.github.world.apps.values())).webhook_secret,)
+
+
+def test_the_environment_wins_over_what_was_stored(site: Site, browser: Browser) -> None:
+    browser.open(browser.create(browser.choose()).headers["Location"])
+    settings = Settings(
+        _env_file=None,  # type: ignore[call-arg]
+        bouncer_data_dir=site.folder,
+        github_app_id=5,
+    )
+    assert settings.completed() is settings
+
+
+def test_the_key_can_go_to_the_terminal_instead(site: Site, browser: Browser) -> None:
+    done = browser.open(browser.create(browser.choose(keep="terminal")).headers["Location"])
+    assert "stand in the terminal" in done.text
+    [lines] = site.printed
+    assert not site.folder.exists()
+    names = [line.partition("=")[0] for line in lines.splitlines()]
+    assert names == [
+        "GITHUB_APP_ID",
+        "GITHUB_WEBHOOK_SECRET",
+        "GITHUB_API_URL",
+        "GITHUB_WEB_URL",
+        "GITHUB_APP_PRIVATE_KEY",
+    ]
+
+
+def test_the_printed_lines_work_as_a_dot_env_file(site: Site, browser: Browser) -> None:
+    browser.open(browser.create(browser.choose(keep="terminal")).headers["Location"])
+    place = site.folder.parent / ".env"
+    place.write_text(site.printed[0] + "\n")
+    settings = Settings(_env_file=place)  # type: ignore[call-arg]
+    key = settings.private_key()
+    assert key is not None
+    with GitHubApp(settings.github_app_id or 0, key, settings.github_api_url) as github:
+        assert github.app().slug == "bouncer"
+
+
+def test_no_page_shows_a_key_or_a_secret(site: Site, browser: Browser) -> None:
+    pages = [browser.open("/setup").text, (confirm := browser.choose()).text]
+    pages.append(browser.open(browser.create(confirm).headers["Location"]).text)
+    pages.append(browser.open("/setup").text)
+    [app] = site.github.world.apps.values()
+    for page in pages:
+        assert app.webhook_secret not in page
+        assert app.client_secret not in page
+        assert app.private_key.splitlines()[3] not in page
+        assert LINK not in page
+
+
+def test_an_organization_registers_its_own_app(site: Site, browser: Browser) -> None:
+    page = browser.choose(owner="organization", organization="acme")
+    action, _ = form_of(page.text)
+    assert action.startswith(f"{site.github.web_url}/organizations/acme/settings/apps/new?state=")
+    browser.open(browser.create(page).headers["Location"])
+    assert [app.owner.login for app in site.github.world.apps.values()] == ["acme"]
+
+
+def test_a_webhook_proxy_takes_the_deliveries_in_development(site: Site, browser: Browser) -> None:
+    page = browser.choose(webhook_url="https://smee.example.com/AbC123")
+    _, manifest = form_of(page.text)
+    assert json.loads(manifest)["hook_attributes"]["url"] == "https://smee.example.com/AbC123"
+    assert json.loads(manifest)["redirect_url"] == f"{site.url}/setup/callback"
+
+
+def test_an_address_that_github_can_hardly_reach_is_pointed_out() -> None:
+    for private in ("http://localhost:8000", "http://127.0.0.1", "http://10.0.0.7/x", "http://bouncer"):
+        assert unreachable(private)
+    for public in ("https://bouncer.example.com", "https://140.82.112.3"):
+        assert not unreachable(public)
+
+
+# Who may
+
+
+def test_without_the_link_nothing_is_shown(site: Site) -> None:
+    for answer in (
+        requests.get(f"{site.url}/setup", timeout=5),
+        requests.post(f"{site.url}/setup", data={"name": "x"}, timeout=5),
+        requests.get(f"{site.url}/setup/callback?code=a&state=b", timeout=5),
+        requests.get(f"{site.url}/setup?link=guess", timeout=5),
+    ):
+        assert answer.status_code == 403
+        assert "<form" not in answer.text
+
+
+def test_the_link_works_once(site: Site, browser: Browser) -> None:
+    other = Browser(site)
+    answer = other.open(f"/setup?link={LINK}")
+    assert answer.status_code == 403
+    assert "This link cannot be used" in answer.text
+    assert other.open("/setup").status_code == 403
+    assert browser.open(f"/setup?link={LINK}").status_code == 200
+
+
+def test_the_link_leaves_the_address(site: Site) -> None:
+    answer = requests.get(f"{site.url}/setup?link={LINK}", timeout=5, allow_redirects=False)
+    assert (answer.status_code, answer.headers["Location"]) == (302, "/setup")
+    cookie = answer.headers["Set-Cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=Lax" in cookie
+    assert LINK not in cookie
+
+
+def test_a_form_without_its_token_is_refused(site: Site, browser: Browser) -> None:
+    answer = browser.session.post(f"{site.url}/setup", data={"token": "guess", "name": "x"}, timeout=5)
+    assert answer.status_code == 403
+
+
+def test_the_pages_carry_what_keeps_other_sites_away(site: Site, browser: Browser) -> None:
+    page = browser.open("/setup")
+    assert page.headers["X-Frame-Options"] == "DENY"
+    assert "frame-ancestors 'none'" in page.headers["Content-Security-Policy"]
+    assert page.headers["Cache-Control"] == "no-store"
+    confirm = browser.choose().headers["Content-Security-Policy"]
+    assert f"form-action {site.github.web_url};" in confirm
+
+
+def test_nothing_an_operator_types_becomes_markup(site: Site, browser: Browser) -> None:
+    page = browser.choose(name='"><script>alert(1)</script>', web_url='https://x"onload=')
+    assert page.status_code == 422
+    assert "<script>" not in page.text
+    assert '"onload=' not in page.text
+
+
+# What can go wrong between here and GitHub
+
+
+@pytest.mark.parametrize("query", ["code=abc", "code=abc&state=", "code=abc&state=guess"])
+def test_a_state_that_was_never_given_out_is_refused(site: Site, browser: Browser, query: str) -> None:
+    answer = browser.open(f"/setup/callback?{query}")
+    assert answer.status_code == 400
+    assert "does not belong to a set-up that was started here" in answer.text
+    assert not site.folder.exists()
+
+
+def test_an_answer_of_github_counts_once(site: Site, browser: Browser) -> None:
+    site.fails = True
+    back = browser.create(browser.choose()).headers["Location"]
+    assert browser.open(back).status_code == 500
+    again = browser.open(back)
+    assert again.status_code == 400
+    assert "was used already" in again.text
+
+
+def test_a_set_up_that_took_more_than_an_hour_starts_again(site: Site, browser: Browser) -> None:
+    back = browser.create(browser.choose()).headers["Location"]
+    site.clock.now += 3601
+    answer = browser.open(back)
+    assert answer.status_code == 400
+    assert "more than an hour" in answer.text
+
+
+def test_a_code_that_github_no_longer_knows_is_said_so(site: Site, browser: Browser) -> None:
+    back = browser.create(browser.choose()).headers["Location"]
+    site.github.advance(minutes=61)
+    answer = browser.open(back)
+    assert answer.status_code == 400
+    assert "older than an hour" in answer.text
+    assert "Start again" in answer.text
+
+
+def test_who_says_no_on_github_gets_a_page_that_says_so(site: Site, browser: Browser) -> None:
+    action, _ = form_of(browser.choose().text)
+    state = action.partition("state=")[2]
+    answer = browser.open(f"/setup/callback?error=access_denied&state={state}")
+    assert answer.status_code == 400
+    assert "GitHub did not create the app" in answer.text
+
+
+def test_a_code_never_leads_to_another_address_of_github_s(site: Site, browser: Browser) -> None:
+    action, _ = form_of(browser.choose().text)
+    state = action.partition("state=")[2]
+    answer = browser.open(f"/setup/callback?code=..%2F..%2Fapp&state={state}")
+    assert answer.status_code == 400
+    assert site.github.requests == []
+
+
+def test_while_github_is_away_the_same_page_can_be_loaded_again(site: Site, browser: Browser) -> None:
+    back = browser.create(browser.choose()).headers["Location"]
+    site.github.fail("bad_gateway", path="conversions")
+    answer = browser.open(back)
+    assert answer.status_code == 502
+    assert "Load this page again" in answer.text
+    assert "bouncer (id " in browser.open(back).text
+
+
+def test_a_key_that_cannot_be_stored_is_no_success(site: Site, browser: Browser) -> None:
+    site.fails = True
+    answer = browser.open(browser.create(browser.choose()).headers["Location"])
+    assert answer.status_code == 500
+    assert "could not be stored" in answer.text
+
+
+def test_once_done_there_is_nothing_left_to_do(site: Site, browser: Browser) -> None:
+    browser.open(browser.create(browser.choose()).headers["Location"])
+    for path in ("/setup", "/setup/callback?code=a&state=b"):
+        answer = browser.open(path)
+        assert answer.status_code == 410
+        assert "Set-up is done" in answer.text
+
+
+def test_github_sends_people_to_a_page_that_tells_nothing_of_this_server(site: Site) -> None:
+    url = f"{site.url}/setup/installed?installation_id=5&setup_action=<script>"
+    answer = requests.get(url, timeout=5)
+    assert answer.status_code == 200
+    assert "<script>" not in answer.text
+
+
+# Rules
+
+KNOWN = Addresses(api_url="https://api.github.example", web_url="https://github.example")
+FORM = {"name": "bouncer", "web_url": "https://github.example", "public_url": "https://bouncer.example/"}
+
+
+@pytest.mark.parametrize(
+    ("web", "api"),
+    [
+        ("https://github.example", "https://api.github.example"),
+        ("https://ghes.example", "https://ghes.example/api/v3"),
+        ("https://ghes.example:8443", "https://ghes.example:8443/api/v3"),
+        ("https://octocorp.ghe.com", "https://api.octocorp.ghe.com"),
+    ],
+)
+def test_the_api_follows_from_the_address_that_people_know(web: str, api: str) -> None:
+    assert api_of(web, KNOWN) == api
+
+
+@pytest.mark.parametrize(
+    ("changed", "field"),
+    [
+        ({"name": ""}, "name"),
+        ({"name": "x" * 35}, "name"),
+        ({"owner": "organization", "organization": ""}, "organization"),
+        ({"owner": "organization", "organization": "a/../b"}, "organization"),
+        ({"web_url": "github.example"}, "web_url"),
+        ({"web_url": "javascript:alert(1)"}, "web_url"),
+        ({"web_url": "https://me:secret@github.example"}, "web_url"),
+        ({"web_url": "https://github.example/?x=1"}, "web_url"),
+        ({"web_url": "https://github.example;script-src"}, "web_url"),
+        ({"public_url": "https://"}, "public_url"),
+        ({"public_url": "https://host:0"}, "public_url"),
+        ({"public_url": "https://host:port"}, "public_url"),
+        ({"webhook_url": "smee"}, "webhook_url"),
+    ],
+)
+def test_a_wrong_field_is_named(changed: dict[str, str], field: str) -> None:
+    choice, wrong = choose({**FORM, **changed}, KNOWN)
+    assert choice is None
+    assert set(wrong) == {field}
+
+
+def test_what_was_stored_and_damaged_is_named_and_shows_nothing(site: Site) -> None:
+    site.folder.mkdir()
+    (site.folder / stored.FILE).write_text('{"private_key": "-----BEGIN')
+    with pytest.raises(SettingsError, match="damaged; delete it and set up again") as caught:
+        stored.load(site.folder)
+    assert "BEGIN" not in str(caught.value)
+
+
+def test_credentials_show_no_secret_in_a_trace() -> None:
+    value = Credentials(
+        app_id=1, slug="b", private_key="KEY", webhook_secret="HOOK", api_url="https://a", web_url="https://b"
+    )
+    assert "KEY" not in repr(value)
+    assert "HOOK" not in repr(value)
