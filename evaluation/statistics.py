@@ -176,10 +176,10 @@ def bootstrap(
 
     ``statistics`` maps draws ``(replicates, n)`` of task indices to ``(replicates,)`` values per name; it is
     called once with every task in order for the value itself. All names see the same draws. Replicates in
-    which a statistic is not defined are left out of its interval. With ``n`` = 0 there are no intervals.
+    which a statistic is not defined are left out of its interval. Without tasks or replicates there is none.
     """
     observed = statistics(np.arange(n, dtype=np.int64)[None, :])
-    if n == 0:
+    if n == 0 or replicates == 0:
         return {name: Estimate(defined(values[0])) for name, values in observed.items()}
     generator = np.random.default_rng(seed)
     at_once = max(1, min(replicates, _DRAWS_AT_ONCE // n))

@@ -1,0 +1,158 @@
+"""Other benchmarks' golden comments become review tasks where a clone holds the change."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluation.cli import main
+from evaluation.crbench.golden import read_golden
+from evaluation.crbench.task import read_tasks
+from evaluation.sample import read_rows
+from tests.evaluation.crbench.conftest import recording
+from tests.evaluation.crbench.repositories import Scratch
+
+
+def command(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as left:
+        main(list(arguments))
+    assert isinstance(left.value.code, int)
+    return left.value.code
+
+
+def aacr(number: int, base: str, head: str, *notes: tuple[str, str], kind: str = "positive") -> dict[str, Any]:
+    return {
+        "githubPrUrl": f"https://github.com/ada/engine/pull/{number}",
+        "source_commit": base,
+        "target_commit": head,
+        "sample_kind": kind,
+        "comments": [{"note": note, "category": category} for note, category in notes],
+    }
+
+
+@pytest.fixture
+def scratch(tmp_path: Path) -> Scratch:
+    """Pull request 5 was merged, 6 was squashed; both heads stand in the clone's pull refs."""
+    scratch = Scratch(tmp_path / "repos" / "ada+engine")
+    scratch.commit("Begin", "a.py", "x = 1")
+    scratch.branch("five")
+    scratch.commit("Count from two\n\nBecause.", "a.py", "x = 2")
+    scratch.git("update-ref", "refs/pull/5/head", "HEAD")
+    scratch.go("main")
+    scratch.merge_pull(5, "five")
+    scratch.branch("six")
+    scratch.commit("Add b", "b.py", "y = 1")
+    scratch.git("update-ref", "refs/pull/6/head", "HEAD")
+    scratch.go("main")
+    scratch.commit("Meanwhile", "c.py", "z = 1")
+    scratch.git("merge", "--squash", "-q", "six")
+    scratch.commit("Add b (#6)")
+    return scratch
+
+
+def build(folder: Path, kind: str, rows: list[dict[str, Any]], *more: str) -> dict[str, Any]:
+    (folder / "golden.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    paths = ["--source", f"{folder}/golden.jsonl", "--repos", f"{folder}/repos", "--out", f"{folder}/tasks.jsonl"]
+    assert command("build", "golden", "--set", kind, *paths, *more) == 0
+    lines = [json.loads(line) for line in (folder / "tasks.jsonl").read_text().splitlines()]
+    return {line["instance_id"]: line for line in lines}
+
+
+def test_the_commits_that_the_data_set_names_are_compared(tmp_path: Path, scratch: Scratch) -> None:
+    base, head = scratch.git("rev-parse", "main~3"), scratch.git("rev-parse", "five")
+    row = aacr(
+        5, base, head, ("`x` starts at two.", "Code Defect"), ("Rename `x`.", "Maintainability and Readability")
+    )
+    rejected = aacr(5, base, head, ("Nonsense.", "Code Defect"), kind="negative")
+
+    task = build(tmp_path, "aacr", [row, rejected])["ada__engine-5"]
+
+    assert (task["pull"]["title"], task["pull"]["body"]) == ("Count from two", "Because.")
+    assert task["pull"]["diff"].splitlines()[-3:] == ["@@ -1 +1 @@", "-x = 1", "+x = 2"]
+    assert [bug["description"] for bug in task["bugs"]] == ["`x` starts at two.", "Rename `x`."]
+
+
+@pytest.mark.parametrize(("number", "last_line"), [(5, "+x = 2"), (6, "+y = 1")])
+def test_pull_refs_stand_in_where_only_the_address_is_known(
+    tmp_path: Path, scratch: Scratch, number: int, last_line: str
+) -> None:
+    row = {
+        "url": f"https://github.com/ada/engine/pull/{number}",
+        "pr_title": "The title",
+        "comments": [{"comment": "It breaks.", "severity": "Critical"}],
+    }
+
+    task = build(tmp_path, "martian", [row])[f"ada__engine-{number}"]
+
+    assert task["pull"]["title"] == "The title"
+    assert task["pull"]["diff"].splitlines()[-1] == last_line
+    assert task["bugs"][0]["severity"] == "high"
+
+
+def test_what_the_clone_does_not_hold_is_left_out_with_a_reason(tmp_path: Path, scratch: Scratch) -> None:
+    rows = [
+        aacr(9, "ab" * 20, "cd" * 20, ("n", "Code Defect")),
+        {**aacr(1, "ab" * 20, "cd" * 20, ("n", "Code Defect")), "githubPrUrl": "https://github.com/x/y/pull/1"},
+    ]
+
+    tasks = build(tmp_path, "aacr", rows)
+
+    assert tasks["ada__engine-9"]["reason"] == "the clone holds no commit of pull request #9"
+    assert tasks["x__y-1"]["reason"] == "no clone of x/y"
+    assert not list(read_tasks(f"{tmp_path}/tasks.jsonl"))
+
+
+def test_defects_only_leaves_comments_about_maintainability_out(tmp_path: Path, scratch: Scratch) -> None:
+    base, head = scratch.git("rev-parse", "main~3"), scratch.git("rev-parse", "five")
+    row = aacr(5, base, head, ("Slow.", "Performance"), ("Rename `x`.", "Maintainability and Readability"))
+
+    task = build(tmp_path, "aacr", [row], "--defects-only")["ada__engine-5"]
+
+    assert [bug["impact"] for bug in task["bugs"]] == ["performance_efficiency"]
+
+
+def test_any_reviewers_comments_are_judged_against_all_golden_ones(
+    tmp_path: Path, scratch: Scratch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base, head = scratch.git("rev-parse", "main~3"), scratch.git("rev-parse", "five")
+    build(tmp_path, "aacr", [aacr(5, base, head, ("Starts at two.", "Code Defect"), ("Slow.", "Performance"))])
+    comments = [
+        {"instance_id": "ada__engine-5", "path": "a.py", "line": 1, "comment": "x is two"},
+        {"instance_id": "ada__engine-5", "path": "a.py", "line": None, "comment": "x is still two"},
+        {"instance_id": "unknown-1", "path": "a.py", "line": 1, "comment": "elsewhere"},
+    ]
+    (tmp_path / "said.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in comments))
+    from evaluation.crbench.said import said_in_file
+
+    replies = [
+        (f"{said.task_id}/{said.key}", {"reason": "r", "classification": "BUG_HIT", "bug": 1})
+        for said in said_in_file(f"{tmp_path}/said.jsonl")
+    ]
+    judge = recording(tmp_path / "judge.jsonl", "judge", replies)
+    capsys.readouterr()
+
+    paths = ["--tasks", f"{tmp_path}/tasks.jsonl", "--predictions", f"{tmp_path}/said.jsonl"]
+    assert command("score", "crbench", *paths, "--judge", judge, "--json") == 0
+
+    found = json.loads(capsys.readouterr().out)
+    assert (found["bugs"], found["comments"], found["hits"]) == (2, 2, 2)
+    assert (found["recall"], found["recall_per_bug"]) == (1.0, 0.5), "both are about the same golden comment"
+
+
+@pytest.mark.parametrize(
+    ("kind", "file", "pulls", "comments"),
+    [("aacr", "aacr_bench", 196, 1505), ("martian", "martian_golden_comments", 50, 137)],
+)
+def test_the_real_data_sets_are_read_whole(
+    shared_data: Path, kind: Any, file: str, pulls: int, comments: int
+) -> None:
+    found = list(
+        read_golden(read_rows(str(shared_data / "review" / f"{file}.jsonl.gz")), kind, defects_only=False)
+    )
+
+    assert len(found) == pulls
+    assert sum(len(pull.bugs) for pull in found) == comments
+    assert len({pull.instance_id for pull in found}) == pulls

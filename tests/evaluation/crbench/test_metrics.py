@@ -1,0 +1,114 @@
+"""The paper's equations, on counts that can be checked by hand and on the paper's own rows."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluation.crbench import paper
+from evaluation.crbench.metrics import FIGURES, Tally, score
+
+
+def test_the_equations_on_counts_that_fit_on_one_hand() -> None:
+    tallies = [
+        Tally("a", bugs=1, comments=4, hits=2, valid=1, noise=1, found=frozenset({0})),
+        Tally("b", bugs=1, comments=1, hits=0, valid=0, noise=1),
+        Tally("c", bugs=1),
+        Tally("d", bugs=1, comments=3, hits=1, valid=0, noise=1, found=frozenset({0})),
+    ]
+
+    found = score(tallies)
+
+    assert found.counted.unjudged == 1
+    assert found.value("recall") == 3 / 4
+    assert found.value("recall_per_bug") == 2 / 4
+    assert found.value("precision") == 3 / 8
+    assert found.value("f1") == pytest.approx(2 * (3 / 8) * (3 / 4) / (3 / 8 + 3 / 4))
+    assert found.value("usefulness") == 4 / 8
+    assert found.value("snr") == 4 / 3
+    assert found.value("comments_per_pull") == 8 / 4
+
+
+def test_a_bug_that_is_hit_twice_can_lift_the_papers_recall_above_one_but_not_ours() -> None:
+    found = score([Tally("a", bugs=1, comments=2, hits=2, found=frozenset({0}))])
+
+    assert found.value("recall") == 2.0
+    assert found.value("recall_per_bug") == 1.0
+
+
+def test_without_noise_there_is_no_ratio_and_without_comments_nothing_but_recall() -> None:
+    quiet = score([Tally("a", bugs=1, comments=1, hits=1, found=frozenset({0}))])
+    silent = score([Tally("a", bugs=1)])
+
+    assert quiet.value("snr") is None
+    assert quiet.value("usefulness") == 1.0
+    assert {name: silent.value(name) for name in FIGURES} == {
+        "recall": 0.0,
+        "recall_per_bug": 0.0,
+        "precision": None,
+        "f1": None,
+        "f1_per_bug": None,
+        "usefulness": None,
+        "snr": None,
+        "comments_per_pull": 0.0,
+    }
+
+
+def test_no_tasks_at_all_give_no_figures_and_no_crash() -> None:
+    assert set(score([]).estimates) == set(FIGURES)
+    assert all(score([]).value(name) is None for name in FIGURES)
+
+
+@pytest.mark.parametrize("row", paper.ROWS, ids=lambda row: row.name)
+def test_the_papers_rows_agree_with_our_equations(row: paper.Row) -> None:
+    """Recall (of 174 bugs), precision and usefulness give whole counts, and these give its F1 and SNR."""
+    hits = round(row.recall * 174)
+    comments = round(hits / row.precision)
+    useful = round(row.usefulness * comments)
+    per_task, rest = divmod(comments - hits, 174)
+    tallies = [
+        Tally(str(task), bugs=1, comments=per_task + (task < rest) + (task < hits), hits=int(task < hits))
+        for task in range(174)
+    ]
+    extra = Tally("all the others", bugs=0, valid=useful - hits, noise=comments - useful)
+
+    found = score([*tallies, extra], replicates=0)
+
+    assert found.value("recall") == pytest.approx(row.recall, abs=0.00005)
+    assert found.value("precision") == pytest.approx(row.precision, abs=0.00005)
+    assert found.value("f1") == pytest.approx(row.f1, abs=0.00015)
+    assert found.value("usefulness") == pytest.approx(row.usefulness, abs=0.0006)
+    assert found.value("snr") == pytest.approx(row.snr, abs=0.02)
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 3), st.integers(0, 2)),
+        min_size=1,
+        max_size=20,
+    )
+)
+def test_figures_keep_their_order_and_intervals_hold_their_value(counts: list[tuple[int, int, int, int]]) -> None:
+    tallies = [
+        Tally(str(place), 1, sum(each), *each[:3], found=frozenset({0} if each[0] else ()))
+        for place, each in enumerate(counts)
+    ]
+
+    found = score(tallies, replicates=50)
+
+    recall, per_bug = found.value("recall"), found.value("recall_per_bug")
+    assert recall is not None
+    assert per_bug is not None
+    assert per_bug <= min(1.0, recall)
+    precision, useful = found.value("precision"), found.value("usefulness")
+    if precision is not None and useful is not None:
+        assert precision <= useful <= 1
+        ratio = found.value("snr")
+        if ratio is not None and not found.counted.unjudged:
+            assert math.isclose(useful, ratio / (1 + ratio))
+    for estimate in found.estimates.values():
+        if estimate.low is not None and estimate.high is not None:
+            assert estimate.low <= estimate.high
