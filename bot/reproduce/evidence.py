@@ -35,6 +35,11 @@ class StoredTest(Frozen):
     exception_type: str = ""
     message: str = ""
 
+    @property
+    def test_command(self) -> TestCommand:
+        """The command as it was when the test was made, whatever the repository says now."""
+        return TestCommand(argv=self.command)
+
 
 class PatchEvidence(Frozen):
     """What a stored test says about a patch."""

@@ -1,0 +1,144 @@
+"""A pull request held against the issues that it closes: one verdict an issue, one check for all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.actions import Decision, Usage
+from bot.bouncers import output as bouncer
+from bot.bouncers import output_check
+from bot.bouncers.labels import severity
+from bot.bouncers.output import OutputVerdict
+from bot.bouncers.output_check import Run, Unjudged
+from bot.domain import Issue, PullRequest, Subject
+from bot.errors import BudgetExceeded, ForgeError, ModelError, NotRecorded
+from bot.models import investigation
+from bot.models.investigation import Notes
+from bot.models.protocol import Prompt
+from bot.reproduce import on_patch
+from bot.services import Services
+
+
+def abstain(subject: Subject, pull: PullRequest, word: str, why: str, services: Services) -> Decision:
+    """Nothing was judged; the check says why, so that a required check does not wait for ever."""
+    shown = services.config.verify.mode == "check" and pull.state == "open"
+    actions = (output_check.skipped(pull.head_sha, why),) if shown else ()
+    return Decision(kind="verify", subject=subject, actions=actions, abstained=word, reason=why)
+
+
+def overruled(verdict: OutputVerdict, runs: Sequence[Run]) -> OutputVerdict:
+    """The verdict, bounced or not as the issue's reproducing test says where it says anything: it was executed."""
+    spoke = next((run.speaks for run in runs if run.issue == verdict.issue), None)
+    return verdict if spoke is None else verdict.model_copy(update={"bounced": not spoke})
+
+
+class Judgement:
+    """One pull request under judgement; ``may_run``: its head may be executed (in the sandbox)."""
+
+    def __init__(self, subject: Subject, pull: PullRequest, services: Services, *, may_run: bool) -> None:
+        self.subject, self.pull, self.services, self.may_run = subject, pull, services, may_run
+        self.usage, self.model = Usage(), ""
+        self.replies: list[dict[str, object]] = []
+        self.looks = 0
+
+    def decide(self, issues: Sequence[Issue], unjudged: list[Unjudged], judged: dict[str, str]) -> Decision:
+        """One verdict an issue, one check for all."""
+        config = self.services.config.verify
+        patch, unfit = self._patch()
+        if unfit or not issues:
+            why = unfit or "; ".join(each.why for each in unjudged)
+            word = "unfit" if unfit else "no-issue"
+            return abstain(self.subject, self.pull, word, why, self.services)
+        verdicts: list[OutputVerdict] = []
+        for issue in issues:
+            outcome = self._judge(issue, patch)
+            if isinstance(outcome, OutputVerdict):
+                verdicts.append(outcome)
+            else:
+                unjudged.append(outcome)
+        runs = self._run([verdict.issue for verdict in verdicts])
+        verdicts = [overruled(verdict, runs) for verdict in verdicts]
+        check = output_check.check(
+            self.pull.head_sha,
+            verdicts,
+            unjudged,
+            runs,
+            gate=config.gate,
+            repository=self.services.repository,
+            usage=self.usage,
+            model=self.model,
+        )
+        worst = max((verdict.label for verdict in verdicts), key=severity, default=None)
+        return Decision(
+            kind="verify",
+            subject=self.subject,
+            verdict=worst,
+            actions=(check,) if config.mode == "check" else (),
+            reason=check.title,
+            abstained=None if verdicts else "model",
+            evidence={
+                "verdicts": [verdict.model_dump(mode="json") for verdict in verdicts],
+                "unjudged": [each.model_dump() for each in unjudged],
+                "bounced": any(verdict.bounced for verdict in verdicts),
+                "p_bounce": max((v.p_bounce for v in verdicts if v.p_bounce is not None), default=None),
+                "runs": [run.model_dump() for run in runs],
+                "judged": judged,
+                "replies": self.replies,
+                "tool_calls": self.looks,
+                "prompt": self.services.prompts.hash(f"verify.{config.prompt}"),
+                "config": self.services.config.hash,
+            },
+            usage=self.usage,
+            model=self.model,
+        )
+
+    def _run(self, issues: Sequence[int]) -> tuple[Run, ...]:
+        """The issues' stored reproducing tests on base and head, where that is wanted and allowed."""
+        if not self.services.config.verify.execute or not self.may_run:
+            return ()
+        return on_patch.run_stored(issues, self.pull, self.services)
+
+    def _patch(self) -> tuple[str, str]:
+        """The patch, or why it cannot be judged as a whole: half a patch would get half a verdict."""
+        try:
+            diff = self.services.forge.diff(self.pull.number)
+        except NotRecorded:
+            raise
+        except ForgeError as error:
+            return "", f"the diff cannot be read ({error})"
+        if diff.omitted:
+            return "", f"the patch is too large, GitHub leaves out {len(diff.omitted)} of its files"
+        if len(diff.text) > bouncer.MAX_PATCH:
+            return "", f"the patch is too large ({len(diff.text):,} characters)"
+        return diff.text, "" if diff.text.strip() else "the patch is empty"
+
+    def _judge(self, issue: Issue, patch: str) -> OutputVerdict | Unjudged:
+        config, services = self.services.config.verify, self.services
+        prompt = bouncer.question(services.prompts, config.prompt, issue, patch)
+        prompt = prompt.model_copy(update={"subject": self.subject.key})
+        name = f"#{issue.number}"
+        try:
+            notes = self._looked(prompt)
+            self.usage += notes.usage
+            self.looks += len(notes.looks)
+            prompt = investigation.informed(services.prompts, prompt, notes)
+            reply = bouncer.judge(services.model, prompt)
+        except BudgetExceeded:
+            return Unjudged(issue=name, why="skipped, today's model budget is spent")
+        except ModelError as error:
+            self.usage += error.usage or Usage()
+            return Unjudged(issue=name, why=f"the model gave no usable answer ({error.reason})")
+        self.usage += reply.usage
+        self.model = reply.model
+        said = {"issue": name, "prompt_hash": prompt.hash, "reply": reply.text[:20_000]}
+        self.replies.append({**said, **investigation.evidence(notes)})
+        return bouncer.verdict(reply.value, issue.number, config)
+
+    def _looked(self, prompt: Prompt) -> Notes:
+        """What the code at the base commit says, where the maintainers want it looked at."""
+        services = self.services
+        if not services.config.verify.investigate:
+            return Notes()
+        return investigation.investigate(
+            services.model, services.prompts, prompt, services.forge, self.pull.base_sha
+        )
