@@ -11,7 +11,8 @@ as workers become free, so memory does not grow with its length (but for one id 
 code that may raise:
 
 * ``TransientError``: tried again, ``Options.attempts`` times in all, after the wait that it names;
-* ``BudgetExceeded``: the run stops; the task is not recorded and comes first when the run is continued;
+* ``BudgetExceeded``: tried again with fewer tasks at a time, since those under way have reserved more than they
+  will spend; when a task alone is too dear the run stops, without a record of it;
 * ``Postponed``: the task is not recorded, the others go on; continuing the run tries it again;
 * any other ``BouncerError``: recorded as the task's ``error``;
 * anything else is a bug in a handler: recorded as ``bug: ...`` with its traceback in the log, and the
@@ -115,6 +116,14 @@ def run(
     return Result(len(done), session.finished, session.failed, session.postponed, session.stopped)
 
 
+@dataclass(frozen=True)
+class _Started(Generic[T]):
+    """A task under way, and how many were allowed to be when it was started."""
+
+    task: Task[T]
+    width: int
+
+
 class _Session(Generic[T]):
     """One call of ``run``: which tasks are under way, and why no more are started."""
 
@@ -125,48 +134,65 @@ class _Session(Generic[T]):
         self.finished = self.failed = self.postponed = 0
         self.stopped: str | None = None
         self.broken: BouncerError | None = None
-        self._under_way: list[Future[Record]] = []
+        # Two a worker, so that none waits for the next task to be read.
+        self._width = 2 * options.workers
+        self._held: list[Task[T]] = []
+        self._under_way: dict[Future[Record], _Started[T]] = {}
 
     def records(self) -> Iterator[Record]:
         """Records in the order of finishing; those that are found finished together, as they were started."""
         with ThreadPoolExecutor(self.options.workers, thread_name_prefix="task") as pool:
             while self._fill(pool):
                 ready, _ = wait(self._under_way, return_when=FIRST_COMPLETED)
-                finished = [future for future in self._under_way if future in ready]
-                self._under_way = [future for future in self._under_way if future not in ready]
-                for future in finished:
+                for future in [each for each in self._under_way if each in ready]:
+                    started = self._under_way.pop(future)
                     try:
                         record = future.result()
                     except BudgetExceeded as error:
-                        self._halt(str(error))
-                        continue
+                        self._narrow(started, error)
                     except Postponed:
                         self.postponed += 1
-                        continue
-                    self.finished += 1
-                    self.failed += record.failed
-                    yield record
+                    else:
+                        self.finished += 1
+                        self.failed += record.failed
+                        yield record
 
     def _fill(self, pool: ThreadPoolExecutor) -> bool:
-        """Start tasks until two a worker are under way or waiting; False when nothing is left to wait for."""
+        """Start as many tasks as may be under way; False when nothing is left to wait for."""
         if self.options.stop.is_set():
             self._halt("interrupted")
-        while not self.stopped and len(self._under_way) < 2 * self.options.workers:
-            try:
-                task = next(self.tasks, None)
-            except BouncerError as error:
-                self.broken = error
-                self._halt(str(error))
-                break
+        while not self.stopped and len(self._under_way) < self._width:
+            task = self._next()
             if task is None:
                 break
-            self._under_way.append(pool.submit(_attempt, task, self.judge, self.options))
+            future = pool.submit(_attempt, task, self.judge, self.options)
+            self._under_way[future] = _Started(task, self._width)
         return bool(self._under_way)
+
+    def _next(self) -> Task[T] | None:
+        if self._held:
+            return self._held.pop(0)
+        try:
+            return next(self.tasks, None)
+        except BouncerError as error:
+            self.broken = error
+            self._halt(str(error))
+            return None
+
+    def _narrow(self, started: _Started[T], error: BudgetExceeded) -> None:
+        """What others have reserved may be free again: fewer at a time; stop where one alone is too dear."""
+        if started.width == 1:
+            self._halt(str(error))
+            return
+        self._held.append(started.task)
+        self._width = max(1, min(self._width, self.options.workers, started.width) - 1)
 
     def _halt(self, why: str) -> None:
         """Start nothing more and give back what has not begun."""
         self.stopped = self.stopped or why
-        self._under_way = [future for future in self._under_way if not future.cancel()]
+        for future in list(self._under_way):
+            if future.cancel():
+                del self._under_way[future]
 
 
 def _attempt(task: Task[T], judge: Callable[[T], Outcome], options: Options) -> Record:

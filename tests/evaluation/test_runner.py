@@ -158,6 +158,27 @@ def test_a_spent_budget_stops_the_run_and_leaves_the_task_for_later(tmp_path: Pa
     assert sorted(ids(tmp_path)) == sorted(task.id for task in numbers(50))
 
 
+def test_reservations_of_tasks_under_way_do_not_end_a_run(tmp_path: Path) -> None:
+    """Each task reserves 3 of 4 and spends 0.02: one at a time all thirty fit."""
+    mutex = threading.Lock()
+    booked = 0.0
+
+    def judge(n: int) -> Outcome:
+        nonlocal booked
+        with mutex:
+            if booked + 3 > 4:
+                raise BudgetExceeded("spent or reserved")
+            booked += 3
+        time.sleep(0.002)
+        with mutex:
+            booked -= 2.98
+        return double(n)
+
+    result = run(numbers(30), judge, RunFolder.resume(tmp_path, facts()), Options(workers=4))
+    assert (result.finished, result.stopped) == (30, None)
+    assert sorted(ids(tmp_path)) == sorted(task.id for task in numbers(30))
+
+
 def test_a_postponed_task_has_no_record_and_comes_again(tmp_path: Path) -> None:
     waiting = {1, 3}
 

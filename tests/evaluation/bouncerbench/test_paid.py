@@ -1,0 +1,131 @@
+"""With a model that costs money: what was paid for is kept, and the cap holds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
+
+from tests.evaluation.bouncerbench.conftest import Command, Write
+
+SAID = {"explanation": "e", "open_points": [], "missing": [], "p_bounce": 20, "label": "WELL_SPECIFIED"}
+#: gpt-4.1 at 2 and 8 USD per million tokens.
+PRICE_OF_A_CALL = (50_000 * 2 + 2_500 * 8) / 1e6
+
+
+class Provider:
+    """Answers chat completions and counts them; a question that names a task of ``down`` is refused."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.down: set[str] = set()
+
+    def answer(self, request: Request) -> Response:
+        self.calls += 1
+        if any(name in request.get_data(as_text=True) for name in self.down):
+            return Response(json.dumps({"error": {"message": "no"}}), 403, content_type="application/json")
+        body = {
+            "model": "gpt-4.1",
+            "choices": [{"message": {"role": "assistant", "content": json.dumps(SAID)}, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": 50_000, "completion_tokens": 2_500},
+        }
+        return Response(json.dumps(body), content_type="application/json")
+
+
+@pytest.fixture
+def provider(httpserver: HTTPServer, command: Command, monkeypatch: pytest.MonkeyPatch) -> Provider:
+    found = Provider()
+    httpserver.expect_request("/v1/chat/completions").respond_with_handler(found.answer)
+    monkeypatch.setenv("OPENAI_BASE_URL", httpserver.url_for("/v1"))
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    return found
+
+
+@pytest.fixture
+def tasks(write: Write) -> Path:
+    return write("t.jsonl", [{"instance_id": f"o__n-{n}", "problem_statement": f"Task-{n}."} for n in range(12)])
+
+
+def replay(command: Command, tasks: Path, *more: object) -> Any:
+    return command(
+        "replay",
+        "bouncerbench-input",
+        "--tasks",
+        tasks,
+        "--model",
+        "openai:gpt-4.1",
+        "--out",
+        "run",
+        "--json",
+        *more,
+    )
+
+
+def test_a_run_costs_what_its_calls_cost(command: Command, provider: Provider, tasks: Path) -> None:
+    ran = replay(command, tasks)
+    assert (ran.code, provider.calls) == (0, 12)
+    assert ran.json["usage"]["cost_usd"] == pytest.approx(12 * PRICE_OF_A_CALL)
+    assert ran.json["usage"]["input_tokens"] == 600_000
+
+
+def test_the_cap_is_never_passed_and_raising_it_goes_on(command: Command, provider: Provider, tasks: Path) -> None:
+    capped = replay(command, tasks, "--max-cost", "0.80", "--workers", 4)
+    assert capped.code == 1
+    assert "budget of this run" in capped.json["stopped"]
+    assert 0 < capped.json["usage"]["cost_usd"] <= 0.80
+    first = provider.calls
+    assert 0 < first == capped.json["records"] < 12
+    assert replay(command, tasks, "--max-cost", "0.80").json["finished"] == 0
+    assert provider.calls == first
+    rest = replay(command, tasks, "--max-cost", "50")
+    assert (rest.code, rest.json["records"], provider.calls) == (0, 12, 12)
+    assert rest.json["usage"]["cost_usd"] == pytest.approx(12 * PRICE_OF_A_CALL)
+
+
+def test_a_reply_that_was_paid_for_is_not_bought_again_when_its_record_was_lost(
+    command: Command, provider: Provider, tasks: Path, tmp_path: Path
+) -> None:
+    replay(command, tasks)
+    (tmp_path / "run/records.jsonl").write_text("")
+    again = replay(command, tasks)
+    assert (again.json["records"], provider.calls) == (12, 12)
+
+
+def test_another_run_may_share_the_replies(command: Command, provider: Provider, tasks: Path) -> None:
+    replay(command, tasks, "--cache", "kept")
+    moved = command(
+        "replay", "bouncerbench-input", "--tasks", tasks, "--model", "openai:gpt-4.1", "--cache", "kept",
+        "--out", "other", "--bounce-above", 10, "--json",
+    )  # fmt: skip
+    assert (moved.json["records"], provider.calls) == (12, 12)
+
+
+def test_only_what_failed_is_asked_again(command: Command, provider: Provider, tasks: Path) -> None:
+    provider.down = {"Task-3.", "Task-7."}
+    assert replay(command, tasks).json["failed"] == 2
+    assert replay(command, tasks).json["finished"] == 0
+    provider.down = set()
+    before = provider.calls
+    again = replay(command, tasks, "--retry-failed")
+    assert (again.json["failed"], again.json["records"], provider.calls - before) == (0, 12, 2)
+
+
+def test_a_cap_without_a_known_price_is_refused(command: Command, provider: Provider, tasks: Path) -> None:
+    ran = command(
+        "replay",
+        "bouncerbench-input",
+        "--tasks",
+        tasks,
+        "--model",
+        "openai:our-own",
+        "--out",
+        "x",
+        "--max-cost",
+        "1",
+    )
+    assert (ran.code, ran.out) == (2, "")
+    assert "no price is known" in ran.err
