@@ -33,11 +33,13 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
             "evaluation.brt.score_cli:score_command",
             "Do the tests reproduce the bugs; are they ranked first?",
         ),
+        "bloom": ("evaluation.bloom.score_cli:score_command", "What does success rest on, layer by layer?"),
     },
     "build": {
         "bouncerbench": ("evaluation.bouncerbench.build_cli:command", "Tasks from annotations, issues, patches."),
         "crbench": ("evaluation.crbench.cli:build_command", "Bug-bringing pull requests from bug fixes."),
         "golden": ("evaluation.crbench.cli:build_golden_command", "From AACR-Bench's or Martian's comments."),
+        "bloom": ("evaluation.bloom.build_cli:build_command", "Known bugs, told or named otherwise, for brt."),
         "own": ("evaluation.crbench.cli:build_own_command", "The same from a repository of your own."),
     },
     "batch": {

@@ -11,6 +11,7 @@ ABOUT = {
     "bouncerbench": "vague issues and wrong patches (Mathews and Nagappan, BouncerBench)",
     "crbench": "defects that a review should have found (CR-Bench)",
     "brt": "tests that reproduce a reported bug (LIBRO and Bloom's levels)",
+    "bloom": "six layers on the same bugs: reports and names changed (Qureshi and Jiang)",
     "own": "reviews of a repository of your own, in CR-Bench's form",
 }
 

@@ -1,0 +1,98 @@
+"""Understand: the same report in other words or another language (section 3.2).
+
+A model rewrites the report, another (or the same) says whether the meaning held, and it is redone until it does.
+What can be checked without a model is checked first: code, names and traces must stay as they were.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bot.actions import Usage
+from bot.errors import ModelError
+from bot.models.protocol import Model, Prompt
+from bot.prompts import Prompts
+
+Variant = Literal["rephrased", "translated"]
+
+#: The paper's language, chosen because it needs no other script.
+LANGUAGE = "Romanized Urdu"
+#: Tries until a text is given up: the paper says "until the verification passed".
+TRIES = 5
+
+_FENCED = re.compile(r"^(```|~~~)[^\n]*\n(.*?)^\1", re.DOTALL | re.MULTILINE)
+_INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
+
+
+class Rewritten(BaseModel):
+    """The report, written anew."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    text: str = Field(description="the whole report, its title on the first line")
+
+
+class Verified(BaseModel):
+    """Whether two texts report the same."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    differences: str = Field("", description="what the second text adds, leaves out or says otherwise")
+    same: bool = Field(description="whether a developer would understand the very same bug from both")
+
+
+class NotHeld(ModelError):
+    """No rewritten text kept the meaning in ``TRIES`` tries."""
+
+
+@dataclass
+class Rewriter:
+    """Rewrites reports; ``usage`` adds up what it cost."""
+
+    writer: Model
+    judge: Model
+    prompts: Prompts
+    language: str = LANGUAGE
+    usage: Usage = Usage()  # noqa: RUF009 - a frozen value
+
+    def rewrite(self, report: str, variant: Variant, subject: str = "") -> str:
+        """The report in other words, verified. Raises NotHeld, and ModelError where a model fails."""
+        problem = ""
+        for attempt in range(TRIES):
+            text = self._written(report, variant, subject, attempt, problem)
+            problem = lost(report, text) or self._judged(report, text, subject, attempt)
+            if not problem:
+                return text
+        raise NotHeld(f"{subject}: no {variant} text kept its meaning in {TRIES} tries; the last: {problem}")
+
+    def _written(self, report: str, variant: Variant, subject: str, attempt: int, problem: str) -> str:
+        name = {"rephrased": "bloom.rephrase", "translated": "bloom.translate"}[variant]
+        system, user = self.prompts.render(name, report=report, language=self.language, problem=problem)
+        prompt = Prompt(
+            purpose=f"bloom-{variant}", system=system, user=user, subject=subject, temperature=0.7, sample=attempt
+        )
+        reply = self.writer.complete(prompt, Rewritten)
+        self.usage += reply.usage
+        return reply.value.text.strip()
+
+    def _judged(self, report: str, text: str, subject: str, attempt: int) -> str:
+        system, user = self.prompts.render("bloom.same", report=report, text=text)
+        prompt = Prompt(purpose="bloom-same", system=system, user=user, subject=subject, sample=attempt)
+        reply = self.judge.complete(prompt, Verified)
+        self.usage += reply.usage
+        return "" if reply.value.same else reply.value.differences or "the meaning changed"
+
+
+def lost(report: str, text: str) -> str:
+    """Which code of the report the text does not hold word for word, as a sentence; empty where all is there."""
+    if " ".join(text.split()) == " ".join(report.split()):
+        return "the text was not changed at all"
+    squeezed = " ".join(text.split())
+    for piece in (*(body for _, body in _FENCED.findall(report)), *_INLINE.findall(report)):
+        if " ".join(piece.split()) not in squeezed:
+            return f"this code must stay as it is: {piece.strip()[:300]}"
+    return ""
