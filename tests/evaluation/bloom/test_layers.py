@@ -20,8 +20,8 @@ from evaluation.bloom.create import Clarifier, detection, improvement
 from evaluation.bloom.evaluate import Evaluated
 from evaluation.bloom.masking import CannotMask, check, mask_java, mask_python, patched_methods
 from evaluation.bloom.remember import Remembered
-from evaluation.bloom.scott_knott import scott_knott, scott_knott_esd
 from evaluation.bloom.score_cli import analyze_files
+from evaluation.bloom.scott_knott import scott_knott, scott_knott_esd
 from evaluation.bloom.understand import NotHeld, Rewriter
 from evaluation.brt.cases import Case
 from evaluation.brt.rankings import Ranking
@@ -30,7 +30,10 @@ from evaluation.prompts import benchmark_prompts
 REPORT = (
     "split drops the rest\n\nCalling `split([1, 2, 3], 2)` gives:\n\n```\n[[1, 2]]\n```\n\nThe 3 is missing.\n"
 )
-OTHER_WORDS = "The remainder is lost by split\n\nWith `split([1, 2, 3], 2)` you get:\n\n```\n[[1, 2]]\n```\n\nno 3 anywhere.\n"
+OTHER_WORDS = (
+    "The remainder is lost by split\n\n"
+    "With `split([1, 2, 3], 2)` you get:\n\n```\n[[1, 2]]\n```\n\nno 3 anywhere.\n"
+)
 
 
 def test_remember_repeats_a_run_and_says_how_far_it_agrees() -> None:
@@ -182,11 +185,7 @@ def case(tmp_path: Path) -> Case:
 def test_hash_names_leave_nothing_of_the_meaning(case: Case, tmp_path: Path) -> None:
     masked = mask_case(case, "hash", tmp_path / "out")
 
-    new = hash_name("split_list")
-    assert new == "func_33e3b3b0a4a1fc0fdc1ec52a4fe8e5b4a3f2b7ea4fd51ae6ef2a0f3b3f9d1ab5" or new.startswith(
-        "func_"
-    )
-    assert len(new) == len("func_") + 64
+    new = f"func_{hashlib.sha256(b'split_list').hexdigest()}"
     assert masked.names == {"split_list": new}
     assert "split_list(" not in (masked.case.base / "lists.py").read_text()
     assert f"`{new}([1, 2, 3], 2)`; not split_lists." in masked.case.problem_statement
