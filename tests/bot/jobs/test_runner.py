@@ -1,0 +1,245 @@
+"""What becomes of a job: decided once, paid once, published once; tried again, buried, cancelled, revived."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn
+
+import pytest
+
+from bot import events
+from bot.errors import ForgeError, NotFound, TransientError
+from bot.jobs.accept import Acceptor
+from bot.jobs.dispatch import Dispatcher
+from bot.jobs.lane import Lane
+from bot.jobs.retry import MAX_TRIES, MAX_TRIES_BUG
+from bot.jobs.runner import Runner
+from bot.jobs.store import Jobs
+from bot.ledger import Database
+from bot.services import Services
+from bot.testing.models import ScriptedModel
+from tests.bot.desk import Desk, make_desk
+from tests.bot.jobs.rig import REPLY
+
+VAGUE = dict(REPLY)
+NAME = "octo/demo"
+
+
+class Line:
+    def start(self, *_: object) -> None: ...
+    def drop(self, _: object) -> None: ...
+
+
+@dataclass
+class Bench:
+    """A runner whose clock the test moves."""
+
+    desk: Desk
+    jobs: Jobs
+    model: ScriptedModel
+    runner: Runner
+    acceptor: Acceptor
+    dispatcher: Dispatcher
+    services: Services
+    now: list[float]
+    think: Callable[[], object] = lambda: None
+    number: int = 0
+
+    def open(self, title: str = "It is broken") -> str:
+        """Open an issue; the id of its triage job, queued."""
+        number = self.desk.github.open_issue(NAME, title, "Somehow.")
+        issue = self.desk.forge.issue(number)
+        repository = self.desk.services.repository
+        event = events.IssueOpened(repository=repository, sender=issue.author, issue=issue, installation=1)
+        return self.accept(event)
+
+    def edit(self, number: int, body: str) -> str:
+        self.desk.github.edit(NAME, number, body=body)
+        issue = self.desk.forge.issue(number)
+        repository = self.desk.services.repository
+        event = events.IssueEdited(repository=repository, sender=issue.author, issue=issue, installation=1)
+        return self.accept(event)
+
+    def accept(self, event: events.Event) -> str:
+        self.number += 1
+        self.acceptor.accept(f"d-{self.number}", event)
+        self.dispatcher.step()
+        return f"d-{self.number}:triage"
+
+    def run(self, job: str) -> Any:
+        """Run the present attempt, however long it is until it is due; the job afterwards."""
+        self.now[0] = max(self.now[0], self.jobs.get(job).due)
+        self.dispatcher.step()
+        self.runner.run(job, self.jobs.get(job).attempt)
+        return self.jobs.get(job)
+
+
+@pytest.fixture
+def bench(database: Database) -> Iterator[Bench]:
+    now = [1_800_000_000.0]
+    with make_desk(database) as desk:
+        model = ScriptedModel(lambda prompt: (bench.think(), VAGUE)[1])
+        services = replace(desk.services, model=model, history=desk.ledger.decisions)
+        jobs = Jobs(database, lambda: now[0])
+        acceptor = Acceptor(database, lambda: now[0])
+        dispatcher = Dispatcher(database, Line(), lambda event: ("triage",), {}, lambda: now[0])
+        runner = Runner(jobs, desk.ledger, lambda event: (services, desk.writer), desk.publisher)
+        bench = Bench(desk, jobs, model, runner, acceptor, dispatcher, services, now)
+        yield bench
+        acceptor.close()
+
+
+def test_a_vague_issue_gets_its_comment_and_everything_is_recorded(bench):
+    job = bench.run(bench.open())
+    assert (job.state, job.outcome) == ("done", "posted")
+    (body,) = bench.desk.github.comments(NAME, 1)
+    assert "Which version is this?" in body
+    (decision,) = bench.desk.ledger.decisions.decisions(f"{NAME}#1", "triage")
+    assert (decision.verdict, decision.usage.calls) == ("VAGUE", 1)
+
+
+def test_running_a_job_again_asks_nobody_and_writes_nothing(bench):
+    job = bench.open()
+    bench.run(job)
+    written = bench.desk.written()
+    bench.runner.run(job, 0)
+    assert (len(bench.model.asked), bench.desk.written()) == (1, written)
+
+
+class Killed(BaseException):
+    """Nobody catches this, as nobody catches kill -9."""
+
+
+def test_a_job_that_died_after_it_paid_the_model_does_not_pay_again(bench):
+    def die() -> NoReturn:
+        raise Killed
+
+    job = bench.open()
+    # The clock is read after the model has answered and before anything of the decision is recorded.
+    services = replace(bench.services, clock=die)
+    runner = Runner(
+        bench.jobs, bench.desk.ledger, lambda event: (services, bench.desk.writer), bench.desk.publisher
+    )
+    with pytest.raises(Killed):
+        runner.run(job, 0)
+    assert bench.jobs.get(job).state == "running"
+    assert bench.run(job).outcome == "posted"
+    assert len(bench.model.asked) == 1
+    (decision,) = bench.desk.ledger.decisions.of_job(job)
+    assert decision.usage.calls == 1
+
+
+def test_a_github_that_is_away_is_waited_for_and_no_longer_than_it_asks(bench):
+    job = bench.open()
+    bench.desk.github.fail("too_many", "POST", "/comments$", wait=60)
+    after = bench.run(job)
+    assert (after.state, after.attempt, after.tries) == ("waiting", 1, 1)
+    assert 60 <= after.due - bench.now[0] <= 75
+    done = bench.run(job)
+    assert (done.state, done.tries, done.error) == ("done", 0, None)
+    assert len(bench.model.asked) == 1
+    assert len(bench.desk.github.comments(NAME, 1)) == 1
+
+
+def failing(bench: Bench, error: Exception) -> Bench:
+    def refuse(event: events.Event) -> Any:
+        raise error
+
+    runner = Runner(bench.jobs, bench.desk.ledger, refuse, bench.desk.publisher)
+    return replace(bench, runner=runner)
+
+
+def test_a_github_that_stays_away_makes_a_dead_letter_that_can_be_retried(bench):
+    job = bench.open()
+    away = failing(bench, TransientError("api.github.com does not answer"))
+    for _ in range(MAX_TRIES - 1):
+        assert away.run(job).state == "waiting"
+    dead = away.run(job)
+    assert dead.state == "dead"
+    assert dead.error == f"gave up after {MAX_TRIES} tries: api.github.com does not answer"
+    assert bench.jobs.retry(job).state == "waiting"
+    assert bench.run(job).state == "done"
+
+
+def test_a_bug_is_tried_three_times_and_stops_nobody_else(bench):
+    job = bench.open()
+    broken = failing(bench, RuntimeError("a bug"))
+    for _ in range(MAX_TRIES_BUG - 1):
+        assert broken.run(job).state == "waiting"
+    dead = broken.run(job)
+    assert (dead.state, dead.error) == ("dead", "gave up after 3 tries: RuntimeError: a bug")
+    assert bench.run(bench.open()).state == "done"
+
+
+def test_what_github_refuses_is_a_dead_letter_at_once(bench):
+    job = failing(bench, ForgeError("Resource not accessible by integration", 403)).run(bench.open())
+    assert (job.state, job.error) == ("dead", "refused: Resource not accessible by integration")
+
+
+def test_what_is_not_there_any_more_is_nobodys_fault(bench):
+    job = failing(bench, NotFound("the app is not installed on octo/demo", 404)).run(bench.open())
+    assert (job.state, job.outcome) == ("done", "gone: the app is not installed on octo/demo")
+
+
+def test_the_kill_switch_asks_nobody_and_writes_nothing(bench):
+    runner = Runner(
+        bench.jobs, bench.desk.ledger, lambda event: pytest.fail("asked"), bench.desk.publisher, paused=True
+    )
+    job = replace(bench, runner=runner).run(bench.open())
+    assert (job.state, job.outcome) == ("done", "skipped: paused by the operator")
+
+
+def test_a_job_that_is_cancelled_while_it_thinks_writes_nothing(bench):
+    job = bench.open()
+    bench.think = lambda: bench.jobs.cancel(job)
+    assert bench.run(job).state == "cancelled"
+    assert bench.desk.github.comments(NAME, 1) == []
+
+
+def test_a_job_that_is_superseded_while_it_thinks_writes_nothing_and_its_questions_were_not_asked(bench):
+    job = bench.open()
+    newer: list[str] = []
+
+    def think() -> None:
+        if not newer:
+            newer.append(bench.edit(1, "It is broken in 4.2."))
+
+    bench.think = think
+    assert bench.run(job).state == "superseded"
+    assert bench.desk.github.comments(NAME, 1) == []
+    assert bench.desk.ledger.decisions.decisions(f"{NAME}#1") == ()
+    assert bench.run(newer[0]).outcome == "posted"
+    assert "Which version is this?" in bench.desk.github.comments(NAME, 1)[0]
+
+
+def test_a_late_delivery_does_not_lose_the_judgement_that_it_superseded(bench):
+    number = bench.desk.github.open_issue(NAME, "It is broken", "Somehow.")
+    first = bench.desk.forge.issue(number)
+    repository = bench.desk.services.repository
+    edit = bench.edit(number, "It is broken in 4.2.")
+    # The delivery of the opening failed, and is redelivered only now, behind that of the edit.
+    late = bench.accept(
+        events.IssueOpened(repository=repository, sender=first.author, issue=first, installation=1)
+    )
+    assert bench.jobs.get(edit).state == "superseded"
+    assert bench.run(late).outcome == "moved"
+    assert bench.run(edit).outcome == "posted"
+    assert len(bench.desk.github.comments(NAME, number)) == 1
+
+
+def test_a_lane_runs_all_that_waits_in_a_repository_and_takes_it_out_of_the_queue(bench):
+    jobs = [bench.open() for _ in range(3)]
+    dropped: list[str] = []
+    Lane(bench.jobs, bench.runner, threading.Event()).run(jobs[0], 0, NAME, dropped.extend)
+    assert {bench.jobs.get(job).state for job in jobs} == {"done"}
+    assert dropped == jobs[1:]
+
+
+def test_a_lane_stops_between_two_jobs_when_the_worker_does(bench):
+    jobs = [bench.open() for _ in range(3)]
+    stop = threading.Event()
+    bench.think = stop.set
+    Lane(bench.jobs, bench.runner, stop).run(jobs[0], 0, NAME, lambda _: None)
+    assert [bench.jobs.get(job).state for job in jobs] == ["done", "queued", "queued"]
