@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from bot.errors import BudgetExceeded, ForgeError, ModelError, TransientError
+from bot.errors import BudgetExceeded, ForgeError, ModelError, NotRecorded, TransientError
 from evaluation.crbench.blame import BlameOptions
 from evaluation.crbench.clones import Clones
 from evaluation.crbench.context import ContextError, PullContext
@@ -32,10 +32,7 @@ class MappingOptions:
 def map_instances(
     instances: Sequence[Instance], clones: Clones, options: MappingOptions
 ) -> Iterator[MappedInstance]:
-    """Lines 3 to 7 of the algorithm for every instance, in their order.
-
-    Raises TransientError or ForgeError where pull requests are asked of GitHub and it does not answer.
-    """
+    """Lines 3 to 7 of the algorithm for every instance, in their order."""
     return _in_order(lambda fix: _mapped(fix, clones, options), instances, options.workers)
 
 
@@ -58,15 +55,21 @@ def _mapped(fix: Instance, clones: Clones, options: MappingOptions) -> MappedIns
     clone = clones.of(fix.repo)
     if clone is None:
         return discarded(fix, f"no clone of {fix.repo}")
-    return map_instance(fix, clone.repository, clone.finder, options.blame, options.unmapped)
+    try:
+        return map_instance(fix, clone.repository, clone.finder, options.blame, options.unmapped)
+    except NotRecorded:
+        raise
+    except (TransientError, ForgeError) as error:
+        return discarded(fix, f"unfinished: {error}").model_copy(update={"unfinished": True})
 
 
 def _built(fix: Instance, clones: Clones, options: MappingOptions, steps: Steps) -> ReviewTask:
-    task = begin(fix, discarded(fix, "not mapped"))
+    task = begin(fix, _mapped(fix, clones, options))
+    if not task.kept:
+        return task
     try:
-        task = begin(fix, _mapped(fix, clones, options))
-        return finish(task, _context(task, clones), describe(steps, fix)) if task.kept else task
-    except BudgetExceeded:
+        return finish(task, _context(task, clones), describe(steps, fix))
+    except (BudgetExceeded, NotRecorded):
         raise
     except ContextError as error:
         return task.model_copy(update={"kept": False, "reason": str(error)})

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.progress import track
 
 from bot import settings, wiring
-from bot.errors import BudgetExceeded, OperatorError
+from bot.errors import BudgetExceeded, ForgeError, OperatorError, SettingsError, TransientError
 from bot.forge.protocol import Forge
 from bot.settings import Settings
 from evaluation.cli.options import json_option, print_json, say
@@ -111,7 +111,10 @@ def build_own_command(repo: Path, since: datetime, name: str | None, out: Path |
     def fixes(environment: Settings) -> list[Instance]:
         with GitRepository(repo) as repository:
             forge = None if given["offline"] else forge_for(environment, full_name)
-            return list(own_fixes(repository, full_name, since, environment.github_web_url, forge))
+            try:
+                return list(own_fixes(repository, full_name, since, environment.github_web_url, forge))
+            except (ForgeError, TransientError) as error:
+                raise OperatorError(f"GitHub does not show the issues of {full_name}: {error}") from error
 
     question = {"repo": full_name, "head": head, "since": since.date().isoformat()}
     path = out or Path(f"own-{full_name.replace('/', '+')}.jsonl")
@@ -125,9 +128,17 @@ def read_instances(source: str) -> list[Instance]:
 
 
 def forge_for(environment: Settings, full_name: str) -> Forge:
-    """GitHub as the operator's App sees one repository. Raises SettingsError or NotFound where it does not."""
-    app = wiring.build_app(environment)
-    installation = app.installation_for(*full_name.split("/", 1))
+    """GitHub as the operator's App sees one repository. Raises OperatorError where it does not."""
+    try:
+        app = wiring.build_app(environment)
+    except SettingsError as error:
+        raise OperatorError(f"{error}; --offline needs no GitHub") from error
+    try:
+        installation = app.installation_for(*full_name.split("/", 1))
+    except (ForgeError, TransientError) as error:
+        raise OperatorError(
+            f"the App cannot read {full_name} ({error}); --offline reads the clone alone"
+        ) from error
     return app.forge(installation.id, full_name)[0]
 
 

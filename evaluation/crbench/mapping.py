@@ -49,6 +49,7 @@ class MappedInstance(Frozen):
     unmapped_commits: tuple[str, ...] = Field((), description="those of blame_commits with no pull request")
     kept: bool
     reason: str | None = Field(None, description="why it was discarded; None where it is kept")
+    unfinished: bool = Field(False, description="a step failed that may succeed later; the build tries it again")
 
 
 class PullFinder(Protocol):

@@ -25,7 +25,6 @@ class ReviewTask(MappedInstance):
     pull: PullContext | None = Field(None, description="what a reviewer is shown; None where discarded")
     usage: Usage = Field(Usage(), description="of the construction")
     model: str = Field("", description="who was asked in the construction")
-    unfinished: bool = Field(False, description="a step failed that may succeed later; the build tries it again")
 
     @property
     def fixed_files(self) -> tuple[str, ...]:
