@@ -90,7 +90,9 @@ def _unknown(output: str, exit_code: int) -> TestOutcome:
         last = output.strip().rpartition("\n")[2][:500]
         return _ended("error", "load", f"exit code {exit_code}: {last}".rstrip(": "), output)
     kind, message = found
-    phase: Phase = "load" if kind.rpartition(".")[2] in LOAD_ERRORS else "call"
+    # unittest's loader lets through what a module raises on import, but for an ImportError.
+    loading = kind.rpartition(".")[2] in LOAD_ERRORS or "/unittest/loader.py" in output
+    phase: Phase = "load" if loading else "call"
     return TestOutcome(
         status="error" if phase == "load" else "failed",
         phase=phase,
