@@ -192,6 +192,11 @@ class Live:
         )
         return services, writer
 
+    @property
+    def app(self) -> GitHubApp:
+        """The App behind all of its repositories."""
+        return self._app
+
     def close(self) -> None:
         """Close all connections."""
         self._app.close()

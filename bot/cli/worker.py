@@ -44,7 +44,8 @@ def run(settings: Settings, concurrency: int) -> None:
 def work(settings: Settings, stop: threading.Event, pace: Pace, *, apart: float = 1.0) -> bool:
     """Work until ``stop`` is set; False where another worker took the place.
 
-    ``apart`` is the pause between two writes through one installation, seconds. Raises SettingsError before anything starts.
+    ``apart`` is the pause between two writes through one installation, seconds. Raises SettingsError before
+    anything starts.
     """
     from bot.jobs.runner import Runner
     from bot.jobs.store import Jobs
@@ -52,6 +53,7 @@ def work(settings: Settings, stop: threading.Event, pace: Pace, *, apart: float 
     from bot.ledger import migrate, open_database, open_ledger
     from bot.metrics import Counts
     from bot.publisher import Publisher
+    from bot.reconciler import Reconciler, recorded
     from bot.wiring import Live
 
     database = open_database(settings.database_url)
@@ -65,6 +67,8 @@ def work(settings: Settings, stop: threading.Event, pace: Pace, *, apart: float 
         secrets=secrets_of(settings),
     )
     runner = Runner(jobs, ledger, live.services_for, publisher, paused=settings.bouncer_paused)
+    reconciler = Reconciler(live.app, recorded(database), database.locks)
+    threading.Thread(target=reconciler.run, args=(stop,), name="reconciler", daemon=True).start()
     try:
         return Worker(ledger, jobs, runner, counts, pace).run(stop)
     finally:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from types import TracebackType
 from typing import Any
@@ -14,7 +14,7 @@ from pydantic import Field
 
 from bot.domain import Actor
 from bot.errors import ForgeError, SettingsError
-from bot.forge.github.client import Client, Observe, unobserved
+from bot.forge.github.client import Client, Observe, Query, unobserved
 from bot.forge.github.forge import GitHubForge
 from bot.forge.github.key import load_key
 from bot.forge.github.reading import read
@@ -60,6 +60,7 @@ class HookDelivery(Frozen):
     action: str | None = None
     delivered_at: datetime
     status_code: int = 0
+    attempts: int = Field(1, ge=1, description="how often it was tried, this time included")
 
     @property
     def failed(self) -> bool:
@@ -131,16 +132,23 @@ class GitHubApp:
 
         GitHub keeps them for about three days.
         """
-        latest: dict[str, HookDelivery] = {}
-        succeeded: set[str] = set()
-        for each in self._client.pages("/app/hook/deliveries"):
+        failures = [each for each in self._deliveries(since, {"status": "failure"}) if each.failed]
+        if not failures:
+            return ()
+        # Only now the long list: whether another attempt went well since the first one failed.
+        tried = list(self._deliveries(min(each.delivered_at for each in failures), {}))
+        succeeded = {each.guid for each in tried if not each.failed}
+        attempts = Counter(each.guid for each in failures)
+        latest = {each.guid: each for each in reversed(failures) if each.guid not in succeeded}
+        return tuple(each.model_copy(update={"attempts": attempts[guid]}) for guid, each in latest.items())
+
+    def _deliveries(self, since: datetime, query: Query) -> Iterator[HookDelivery]:
+        """Attempts after ``since``, newest first. An older server does not know ``status`` and lists all."""
+        for each in self._client.pages("/app/hook/deliveries", query):
             delivery = _delivery(each)
             if delivery.delivered_at < since:
-                break
-            latest.setdefault(delivery.guid, delivery)
-            if not delivery.failed:
-                succeeded.add(delivery.guid)
-        return tuple(each for guid, each in reversed(latest.items()) if guid not in succeeded)
+                return
+            yield delivery
 
     def redeliver(self, delivery_id: int) -> None:
         """Ask GitHub to try a delivery again; it keeps its guid."""

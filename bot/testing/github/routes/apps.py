@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from datetime import timedelta
+from urllib.parse import urlencode
 
 from bot.testing.github.registry import create_app
 from bot.testing.github.state import Delivery, Installation, Json, Token
@@ -109,13 +110,23 @@ def list_deliveries(call: Call) -> Answer:
     """Newest first, paged by cursor."""
     size = min(int(call.query.get("per_page", 30)), 100)
     before = int(call.query.get("cursor", 0)) or None
-    found = [each for each in reversed(call.acting_app.deliveries) if before is None or each.id < before]
+    wanted = call.query.get("status")
+    found = [
+        each
+        for each in reversed(call.acting_app.deliveries)
+        if (before is None or each.id < before) and wanted in (None, _outcome(each))
+    ]
     page = found[:size]
     headers = {}
     if len(found) > size:
-        url = f"{call.base}{call.path}?per_page={size}&cursor={page[-1].id}"
+        query = urlencode({**call.query, "per_page": size, "cursor": page[-1].id})
+        url = f"{call.base}{call.path}?{query}"
         headers["Link"] = f'<{url}>; rel="next"'
     return Answer(body=[_delivery(call, each) for each in page], headers=headers)
+
+
+def _outcome(delivery: Delivery) -> str:
+    return "success" if 200 <= delivery.status_code < 300 else "failure"
 
 
 def _delivery(call: Call, delivery: Delivery) -> Json:

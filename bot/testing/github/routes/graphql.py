@@ -40,7 +40,9 @@ def _links(pull: Pull) -> list[Json]:
 def _threads(issue: Issue) -> list[Json]:
     assert issue.pull is not None
     first = [each for each in issue.pull.comments if each.in_reply_to is None]
-    return [{"isResolved": each.resolved, "comments": {"nodes": [{"fullDatabaseId": str(each.id)}]}} for each in first]
+    return [
+        {"isResolved": each.resolved, "comments": {"nodes": [{"fullDatabaseId": str(each.id)}]}} for each in first
+    ]
 
 
 def _error(kind: str, message: str) -> Answer:

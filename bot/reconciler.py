@@ -1,0 +1,129 @@
+"""What GitHub could not deliver is delivered again: GitHub itself never tries twice.
+
+A delivery keeps its id, so that one which arrived after all is answered as seen and runs nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+import structlog
+from sqlalchemy import select
+from sqlalchemy.exc import SQLAlchemyError
+
+from bot.errors import ForgeError, TransientError
+from bot.ledger import Database
+from bot.ledger.locks import Held, Locks
+from bot.ledger.tables import DELIVERIES
+
+#: GitHub keeps deliveries for about this long.
+KEPT = timedelta(days=3)
+#: Between two rounds, seconds.
+ROUND_SECONDS = 300.0
+#: After the first failure a delivery is tried again at once, then after twice as long each time: some twelve
+#: times in three days, however long the receiver is away.
+FIRST_PAUSE = timedelta(minutes=1)
+
+_log = structlog.get_logger(__name__)
+
+
+class Delivery(Protocol):
+    """The last attempt of a delivery that never arrived."""
+
+    @property
+    def id(self) -> int: ...
+
+    @property
+    def guid(self) -> str: ...
+
+    @property
+    def delivered_at(self) -> datetime: ...
+
+    @property
+    def attempts(self) -> int: ...
+
+
+class Deliveries(Protocol):
+    """GitHub's memory of what it delivered."""
+
+    def failed_deliveries(self, since: datetime) -> Sequence[Delivery]:
+        """Those of which no attempt succeeded. Raises TransientError, ForgeError."""
+        ...
+
+    def redeliver(self, delivery_id: int) -> None:
+        """Try once more. Raises TransientError, ForgeError."""
+        ...
+
+
+def due(delivery: Delivery, now: datetime) -> bool:
+    """Whether a failed delivery has rested for long enough to be tried again."""
+    if delivery.attempts == 1:
+        return True
+    return now - delivery.delivered_at >= FIRST_PAUSE * (1 << min(delivery.attempts - 1, 12))
+
+
+def recorded(database: Database) -> Callable[[str], bool]:
+    """Whether a delivery of that id was recorded, by whichever attempt."""
+
+    def arrived(guid: str) -> bool:
+        with database.read() as connection:
+            found = connection.execute(select(DELIVERIES.c.seq).where(DELIVERIES.c.id == guid))
+            return found.first() is not None
+
+    return arrived
+
+
+class Reconciler:
+    """Does rounds in a thread of its own; of several workers only the one that holds the lock does them."""
+
+    def __init__(
+        self,
+        github: Deliveries,
+        arrived: Callable[[str], bool],
+        locks: Locks,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._github = github
+        self._arrived = arrived
+        self._locks = locks
+        self._clock = clock
+        self._lock: Held | None = None
+
+    def run(self, stop: threading.Event, seconds: float = ROUND_SECONDS) -> None:
+        """A round at once and then every ``seconds``, until ``stop`` is set."""
+        try:
+            while True:
+                self._guarded_round()
+                if stop.wait(seconds):
+                    return
+        finally:
+            if self._lock is not None:
+                self._lock.release()
+
+    def round(self) -> int:
+        """Have everything that is due delivered again; how many there were. Raises TransientError, ForgeError."""
+        if self._lock is not None and not self._lock.alive():
+            self._lock = None
+        self._lock = self._lock or self._locks.take("reconciler")
+        if self._lock is None:
+            return 0
+        now, count = self._clock(), 0
+        for delivery in self._github.failed_deliveries(now - KEPT):
+            # What was recorded although GitHub counts it as failed was answered too late, no more.
+            if due(delivery, now) and not self._arrived(delivery.guid):
+                self._github.redeliver(delivery.id)
+                count += 1
+        if count:
+            _log.info("redelivered", count=count)
+        return count
+
+    def _guarded_round(self) -> None:
+        try:
+            self.round()
+        except (TransientError, ForgeError) as error:
+            _log.warning("reconciling_failed", error=str(error))
+        except SQLAlchemyError as error:
+            _log.warning("reconciling_failed", error=type(error).__name__)
