@@ -24,8 +24,9 @@ WRITERS: dict[str, str] = {
     "bouncerbench-input": "evaluation.bouncerbench.report:sections",
     "bouncerbench-output": "evaluation.bouncerbench.report:sections",
     "crbench": "evaluation.crbench.report:sections",
-    "brt": "evaluation.brt.report:sections",
 }
+#: For a benchmark that the table does not know.
+PLAIN = "evaluation.report.facts:sections"
 
 
 @click.command()
@@ -75,13 +76,10 @@ def _alone(folder: RunFolder, folders: Sequence[RunFolder], short: Sequence[str]
 
 
 def write(runs: Runs, tasks: dict[str, str], missing: str, seed: int) -> Report:
-    """The report on these runs. Raises OperatorError for a benchmark that nobody writes about."""
+    """The report on these runs, benchmark by benchmark."""
     groups: dict[str, list[tuple[str, RunFolder]]] = {}
     for name, run in runs:
-        benchmark = run.facts.benchmark
-        if benchmark not in WRITERS:
-            raise OperatorError(f"{run.path}: no report is known for the benchmark {benchmark!r}")
-        groups.setdefault(WRITERS[benchmark], []).append((name, run))
+        groups.setdefault(WRITERS.get(run.facts.benchmark, PLAIN), []).append((name, run))
     sections: list[Section] = []
     for writer, group in groups.items():
         sections += _writer(writer)(group, tasks, missing, seed)

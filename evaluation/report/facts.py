@@ -10,6 +10,11 @@ from evaluation.report.page import Cell, Section, Table
 from evaluation.run_folder import RunFacts, RunFolder
 
 
+def sections(runs: Sequence[tuple[str, RunFolder]], *_: object) -> list[Section]:
+    """A report on a benchmark that has no words of its own: what was run, and what it cost."""
+    return [facts_section(runs), cost_section(runs)]
+
+
 def facts_section(runs: Sequence[tuple[str, RunFolder]], notes: Sequence[str] = ()) -> Section:
     """One column a run: model, prompts, version, config, seed, tasks, dates, totals."""
     facts = [(name, run.facts) for name, run in runs]
