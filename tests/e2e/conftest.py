@@ -1,0 +1,31 @@
+"""One site for all tests that do not kill it: each works in a repository of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.site import Site, site
+
+_numbers = count(1)
+
+
+@pytest.fixture(scope="session")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Web and worker on SQLite, in processes of their own."""
+    folder: Path = tmp_path_factory.mktemp("site")
+    with site(folder) as made:
+        yield made
+
+
+@pytest.fixture
+def repository(shop: Site) -> Callable[..., str]:
+    """Makes repositories that nobody else uses."""
+
+    def make(**files: str) -> str:
+        return shop.repository(f"acme/r{next(_numbers)}", files)
+
+    return make

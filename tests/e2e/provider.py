@@ -1,0 +1,149 @@
+"""A model provider on loopback: OpenAI's interface, opinions written down here, and bad days on demand."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
+
+MODEL = "openai:gpt-5-mini"
+
+#: Lines of code that the reviewer of these tests takes for defects, and what it says about each.
+DEFECTS = {
+    "return data.value": {
+        "comment": "Fails for an empty file. `parse` returns None then.",
+        "category": "data",
+        "symbol": "data",
+        "suggestion": "        return data.value if data else None",
+    },
+    "cache[path] = data": {
+        "comment": "Grows without end. Nothing is ever removed.",
+        "category": "memory",
+        "symbol": "cache",
+        "suggestion": None,
+    },
+}
+VAGUE = {
+    "explanation": "Nobody can tell what is meant.",
+    "open_points": ["Which version is this?"],
+    "missing": ["version"],
+    "p_bounce": 90,
+    "label": "VAGUE",
+}
+CLEAR = {"explanation": "All is said.", "open_points": [], "missing": [], "p_bounce": 3, "label": "WELL_SPECIFIED"}
+SOLVED = {
+    "explanation": "It handles the empty file.",
+    "covered": ["empty files"],
+    "open_points": [],
+    "p_bounce": 4,
+    "label": "CORRECT_AND_PRECISE",
+}
+MISSED = {
+    "explanation": "The empty file still fails.",
+    "covered": [],
+    "open_points": ["Empty files still fail."],
+    "p_bounce": 88,
+    "label": "INCORRECT",
+}
+
+
+class Question(NamedTuple):
+    """What a provider was asked, ``purpose`` by the schema of the answer."""
+
+    purpose: str
+    text: str
+    key: str
+
+
+def triage(text: str) -> dict[str, Any]:
+    """An issue is clear once somebody names the version."""
+    return CLEAR if "version 4.2" in text else VAGUE
+
+
+def verify(text: str) -> dict[str, Any]:
+    """A patch solves its issue where it looks whether there is data."""
+    return SOLVED if "if data" in text else MISSED
+
+
+def review(text: str) -> dict[str, Any]:
+    """Reports every line that it knows for a defect, every time again."""
+    shared = {"path": "src/app.py", "line": None, "impact": "reliability", "severity": "high"}
+    # A line of the change ends after its code; the same words in a longer line are another line.
+    found = [{**shared, "quote": code, **said} for code, said in DEFECTS.items() if f"{code}\n" in text]
+    return {"reasoning": "It reads a file.", "findings": found}
+
+
+OPINIONS = {"InputReply": triage, "OutputReply": verify, "ReviewReply": review}
+
+
+def completion(content: str | None, finish: str = "stop", **message: str) -> Response:
+    """A successful answer that says ``content``."""
+    body = {
+        "choices": [{"message": {"content": content, **message}, "finish_reason": finish}],
+        "usage": {"prompt_tokens": 200, "completion_tokens": 50},
+    }
+    return Response(json.dumps(body), content_type="application/json")
+
+
+def failure(status: int, message: str = "no", **headers: str) -> Response:
+    """An answer that is an error."""
+    return Response(json.dumps({"error": {"message": message}}), status, headers, content_type="application/json")
+
+
+def half() -> Response:
+    """Promises more than it sends."""
+    return Response(iter([b'{"choices"']), headers={"Content-Length": "500"}, content_type="application/json")
+
+
+class Provider:
+    """Answers every question with its opinion, unless it was told to misbehave on what a text holds."""
+
+    def __init__(self, server: HTTPServer) -> None:
+        self.url = server.url_for("/v1")
+        self.asked: list[Question] = []
+        self._moods: dict[str, list[Any]] = {}
+        self._lock = threading.Lock()
+        server.expect_request("/v1/chat/completions").respond_with_handler(self._answer)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The settings that make this the operator's model."""
+        return {"BOUNCER_MODEL": MODEL, "OPENAI_BASE_URL": self.url, "OPENAI_API_KEY": "sk-e2e-0123456789abcdef"}
+
+    def misbehave(self, word: str, *answers: Any) -> None:
+        """Answer questions that hold ``word`` with these, one after the other: a Response, or what makes one.
+
+        None is the usual opinion, and so is everything after the last.
+        """
+        with self._lock:
+            self._moods[word] = list(answers)
+
+    def about(self, word: str, purpose: str = "") -> Sequence[Question]:
+        """The questions so far that hold ``word``."""
+        with self._lock:
+            return [each for each in self.asked if word in each.text and purpose in ("", each.purpose)]
+
+    def _answer(self, request: Request) -> Response:
+        body = json.loads(request.data)
+        purpose = body["response_format"]["json_schema"]["name"]
+        text = "\n".join(each["content"] for each in body["messages"][1:])
+        with self._lock:
+            self.asked.append(Question(purpose, text, request.headers.get("Authorization", "")))
+            mood = next((moods.pop(0) for word, moods in self._moods.items() if moods and word in text), None)
+        if mood is not None:
+            answer = mood(request) if callable(mood) and not isinstance(mood, Response) else mood
+            assert isinstance(answer, Response)
+            return answer
+        return completion(json.dumps(OPINIONS[purpose](text)))
+
+
+@contextmanager
+def provider() -> Iterator[Provider]:
+    """A provider that listens until the block ends."""
+    with HTTPServer(threaded=True) as server:
+        yield Provider(server)

@@ -1,0 +1,163 @@
+"""A whole installation as people meet it: GitHub, a model provider, ``bouncer web`` and ``bouncer worker``."""
+
+from __future__ import annotations
+
+import re
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.cookiejar import CookieJar
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from sqlalchemy import func, select
+
+from bot.actions import Decision, Task
+from bot.ledger.tables import DELIVERIES, JOBS
+from bot.testing.github import SimulatedGitHub
+from bot.testing.github.state import CheckRun, Review, ReviewComment
+from tests.bot.jobs.rig import Rig, wait
+from tests.e2e.provider import Provider, provider
+
+PASSWORD = "correct horse battery"
+BOUNCER = "bouncer[bot]"
+APP = "src/app.py"
+BASE = "def load(path):\n    with open(path) as file:\n        return parse(file)\n    raise Missing(path)\n"
+BROKEN = BASE.replace("return parse(file)", "data = parse(file)\n        return data.value")
+WORSE = "import os\n\n\n" + BROKEN.replace("    raise", "    cache[path] = data\n    raise")
+FIXED = BASE.replace("return parse(file)", "data = parse(file)\n        return data.value if data else None")
+
+OPEN = ("waiting", "queued", "running")
+
+
+class Site(Rig):
+    """Repositories of the owner ``acme``, whose every event reaches the app by a signed delivery."""
+
+    def __init__(self, github: SimulatedGitHub, model: Provider, url: str, folder: Path, *names: str) -> None:
+        super().__init__(github, url, folder, names)
+        self.model = model
+        self.app = self.installation.app
+        self.environment |= {**model.environment, "BOUNCER_ADMIN_PASSWORD": PASSWORD}
+
+    def connect(self) -> None:
+        """Have GitHub deliver to us from now on."""
+        self.app.webhook_url = f"http://127.0.0.1:{self.port}/webhook"
+
+    def repository(self, name: str, files: dict[str, str] | None = None) -> str:
+        """One more repository, with the app installed and one maintainer, ``mia``."""
+        self.github.create_repository(name, {APP: BASE, "README.md": "# Rocket\n", **(files or {})})
+        self.github.grant(name, "mia", "triage")
+        self.github.install(self.app, name)
+        return name
+
+    def unfinished(self) -> int:
+        """Deliveries without jobs and jobs without an end; those that wait for a later try are among them."""
+        with self.database.read() as connection:
+            waiting = connection.scalar(
+                select(func.count()).select_from(DELIVERIES).where(DELIVERIES.c.dispatched_at.is_(None))
+            )
+            jobs = connection.scalar(select(func.count()).select_from(JOBS).where(JOBS.c.state.in_(OPEN)))
+        return int(waiting or 0) + int(jobs or 0)
+
+    def quiet(self, seconds: float = 40.0) -> None:
+        """Wait until everything that happened so far was dealt with."""
+        self.github.settle()
+        wait(lambda: self.unfinished() == 0, seconds, f"all jobs ended: {self.troubles()}")
+
+    def troubles(self) -> dict[str, str]:
+        """What is wrong with jobs that are not done."""
+        return {each.id: f"{each.state}: {each.error}" for each in self.jobs.list((*OPEN, "dead")) if each.error}
+
+    def decided(self, repository: str, number: int, *kinds: Task) -> tuple[Decision, ...]:
+        """What the ledger holds about a subject, oldest first."""
+        return self.ledger.decisions.decisions(f"{repository}#{number}", *kinds)
+
+    def said(self, repository: str, number: int) -> list[str]:
+        """Our comments in the conversation."""
+        return self.github.comments(repository, number, by=BOUNCER)
+
+    def inline(self, repository: str, number: int) -> list[ReviewComment]:
+        """Our comments on lines."""
+        return [each for each in self.github.review_comments(repository, number) if each.author.login == BOUNCER]
+
+    def reviews(self, repository: str, number: int) -> list[Review]:
+        pull = self.github.find(repository, number)[1].pull
+        assert pull is not None
+        return list(pull.reviews)
+
+    def head(self, repository: str, number: int) -> str:
+        pull = self.github.find(repository, number)[1].pull
+        assert pull is not None
+        return pull.head_sha
+
+    def checks(self, repository: str, sha: str) -> list[CheckRun]:
+        return [each for each in self.github.checks(repository) if each.head_sha == sha]
+
+    def payload(self, repository: str, number: int, action: str, **more: Any) -> tuple[str, dict[str, Any]]:
+        """(event, payload) about an issue or pull request as it stands."""
+        with self.github.world.lock:
+            where, issue = self.github.find(repository, number)
+            render = self.github._acts.render
+            about: dict[str, Any] = (
+                {"number": number, "pull_request": render.pull(where, issue)}
+                if issue.pull
+                else {"issue": render.issue(where, issue)}
+            )
+            found = {
+                "action": action,
+                **about,
+                **more,
+                "repository": render.repository(where),
+                "sender": render.user(issue.author),
+            }
+        return ("pull_request" if issue.pull else "issues"), found
+
+    def browser(self) -> Browser:
+        """Somebody who knows the password, logged in."""
+        return Browser(f"http://127.0.0.1:{self.port}")
+
+
+class Browser:
+    """Pages of the dashboard, without JavaScript."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        cookies = urllib.request.HTTPCookieProcessor(CookieJar())
+        self._opener = urllib.request.build_opener(cookies, urllib.request.ProxyHandler({}))
+        token = re.search(r'name="token" value="([^"]+)"', self.get("/login"))
+        assert token
+        self.get("/login", {"token": token[1], "password": PASSWORD})
+
+    def get(self, path: str, form: dict[str, str] | None = None) -> str:
+        """A page; with a form, what comes of sending it."""
+        data = None if form is None else urlencode(form).encode()
+        with self._opener.open(self._url + path, data, timeout=20) as answer:
+            return str(answer.read().decode())
+
+
+@contextmanager
+def site(folder: Path, *names: str, url: str = "", **environment: str) -> Iterator[Site]:
+    """Web and worker up, without the pauses that a real GitHub asks for."""
+    with stopped(folder, *names, url=url) as made:
+        made.environment |= environment
+        made.web()
+        made.worker()
+        wait(made.ready, 60, "web and worker up")
+        made.connect()
+        yield made
+
+
+@contextmanager
+def stopped(folder: Path, *names: str, url: str = "") -> Iterator[Site]:
+    """A site in which nothing runs yet."""
+    with provider() as model, SimulatedGitHub() as github:
+        made = Site(
+            github, model, url or f"sqlite:///{folder / 'bouncer.db'}", folder, *(names or ("acme/first",))
+        )
+        try:
+            yield made
+        finally:
+            # GitHub would wait for answers of a server that is gone.
+            made.app.webhook_url = ""
+            made.close()

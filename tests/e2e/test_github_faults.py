@@ -1,0 +1,121 @@
+"""Whatever GitHub does, each thing ends said exactly once, or refused with its reason on record."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bot.testing.github.faults import Kind
+from tests.e2e.site import APP, BROKEN, Site, site
+
+#: Failures after which the same request may well succeed; how often each strikes at one place.
+KINDS: dict[Kind, int] = {
+    # The first one costs a new token, the second one means that the app itself was refused for a moment.
+    "unauthorized": 2,
+    "rate_limited": 1,
+    "secondary_limit": 1,
+    "too_many": 1,
+    "server_error": 1,
+    "bad_gateway": 1,
+    "reset": 1,
+    "lost": 1,
+    "html": 1,
+    "malformed": 1,
+    "slow": 1,
+}
+#: Where they strike: method and path, in a repository of their own for each group.
+PLACES: dict[str, tuple[tuple[str, str], ...]] = {
+    "token": (("POST", r"/app/installations/{installation}/access_tokens"),),
+    "reads": (
+        ("GET", r"/repos/{home}/contents/"),
+        ("GET", r"/repos/{home}/issues/\d+$"),
+        ("GET", r"/repos/{home}/pulls/\d+$"),
+    ),
+    "words": (("POST", r"/repos/{home}/issues/\d+/comments"), ("POST", r"/repos/{home}/pulls/\d+/reviews")),
+    "marks": (("POST", r"/repos/{home}/issues/\d+/labels"), ("POST", r"/repos/{home}/check-runs")),
+}
+CASES = [(kind, place) for kind in KINDS for place in PLACES]
+
+
+class Case:
+    """A repository in which one kind of failure strikes at some places; a vague issue and a broken patch."""
+
+    def __init__(self, shop: Site, kind: Kind, place: str) -> None:
+        # An owner of its own, so that it has an installation of its own.
+        self.home = f"{kind.replace('_', '-')}-{place}/rocket"
+        shop.repository(self.home)
+        world = shop.github.world
+        (installation,) = [each for each in world.installations.values() if self.home in each.repositories]
+        self.faults = [
+            shop.github.fail(
+                kind,
+                method,
+                path.format(installation=installation.id, home=self.home),
+                times=KINDS[kind],
+                wait=1.0,
+            )
+            for method, path in PLACES[place]
+        ]
+        self.issue = shop.github.open_issue(self.home, "It breaks", "It does not work any more.")
+        self.pull = shop.github.open_pull(
+            self.home, "Read values", "Fixes #1", files={APP: BROKEN}, closes=[self.issue]
+        )
+
+    def outcome(self, shop: Site) -> dict[str, object]:
+        """What stands in the end."""
+        return {
+            "struck": all(each.times == 0 for each in self.faults),
+            "comments": [body.split("\n")[0] for body in shop.said(self.home, self.issue)],
+            "labels": shop.github.labels(self.home, self.issue),
+            "checks": [(each.name, each.conclusion) for each in shop.github.checks(self.home)],
+            "reviews": [each.commit_id for each in shop.reviews(self.home, self.pull)],
+            "inline": [(each.path, each.line) for each in shop.inline(self.home, self.pull)],
+            "summaries": shop.said(self.home, self.pull),
+        }
+
+    def expected(self, shop: Site) -> dict[str, object]:
+        return {
+            "struck": True,
+            "comments": ["**This issue may need a little more before someone can act on it.**"],
+            "labels": ["needs-info"],
+            "checks": [("bouncer / verify", "neutral")],
+            "reviews": [shop.head(self.home, self.pull)],
+            "inline": [(APP, 4)],
+            "summaries": [],
+        }
+
+
+@pytest.mark.timeout(200)
+def test_every_passing_fault_of_github_ends_in_exactly_one_of_each(tmp_path: Path) -> None:
+    with site(tmp_path) as shop:
+        cases = {case: Case(shop, *case) for case in CASES}
+        shop.quiet(150)
+        ended = {case: (each.outcome(shop), each.expected(shop)) for case, each in cases.items()}
+        assert {case: outcome for case, (outcome, expected) in ended.items() if outcome != expected} == {}
+        assert shop.jobs.counts().keys() == {"done"}
+        # Three questions a case: whatever GitHub did, no model was paid twice for the same job.
+        assert len(shop.model.asked) == 3 * len(CASES)
+
+
+def test_what_github_refuses_for_good_is_a_dead_letter_with_its_reason(tmp_path: Path) -> None:
+    with site(tmp_path) as shop:
+        home = shop.repository("acme/refused")
+        for path in ("issues/1/comments", "check-runs", "pulls/2/reviews"):
+            shop.github.fail("forbidden", "POST", f"/repos/{home}/{path}", times=99)
+        shop.github.open_issue(home, "It breaks", "It does not work any more.")
+        shop.github.open_pull(home, "Read values", "Fixes #1", files={APP: BROKEN}, closes=[1])
+        shop.quiet()
+        dead = {each.task: each.error for each in shop.jobs.list(("dead",), home)}
+        assert dead.keys() == {"triage", "verify", "review"}
+        assert all("403: Resource not accessible by integration" in str(each) for each in dead.values())
+        # What was not refused was done.
+        assert shop.github.labels(home, 1) == ["needs-info"]
+        assert shop.decided(home, 2) == (), "what nobody saw was not said"
+
+        shop.github._server.faults.clear()
+        for job in shop.jobs.list(("dead",), home):
+            shop.jobs.retry(job.id)
+        shop.quiet()
+        assert len(shop.said(home, 1)) == len(shop.inline(home, 2)) == len(shop.github.checks(home)) == 1
+        assert len(shop.model.asked) == 3, "a retry pays for nothing twice"

@@ -1,0 +1,252 @@
+"""The life of a pull request, from the first push to the merge, as its author and the maintainers see it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from tests.e2e.provider import DEFECTS
+from tests.e2e.site import APP, BASE, BROKEN, FIXED, WORSE, Site
+
+Repository = Callable[..., str]
+CHECK = "bouncer / verify"
+
+FINDING = """Fails for an empty file. `parse` returns None then.
+
+Severity: high.
+
+```suggestion
+        return data.value if data else None
+```
+
+<!-- bouncer:review:v1 PRINT -->"""
+SUMMARY = """### #1: May miss something
+
+Missing:
+- Empty files still fail.
+
+<details><summary>Why: INCORRECT (88 % that it falls short)</summary>
+
+The empty file still fails.
+
+</details>
+
+<details><summary>Model and cost</summary>
+
+`openai:gpt-5-mini`: 1 call, 200 + 50 tokens, 0.0001 USD
+
+</details>"""
+
+
+@pytest.fixture
+def home(shop: Site, repository: Repository) -> str:
+    """A repository with one clear issue, number 1."""
+    name = repository()
+    shop.github.open_issue(name, "Empty files", "With version 4.2 `load` fails on an empty file.")
+    return name
+
+
+def opened(shop: Site, home: str, content: str = BROKEN, **values: object) -> int:
+    """A pull request that says it closes issue 1."""
+    given = {"body": "Fixes #1", "closes": [1], **values}
+    number = shop.github.open_pull(home, "Read values", files={APP: content}, **given)  # type: ignore[arg-type]
+    shop.quiet()
+    return number
+
+
+def check(shop: Site, home: str, number: int) -> tuple[str | None, str]:
+    """(conclusion, title) of the one check on the head."""
+    (run,) = shop.checks(home, shop.head(home, number))
+    assert (run.name, run.status) == (CHECK, "completed")
+    return run.conclusion, run.output["title"]
+
+
+def lines(shop: Site, home: str, number: int) -> list[tuple[str, int | None]]:
+    return [(each.body.split(".")[0], each.line) for each in shop.inline(home, number)]
+
+
+def test_a_patch_that_falls_short_gets_a_neutral_check_and_a_review_on_its_line(shop: Site, home: str) -> None:
+    number = opened(shop, home)
+    assert check(shop, home, number) == ("neutral", "May miss part of #1")
+    (run,) = shop.checks(home, shop.head(home, number))
+    assert run.output["summary"] == SUMMARY
+    (comment,) = shop.inline(home, number)
+    assert re.sub(r"v1 [0-9a-f]{16}", "v1 PRINT", comment.body) == FINDING
+    assert (comment.path, comment.line, comment.side) == (APP, 4, "RIGHT")
+    (review,) = shop.reviews(home, number)
+    assert (review.state, review.commit_id) == ("COMMENTED", shop.head(home, number))
+    assert review.body.startswith(f"One possible defect in {review.commit_id[:7]}. Answer one that is wrong with")
+    assert shop.said(home, number) == [], "no summary where nothing needs saying"
+
+
+def test_a_good_patch_is_met_with_silence_and_a_green_check(shop: Site, home: str) -> None:
+    number = opened(shop, home, FIXED)
+    assert check(shop, home, number) == ("success", "Solves #1: yes, as far as reading can tell")
+    assert (shop.inline(home, number), shop.reviews(home, number), shop.said(home, number)) == ([], [], [])
+
+
+def test_without_a_linked_issue_the_check_says_so_and_asks_nobody(shop: Site, home: str) -> None:
+    number = opened(shop, home, FIXED, body="See #1", closes=[])
+    assert check(shop, home, number) == ("skipped", "Not judged: no linked issue")
+    assert not [each for each in shop.model.about("See #1") if each.purpose == "OutputReply"]
+
+
+def test_a_gate_fails_the_check_where_the_repository_wants_one(shop: Site, repository: Repository) -> None:
+    home = repository(**{".github/bouncer.yml": "verify:\n  gate: true\n"})
+    shop.github.open_issue(home, "Empty files", "With version 4.2 `load` fails on an empty file.")
+    number = opened(shop, home)
+    assert check(shop, home, number) == ("failure", "May miss part of #1")
+
+
+def test_a_push_gets_a_check_of_its_own_and_only_what_is_new(shop: Site, home: str) -> None:
+    number = opened(shop, home)
+    first = shop.head(home, number)
+    shop.github.push(home, number, {APP: WORSE})
+    shop.quiet()
+    assert [text for text, _ in lines(shop, home, number)] == ["Fails for an empty file", "Grows without end"]
+    assert lines(shop, home, number)[1] == ("Grows without end", 8)
+    assert [each.commit_id for each in shop.reviews(home, number)] == [first, shop.head(home, number)]
+    shop.github.push(home, number, {APP: FIXED})
+    shop.quiet()
+    assert check(shop, home, number)[0] == "success"
+    assert len(shop.reviews(home, number)) == 2
+    (summary,) = shop.said(home, number)
+    assert "No longer in the change:\n- `src/app.py`: Fails for an empty file\n" in summary
+    assert "- `src/app.py`: Grows without end" in summary
+    assert len(shop.github.checks(home, CHECK)) == 3
+
+
+def test_a_dismissed_finding_stays_away(shop: Site, home: str) -> None:
+    number = opened(shop, home)
+    (finding,) = shop.inline(home, number)
+    shop.github.reply(home, finding.id, "/bouncer dismiss", by="mia")
+    shop.quiet()
+    shop.github.push(home, number, {APP: f"# More.\n{BROKEN}"})
+    shop.quiet()
+    assert len(shop.inline(home, number)) == 1
+    assert shop.decided(home, number, "review")[-1].evidence["counts"]["suppressed:dismissed"] == 1
+    (row,) = [each for each in shop.ledger.signals.rates(home) if each.category == "data"]
+    assert (row.dismissed.count, row.dismissed.of) == (1, 1)
+
+
+def test_a_stranger_cannot_dismiss(shop: Site, home: str) -> None:
+    number = opened(shop, home)
+    (finding,) = shop.inline(home, number)
+    shop.github.reply(home, finding.id, "/bouncer dismiss", by="stranger")
+    shop.quiet()
+    assert [each.verdict for each in shop.decided(home, number, "review")] == ["defects"]
+
+
+def test_re_run_judges_again_and_edits_the_check_in_place(shop: Site, home: str) -> None:
+    number = opened(shop, home)
+    (run,) = shop.checks(home, shop.head(home, number))
+    asked = len(shop.model.about("With version 4.2", "OutputReply"))
+    shop.github.edit(home, 1, body="With version 4.2 `load` fails where there is `if data`, on an empty file.")
+    shop.github.rerequest(home, run.id, by="mia")
+    shop.quiet()
+    assert len(shop.model.about("With version 4.2", "OutputReply")) == asked + 1
+    assert [each.id for each in shop.checks(home, shop.head(home, number))] == [run.id]
+    assert check(shop, home, number)[0] == "success"
+    assert len(shop.reviews(home, number)) == 1, "the commit has its review"
+
+
+def test_a_draft_waits_until_it_is_ready(shop: Site, home: str) -> None:
+    number = opened(shop, home, draft=True)
+    assert check(shop, home, number) == ("skipped", "Not judged: it is a draft")
+    assert shop.inline(home, number) == []
+    shop.github.ready(home, number)
+    shop.quiet()
+    assert check(shop, home, number) == ("neutral", "May miss part of #1")
+    assert lines(shop, home, number) == [("Fails for an empty file", 4)]
+
+
+def test_a_fork_is_judged_and_its_re_run_finds_it(shop: Site, home: str) -> None:
+    number = opened(shop, home, author="stranger", fork=True)
+    assert check(shop, home, number) == ("neutral", "May miss part of #1")
+    assert lines(shop, home, number) == [("Fails for an empty file", 4)]
+    (run,) = shop.checks(home, shop.head(home, number))
+    asked = len(shop.model.asked)
+    shop.github.rerequest(home, run.id, by="mia")
+    shop.quiet()
+    assert len(shop.model.asked) == asked + 1, "GitHub names no pull request of a fork; it is looked up"
+
+
+def test_commands_on_a_pull_request(shop: Site, home: str) -> None:
+    number = opened(shop, home, FIXED)
+    shop.github.comment(home, number, "/bouncer review", "mia")
+    shop.quiet()
+    (answer,) = shop.said(home, number)
+    assert answer.startswith(f"**Review of {shop.head(home, number)[:7]}**: no defects found. `openai:gpt-5-mini`")
+    shop.github.comment(home, number, "/bouncer pause", "mia")
+    shop.quiet()
+    shop.github.push(home, number, {APP: BROKEN})
+    shop.quiet()
+    assert shop.inline(home, number) == []
+    assert check(shop, home, number) == ("skipped", "Not judged: paused by a maintainer")
+    shop.github.comment(home, number, "/bouncer verify", "mia")
+    shop.quiet()
+    assert check(shop, home, number) == ("neutral", "May miss part of #1")
+
+
+def test_a_new_title_judges_nothing_twice_and_a_new_link_judges_again(shop: Site, home: str) -> None:
+    number = opened(shop, home, FIXED, body="", closes=[])
+    shop.github.edit(home, number, title="Read values, gently")
+    shop.quiet()
+    assert check(shop, home, number) == ("skipped", "Not judged: no linked issue")
+    pull = shop.github.find(home, number)[1].pull
+    assert pull is not None
+    pull.closes = [(home, 1)]
+    shop.github.edit(home, number, body="Fixes #1")
+    shop.quiet()
+    assert check(shop, home, number)[0] == "success"
+    asked = len(shop.model.asked)
+    shop.github.edit(home, number, title="Read values, very gently")
+    shop.quiet()
+    assert len(shop.model.asked) == asked
+
+
+def test_what_people_made_of_it_is_recorded_when_it_ends(shop: Site, home: str) -> None:
+    number = opened(shop, home, WORSE)
+    first, second = shop.inline(home, number)
+    shop.github.resolve(home, first.id, by="alice")
+    shop.github.react(home, second.id, "-1", by="mia")
+    shop.quiet()
+    shop.github.merge(home, number, by="mia")
+    shop.quiet()
+    signs = {
+        (sign["category"], sign["outcome"], sign["source"])
+        for each in shop.decided(home, number, "feedback")
+        for sign in each.evidence["signals"]
+    }
+    said = {text: each["category"] for text, each in DEFECTS.items()}
+    assert signs == {
+        (said["return data.value"], "addressed", "resolved"),
+        (said["cache[path] = data"], "dismissed", "reaction"),
+    }
+    assert len(shop.reviews(home, number)) == 1
+
+
+def test_the_dashboard_shows_what_was_decided_and_why(shop: Site, home: str) -> None:
+    number = opened(shop, home)
+    page = shop.browser()
+    listed = page.get(f"/decisions?repository={home}&came=bounced&kind=verify")
+    assert f"{home}#{number}" in listed
+    found = re.search(rf'/decisions/(\d+)">{home}#{number}', listed)
+    assert found
+    whole = page.get(f"/decisions/{found[1]}")
+    for words in ("INCORRECT", "Read values", "Empty files still fail.", "gpt-5-mini", "200 + 50", f"{home}#"):
+        assert words in whole
+    assert "set check" in whole
+    assert home in page.get(f"/?repository={home}")
+    assert home in page.get("/costs")
+    job = shop.jobs.list(("done",), home)[0]
+    assert job.id in page.get(f"/jobs?repository={home}")
+    metrics = page.get("/metrics")
+    assert 'bouncer_decisions_total{abstained="",kind="verify",verdict="INCORRECT"}' in metrics
+
+
+def test_the_base_file_holds_no_defect() -> None:
+    """The words that the provider knows stand in no file that it is not meant to find them in."""
+    assert not any(f"{code}\n" in BASE + FIXED for code in DEFECTS)
