@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from bot.actions import Decision
 from bot.bodies import rules
 from bot.desk import Desk, Moved
-from bot.errors import ForgeError
+from bot.errors import ForgeError, NotFound
 from bot.forge.protocol import ForgeWriter
 from bot.ledger.decisions import Outcome
 from bot.ledger.paces import Paces
@@ -24,6 +24,10 @@ from bot.services import Services
 
 #: Seconds between two creations through one installation (GitHub's best practices for integrators).
 APART_SECONDS = 1.0
+
+
+class Refused(ForgeError):
+    """GitHub refused, for good, all that a decision asked for: nothing of it stands, and nobody saw it."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,8 @@ class Publisher:
         """Carry out a decision's actions.
 
         Raises TransientError where a write may or may not have been applied (publishing again finds out), and
-        ForgeError, after the other actions had their turn, where GitHub refused one for good.
+        ForgeError, after the other actions had their turn, where GitHub refused one for good; Refused where
+        nothing is left that stands.
         """
         if not decision.actions:
             return Published("nothing")
@@ -77,7 +82,7 @@ class Publisher:
         except Moved:
             return Published("moved", tuple(notes))
         if refused is not None:
-            raise refused
+            raise refused if desk.done or isinstance(refused, NotFound) else Refused(str(refused), refused.status)
         return Published("posted" if desk.done else "refused", tuple(notes))
 
     def _pause(self, installation: int) -> None:

@@ -20,7 +20,7 @@ from bot.jobs.remembered import Remembered
 from bot.jobs.retry import MAX_TRIES, MAX_TRIES_BUG, pause
 from bot.jobs.store import Jobs
 from bot.ledger import Ledger
-from bot.publisher import Publisher
+from bot.publisher import Publisher, Refused
 from bot.services import Services
 
 #: What a job is given to work with; raises TransientError or ForgeError where GitHub will not have it.
@@ -28,6 +28,14 @@ ServicesFor = Callable[[Event], tuple[Services, ForgeWriter]]
 
 #: How long what a stale job had superseded waits for the event that made it stale, seconds.
 REVIVE_SECONDS = 5.0
+
+#: The word by which a decision says that no model was asked for want of budget.
+SPENT = "skipped:budget"
+#: A job waits for a new budget on this many days; later nobody expects an answer any more.
+MAX_DAYS = 3
+#: Jobs that waited for the day start within this time of it, seconds.
+SPREAD_SECONDS = 600.0
+_DAY = 86_400.0
 
 _log = structlog.get_logger(__name__)
 
@@ -82,18 +90,25 @@ class Runner:
             _log.exception("job_failed", attempt=job.attempt)
             self._later(job, f"{type(error).__name__}: {error}", None, MAX_TRIES_BUG)
         else:
-            self._finish(job, outcome)
+            if outcome is not None:
+                self._finish(job, outcome)
 
-    def _work(self, job: Job) -> str:
+    def _work(self, job: Job) -> str | None:
+        """What it came to; None where the job waits for another day."""
         if self._paused:
             return "skipped: paused by the operator"
         event = events.from_json(self._jobs.event(job))
         services, writer = self._services_for(event)
+        if job.attempt:
+            self._ledger.decisions.take_up(job.id)
         decisions = self._ledger.decisions.of_job(job.id) or self._decide(job, event, services)
         outcomes = [
             self._publish(job, position, decision, event, services, writer)
             for position, decision in enumerate(decisions)
         ]
+        if job.tries < MAX_DAYS and any(decision.abstained == SPENT for decision in decisions):
+            self._tomorrow(job)
+            return None
         return "; ".join(outcomes) or "nothing to do"
 
     def _decide(self, job: Job, event: Event, services: Services) -> tuple[Decision, ...]:
@@ -109,7 +124,11 @@ class Runner:
         if not self._jobs.wanted(job.id, job.attempt):
             self._ledger.decisions.stop(job.id)
             return "stopped"
-        published = self._publisher.publish(decision, job.id, event.installation or 0, services, writer)
+        try:
+            published = self._publisher.publish(decision, job.id, event.installation or 0, services, writer)
+        except Refused:
+            self._ledger.decisions.settle(job.id, position, "refused")
+            raise
         self._ledger.decisions.settle(job.id, position, published.outcome)
         if published.outcome == "moved":
             # A delivery that came late may have superseded the one that was up to date.
@@ -120,6 +139,13 @@ class Runner:
     def _finish(self, job: Job, outcome: str) -> None:
         self._jobs.finish(job.id, job.attempt, outcome)
         _log.info("job_done", outcome=outcome, seconds=round(self._jobs.clock() - job.created_at, 3))
+
+    def _tomorrow(self, job: Job) -> None:
+        """The day's budget is spent: try again when there is a new one, not everybody at once."""
+        now = self._jobs.clock()
+        due = now - now % _DAY + _DAY + SPREAD_SECONDS * random.random()  # noqa: S311 - guards nothing
+        self._jobs.again(job.id, job.attempt, due, "skipped: the budget of the day is spent")
+        _log.info("job_tomorrow", due=due)
 
     def _bury(self, job: Job, error: str) -> None:
         self._jobs.bury(job.id, job.attempt, error)
