@@ -18,6 +18,7 @@ from bot.sandbox.protocol import Sandbox
 
 if TYPE_CHECKING:
     from bot.events import Event
+    from bot.reproduce.setup import Environments
 
 
 class History(Protocol):
@@ -55,6 +56,7 @@ class Services:
     repository: Repository
     prompts: Prompts = field(default_factory=Prompts)
     config_problems: tuple[Problem, ...] = ()
+    environments: Environments | None = None
 
 
 #: Returns None where the event is not this handler's business: then nothing is recorded.

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bot.models.protocol import Model
     from bot.models.registry import Models
     from bot.prompts import Prompts
+    from bot.reproduce.setup import Environments
     from bot.sandbox.protocol import Sandbox
     from bot.settings import Settings
     from bot.web.app import Backend
@@ -85,6 +86,7 @@ def build_models(settings: Settings) -> Models:
         openai_base_url=settings.openai_base_url,
         anthropic_api_key=settings.anthropic_api_key,
         anthropic_base_url=settings.anthropic_base_url,
+        seconds=settings.bouncer_model_seconds,
         weights_dir=settings.bouncer_data_dir / "models",
     )
     return Models(keys, load_prices(settings.bouncer_prices_file))
@@ -133,6 +135,13 @@ def build_sandbox(settings: Settings) -> Sandbox | None:
     return None
 
 
+def build_environments(settings: Settings) -> Environments:
+    """Where the environments that repositories' set-up commands make are kept."""
+    from bot.reproduce.setup import Environments
+
+    return Environments(settings.bouncer_data_dir / "environments")
+
+
 def pages(settings: Settings) -> tuple[Callable[[Backend], Blueprint], ...]:
     """The operator's pages beside the webhook: the dashboard, where a password for it is set."""
     if settings.bouncer_admin_password is None:
@@ -169,6 +178,7 @@ class Live:
         self._models = build_models(settings)
         self._prompts = prompts(settings)
         self._sandbox = build_sandbox(settings)
+        self._environments = build_environments(settings)
         # Built once here only to find out now, not at the first issue, that a key or a price is missing.
         self._model_for("owner/name")
 
@@ -189,6 +199,7 @@ class Live:
             repository=repository,
             prompts=self._prompts,
             config_problems=problems,
+            environments=self._environments,
         )
         return services, writer
 

@@ -18,15 +18,14 @@ from bot.commands import may, read
 from bot.domain import Issue
 from bot.errors import ForgeError, ModelError, NotRecorded, SandboxError
 from bot.events import Event
-from bot.reproduce import evidence, texts
+from bot.reproduce import evidence, texts, workshop
 from bot.reproduce.attempt import Reproduction
 from bot.reproduce.command import TestCommand
-from bot.reproduce.execution import Harness
 from bot.reproduce.pipeline import Options
 from bot.reproduce.report import Report, read_report
 from bot.reproduce.run import Author, reproduce_in
+from bot.reproduce.setup import SetupFailed
 from bot.reproduce.texts import Place
-from bot.sandbox.protocol import Limits, Sandbox
 from bot.services import Services
 
 Cause = (
@@ -55,9 +54,11 @@ def handle(event: Event, services: Services) -> Decision | None:
     except ValueError as error:
         return work.not_run("input", f"`reproduce.command` cannot be used: {error}")
     try:
-        return work.attempt(services.sandbox, command)
+        return work.attempt(command)
     except ModelError as error:
         return work.not_run(f"model:{error.reason}", f"the model gave no usable answer ({error.reason})")
+    except SetupFailed as error:
+        return work.not_run("setup", str(error))
     except SandboxError as error:
         return work.not_run("sandbox", f"the sandbox failed: {error}")
 
@@ -93,19 +94,18 @@ class _Work:
         self.subject, self.issue = event.subject, event.issue
         self.services, self.explicitly = services, explicitly
 
-    def attempt(self, sandbox: Sandbox, command: TestCommand) -> Decision:
+    def attempt(self, command: TestCommand) -> Decision:
         """Draft, run and choose on the head of the default branch."""
         branch = self.services.repository.default_branch
         place = Place(repository=self.services.repository, branch=branch, sha=self.services.forge.head(branch))
         config = self.services.config.reproduce
-        limits = Limits(seconds=config.seconds, cpu_seconds=config.seconds)
         author = Author(self.services.model, self.services.prompts, self.subject.key)
         options = Options(samples=config.samples, threshold=config.threshold, pick=config.pick)
+        fetch = self._fetch if config.examples == "repository" else None
         with TemporaryDirectory(prefix="bouncer-") as folder:
             self.services.forge.checkout(place.sha, Path(folder))
-            harness = Harness(sandbox, command, limits=limits)
-            fetch = self._fetch if config.examples == "repository" else None
-            result = reproduce_in(Path(folder), self._report(), author, harness, options, fetch=fetch)
+            with workshop.harness(self.services, Path(folder), command) as harness:
+                result = reproduce_in(Path(folder), self._report(), author, harness, options, fetch=fetch)
         return self._decision(result, command, place)
 
     def not_run(self, word: str, why: str) -> Decision:

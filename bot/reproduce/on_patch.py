@@ -11,6 +11,7 @@ from bot.domain import PullRequest
 from bot.errors import ForgeError, NotRecorded, SandboxError
 from bot.reproduce import evidence, workshop
 from bot.reproduce.evidence import StoredTest
+from bot.reproduce.setup import SetupFailed
 from bot.services import Services
 
 
@@ -28,7 +29,7 @@ def run_stored(issues: Sequence[int], pull: PullRequest, services: Services) -> 
             return tuple(_run(number, test, base, head, services) for number, test in tests.items())
         except NotRecorded:
             raise
-        except (ForgeError, SandboxError):
+        except (ForgeError, SandboxError, SetupFailed):
             # Reading alone then decides, as where there is no test; the check does not claim a run.
             return ()
 

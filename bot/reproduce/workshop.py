@@ -9,14 +9,24 @@ from pathlib import Path
 from bot.errors import SandboxError
 from bot.reproduce.command import TestCommand
 from bot.reproduce.execution import Harness
+from bot.reproduce.setup import Recipe
 from bot.sandbox.protocol import Limits
 from bot.services import Services
 
 
 @contextmanager
 def harness(services: Services, checkout: Path, command: TestCommand) -> Iterator[Harness]:
-    """A harness for a checkout of the default branch (or of a base that is on it); raises SandboxError."""
+    """A harness for a checkout of the default branch (or of a base that is on it), its set-up done.
+
+    Raises SandboxError where there is no sandbox or it breaks, SetupFailed where a set-up command does.
+    """
     if services.sandbox is None:
         raise SandboxError("the sandbox is switched off")
-    seconds = services.config.reproduce.seconds
-    yield Harness(services.sandbox, command, limits=Limits(seconds=seconds, cpu_seconds=seconds))
+    config = services.config.reproduce
+    limits = Limits(seconds=config.seconds, cpu_seconds=config.seconds)
+    if services.environments is None or not config.setup:
+        yield Harness(services.sandbox, command, limits=limits)
+        return
+    recipe = Recipe(python=config.python, commands=config.setup)
+    with services.environments.prepared(services.sandbox, checkout, recipe) as made:
+        yield Harness(services.sandbox, command, env=made.env, readable=made.readable, limits=limits)

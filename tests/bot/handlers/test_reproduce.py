@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from bot.domain import Actor, Comment, Issue
 from bot.errors import ModelError
 from bot.forge.replay import Snapshot
 from bot.reproduce import evidence
+from bot.reproduce.setup import Environments
 from bot.router import decide
 from bot.sandbox.bubblewrap import Bubblewrap
 from bot.services import Services
@@ -293,3 +296,45 @@ def test_the_authors_answers_and_earlier_issues_of_the_repository_inform_the_dra
     assert "/bouncer recheck" not in prompt.user
     assert "split of an empty list fails" in prompt.user
     assert "# regression: issue 3" in prompt.user
+
+
+def test_the_repositorys_set_up_runs_first_and_is_kept(services: Build, tmp_path: Path) -> None:
+    """The set-up makes a module that the tests then need; without network, as nothing is fetched here."""
+    setup = (
+        "python -c \"import sysconfig; open(sysconfig.get_path('purelib') + '/extra.py', 'w').write('REST = 3')\""
+    )
+    config = CONFIG.replace(PYTEST, "python -m unittest {tests}") + f"  setup: [{json.dumps(setup)}]\n"
+    code = (
+        "import unittest\nimport extra\nfrom shapes.lists import split\n\n"
+        "class TestRest(unittest.TestCase):\n    def test_rest(self):\n"
+        "        self.assertEqual(split([1, 2, extra.REST], 2), [[1, 2], [3]])\n"
+    )
+    files = {**FILES, "tests/__init__.py": b""}
+    here = services(
+        drafts(code),
+        snapshot(checkouts={SHA: files}),
+        config,
+        sandbox=Bubblewrap(),
+        environments=Environments(tmp_path / "environments"),
+    )
+
+    decision = reproduce(said("/bouncer reproduce"), here)
+
+    assert decision is not None
+    assert decision.verdict == "reproduced", decision.evidence
+    assert list((tmp_path / "environments").glob("*/complete"))
+
+
+def test_a_set_up_that_fails_is_not_run_with_what_it_printed(services: Build, tmp_path: Path) -> None:
+    config = CONFIG + "  setup: ['echo no such package; exit 3']\n"
+    environments = Environments(tmp_path / "environments")
+    here = services(ScriptedModel(), snapshot(), config, sandbox=Bubblewrap(), environments=environments)
+
+    decision = reproduce(said("/bouncer reproduce"), here)
+
+    assert decision is not None
+    assert decision.abstained == "setup"
+    (comment,) = decision.actions
+    assert isinstance(comment, UpsertComment)
+    assert "The set-up of the test environment failed (exit code 3)" in comment.body
+    assert "no such package" in comment.body
