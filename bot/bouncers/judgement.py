@@ -40,6 +40,7 @@ class Judgement:
         self.usage, self.model = Usage(), ""
         self.replies: list[dict[str, object]] = []
         self.looks = 0
+        self.spent = False
 
     def decide(self, issues: Sequence[Issue], unjudged: list[Unjudged], judged: dict[str, str]) -> Decision:
         """One verdict an issue, one check for all."""
@@ -75,7 +76,7 @@ class Judgement:
             verdict=worst,
             actions=(check,) if config.mode == "check" else (),
             reason=check.title,
-            abstained=None if verdicts else "model",
+            abstained=None if verdicts else "skipped:budget" if self.spent else "model",
             evidence={
                 "verdicts": [verdict.model_dump(mode="json") for verdict in verdicts],
                 "unjudged": [each.model_dump() for each in unjudged],
@@ -124,6 +125,7 @@ class Judgement:
             prompt = investigation.informed(services.prompts, prompt, notes)
             reply = bouncer.judge(services.model, prompt)
         except BudgetExceeded:
+            self.spent = True
             return Unjudged(issue=name, why="skipped, today's model budget is spent")
         except ModelError as error:
             self.usage += error.usage or Usage()

@@ -19,8 +19,9 @@ _SIGNS: tuple[Task, ...] = ("triage", "review", "commands", "feedback")
 
 
 #: posted: all that was to be written stands; nothing: there was nothing to write; moved: the subject changed
-#: meanwhile; stopped: superseded or cancelled; refused: GitHub or our own rules would not have it.
-Outcome = Literal["posted", "nothing", "moved", "stopped", "refused"]
+#: meanwhile; stopped: superseded or cancelled; refused: GitHub or our own rules would not have it; taken up
+#: again: it was an abstention for want of budget, and a later day decided.
+Outcome = Literal["posted", "nothing", "moved", "stopped", "refused", "taken up again"]
 
 
 class Decisions:
@@ -44,8 +45,19 @@ class Decisions:
 
     def of_job(self, job: str) -> tuple[Decision, ...]:
         """What a job decided, in its order; empty where it has not (or had nothing to decide)."""
-        query = select(DECISIONS.c.decision).where(DECISIONS.c.job == job).order_by(DECISIONS.c.position)
-        return self._read(query)
+        here = DECISIONS.c.job == job, DECISIONS.c.position >= 0
+        return self._read(select(DECISIONS.c.decision).where(*here).order_by(DECISIONS.c.position))
+
+    def take_up(self, job: str) -> None:
+        """Let a job decide anew where it could not for want of budget; the abstention stays on record."""
+        with self._database.write() as connection:
+            connection.execute(
+                update(DECISIONS)
+                .where(
+                    DECISIONS.c.job == job, DECISIONS.c.position >= 0, DECISIONS.c.abstained == "skipped:budget"
+                )
+                .values(position=-DECISIONS.c.id, outcome="taken up again")
+            )
 
     def settle(self, job: str, position: int, outcome: Outcome) -> None:
         """Note what publishing came to."""

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import pytest
 
 from bot import events
-from bot.errors import ForgeError, NotFound, TransientError
+from bot.errors import BudgetExceeded, ForgeError, NotFound, TransientError
 from bot.jobs.accept import Acceptor
 from bot.jobs.dispatch import Dispatcher
 from bot.jobs.lane import Lane
@@ -18,6 +18,7 @@ from bot.jobs.retry import MAX_TRIES, MAX_TRIES_BUG
 from bot.jobs.runner import Runner
 from bot.jobs.store import Jobs
 from bot.ledger import Database
+from bot.ledger.overview import Filter, Overview
 from bot.services import Services
 from bot.testing.models import ScriptedModel
 from tests.bot.desk import Desk, make_desk
@@ -243,3 +244,38 @@ def test_a_lane_stops_between_two_jobs_when_the_worker_does(bench):
     bench.think = stop.set
     Lane(bench.jobs, bench.runner, stop).run(jobs[0], 0, NAME, lambda _: None)
     assert [bench.jobs.get(job).state for job in jobs] == ["done", "queued", "queued"]
+
+
+def test_a_spent_budget_is_a_visible_skip_today_and_a_decision_tomorrow(bench):
+    spent = [True]
+
+    def think() -> object:
+        if spent[0]:
+            raise BudgetExceeded("the budget of the day is spent")
+        return None
+
+    bench.think = think
+    job = bench.open()
+    today = bench.run(job)
+    assert (today.state, today.error) == ("waiting", "skipped: the budget of the day is spent")
+    assert today.due // 86_400 == bench.now[0] // 86_400 + 1
+    (skip,) = bench.desk.ledger.decisions.of_job(job)
+    assert (skip.abstained, bench.desk.github.comments(NAME, 1)) == ("skipped:budget", [])
+
+    spent[0] = False
+    tomorrow = bench.run(job)
+    assert (tomorrow.state, tomorrow.outcome) == ("done", "posted")
+    assert len(bench.desk.github.comments(NAME, 1)) == 1
+    shown = Overview(bench.desk.ledger.database).decisions(Filter(repository=NAME))
+    assert [each.abstained or each.verdict for each in shown] == ["VAGUE", "skipped:budget"]
+
+
+def test_a_budget_that_stays_spent_is_not_waited_for_for_ever(bench):
+    def think() -> NoReturn:
+        raise BudgetExceeded("spent")
+
+    bench.think = think
+    job = bench.open()
+    for _ in range(3):
+        assert bench.run(job).state == "waiting"
+    assert bench.run(job).state == "done"
