@@ -78,7 +78,8 @@ def test_any_text_can_be_read_as_a_report_or_refused(text: str) -> None:
         st.sampled_from(
             ["=" * 70, "-" * 70, "FAIL: test_a (m.T)", "ERROR: setUpClass (m.T)", "Ran 2 tests in 0.1s", "OK",
              "OK (skipped=2)", "FAILED (failures=1)", "Traceback (most recent call last):",
-             '  File "a.py", line 3, in f', "ValueError: x", "", "NO TESTS RAN", "a.py:3: in f", "E   KeyError: 'x'", "SyntaxError: x"]
+             '  File "a.py", line 3, in f', "ValueError: x", "", "NO TESTS RAN", "a.py:3: in f",
+             "E   KeyError: 'x'", "SyntaxError: x"]
         )
     ),
     st.integers(0, 255),
