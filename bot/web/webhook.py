@@ -90,11 +90,15 @@ def _receive(
 
 def _body() -> bytes:
     """The raw bytes. Raises RequestEntityTooLarge, after having read enough for the sender to notice."""
-    if (request.content_length or 0) > MAX_BYTES:
-        left = min(request.content_length or 0, _DRAIN_BYTES)
-        stream = request.environ["wsgi.input"]
-        while left > 0 and (chunk := stream.read(min(_CHUNK, left))):
-            left -= len(chunk)
+    said = request.content_length
+    if said is None and not request.environ.get("wsgi.input_terminated"):
+        return b""
+    left = min(_DRAIN_BYTES, _DRAIN_BYTES if said is None else said)
+    stream, chunks, size = request.environ["wsgi.input"], [], 0
+    while left > 0 and (chunk := stream.read(min(_CHUNK, left))):
+        size, left = size + len(chunk), left - len(chunk)
+        if size <= MAX_BYTES:
+            chunks.append(chunk)
+    if size > MAX_BYTES:
         raise RequestEntityTooLarge
-    request.max_content_length = MAX_BYTES
-    return request.get_data(cache=False)
+    return b"".join(chunks)
