@@ -1,0 +1,222 @@
+"""What can happen, as Bouncer sees it: frozen values, one class each, and the form in which they are stored."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter
+
+from bot.domain import Actor, Comment, Issue, PullRequest, Repository, ReviewComment, Subject
+from bot.frozen import Frozen
+
+
+class _Happened(Frozen):
+    """What every event carries."""
+
+    installation: int | None = Field(
+        None, description="id of the app's installation; None in a bare test delivery"
+    )
+    sender: Actor
+
+
+class _InRepository(_Happened):
+    repository: Repository
+
+    @property
+    def number(self) -> int:
+        """The issue's or pull request's number; 0 where the event is about none."""
+        return 0
+
+    @property
+    def subject(self) -> Subject:
+        """What a decision about this event is about."""
+        return Subject(repository=self.repository.full_name, number=self.number, revision="")
+
+
+class _OnIssue(_InRepository):
+    issue: Issue
+
+    @property
+    def number(self) -> int:
+        return self.issue.number
+
+    @property
+    def subject(self) -> Subject:
+        return Subject(
+            repository=self.repository.full_name, number=self.issue.number, revision=self.issue.revision
+        )
+
+
+class _OnPullRequest(_InRepository):
+    pull_request: PullRequest
+
+    @property
+    def number(self) -> int:
+        return self.pull_request.number
+
+    @property
+    def subject(self) -> Subject:
+        return Subject(
+            repository=self.repository.full_name, number=self.number, revision=self.pull_request.revision
+        )
+
+
+class IssueOpened(_OnIssue):
+    kind: Literal["issue_opened"] = "issue_opened"
+
+
+class IssueEdited(_OnIssue):
+    """Title or body changed; other edits are no event."""
+
+    kind: Literal["issue_edited"] = "issue_edited"
+
+
+class IssueReopened(_OnIssue):
+    kind: Literal["issue_reopened"] = "issue_reopened"
+
+
+class IssueLabeled(_OnIssue):
+    kind: Literal["issue_labeled"] = "issue_labeled"
+    label: str
+
+
+class IssueClosed(_OnIssue):
+    kind: Literal["issue_closed"] = "issue_closed"
+
+
+class CommentCreated(_OnIssue):
+    """A comment in the conversation of an issue or (``issue.is_pull_request``) a pull request."""
+
+    kind: Literal["comment_created"] = "comment_created"
+    comment: Comment
+
+
+class CommentEdited(_OnIssue):
+    kind: Literal["comment_edited"] = "comment_edited"
+    comment: Comment
+
+
+class CommentDeleted(_OnIssue):
+    kind: Literal["comment_deleted"] = "comment_deleted"
+    comment: Comment
+
+
+class PullRequestOpened(_OnPullRequest):
+    kind: Literal["pull_request_opened"] = "pull_request_opened"
+
+
+class PullRequestSynchronized(_OnPullRequest):
+    """New commits were pushed to the head."""
+
+    kind: Literal["pull_request_synchronized"] = "pull_request_synchronized"
+
+
+class PullRequestReopened(_OnPullRequest):
+    kind: Literal["pull_request_reopened"] = "pull_request_reopened"
+
+
+class PullRequestReadied(_OnPullRequest):
+    """A draft was marked as ready for review."""
+
+    kind: Literal["pull_request_readied"] = "pull_request_readied"
+
+
+class PullRequestEdited(_OnPullRequest):
+    """Title, body or base branch changed; other edits are no event."""
+
+    kind: Literal["pull_request_edited"] = "pull_request_edited"
+
+
+class PullRequestClosed(_OnPullRequest):
+    kind: Literal["pull_request_closed"] = "pull_request_closed"
+
+
+class ReviewCommentCreated(_OnPullRequest):
+    """A comment on a line of the diff, or a reply in its thread."""
+
+    kind: Literal["review_comment_created"] = "review_comment_created"
+    comment: ReviewComment
+
+
+class ReviewCommentEdited(_OnPullRequest):
+    kind: Literal["review_comment_edited"] = "review_comment_edited"
+    comment: ReviewComment
+
+
+class ReviewCommentDeleted(_OnPullRequest):
+    kind: Literal["review_comment_deleted"] = "review_comment_deleted"
+    comment: ReviewComment
+
+
+class ReviewThreadResolved(_OnPullRequest):
+    kind: Literal["review_thread_resolved"] = "review_thread_resolved"
+    comment_ids: tuple[int, ...]
+
+
+class CheckRerequested(_InRepository):
+    """Somebody pressed "Re-run" on a check run of ours, or on the whole suite (``name`` is then empty).
+
+    ``numbers`` is empty for pull requests from forks: the commit has to be mapped.
+    """
+
+    kind: Literal["check_rerequested"] = "check_rerequested"
+    name: str = ""
+    head_sha: str
+    numbers: tuple[int, ...] = ()
+
+    @property
+    def number(self) -> int:
+        return self.numbers[0] if self.numbers else 0
+
+    @property
+    def subject(self) -> Subject:
+        return Subject(repository=self.repository.full_name, number=self.number, revision=f"sha:{self.head_sha}")
+
+
+class InstallationChanged(_Happened):
+    """The app was installed, removed, suspended, or its permissions were accepted."""
+
+    kind: Literal["installation_changed"] = "installation_changed"
+    action: str
+    account: str
+    repositories: tuple[str, ...] = ()
+
+
+class InstallationRepositoriesChanged(_Happened):
+    kind: Literal["installation_repositories_changed"] = "installation_repositories_changed"
+    account: str
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+
+class Pinged(_Happened):
+    """GitHub tries the webhook out."""
+
+    kind: Literal["pinged"] = "pinged"
+
+
+IssueEvent = IssueOpened | IssueEdited | IssueReopened | IssueLabeled | IssueClosed
+CommentEvent = CommentCreated | CommentEdited | CommentDeleted
+PullRequestEvent = (
+    PullRequestOpened
+    | PullRequestSynchronized
+    | PullRequestReopened
+    | PullRequestReadied
+    | PullRequestEdited
+    | PullRequestClosed
+)
+ReviewEvent = ReviewCommentCreated | ReviewCommentEdited | ReviewCommentDeleted | ReviewThreadResolved
+RepositoryEvent = IssueEvent | CommentEvent | PullRequestEvent | ReviewEvent | CheckRerequested
+Event = RepositoryEvent | InstallationChanged | InstallationRepositoriesChanged | Pinged
+
+_EVENT: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="kind")])
+
+
+def to_json(event: Event) -> str:
+    """The form in which an event is stored."""
+    return event.model_dump_json()
+
+
+def from_json(text: str | bytes) -> Event:
+    """The event that ``to_json`` stored."""
+    return _EVENT.validate_json(text)
