@@ -78,7 +78,13 @@ def review(text: str) -> dict[str, Any]:
     return {"reasoning": "It reads a file.", "findings": found}
 
 
-OPINIONS = {"InputReply": triage, "OutputReply": verify, "ReviewReply": review}
+def draft(text: str) -> dict[str, Any]:
+    """Knows how to test `split`, and nothing else."""
+    test = "from shapes import split\n\ndef test_rest():\n    assert split([1, 2, 3], 2) == [[1, 2], [3]]\n"
+    return {"plan": "The rest is lost.", "code": test if "`split([1, 2, 3], 2)`" in text else "I do not know."}
+
+
+OPINIONS = {"InputReply": triage, "OutputReply": verify, "ReviewReply": review, "Draft": draft}
 
 
 def completion(content: str | None, finish: str = "stop", **message: str) -> Response:

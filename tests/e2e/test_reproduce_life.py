@@ -1,0 +1,120 @@
+"""From a webhook to a draft pull request that only adds a failing test, and to the check of its fix."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from tests.e2e.site import Site
+
+pytestmark = pytest.mark.debian("bubblewrap")
+
+Repository = Callable[..., str]
+
+BUGGY = (
+    "def split(items, size):\n    return [items[i * size : (i + 1) * size] for i in range(len(items) // size)]\n"
+)
+FIXED = BUGGY.replace("len(items) // size", "-(-len(items) // size)")
+TESTS = "from shapes import split\n\n\ndef test_even():\n    assert split([1, 2], 2) == [[1, 2]]\n"
+CONFIG = f"""\
+reproduce:
+  mode: MODE
+  automatic: true
+  samples: 3
+  command: {sys.executable} -m pytest -q {{tests}}
+verify:
+  execute: true
+"""
+REPORT = "With version 4.2 `split([1, 2, 3], 2)` returns `[[1, 2]]`. I expect `[[1, 2], [3]]`."
+
+
+@pytest.fixture
+def home(repository: Repository) -> Callable[[str], str]:
+    def make(mode: str) -> str:
+        files = {
+            "shapes.py": BUGGY,
+            "tests/test_shapes.py": TESTS,
+            ".github/bouncer.yml": CONFIG.replace("MODE", mode),
+        }
+        return repository(**files)
+
+    return make
+
+
+def test_a_labelled_issue_becomes_a_draft_pull_request_with_its_test(
+    shop: Site, home: Callable[[str], str]
+) -> None:
+    name = home("pull")
+    number = shop.github.open_issue(name, "split drops the rest", REPORT)
+    shop.quiet()
+    assert [each.verdict for each in shop.decided(name, number)] == ["WELL_SPECIFIED"]
+
+    shop.github.label(name, number, "bug", by="mia")
+    shop.quiet(120)
+
+    (decision,) = shop.decided(name, number, "reproduce")
+    assert decision.verdict == "reproduced", decision.reason
+    assert set(shop.github.labels(name, number)) == {"bug", "reproduced"}
+    _, opened = shop.github.find(name, number + 1)
+    assert opened.pull is not None
+    assert opened.pull.draft
+    assert opened.title == f"Add a failing test for #{number}: split drops the rest"
+    base, head = shop.github.world.pull_files(opened.pull)
+    changed = {path for path in set(base) | set(head) if base.get(path) != head.get(path)}
+    assert changed == {"tests/test_shapes.py"}
+    assert head["tests/test_shapes.py"].decode() == (
+        f"{TESTS}\n\ndef test_issue_{number}():\n    assert split([1, 2, 3], 2) == [[1, 2], [3]]\n"
+    )
+    assert f"This adds one test for #{number} and nothing else." in opened.body
+    assert "as reported (3 of 3 drafts agree)" in opened.body
+
+
+def test_a_maintainer_asks_and_is_answered_in_a_comment(shop: Site, home: Callable[[str], str]) -> None:
+    name = home("comment")
+    number = shop.github.open_issue(name, "split drops the rest", REPORT)
+    shop.quiet()
+
+    shop.github.comment(name, number, "/bouncer reproduce", "mia")
+    shop.quiet(120)
+
+    (body,) = shop.said(name, number)
+    assert body.startswith("**Reproduced on `main` at ")
+    assert "(3 of 3 drafts agree).**" in body
+    assert "def test_issue_" in body
+    assert "reproduced" in shop.github.labels(name, number)
+
+
+def test_what_cannot_be_reproduced_is_said_once(shop: Site, home: Callable[[str], str]) -> None:
+    name = home("comment")
+    number = shop.github.open_issue(name, "Colours", "With version 4.2 the colours are wrong.")
+    shop.quiet()
+
+    shop.github.comment(name, number, "/bouncer reproduce", "mia")
+    shop.quiet(120)
+
+    (body,) = shop.said(name, number)
+    assert body.startswith("**Not reproduced on `main` at ")
+    assert "no draft became a test that can be run" in body
+    assert shop.github.labels(name, number) == []
+
+
+def test_the_stored_test_is_evidence_for_a_fix_and_against_none(shop: Site, home: Callable[[str], str]) -> None:
+    name = home("comment")
+    number = shop.github.open_issue(name, "split drops the rest", REPORT)
+    shop.github.comment(name, number, "/bouncer reproduce", "mia")
+    shop.quiet(120)
+
+    titles = {}
+    # The model of these tests takes a patch for a solution where it says "if data".
+    for what, code in (("fixed", f"{FIXED}\n\n# if data\n"), ("not", f"{BUGGY}\n\n# nothing\n")):
+        pull = shop.github.open_pull(name, "Keep the rest", f"Fixes #{number}", files={"shapes.py": code})
+        shop.quiet(120)
+        (check,) = [each for each in shop.checks(name, shop.head(name, pull)) if each.name == "bouncer / verify"]
+        titles[what] = check.output["title"]
+
+    assert titles == {
+        "fixed": f"Solves #{number}: yes, evidence: its reproducing test fails on base and passes here",
+        "not": f"Does not solve #{number}: its reproducing test still fails here",
+    }
