@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import track
 
 from bot import settings, wiring
+from bot.bouncers.speaker import caveat
 from bot.errors import BudgetExceeded, ForgeError, OperatorError, SettingsError, TransientError
 from bot.forge.protocol import Forge
 from bot.settings import Settings
@@ -180,7 +181,7 @@ class _Build:
                         lines.append(value)
                 except BudgetExceeded as error:
                     stopped = str(error)
-            self._report(lines)
+            self._report(lines, environment)
         if stopped is not None:
             say(f"stopped: {stopped}; the same command goes on from here")
         return 0 if stopped is None else 1
@@ -215,7 +216,7 @@ class _Build:
             asked["prompts"] = {name: prompts.hash(name) for name in (PREVENTABLE, PARAPHRASE, TAGS)}
         return {**self.question, **asked}
 
-    def _report(self, lines: LineFile) -> None:
+    def _report(self, lines: LineFile, environment: Settings) -> None:
         """What came of it: words on stderr, or one JSON object on stdout."""
         if self.until == "mapping":
             counts = tally(MappedInstance.model_validate(row) for row in lines.rows())
@@ -227,8 +228,10 @@ class _Build:
         result = statistics(ReviewTask.model_validate(row) for row in lines.rows())
         if self.as_json:
             print_json({"out": str(self.out), **result.model_dump(mode="json")})
-        else:
-            print_statistics(self.out.name, result)
+            return
+        print_statistics(self.out.name, result)
+        if warning := caveat(environment.bouncer_model):
+            say(warning)
 
 
 def _shown(values: Iterator[MappedInstance], total: int) -> Iterator[MappedInstance]:

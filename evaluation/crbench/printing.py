@@ -8,6 +8,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from bot.bouncers.speaker import caveat
 from evaluation.crbench import paper
 from evaluation.crbench.dataset import PAPER, Averages, Statistics
 from evaluation.crbench.judged import Scored
@@ -87,7 +88,7 @@ def counted_line(run: Scored, missing: str) -> str:
 
 
 def judges_line(run: Scored) -> str:
-    """Who judged, and how far they agree."""
+    """Who judged, what that is worth, how far they agree, and what it cost."""
     facts = run.facts
     text = f"judged by {', '.join(facts.judges)}"
     if facts.draws > 1:
@@ -95,7 +96,11 @@ def judges_line(run: Scored) -> str:
     if len(facts.judges) * facts.draws > 1:
         kappa = "not defined" if facts.agreement is None else f"{facts.agreement:.3f}"
         text += f"; Fleiss' kappa {kappa}"
-    return text
+    text += f"; {facts.usage.calls} questions to judges"
+    if facts.usage.cost_usd is not None:
+        text += f", {facts.usage.cost_usd:.4f} USD"
+    warnings = dict.fromkeys(warning for judge in facts.judges if (warning := caveat(judge)))
+    return "; ".join([text, *warnings])
 
 
 def interval(estimate: Estimate, scale: float = 100.0, digits: int = 1) -> str:

@@ -105,7 +105,7 @@ def _kinds(dimension: str, runs: Sequence[Scored]) -> Section:
         f"{name}: " + ", ".join(f"{kind} {interval(each.found)} %" for kind, each in of_run.items())
         for name, of_run in shares.items()
     )
-    figures = (Figure(radar(kinds, series), caption),) if kinds else ()
+    figures = (Figure(radar([kind.replace("_", " ") for kind in kinds], series), caption),) if kinds else ()
     return Section(f"Bugs found by {dimension}", tables=(Table(header, rows),), figures=figures)
 
 

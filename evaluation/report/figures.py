@@ -117,10 +117,11 @@ def radar(spokes: Sequence[str], series: Sequence[Series]) -> str:
             colour = COLOURS[index % len(COLOURS)]
             known = [(angle, value) for angle, value in zip(angles, each.values, strict=True) if value is not None]
             closed = [*known, known[0]] if len(known) == len(spokes) else known
-            line = "-" if len(known) == len(spokes) else ""
+            line = "-" if len(known) == len(spokes) else "none"
             x, y = [angle for angle, _ in closed], [value for _, value in closed]
-            axes.plot(x, y, line, marker="o", markersize=4, color=colour, label=each.name)
+            axes.plot(x, y, linestyle=line, marker="o", markersize=4, color=colour, label=each.name)
         axes.set_xticks(angles, spokes)
+        axes.tick_params(axis="x", pad=16)
         axes.set(ylim=(0, 1), theta_offset=math.pi / 2, theta_direction=-1)
         return _svg(canvas, axes, len(series) > 1)
 

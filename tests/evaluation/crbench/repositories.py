@@ -24,7 +24,12 @@ class Scratch:
         """What git prints, without surrounding white space."""
         return self.raw(*arguments, **environment).strip()
 
-    def raw(self, *arguments: str, **environment: str) -> str:
+    def feed(self, *arguments: str, text: str) -> None:
+        """Run git with something to read."""
+        self.raw(*arguments, given=text)
+
+    def raw(self, *arguments: str, given: str | None = None, **environment: str) -> str:
+        """What git prints, to the byte."""
         done = subprocess.run(
             ["git", *arguments],
             cwd=self.folder,
@@ -35,6 +40,7 @@ class Scratch:
                 **_person(ADA, ADA, self._clock),
                 **environment,
             },
+            input=given,
             capture_output=True,
             text=True,
             check=False,
