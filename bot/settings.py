@@ -35,6 +35,9 @@ class Settings(BaseSettings):
     log_level: str = Field("INFO", description="DEBUG, INFO, WARNING or ERROR")
 
     bouncer_model: str = Field("local:smollm2", description="provider:name; a comma list is a fallback chain")
+    bouncer_model_seconds: float = Field(
+        300.0, gt=0, le=3600, description="how long one answer of a model may take, seconds"
+    )
     bouncer_judge_model: str | None = Field(None, description="model that judges reviews in evaluation")
     bouncer_data_dir: Path = Field(
         Path("bouncer-data"), description="where files are kept: weights, set-up, caches"

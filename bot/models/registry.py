@@ -34,6 +34,7 @@ class ModelKeys(Frozen):
     openai_base_url: str | None = None
     anthropic_api_key: SecretStr | None = None
     anthropic_base_url: str | None = None
+    seconds: float = Field(300.0, gt=0, description="how long one answer over the network may take")
     weights_dir: Path = Field(Path("bouncer-data/models"), description="where downloaded weights are kept")
 
 
@@ -92,7 +93,7 @@ def _openai(name: str, keys: ModelKeys) -> Speaker:
         raise SettingsError(
             f"model openai:{name}: set OPENAI_API_KEY (or OPENAI_BASE_URL for a server of your own)"
         )
-    return OpenAI(name, key, keys.openai_base_url)
+    return OpenAI(name, key, keys.openai_base_url, keys.seconds)
 
 
 def _anthropic(name: str, keys: ModelKeys) -> Speaker:
@@ -101,7 +102,7 @@ def _anthropic(name: str, keys: ModelKeys) -> Speaker:
     key = _key(keys.anthropic_api_key) or ("none" if keys.anthropic_base_url else "")
     if not key:
         raise SettingsError(f"model anthropic:{name}: set ANTHROPIC_API_KEY")
-    return Anthropic(name, key, keys.anthropic_base_url)
+    return Anthropic(name, key, keys.anthropic_base_url, keys.seconds)
 
 
 def _local(name: str, keys: ModelKeys) -> Speaker:

@@ -63,6 +63,8 @@ class Site(Rig):
     def quiet(self, seconds: float = 40.0) -> None:
         """Wait until everything that happened so far was dealt with."""
         self.github.settle()
+        refused = [(each.event, each.status) for each in self.app.deliveries if each.status != "OK"]
+        assert refused == [], "GitHub delivered in vain"
         wait(lambda: self.unfinished() == 0, seconds, f"all jobs ended: {self.troubles()}")
 
     def troubles(self) -> dict[str, str]:

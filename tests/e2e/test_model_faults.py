@@ -1,0 +1,141 @@
+"""Whatever a model's provider does, verify and review end said exactly once, or as an abstention with its reason.
+
+Issues have the same in ``tests/bot/jobs/test_model_faults.py``.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from werkzeug import Request, Response
+
+from tests.e2e.provider import completion, failure, half
+from tests.e2e.site import APP, BROKEN, Site, site
+
+#: Longer than the operator of this site lets a model think, seconds.
+PATIENCE = 2.0
+FOR_EVER = 40
+
+
+def late(request: Request) -> Response:
+    time.sleep(PATIENCE + 1)
+    return completion("{}")
+
+
+def reset(request: Request) -> Response:
+    connection: socket.socket = request.environ["werkzeug.socket"]
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+    return completion("{}")
+
+
+def cut(request: Request) -> Response:
+    return half()
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What the provider answers, and the word under which it is recorded where nothing was decided."""
+
+    answers: tuple[Response | Callable[[Request], Response], ...]
+    ends: str = ""
+
+
+def often(answer: Response) -> tuple[Response, ...]:
+    return (answer,) * FOR_EVER
+
+
+#: Each strikes a pull request of its own, verify and review alike.
+PASSING: dict[str, Fault] = {
+    "429 and a pause": Fault((failure(429, **{"Retry-After": "1"}),)),
+    "500": Fault((failure(500),)),
+    "500 and 502 and 503": Fault((failure(500), failure(502), failure(503))),
+    "529 overloaded": Fault((failure(529),)),
+    "timeout": Fault((late,)),
+    "reset": Fault((reset,)),
+    "cut stream": Fault((cut,)),
+    "malformed once": Fault((completion("I would rather not say."),)),
+    "length once": Fault((completion('{"explanation": "and then', "length"),)),
+    "nothing said once": Fault((completion(None),)),
+}
+LASTING: dict[str, Fault] = {
+    "malformed": Fault(often(completion("I would rather not say.")), "malformed"),
+    "wrong shape": Fault(often(completion('{"label": "MAYBE", "findings": 3}')), "invalid"),
+    "length": Fault(often(completion('{"explanation": "and then', "length")), "length"),
+    "refusal": Fault(often(completion(None, refusal="I cannot help with that.")), "refused"),
+    "filtered": Fault(often(completion("", "content_filter")), "refused"),
+    "html body": Fault(often(Response("<html>Sign in</html>", content_type="text/html")), "malformed"),
+    "half a json": Fault(often(Response('{"choices": [{"mes', content_type="application/json")), "malformed"),
+    "no choices": Fault(often(Response('{"choices": []}', content_type="application/json")), "malformed"),
+    "wrong key": Fault(often(failure(401, "Incorrect API key provided: sk-e2e-0123456789abcdef")), "unavailable"),
+    "no credit": Fault(often(failure(429, "You exceeded your quota (insufficient_quota)")), "unavailable"),
+    "too long": Fault(often(failure(400, "maximum context length exceeded")), "length"),
+    "redirect": Fault(often(Response("", 307, {"Location": "http://127.0.0.1:9/"})), "unavailable"),
+}
+FAULTS = {**PASSING, **LASTING}
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The site after every fault struck, and the pull request of each."""
+    folder: Path = tmp_path_factory.mktemp("faults")
+    with site(folder, BOUNCER_MODEL_SECONDS=str(PATIENCE)) as shop:
+        homes = {name: shop.repository(f"acme/fault{index}") for index, name in enumerate(FAULTS)}
+        for name, home in homes.items():
+            shop.github.open_issue(home, "Empty files", f"In version 4.2 it fails. fault: verify {name};")
+        shop.quiet()
+        pulls = {}
+        for name, home in homes.items():
+            shop.model.misbehave(f"fault: verify {name};", *FAULTS[name].answers)
+            shop.model.misbehave(f"fault: review {name};", *FAULTS[name].answers)
+            text = f"Fixes #1 fault: review {name};"
+            pulls[name] = home, shop.github.open_pull(home, "Read", text, files={APP: BROKEN}, closes=[1])
+        shop.quiet(120)
+        yield shop, pulls
+
+
+@pytest.mark.timeout(200)
+@pytest.mark.parametrize("name", PASSING)
+def test_a_fault_that_passes_costs_time_and_nothing_else(ended: tuple[Site, Any], name: str) -> None:
+    shop, pulls = ended
+    home, number = pulls[name]
+    assert [(each.conclusion, each.output["title"]) for each in shop.github.checks(home)] == [
+        ("neutral", "May miss part of #1")
+    ]
+    assert [each.commit_id for each in shop.reviews(home, number)] == [shop.head(home, number)]
+    assert [(each.path, each.line) for each in shop.inline(home, number)] == [(APP, 4)]
+    assert shop.said(home, number) == []
+    assert {each.state for each in shop.jobs.list((), home)} == {"done"}
+
+
+@pytest.mark.parametrize("name", LASTING)
+def test_a_fault_that_lasts_is_an_abstention_with_its_reason(ended: tuple[Site, Any], name: str) -> None:
+    shop, pulls = ended
+    home, number = pulls[name]
+    why = LASTING[name].ends
+    verify, review = (shop.decided(home, number, kind)[-1] for kind in ("verify", "review"))
+    assert verify.verdict is None
+    assert verify.abstained == "model"
+    assert why in verify.reason
+    (check,) = shop.github.checks(home)
+    assert (check.conclusion, check.output["title"]) == (
+        "skipped",
+        f"Not judged: the model gave no usable answer ({why})",
+    )
+    assert (shop.reviews(home, number), shop.inline(home, number)) == ([], [])
+    assert (review.verdict, review.abstained) == (None, f"model:{why}")
+    assert review.reason.startswith("openai")
+
+
+def test_a_key_that_a_provider_repeats_is_shown_nowhere(ended: tuple[Site, Any]) -> None:
+    shop, _ = ended
+    assert "sk-e2e-0123456789" not in shop.log.read_text()
+    for name in ("bouncer.db", "bouncer.db-wal"):
+        assert b"sk-e2e-0123456789" not in (shop.folder / name).read_bytes()
