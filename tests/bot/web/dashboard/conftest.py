@@ -123,6 +123,7 @@ def _dead_letter(ledger: Ledger) -> None:
         connection.execute(
             insert(JOBS).values(
                 id="dead:triage",
+                position=0,
                 delivery="dead",
                 seq=1,
                 task="triage",

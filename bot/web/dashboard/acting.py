@@ -1,0 +1,59 @@
+"""The queue, and the two things that an operator can do to a job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import get_args
+
+from flask import abort, redirect, render_template, request, url_for
+from werkzeug.wrappers import Response as Answer
+
+from bot.errors import OperatorError
+from bot.jobs.job import OPEN, Job, State
+from bot.jobs.store import Jobs
+from bot.web.dashboard import access
+from bot.web.dashboard.backing import Backend, Settings
+
+
+def jobs(settings: Settings, backend: Backend) -> str:
+    """Jobs by state; the dead letters are here."""
+    states: tuple[State, ...] = tuple(each for each in get_args(State) if each == request.args.get("state"))
+    return render_template(
+        "dashboard/jobs.html",
+        jobs=backend.jobs().list(states, request.args.get("repository", ""), 100),
+        counts=backend.jobs().counts(),
+        state=states[0] if states else "",
+        states=get_args(State),
+        open=OPEN,
+    )
+
+
+def job(settings: Settings, backend: Backend, job: str) -> str:
+    """One job, with what can be done about it."""
+    return render_template("dashboard/job.html", job=_found(backend.jobs(), job), open=OPEN)
+
+
+def retry(settings: Settings, backend: Backend, job: str) -> Answer:
+    """Start a dead or cancelled job anew."""
+    return _act(backend.jobs().retry, job)
+
+
+def cancel(settings: Settings, backend: Backend, job: str) -> Answer:
+    """Stop a job that has not ended."""
+    return _act(backend.jobs().cancel, job)
+
+
+def _act(act: Callable[[str], object], job: str) -> Answer:
+    access.check_form()
+    try:
+        act(job)
+    except OperatorError as error:
+        abort(409, str(error))
+    return redirect(url_for("dashboard.job", job=job), 303)
+
+
+def _found(jobs: Jobs, job: str) -> Job:
+    try:
+        return jobs.get(job)
+    except OperatorError as error:
+        abort(404, str(error))

@@ -1,0 +1,31 @@
+"""What the dashboard is given: the operator's settings that concern it, and what it reads from."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from bot.frozen import Frozen
+from bot.jobs.store import Jobs
+from bot.ledger import Ledger
+
+
+class Settings(Frozen):
+    """What the dashboard needs of the operator's settings."""
+
+    password: str
+    public_url: str | None = None
+    host: str = "127.0.0.1"
+    web_url: str = "https://github.com"
+    model: str = ""
+    paused: bool = False
+    daily_usd: float | None = None
+    repository_usd: float | None = None
+    repository_calls: int | None = None
+
+
+class Backend(Protocol):
+    """What the pages read from, in the process that serves."""
+
+    def ledger(self) -> Ledger: ...
+
+    def jobs(self) -> Jobs: ...

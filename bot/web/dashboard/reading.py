@@ -1,0 +1,164 @@
+"""The pages that only show: read from the ledger, hand to a template."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import get_args
+from urllib.parse import urlencode
+
+from flask import abort, g, render_template, request
+from pydantic import ValidationError
+from sqlalchemy.exc import NoResultFound
+
+from bot import events
+from bot.actions import Task
+from bot.bouncers.feedback import Row
+from bot.errors import OperatorError
+from bot.frozen import Frozen
+from bot.jobs.store import Jobs
+from bot.ledger.overview import PAGE, Came, Filter, Overview
+from bot.web.dashboard import charts
+from bot.web.dashboard.backing import Backend, Settings
+from bot.web.dashboard.charts import Bar
+
+DAYS = 30
+
+
+class Budget(Frozen):
+    """What may be spent a day in one scope, and what was."""
+
+    name: str
+    spent_usd: float
+    limit_usd: float | None
+    calls: int
+    limit_calls: int | None
+
+
+def overview(settings: Settings, backend: Backend) -> str:
+    """How it stands and how it went."""
+    seen = _overview(backend)
+    repository = request.args.get("repository", "")
+    days = seen.days(g.now.date(), DAYS, repository)
+    bars = [Bar(label=day.day.strftime("%d %b"), values=(day.bounced, day.passed, day.abstained)) for day in days]
+    names = ("bounced or found", "passed", "abstained")
+    return render_template(
+        "dashboard/overview.html",
+        days=days,
+        chart=charts.stacked_bars(bars, names, f"Decisions on each of the last {DAYS} days"),
+        repositories=seen.repositories(),
+        repository=repository,
+        rates=backend.ledger().signals.rates(repository or None),
+        rate_chart=_rate_chart,
+        budgets=_budgets(settings, seen, g.now),
+        meter=charts.meter,
+        jobs=backend.jobs().counts(),
+        oldest=backend.jobs().oldest_age(),
+        worker=backend.jobs().worker_age(),
+    )
+
+
+def decisions(settings: Settings, backend: Backend) -> str:
+    """A page of decisions, newest first."""
+    seen = _overview(backend)
+    chosen = Filter(
+        repository=request.args.get("repository", ""),
+        kind=_one_of(get_args(Task), request.args.get("kind")),
+        came=next((each for each in get_args(Came) if each == request.args.get("came")), None),
+    )
+    lines = seen.decisions(chosen, _number(request.args.get("before")))
+    older = urlencode({**_given(chosen), "before": lines[-1].id}) if len(lines) == PAGE else ""
+    return render_template(
+        "dashboard/decisions.html",
+        lines=lines,
+        chosen=chosen,
+        older=older,
+        kinds=get_args(Task),
+        repositories=seen.repositories(),
+    )
+
+
+def decision(settings: Settings, backend: Backend, number: int) -> str:
+    """Everything about one decision."""
+    seen = _overview(backend)
+    found = seen.decision(number) if number < 2**63 else None
+    if found is None:
+        abort(404, "There is no such decision, or it was deleted after its time.")
+    line, whole = found
+    return render_template(
+        "dashboard/decision.html",
+        line=line,
+        decision=whole,
+        calls=seen.calls(line.job),
+        posted=seen.posted(line.job),
+        subject=_subject(backend.jobs(), line.job),
+    )
+
+
+def costs(settings: Settings, backend: Backend) -> str:
+    """What was spent, on what."""
+    seen = _overview(backend)
+    since = g.now - timedelta(days=DAYS)
+    days = seen.costs(since, "day")
+    bars = [Bar(label=row.name[5:], values=(row.cost_usd,)) for row in days]
+    return render_template(
+        "dashboard/costs.html",
+        chart=charts.stacked_bars(bars, ("spent",), f"US dollars on each of the last {DAYS} days", " $"),
+        days=days,
+        repositories=seen.costs(since, "repository"),
+        models=seen.costs(since, "model"),
+        budgets=_budgets(settings, seen, g.now),
+        meter=charts.meter,
+    )
+
+
+def _overview(backend: Backend) -> Overview:
+    return Overview(backend.ledger().database)
+
+
+def _subject(jobs: Jobs, job: str) -> tuple[str, str] | None:
+    """Title and text of the issue or pull request as the job was given it; None after its time."""
+    try:
+        event = events.from_json(jobs.event(jobs.get(job)))
+    except (OperatorError, NoResultFound, ValidationError):
+        return None
+    about = getattr(event, "issue", None) or getattr(event, "pull_request", None)
+    return (about.title, about.body) if about else None
+
+
+def _budgets(settings: Settings, overview: Overview, now: datetime) -> list[Budget]:
+    """Today's spending against its limits, all together first, then by repository."""
+    limits = {"all": (settings.daily_usd, None)}
+    found = []
+    for scope, spent in sorted(overview.spent(now.date()).items()):
+        kind, _, name = scope.partition(":")
+        if kind == "owner":
+            continue
+        usd, calls = limits.get(scope, (settings.repository_usd, settings.repository_calls))
+        found.append(
+            Budget(
+                name=name or "everything",
+                spent_usd=spent.micros / 1e6,
+                limit_usd=usd,
+                calls=spent.calls,
+                limit_calls=calls,
+            )
+        )
+    return found
+
+
+def _rate_chart(row: Row) -> object:
+    rate = row.dismissed
+    told = f"{rate.share:.0%} dismissed, 95 % interval {rate.low:.0%} to {rate.high:.0%}"
+    return charts.interval(rate.share, rate.low, rate.high, told)
+
+
+def _given(chosen: Filter) -> dict[str, str]:
+    return {name: value for name, value in chosen.model_dump().items() if value}
+
+
+def _one_of(known: tuple[str, ...], value: str | None) -> str:
+    return value if value in known else ""
+
+
+def _number(value: str | None) -> int | None:
+    return int(value) if value and value.isascii() and value.isdigit() and len(value) < 19 else None
