@@ -20,7 +20,7 @@ from pydantic import BaseModel
 
 from bot.actions import Usage
 from bot.errors import ModelError, OperatorError, TransientError
-from bot.models import anthropic, chat, traits
+from bot.models import chat, traits
 from bot.models.cached import cache_key
 from bot.models.exchange import Answer, Ask
 from bot.models.prices import Prices
@@ -70,6 +70,8 @@ def request(form: str, model_id: str, prompt: Prompt, schema: type[BaseModel]) -
     if form == "openai":
         body = chat.body(ask, model, traits.of_openai(model))
         return {"custom_id": name, "method": "POST", "url": "/v1/chat/completions", "body": body}
+    from bot.models import anthropic  # its SDK takes a second to import; most replays need none of it
+
     body = anthropic.body(ask, model, traits.of_claude(model))
     return {"custom_id": name, "params": body, "body": body}
 
@@ -133,6 +135,8 @@ def _answer(row: Row) -> tuple[str, Answer]:
     if isinstance(result, dict):
         if result.get("type") != "succeeded":
             _failed(result.get("type"), result.get("error"))
+        from bot.models import anthropic
+
         message = result.get("message")
         return f"anthropic:{_model(message, row)}", anthropic.answer(json.dumps(message).encode())
     if error is not None:

@@ -105,7 +105,6 @@ class RunFolder:
         Raises OperatorError where the folder holds another run (other tasks, model, prompts, config or
         package version), or where another process is writing to it.
         """
-        path.mkdir(parents=True, exist_ok=True)
         run = cls(path, facts)
         run._lock = _locked(path)
         try:
@@ -149,13 +148,17 @@ class RunFolder:
         return seen
 
     def append(self, record: Record) -> None:
-        """Write one record and force it to disk."""
+        """Write one record and force it to disk. Raises OperatorError where the disk refuses it."""
         line = _line(record)
-        with self._mutex:
-            if self._stream is None:
-                self._stream = self.records_path.open("ab", buffering=0)
-            self._stream.write(line)
-            os.fsync(self._stream.fileno())
+        try:
+            with self._mutex:
+                if self._stream is None:
+                    self._stream = self.records_path.open("ab")
+                self._stream.write(line)
+                self._stream.flush()
+                os.fsync(self._stream.fileno())
+        except OSError as error:
+            raise OperatorError(f"{self.records_path}: {error.strerror}") from error
 
     def forget_failed(self) -> int:
         """Remove the records of failed tasks, so that they are done again; returns how many."""
@@ -218,7 +221,11 @@ def _line(record: Record) -> bytes:
 
 
 def _locked(path: Path) -> BinaryIO:
-    stream = (path / LOCK_FILE).open("wb")
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        stream = (path / LOCK_FILE).open("wb")
+    except OSError as error:
+        raise OperatorError(f"{path}: cannot be a run's folder: {error.strerror}") from None
     try:
         fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:

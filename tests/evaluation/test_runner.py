@@ -85,6 +85,13 @@ def test_two_processes_cannot_write_to_one_run(tmp_path: Path) -> None:
     RunFolder.resume(tmp_path, facts()).close(None)
 
 
+def test_a_file_cannot_be_a_run(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(OperatorError, match="cannot be a run's folder"):
+            RunFolder.resume(path, facts())
+
+
 def test_a_line_cut_in_half_is_done_again(tmp_path: Path) -> None:
     run(numbers(3), double, RunFolder.resume(tmp_path, facts()), Options())
     file = tmp_path / "records.jsonl"
