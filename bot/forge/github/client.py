@@ -25,6 +25,7 @@ MAX_REDIRECTS = 3
 MAX_PAGES = 1000
 
 Query = Mapping[str, str | int]
+Object = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -89,8 +90,16 @@ class Client:
     def close(self) -> None:
         self._requester.close()
 
-    def get(self, path: str, query: Query | None = None) -> Any:
+    def value(self, path: str, query: Query | None = None) -> Any:
+        """Whatever JSON there is."""
         return self._json("GET", path, query)
+
+    def get(self, path: str, query: Query | None = None) -> Object:
+        """One object."""
+        value = self.value(path, query)
+        if not isinstance(value, dict):
+            raise TransientError(f"GET {path}: GitHub's answer is not an object")
+        return value
 
     def send(self, method: str, path: str, body: Any = None) -> Any:
         """A write, tried once. TransientError leaves open whether it was applied."""
@@ -100,7 +109,7 @@ class Client:
         """The answer to a GET in another media type."""
         return self.raw("GET", path, accept=accept).text
 
-    def pages(self, path: str, query: Query | None = None, key: str = "") -> Iterator[Any]:
+    def pages(self, path: str, query: Query | None = None, key: str = "") -> Iterator[Object]:
         """Every item of a list, page after page; ``key`` where each page wraps its items in an object."""
         url: str | None = path
         query = {"per_page": PER_PAGE, **(query or {})}
@@ -108,8 +117,8 @@ class Client:
             answer = self.raw("GET", url or path, query)
             page = failures.parsed(answer.text, f"GET {path}")
             items = page.get(key) if key and isinstance(page, dict) else page
-            if not isinstance(items, list):
-                raise TransientError(f"GET {path}: GitHub's answer is not a list")
+            if not isinstance(items, list) or not all(isinstance(each, dict) for each in items):
+                raise TransientError(f"GET {path}: GitHub's answer is not a list of objects")
             yield from items
             url, query = _next(answer.headers), {}
             if url is None:
@@ -122,10 +131,9 @@ class Client:
         answer = self._json("POST", self._requester.graphql_url, None, body)
         if not isinstance(answer, dict):
             raise TransientError("GraphQL: GitHub's answer is not an object")
-        errors = answer.get("errors") or []
-        if errors:
+        if errors := answer.get("errors"):
             _refuse_graphql(errors)
-        return answer["data"]
+        return answer.get("data")
 
     def _json(self, method: str, path: str, query: Query | None, body: Any = None) -> Any:
         return failures.parsed(self.raw(method, path, query, body).text, f"{method} {path}")
@@ -203,8 +211,8 @@ def _next(headers: Mapping[str, str]) -> str | None:
     return next((link["url"] for link in links if link.get("rel") == "next"), None)
 
 
-def _refuse_graphql(errors: list[Any]) -> None:
-    first = errors[0] if isinstance(errors[0], dict) else {}
+def _refuse_graphql(errors: Any) -> None:
+    first = errors[0] if isinstance(errors, list) and isinstance(errors[0], dict) else {}
     kind = str(first.get("type") or (first.get("extensions") or {}).get("code") or "")
     line = f"GraphQL: {str(first.get('message'))[:200]}"
     if kind in ("NOT_FOUND", "undefinedField"):

@@ -54,10 +54,8 @@ def wait_asked(headers: Headers) -> float | None:
 
 
 def _number(text: str | None) -> float | None:
-    try:
-        return float(text) if text else None
-    except ValueError:
-        return None
+    """Seconds, or a moment in seconds; None where it is no plain number, such as a date."""
+    return float(text) if text and text.isascii() and text.isdigit() else None
 
 
 def _message(text: str) -> str:
@@ -68,7 +66,8 @@ def _message(text: str) -> str:
         return ""
     if not isinstance(value, dict):
         return ""
-    parts = [str(value.get("message") or ""), *map(_detail, value.get("errors") or ())]
+    errors = value.get("errors")
+    parts = [str(value.get("message") or ""), *map(_detail, errors if isinstance(errors, list) else ())]
     return " ".join("; ".join(part for part in parts if part).split())[:300]
 
 

@@ -167,7 +167,7 @@ class GitHubForge:
         return read(lambda: str(value["object"]["sha"]))
 
     def file(self, path: str, ref: str) -> bytes:
-        value = self._client.get(f"{self._path}/contents/{below(path)}", {"ref": ref})
+        value = self._client.value(f"{self._path}/contents/{below(path)}", {"ref": ref})
         if not isinstance(value, dict) or value.get("type") != "file":
             raise NotFound(f"{path}: not a file")
         if value.get("encoding") != "base64":

@@ -115,15 +115,16 @@ class GitHubWriter:
         body = {"message": message, "branch": branch, "content": base64.b64encode(wanted).decode()}
         place = f"{self._path}/contents/{below(path)}"
         try:
-            there = self._contents.get(place, {"ref": branch})
+            there = self._contents.value(place, {"ref": branch})
         except NotFound:
             there = None
         if there is not None:
             if not isinstance(there, dict) or there.get("type") != "file":
                 raise ForgeError(f"{path}: not a file on {branch}")
-            if base64.b64decode(there.get("content") or "") == wanted:
+            old, sha = read(lambda: (base64.b64decode(there.get("content") or ""), str(there["sha"])))
+            if old == wanted:
                 return
-            body["sha"] = str(there["sha"])
+            body["sha"] = sha
         self._write_contents("PUT", f"/contents/{below(path)}", body)
 
     def create_draft_pull(self, branch: str, base: str, title: str, body: str) -> int:
@@ -133,8 +134,8 @@ class GitHubWriter:
 
     def find_pull(self, branch: str) -> int | None:
         query = {"head": f"{self._owner}:{branch}", "state": "all"}
-        values = self._client.get(f"{self._path}/pulls", query)
-        return read(lambda: int(values[0]["number"]) if values else None)
+        value = next(self._client.pages(f"{self._path}/pulls", query), None)
+        return read(lambda: int(value["number"]) if value else None)
 
     def react(self, comment_id: int, content: str, *, review: bool = False) -> None:
         kind = "pulls" if review else "issues"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,6 +46,14 @@ class Site:
 
 @pytest.fixture
 def site() -> Iterator[Site]:
+    """A site of the test's own."""
+    with open_site() as site:
+        yield site
+
+
+@contextmanager
+def open_site() -> Iterator[Site]:
+    """Every request that is made there has to be one that GitHub would understand."""
     with SimulatedGitHub() as github:
         registered = github.create_app()
         github.create_repository(NAME, FILES)
@@ -76,8 +85,15 @@ class Scene:
     check: int
 
 
-@pytest.fixture
-def scene(site: Site) -> Scene:
+@pytest.fixture(scope="module")
+def scene() -> Iterator[Scene]:
+    """A site that a module's tests only look at."""
+    with open_site() as site:
+        yield set_up(site)
+
+
+def set_up(site: Site) -> Scene:
+    """Everything that the contract asks for."""
     github, writer = site.github, site.writer
     issue = github.open_issue(NAME, "Reading fails", "Nothing works.\r\nReally.", "alice", ["bug"])
     comment = github.comment(NAME, issue, "Which version?", "carol")
@@ -143,16 +159,20 @@ def record_everything(scene: Scene, folder: Path) -> Snapshot:
     return Snapshot.model_validate_json(forge.snapshot().to_json())
 
 
+@pytest.fixture(scope="module")
+def snapshot(scene: Scene, tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    """All answers of a live forge to what the contract asks, stored and read back."""
+    return record_everything(scene, tmp_path_factory.mktemp("recorded"))
+
+
 @pytest.fixture(params=["github", "recording", "replay"])
-def forge(request: pytest.FixtureRequest, scene: Scene, tmp_path: Path) -> Forge:
+def forge(request: pytest.FixtureRequest, scene: Scene, snapshot: Snapshot) -> Iterator[Forge]:
     """Every implementation of ``Forge``, looking at the same repository."""
+    before = len(scene.site.github.requests)
     if request.param == "github":
-        return scene.site.forge
-    if request.param == "recording":
-        return RecordingForge(scene.site.forge)
-    folder = tmp_path / "recorded"
-    folder.mkdir()
-    snapshot = record_everything(scene, folder)
-    # From here on nothing may reach GitHub.
-    scene.site.github.fail("server_error", times=10_000)
-    return ReplayForge(snapshot)
+        yield scene.site.forge
+    elif request.param == "recording":
+        yield RecordingForge(scene.site.forge)
+    else:
+        yield ReplayForge(snapshot)
+        assert len(scene.site.github.requests) == before

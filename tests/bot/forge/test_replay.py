@@ -13,7 +13,6 @@ from bot.domain import Actor, Issue
 from bot.errors import NotFound, NotRecorded
 from bot.forge.protocol import Forge
 from bot.forge.replay import RecordingForge, ReplayForge, Snapshot
-from tests.bot.forge.conftest import Scene, record_everything
 
 EMPTY = ReplayForge(Snapshot(repository="octo/demo"))
 
@@ -64,8 +63,7 @@ def test_a_recorded_emptiness_is_an_answer() -> None:
     assert ReplayForge(Snapshot(repository="octo/demo", comments={7: ()})).comments(7) == ()
 
 
-def test_a_snapshot_survives_being_stored(scene: Scene, tmp_path: Path) -> None:
-    snapshot = record_everything(scene, tmp_path)
+def test_a_snapshot_survives_being_stored(snapshot: Snapshot) -> None:
     assert Snapshot.model_validate_json(snapshot.to_json()) == snapshot
     assert snapshot.files["main:latin.txt"] == b"caf\xe9\n"
 
