@@ -24,6 +24,7 @@ WRITERS: dict[str, str] = {
     "bouncerbench-input": "evaluation.bouncerbench.report:sections",
     "bouncerbench-output": "evaluation.bouncerbench.report:sections",
     "crbench": "evaluation.crbench.report:sections",
+    "brt": "evaluation.brt.report:sections",
 }
 #: For a benchmark that the table does not know.
 PLAIN = "evaluation.report.facts:sections"

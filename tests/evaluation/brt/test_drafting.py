@@ -83,6 +83,16 @@ def test_drafts_are_judged_ranked_and_scored(bench: Path, capsys: pytest.Capture
     assert suggestions["suggestion_precision"] == pytest.approx(1 / 2)
     assert suggestions["suggestion_recall"] == 1.0
     assert suggestions["acc@5"] == 1
+    _, report = printed(capsys, "report", "run", "--json")
+    assert [section["title"] for section in report["sections"]] == [
+        "Runs",
+        "Bugs reproduced",
+        "Suggestions",
+        "Drafts",
+        "Cost",
+    ]
+    (row, _) = report["sections"][2]["tables"][0]["rows"]
+    assert row[:3] == ["m (2 bugs)", 1, 1]
 
 
 def test_the_published_rankings_are_scored_by_the_command(
