@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from bot.errors import OperatorError
 from evaluation.bouncerbench.answers import Answer
@@ -28,6 +29,9 @@ class Patches:
     @property
     def wrong_share(self) -> float | None:
         return self.wrong / self.all if self.all else None
+
+    def as_json(self) -> dict[str, int]:
+        return {"all": self.all, "correct": self.correct, "wrong": self.wrong}
 
     def __sub__(self, other: Patches) -> Patches:
         return Patches(self.correct - other.correct, self.wrong - other.wrong)
@@ -65,6 +69,28 @@ class Chain:
         if not self.submitted.correct:
             return None
         return 1 - self.shown.correct / self.submitted.correct
+
+    def as_json(self) -> dict[str, Any]:
+        """Every count and share by name."""
+        return {
+            "tickets": self.tickets,
+            "vague": self.vague,
+            "turned_away_vague": self.turned_away_vague,
+            "turned_away_clear": self.turned_away_clear,
+            "submitted": self.submitted.as_json(),
+            "drafted": self.drafted.as_json(),
+            "held_back": self.held_back.as_json(),
+            "shown": self.shown.as_json(),
+            "correct_share_before": self.submitted.correct_share,
+            "correct_share_after": self.shown.correct_share,
+            "wrong_share_before": self.submitted.wrong_share,
+            "wrong_share_after": self.shown.wrong_share,
+            "lost_share": self.lost_share,
+            "mean_characters": self.mean_characters,
+            "unanswered_input": self.unanswered_input,
+            "unanswered_output": self.unanswered_output,
+            "unlabelled_tasks": self.unlabelled,
+        }
 
 
 def chain(tasks: Sequence[OutputTask], inputs: Mapping[str, Answer], outputs: Mapping[str, Answer]) -> Chain:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
-from evaluation.bouncerbench.chain import Chain, Patches, chain
+from evaluation.bouncerbench.chain import Chain, chain
 from evaluation.bouncerbench.options import answers_of, tasks_option
 from evaluation.bouncerbench.tasks import INPUT, OUTPUT, input_tasks, output_tasks
 from evaluation.cli.options import json_option, print_json
@@ -29,34 +27,9 @@ def command(tasks: str, annotations: str | None, before: str, after: str, as_jso
     ]
     found = chain(known, answers_of(INPUT, before), answers_of(OUTPUT, after))
     if as_json:
-        print_json(_as_json(found))
+        print_json(found.as_json())
     else:
         click.echo(_text(found))
-
-
-def _as_json(found: Chain) -> dict[str, Any]:
-    stages = {"submitted": found.submitted, "drafted": found.drafted, "shown": found.shown}
-    return {
-        "tickets": found.tickets,
-        "vague": found.vague,
-        "turned_away_vague": found.turned_away_vague,
-        "turned_away_clear": found.turned_away_clear,
-        **{name: _patches(patches) for name, patches in stages.items()},
-        "held_back": _patches(found.held_back),
-        "correct_share_before": found.submitted.correct_share,
-        "correct_share_after": found.shown.correct_share,
-        "wrong_share_before": found.submitted.wrong_share,
-        "wrong_share_after": found.shown.wrong_share,
-        "lost_share": found.lost_share,
-        "mean_characters": found.mean_characters,
-        "unanswered_input": found.unanswered_input,
-        "unanswered_output": found.unanswered_output,
-        "unlabelled_tasks": found.unlabelled,
-    }
-
-
-def _patches(patches: Patches) -> dict[str, int]:
-    return {"all": patches.all, "correct": patches.correct, "wrong": patches.wrong}
 
 
 def _text(found: Chain) -> str:

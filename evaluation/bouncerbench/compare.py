@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -38,6 +39,19 @@ class Comparison:
     differences: dict[str, Estimate]
     flips: tuple[Flip, ...]
     with_tools: int | None
+
+    def as_json(self) -> dict[str, Any]:
+        """Counts, the test, and every flip."""
+        return {
+            "tasks": self.tasks,
+            "both_right": self.both_right,
+            "only_first_right": self.only_first_right,
+            "only_second_right": self.only_second_right,
+            "both_wrong": self.both_wrong,
+            "p_value": self.p_value,
+            "differences": {name: [each.value, each.low, each.high] for name, each in self.differences.items()},
+            "flips": [asdict(flip) for flip in self.flips],
+        }
 
     @property
     def corrections(self) -> list[Flip]:

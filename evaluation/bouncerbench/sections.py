@@ -201,7 +201,7 @@ def comparison_section(first: Scored, second: Scored, found: Comparison) -> Sect
             )
         )
     title = f"{what(first.benchmark)}: {second.name} against {first.name}"
-    return Section(title, (odds,), tuple(tables), data={"p_value": found.p_value})
+    return Section(title, (odds,), tuple(tables), data={"comparison": found.as_json()})
 
 
 def chain_section(first: Scored, second: Scored, found: Chain) -> Section:
@@ -240,7 +240,9 @@ def chain_section(first: Scored, second: Scored, found: Chain) -> Section:
         f"{found.unlabelled} tasks whose outcome is not known are left out."
     )
     figure = Figure(_sankey(found), _flow_caption(found))
-    return Section("Both bouncers in a row", (unanswered,), (load, table_iv), (figure,))
+    return Section(
+        "Both bouncers in a row", (unanswered,), (load, table_iv), (figure,), {"chain": found.as_json()}
+    )
 
 
 def _sankey(found: Chain) -> str:

@@ -118,6 +118,15 @@ def test_two_runs_are_compared_and_three_make_a_chain(command: Command, runs: li
     assert not any("against" in title for title in titles)
 
 
+def test_the_json_names_every_flip_and_every_stage(command: Command, runs: list[Path]) -> None:
+    sections = {each["title"]: each for each in command("report", *runs, "--json").json["sections"]}
+    found = sections["Input bouncer: second against first<b>"]["comparison"]
+    assert found["tasks"] == 40
+    assert len(found["flips"]) == found["only_first_right"] + found["only_second_right"]
+    assert {"instance_id", "to_bounce", "corrected", "tool_calls"} == found["flips"][0].keys()
+    assert sections["Both bouncers in a row"]["chain"]["submitted"]["all"] == 40
+
+
 def test_the_markdown_has_the_same_tables(command: Command, runs: list[Path], tmp_path: Path) -> None:
     printed = command("report", *runs).out
     assert command("report", *runs, "--out", "r.md").code == 0
