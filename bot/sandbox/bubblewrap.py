@@ -5,9 +5,9 @@ users), sees the system's programs and libraries read-only, and writes to memory
 vanish with it. A worker that is root starts bubblewrap as a fresh, otherwise unused user: root is exempt from the
 limit on processes, and nothing that runs here should ever be root outside.
 
-Limits hold by what the kernel offers everywhere: size of memory file systems, resource limits of the user namespace
-(Linux 5.14 or later counts processes per namespace; before, those of the worker's whole user count), and a watch
-on memory. Control groups would need rights that a worker often lacks.
+Limits hold by what the kernel offers everywhere: the size of memory file systems, resource limits of the user
+namespace (from Linux 5.14 processes count per namespace; before, those of the worker's whole user count), and a
+watch on memory. Control groups would need rights that a worker often lacks.
 """
 
 from __future__ import annotations
