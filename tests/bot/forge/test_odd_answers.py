@@ -277,6 +277,16 @@ def test_the_wait_that_is_asked_for_is_kept_within_reason(
     assert caught.value.wait == wait
 
 
+def test_a_secondary_limit_is_known_by_its_words_where_no_header_says_so(
+    httpserver: HTTPServer, forge: GitHubForge
+) -> None:
+    words = "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."
+    httpserver.expect_request(REPO).respond_with_json({"message": words}, status=403)
+    with pytest.raises(TransientError) as caught:
+        forge.about()
+    assert caught.value.wait == 60
+
+
 @pytest.mark.parametrize("name", ["", ".", ".."])
 def test_a_name_that_is_a_place_in_an_address_names_nothing(forge: GitHubForge, name: str) -> None:
     assert forge.permission(name) == "none"

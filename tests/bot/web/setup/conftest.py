@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import threading
 from collections.abc import Iterator
@@ -111,8 +112,6 @@ class Browser:
 
 def form_of(page: str) -> tuple[str, str]:
     """Where the confirming form goes, and the manifest in it."""
-    import html
-
     action = re.search(r'<form method="post" action="([^"]+)"', page)
     manifest = re.search(r'name="manifest" value="([^"]+)"', page)
     assert action is not None, page

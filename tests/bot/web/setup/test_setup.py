@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
+from pathlib import Path
 
 import pytest
 import requests
@@ -12,9 +13,14 @@ from bot import credentials as stored
 from bot.credentials import Credentials
 from bot.errors import SettingsError
 from bot.forge.github import GitHubApp
+from bot.forge.github.registration import convert
 from bot.settings import Settings
-from bot.web.setup.flow import Addresses, api_of, choose, unreachable
+from bot.web.app import Backend, create_app
+from bot.web.setup.flow import Addresses, Guard, api_of, choose, unreachable
+from bot.web.setup.pages import Setup, blueprint
 from tests.bot.web.setup.conftest import LINK, Browser, Site, form_of
+
+KNOWN = Addresses(api_url="https://api.github.example", web_url="https://github.example")
 
 
 def test_from_the_link_to_an_app_that_works(site: Site, browser: Browser) -> None:
@@ -171,6 +177,22 @@ def test_nothing_an_operator_types_becomes_markup(site: Site, browser: Browser) 
     assert '"onload=' not in page.text
 
 
+@pytest.mark.parametrize(
+    ("trusted", "shown"), [(True, "https://bouncer.example.com"), (False, "http://localhost")]
+)
+def test_a_proxy_in_front_is_believed_only_where_the_operator_says_so(
+    site: Site, tmp_path: Path, trusted: bool, shown: str
+) -> None:
+    setup = Setup(Guard(LINK), KNOWN, None, convert, site.keep)
+    backend = Backend(f"sqlite:///{tmp_path / 'unused.db'}")
+    app = create_app(backend, lambda: (), [lambda _: blueprint(setup)], trust_proxy=trusted)
+    forwarded = {"X-Forwarded-Proto": "https", "X-Forwarded-Host": "bouncer.example.com"}
+    client = app.test_client()
+    entered = client.get(f"/setup?link={LINK}", headers=forwarded)
+    assert ("Secure" in entered.headers["Set-Cookie"]) is trusted
+    assert f'value="{shown}"' in client.get("/setup", headers=forwarded).text
+
+
 # What can go wrong between here and GitHub
 
 
@@ -257,7 +279,6 @@ def test_github_sends_people_to_a_page_that_tells_nothing_of_this_server(site: S
 
 # Rules
 
-KNOWN = Addresses(api_url="https://api.github.example", web_url="https://github.example")
 FORM = {"name": "bouncer", "web_url": "https://github.example", "public_url": "https://bouncer.example/"}
 
 
