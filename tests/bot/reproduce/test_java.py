@@ -1,0 +1,138 @@
+"""A drafted JUnit method goes into a test class; what javalang cannot read is refused, not guessed."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from unidiff import PatchSet
+
+from bot.reproduce.language import DraftRejected, NoNames
+
+pytest.importorskip("javalang")
+
+from bot.reproduce.java import Java
+
+JAVA = Java()
+HOST = """\
+package org.x;
+
+import java.util.List;
+import org.junit.Test;
+
+public class ParserTest {
+  private int testIssue = 1;
+
+  @Test
+  public void testOld() {
+    assertEquals("}", Parser.parse("{"));
+  }
+}
+"""
+DRAFT = """
+```java
+import java.util.List;
+import java.util.Map;
+import static org.junit.Assert.assertNull;
+
+public class Whatever {
+    @Test(expected = X.class)
+    public void testIssue() throws Exception {
+        Map<String, List<String>> m = Parser.parse("}");
+        assertEquals(1, m.size()); // why
+        assertNull(m.get("a"));
+    }
+
+    @Test
+    public void testOther() { }
+}
+```
+"""
+
+
+def test_a_method_goes_into_the_class_in_its_own_indentation() -> None:
+    injected = JAVA.inject(DRAFT, HOST, None, NoNames())
+
+    assert injected.test_id == "ParserTest::testIssue2"
+    assert injected.content == HOST.replace(
+        "import org.junit.Test;\n",
+        "import org.junit.Test;\nimport java.util.Map;\nimport static org.junit.Assert.assertNull;\n",
+    ).replace(
+        "  }\n}\n",
+        "  }\n\n"
+        "  @Test(expected = X.class)\n"
+        "  public void testIssue2() throws Exception {\n"
+        '      Map<String, List<String>> m = Parser.parse("}");\n'
+        "      assertEquals(1, m.size()); // why\n"
+        '      assertNull(m.get("a"));\n'
+        "  }\n}\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("draft", "why"),
+    [
+        ("public void testX() { foo(", "does not parse"),
+        ('public void testX() { String s = "a; }', "does not parse"),
+        ("public void check() { }", "defines no test"),
+        ("", "defines no test"),
+        ("import org.other.List;\n@Test public void testX() { }", "`List` means java.util.List"),
+    ],
+)
+def test_what_cannot_be_placed_is_refused_with_the_reason(draft: str, why: str) -> None:
+    with pytest.raises(DraftRejected, match=why):
+        JAVA.inject(draft, HOST, None, NoNames())
+
+
+def test_drafts_are_compared_by_their_tokens_and_turned_round() -> None:
+    one = "@Test public void testA() { assertEquals(1, f()); }"
+    other = "@Test\npublic void testB() {\n  // why\n  assertEquals( 1, f() );\n}"
+
+    assert JAVA.syntax(one) == JAVA.syntax(other)
+    assert JAVA.length(one) == JAVA.length(other)
+    assert JAVA.inverted(one) == "@Test public void testA() { assertNotEquals(1, f()); }\n"
+    assert JAVA.inverted("@Test public void testA() { f(); }") is None
+
+
+def test_a_method_alone_gets_a_class_and_a_file() -> None:
+    injected = JAVA.new_file("import a.B;\n@Test public void rest() { }", "issue12", NoNames())
+
+    assert injected.test_id == "TestIssue12::issue12"
+    assert (
+        injected.content == "import a.B;\n\npublic class TestIssue12 {\n    @Test public void issue12() { }\n}\n"
+    )
+    assert JAVA.new_path("src/test/java/a/XTest.java", "issue12", {}) == "src/test/java/a/TestIssue12.java"
+
+
+def test_files_tests_and_definitions_are_found() -> None:
+    assert JAVA.is_test_file("a/ParserTest.java")
+    assert not JAVA.is_test_file("a/Parser.java")
+    assert [name for name, _ in JAVA.tests_in(HOST)] == ["testOld"]
+    sources = {
+        "a/Parser.java": "public class Parser {\n    static int parse(String s) {\n        return 1;\n    }\n}\n"
+    }
+    found = JAVA.definitions(["Parser.parse", "Parser"], sources, 5)
+    assert [(each.name, each.line) for each in found] == [("parse", 2), ("Parser", 1)]
+
+
+def test_real_test_classes_take_a_draft(shared_data: Path) -> None:
+    """The four test files that GHRB's fixes add whole."""
+    rows = [
+        json.loads(line)
+        for line in gzip.decompress((shared_data / "brt" / "ghrb.jsonl.gz").read_bytes()).splitlines()
+    ]
+    hosts = [
+        "".join(line.value for hunk in file for line in hunk if line.is_added)
+        for row in rows
+        for file in PatchSet(row["test_diff"])
+        if file.is_added_file and JAVA.is_test_file(file.path)
+    ]
+
+    placed = [JAVA.inject(DRAFT, host, "testIssue7", NoNames()) for host in hosts]
+
+    assert len(placed) == 4
+    for host, injected in zip(hosts, placed, strict=True):
+        rest = iter(injected.content.splitlines())
+        assert all(line in rest for line in host.splitlines())
