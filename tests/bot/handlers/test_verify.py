@@ -126,7 +126,7 @@ def test_each_linked_issue_has_its_verdict(services: Build) -> None:
         ((14,), {}, "Not judged: what is linked is a pull request"),
         ((15,), {}, "Not judged: the linked issue cannot be found"),
         ((12,), {"patch": ""}, "Not judged: the patch is empty"),
-        ((12,), {"patch": "+" * 300_001}, "Not judged: the patch is too large (300,001 characters)"),
+        ((12,), {"patch": "+" * 1_000_001}, "Not judged: the patch is too large (1,000,001 characters)"),
         (
             (12,),
             {"diffs": {20: PullDiff(text=PATCH, omitted=("big.json",))}},
