@@ -75,7 +75,7 @@ class Judgement:
             subject=self.subject,
             verdict=worst,
             actions=(check,) if config.mode == "check" else (),
-            reason=check.title,
+            reason=check.title if verdicts else "; ".join(each.why for each in unjudged),
             abstained=None if verdicts else "skipped:budget" if self.spent else "model",
             evidence={
                 "verdicts": [verdict.model_dump(mode="json") for verdict in verdicts],

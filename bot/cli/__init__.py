@@ -8,7 +8,7 @@ from importlib import import_module
 import click
 
 from bot import __version__
-from bot.errors import OperatorError, UserError
+from bot.errors import BouncerError, OperatorError, UserError
 
 #: Command name -> module that defines ``command``, and its line in ``--help``.
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -48,18 +48,33 @@ class LazyGroup(click.Group):
 
 
 def run(group: click.Group, arguments: list[str] | None, program: str) -> None:
-    """Run a command; errors meant for a person become one line on stderr and exit code 2."""
+    """Run a command; errors meant for a person become one line on stderr and exit code 2 (1: it failed)."""
     try:
         code = group.main(args=arguments, prog_name=program, standalone_mode=False)
     except click.exceptions.Abort:
         sys.exit(130)
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
+        sys.exit(2)
+    except click.ClickException as error:
+        click.echo(_line(error, program), err=True)
         sys.exit(2)
     except (OperatorError, UserError) as error:
         click.echo(f"{program}: {error}", err=True)
         sys.exit(2)
+    except BouncerError as error:
+        # Nothing was wrong with what was asked for; it could not be had.
+        click.echo(f"{program}: {error}", err=True)
+        sys.exit(1)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _line(error: click.ClickException, program: str) -> str:
+    """Wrong usage in one line: the command, what is wrong with it, and where to read on."""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    where = context.command_path if context else program
+    what = " ".join(error.format_message().split()).rstrip(".")
+    return f"{where}: {what}. See `{where} --help`."
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from bot.errors import OperatorError
+from bot.errors import OperatorError, TransientError
 
 if TYPE_CHECKING:
     from bot.actions import Decision, Task
-    from bot.events import Event
+    from bot.events import RepositoryEvent
     from bot.forge.replay import Snapshot
 
 #: Bytes of an input file: more than GitHub shows of any issue or diff.
@@ -24,7 +24,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def read_text(path: str, *, may_be_empty: bool = False) -> str:
-    """The text of a file, ``-`` for standard input; undecodable bytes are kept as surrogates.
+    """The text of a file, ``-`` for standard input; undecodable bytes become replacement characters.
 
     Raises OperatorError that names the file.
     """
@@ -46,6 +46,17 @@ def read_text(path: str, *, may_be_empty: bool = False) -> str:
     return raw.decode("utf-8", "replace")
 
 
+def read_diff(path: str, *, may_be_empty: bool = False) -> str:
+    """A unified diff; raises OperatorError that names the file where nothing of it can be read."""
+    from bot.review.diff import parse
+
+    text = read_text(path, may_be_empty=may_be_empty)
+    diff = parse(text)
+    if diff.flaws and not diff.files:
+        raise OperatorError(f"{'standard input' if path == '-' else path}: {diff.flaws[0]}")
+    return text
+
+
 def model_options(command: F) -> F:
     """``--model``, ``--prompts``, ``--config`` and ``--json``."""
     for option in (
@@ -60,7 +71,7 @@ def model_options(command: F) -> F:
 
 def decide(
     task: Task,
-    event: Event,
+    event: RepositoryEvent,
     snapshot: Snapshot,
     *,
     model: str | None,
@@ -76,16 +87,39 @@ def decide(
     services = wiring.offline_services(
         environment, ReplayForge(snapshot), wiring.repo_config(config, overrides or {})
     )
-    decisions = router.decide(event, services, only=task)
+    try:
+        decisions = router.decide(event, services, only=task)
+    except TransientError as error:
+        # There is no later try here, as the job queue has: nobody answered, so nothing was judged.
+        return _unanswered(task, event, error)
     if not decisions:
         raise OperatorError(f"{task} is switched off in {config}")
     return decisions[0]
+
+
+def _unanswered(task: Task, event: RepositoryEvent, error: TransientError) -> Decision:
+    from bot.actions import Decision, Usage
+
+    return Decision(
+        kind=task,
+        subject=event.subject,
+        abstained="model:unreachable",
+        reason=str(error),
+        usage=error.usage or Usage(),
+    )
 
 
 def as_object(decision: Decision) -> dict[str, Any]:
     """A decision as ``--json`` prints it: what the evidence says stands beside the verdict."""
     plain = decision.model_dump(mode="json", include={"kind", "verdict", "abstained", "reason", "usage", "model"})
     return {**plain, "label": decision.verdict, **decision.evidence}
+
+
+def show_card(text: str) -> None:
+    """Print for a person; what could steer a terminal or forge text in it is written out as an escape."""
+    from bot.review.shown import show
+
+    click.echo("\n".join(show(line) for line in text.split("\n")))
 
 
 def spoken(decision: Decision) -> str:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bot.cli.files import print_json, read_text
-from bot.errors import ModelError, OperatorError, SandboxError
+from bot.cli.files import print_json, read_text, show_card
+from bot.errors import ModelError, OperatorError, SandboxError, TransientError
 
 if TYPE_CHECKING:
     from bot.reproduce.attempt import Reproduction
@@ -72,12 +72,12 @@ def command(
     options = Options(samples=samples, threshold=threshold, pick=pick)
     try:
         result = reproduce_in(repo, report, author, harness, options)
-    except (ModelError, SandboxError) as error:
+    except (ModelError, SandboxError, TransientError) as error:
         result = _not_run(str(error), samples)
     if as_json:
         print_json(_as_object(result))
     else:
-        click.echo(_text(result))
+        show_card(_text(result))
     return 1 if result.state.replace(" ", "-") in fail_on else 0
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bot.cli.files import as_object, decide, model_options, print_json, read_text
+from bot.cli.files import as_object, decide, model_options, print_json, read_diff, show_card
 from bot.errors import OperatorError
 
 if TYPE_CHECKING:
@@ -52,7 +52,9 @@ def command(
     """Say which defects a diff introduces."""
     from bot.offline import pull_request_opened
 
-    event, snapshot = pull_request_opened(_read(diff_file), title=title, body=description)
+    # No change at all is no error: there is nothing to say about it.
+    diff = read_diff(diff_file, may_be_empty=True)
+    event, snapshot = pull_request_opened(diff, title=title, body=description)
     keys = {
         "strategy": strategy,
         "iterations": iterations,
@@ -68,20 +70,8 @@ def command(
     if as_json:
         print_json({**as_object(decision), "findings": decision.evidence.get("posted", [])})
     else:
-        click.echo(_text(decision))
+        show_card(_text(decision))
     return _gate(fail_on, decision)
-
-
-def _read(path: str) -> str:
-    """The diff; raises OperatorError where nothing of it can be read. No change at all is no error."""
-    from bot.review.diff import parse
-
-    text = read_text(path, may_be_empty=True)
-    diff = parse(text)
-    if diff.flaws and not diff.files:
-        name = "standard input" if path == "-" else path
-        raise OperatorError(f"{name}: {diff.flaws[0]}")
-    return text
 
 
 def _lowest(fail_on: tuple[str, ...]) -> str | None:
@@ -136,4 +126,5 @@ def _text(decision: Decision) -> str:
     lines += [f"{show(each['path'])}: not reviewed: {each['reason']}" for each in decision.evidence["skipped"]]
     if not lines:
         lines.append("No defects found.")
-    return "\n".join([*lines, "", f"{decision.model}, {decision.usage.seconds:.1f} s"])
+    asked = f"{decision.model}, {decision.usage.seconds:.1f} s" if decision.model else "No model was asked."
+    return "\n".join([*lines, "", asked])

@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bot.cli.files import as_object, decide, fail_on_option, gate, model_options, print_json, read_text, spoken
+from bot.cli.files import (
+    as_object,
+    decide,
+    fail_on_option,
+    gate,
+    model_options,
+    print_json,
+    read_text,
+    show_card,
+    spoken,
+)
 
 if TYPE_CHECKING:
     from bot.actions import Decision
@@ -40,7 +50,7 @@ def command(
     if as_json:
         print_json(as_object(decision))
     else:
-        click.echo(_text(decision))
+        show_card(_text(decision))
     return gate(fail_on, decision)
 
 

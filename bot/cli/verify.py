@@ -6,7 +6,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bot.cli.files import as_object, decide, fail_on_option, gate, model_options, print_json, read_text, spoken
+from bot.cli.files import (
+    as_object,
+    decide,
+    fail_on_option,
+    gate,
+    model_options,
+    print_json,
+    read_diff,
+    read_text,
+    show_card,
+    spoken,
+)
 
 if TYPE_CHECKING:
     from bot.actions import Decision
@@ -42,13 +53,13 @@ def command(
         raise click.UsageError("--issue and --patch cannot both be standard input")
     title, body = split_title(read_text(issue_file))
     issue = Issue(number=2, title=title, body=body, author=AUTHOR)
-    event, snapshot = pull_request_opened(read_text(patch_file), title=f"Fix: {title}", issues=[issue])
+    event, snapshot = pull_request_opened(read_diff(patch_file), title=f"Fix: {title}", issues=[issue])
     overrides = {"verify": {"prompt": prompt, "bounce_at": bounce_at, "bounce_above": bounce_above}}
     decision = decide("verify", event, snapshot, model=model, prompts=prompts, config=config, overrides=overrides)
     if as_json:
         print_json({**as_object(decision), **_only(decision)})
     else:
-        click.echo(_text(decision))
+        show_card(_text(decision))
     return gate(fail_on, decision)
 
 

@@ -36,12 +36,13 @@ class Turn(NamedTuple):
 
 @dataclass(frozen=True)
 class Ask:
-    """One request as a provider is to make it."""
+    """One request as a provider is to make it; ``fault`` says what was wrong with the answer before it."""
 
     prompt: Prompt
     schema: type[BaseModel]
     effort: Effort
     retort: tuple[Turn, ...] = ()
+    fault: str = ""
 
     @property
     def turns(self) -> tuple[Turn, ...]:
@@ -111,7 +112,7 @@ class Exchange:
             ask = replace(ask, effort="low")
             answer, value, fault = self._turn(ask, schema, spent)
         if fault and answer.finish != "length":
-            ask = replace(ask, retort=_retort(answer.text, fault, schema))
+            ask = replace(ask, retort=_retort(answer.text, fault, schema), fault=str(fault))
             answer, value, fault = self._turn(ask, schema, spent)
         if fault and answer.finish == "length":
             raise ModelError(f"{self.id} was cut off after {ask.prompt.max_tokens} tokens", "length")

@@ -45,7 +45,7 @@ class Recorded:
 
     def say(self, ask: Ask) -> Answer:
         if ask.retort:
-            raise ModelError(f"the reply recorded for {ask.prompt.subject} cannot be asked for again", "invalid")
+            raise ModelError(f"the reply recorded for {ask.prompt.subject} is unusable: {ask.fault}", "invalid")
         line = self._find(ask)
         if line is None:
             raise ModelError(
@@ -86,7 +86,8 @@ def _read(file: Path) -> list[_Line]:
         raw = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
         text = raw.decode("utf-8")
     except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise SettingsError(f"recorded replies: {file} cannot be read: {error}") from None
+        why = (isinstance(error, OSError) and error.strerror) or error
+        raise SettingsError(f"recorded replies: {file} cannot be read: {why}") from None
     return [_line(file, number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
 
 

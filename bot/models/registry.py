@@ -79,8 +79,9 @@ def _speaker(model_id: str, keys: ModelKeys) -> Speaker:
     provider, _, name = model_id.partition(":")
     make = _PROVIDERS.get(provider)
     if make is None or not name:
-        known = ", ".join(f"{each}:NAME" for each in _PROVIDERS)
-        raise SettingsError(f"model {model_id!r}: must be one of {known}, or several separated by commas")
+        raise SettingsError(
+            f"model {model_id!r} (--model, BOUNCER_MODEL): must be one of {_FORMS}, or several separated by commas"
+        )
     return make(name, keys)
 
 
@@ -129,6 +130,8 @@ def _recorded(name: str, keys: ModelKeys) -> Speaker:
 def _key(secret: SecretStr | None) -> str:
     return secret.get_secret_value().strip() if secret else ""
 
+
+_FORMS = "openai:NAME, anthropic:NAME, local:smollm2, local:FILE.gguf, recorded:FILE#NAME"
 
 _PROVIDERS: dict[str, Callable[[str, ModelKeys], Speaker]] = {
     "openai": _openai,

@@ -86,7 +86,7 @@ def cut(text: str) -> list[Section]:
                 sections.append(current := Section(at + 1))
             current.header += lines[at : at + 2]
             at += 1
-        elif line.startswith("@@ -") and current is not None:
+        elif line.startswith("@@ ") and current is not None:
             at = _take_hunk(lines, at, current)
             continue
         elif current is not None:

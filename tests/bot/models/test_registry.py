@@ -38,11 +38,11 @@ def test_a_list_is_a_chain_and_keeps_its_order() -> None:
 @pytest.mark.parametrize(
     ("model_id", "message"),
     [
-        ("", "model '': must be one of openai:NAME, anthropic:NAME, local:NAME, recorded:NAME"),
-        ("gpt-5", "model 'gpt-5': must be one of"),
-        ("openai:", "model 'openai:': must be one of"),
-        ("mistral:large", "model 'mistral:large': must be one of"),
-        ("local:smollm2,", "model '': must be one of"),
+        ("", "model '' (--model, BOUNCER_MODEL): must be one of openai:NAME, anthropic:NAME, local:smollm2,"),
+        ("gpt-5", "model 'gpt-5' (--model, BOUNCER_MODEL): must be one of"),
+        ("openai:", "model 'openai:' (--model, BOUNCER_MODEL): must be one of"),
+        ("mistral:large", "model 'mistral:large' (--model, BOUNCER_MODEL): must be one of"),
+        ("local:smollm2,", "model '' (--model, BOUNCER_MODEL): must be one of"),
         ("openai:gpt-5", "set OPENAI_API_KEY"),
         ("anthropic:claude-x", "set ANTHROPIC_API_KEY"),
         ("local:/nowhere/x.gguf", "there is no file /nowhere/x.gguf"),

@@ -1,0 +1,124 @@
+"""``bouncer triage`` and ``bouncer verify`` on files: what they print and exit with, whatever they are given."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_httpserver import HTTPServer
+from werkzeug import Response
+
+from bot.cli import main
+
+DIFF = "--- a/app.py\n+++ b/app.py\n@@ -1 +1 @@\n-a\n+b\n"
+CLEAR = {"explanation": "Clear.", "label": "WELL_SPECIFIED"}
+VAGUE = {"explanation": "Of what?", "open_points": ["Which file?"], "p_bounce": 80, "label": "VAGUE"}
+SOLVES = {"explanation": "It does.", "label": "CORRECT_AND_PRECISE"}
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run a command in a folder with an issue, a patch and a model that says ``reply``; code, stdout, stderr."""
+    monkeypatch.chdir(tmp_path)
+    Path("issue.md").write_text("# It crashes\n\nOn an empty file.\n")
+    Path("fix.diff").write_text(DIFF)
+
+    def act(
+        *arguments: str, reply: dict[str, Any] = CLEAR, model: str = "recorded:replies.jsonl#m"
+    ) -> tuple[int, str, str]:
+        Path("replies.jsonl").write_text(json.dumps({"model": "m", "subject": "offline/files#1", **reply}) + "\n")
+        monkeypatch.setenv("BOUNCER_MODEL", model)
+        with pytest.raises(SystemExit) as ended:
+            main(list(arguments))
+        assert isinstance(ended.value.code, int)
+        return (ended.value.code, *capsys.readouterr())
+
+    return act
+
+
+def test_a_bounce_fails_only_where_the_command_is_a_gate(run: Run) -> None:
+    assert run("triage", "issue.md", reply=VAGUE)[0] == 0
+    assert run("triage", "issue.md", "--fail-on", "bounce", reply=VAGUE)[0] == 1
+    assert run("triage", "issue.md", "--fail-on", "bounce", reply=CLEAR)[0] == 0
+
+
+def test_json_is_one_object_and_nothing_else(run: Run) -> None:
+    code, out, err = run("triage", "issue.md", "--json", reply=VAGUE)
+    said = json.loads(out)
+    assert (code, err, out.count("\n")) == (0, "", 1)
+    assert (said["label"], said["bounced"], said["questions"]) == ("VAGUE", True, ["Which file?"])
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "bad.diff: empty"),
+        (b"\x00\x01", "bad.diff: not text"),
+        (b"# It crashes\n", "bad.diff: diff: line 1: no file header (--- and +++, or diff --git) in this text"),
+        (
+            b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ nonsense @@\n+a\n",
+            "bad.diff: x: line 4: the hunk header has not the form @@ -a,b +c,d @@",
+        ),
+    ],
+)
+def test_what_is_no_patch_is_refused_before_anybody_is_asked(run: Run, content: bytes, why: str) -> None:
+    Path("bad.diff").write_bytes(content)
+    code, out, err = run("verify", "--issue", "issue.md", "--patch", "bad.diff", reply=SOLVES)
+    assert (code, out, err) == (2, "", f"bouncer: {why}\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["triage"], "bouncer triage: Missing argument 'FILE|-'. See `bouncer triage --help`."),
+        (
+            ["verify", "--issue", "issue.md"],
+            "bouncer verify: Missing option '--patch'. See `bouncer verify --help`.",
+        ),
+        (["frob"], "bouncer: No such command 'frob'. See `bouncer --help`."),
+    ],
+)
+def test_wrong_usage_is_one_line(run: Run, arguments: list[str], why: str) -> None:
+    assert run(*arguments) == (2, "", f"{why}\n")
+
+
+def test_what_a_model_says_cannot_steer_the_terminal(run: Run) -> None:
+    hostile = {"explanation": "\x1b[2J\x1b]0;owned\x07fine\u202e", "label": "WELL_SPECIFIED"}
+    shown = run("triage", "issue.md", reply=hostile)[1]
+    assert r"\x1b[2J\x1b]0;owned\x07fine\u202e" in shown
+    assert "\x1b" not in shown
+    shown = run("verify", "--issue", "issue.md", "--patch", "fix.diff", reply={**SOLVES, **hostile, **SOLVES})[1]
+    assert "\x1b" not in shown
+
+
+def test_a_reply_that_cannot_be_used_is_named_once(run: Run) -> None:
+    code, out, _ = run("triage", "issue.md", reply={"text": "It looks fine to me."})
+    reason = "the reply recorded for offline/files#1 is unusable: the answer holds no JSON object"
+    assert (code, out) == (0, f"Not judged: {reason}\n")
+    code, out, _ = run("verify", "--issue", "issue.md", "--patch", "fix.diff", reply={"text": "Fine."})
+    assert (code, out) == (0, "Not judged: the model gave no usable answer (invalid)\n")
+
+
+@pytest.mark.parametrize(
+    "command", [["triage", "issue.md"], ["verify", "--issue", "issue.md", "--patch", "fix.diff"]]
+)
+def test_a_model_that_does_not_answer_is_an_abstention(
+    run: Run, httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    down = Response("down", status=503, headers={"retry-after": "0"})
+    httpserver.expect_request("/v1/chat/completions").respond_with_response(down)
+    monkeypatch.setenv("OPENAI_BASE_URL", httpserver.url_for("/v1"))
+    code, out, err = run(*command, "--json", model="openai:some-model")
+    said = json.loads(out)
+    assert (code, err) == (0, "")
+    assert (said["verdict"], said["abstained"], said["reason"]) == (
+        None,
+        "model:unreachable",
+        "openai answered 503: down",
+    )
+    assert run(*command, "--fail-on", "abstain", model="openai:some-model")[0] == 1
