@@ -60,6 +60,7 @@ class Settings(BaseSettings):
     )
     bouncer_paused: bool = Field(False, description="kill switch: accept and record, ask no model, write nothing")
     bouncer_sandbox: str = Field("bubblewrap", pattern="^(bubblewrap|docker|off)$", description="test runner")
+    bouncer_sandbox_image: str = Field("python:3.12-slim", description="image that the docker runner starts")
 
     otel_exporter_otlp_endpoint: str | None = Field(
         None, description="an OpenTelemetry collector (OTLP over HTTP); traces are sent there"

@@ -127,7 +127,7 @@ def build_sandbox(settings: Settings) -> Sandbox | None:
     if settings.bouncer_sandbox == "docker":
         from bot.sandbox.docker import Docker
 
-        return Docker()
+        return Docker(settings.bouncer_sandbox_image)
     if settings.bouncer_sandbox == "bubblewrap":
         from bot.sandbox.bubblewrap import Bubblewrap
 
