@@ -16,6 +16,7 @@ from bot.errors import ForgeError, NotFound, TransientError
 from bot.events import Event
 from bot.forge.protocol import ForgeWriter
 from bot.jobs.job import Job
+from bot.jobs.present import at_present
 from bot.jobs.remembered import Remembered
 from bot.jobs.retry import MAX_TRIES, MAX_TRIES_BUG, pause
 from bot.jobs.store import Jobs
@@ -113,6 +114,7 @@ class Runner:
 
     def _decide(self, job: Job, event: Event, services: Services) -> tuple[Decision, ...]:
         services = replace(services, model=Remembered(services.model, self._ledger.calls, job.id))
+        event = at_present(event, job.task, services.forge)
         decisions = router.decide(event, services, only=job.task)
         for decision in decisions:
             _log.info("decided", verdict=decision.verdict, abstained=decision.abstained, model=decision.model)

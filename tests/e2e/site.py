@@ -108,12 +108,18 @@ class Site(Rig):
             )
             found = {
                 "action": action,
+                "installation": {"id": self.installed(repository)},
                 **about,
                 **more,
                 "repository": render.repository(where),
                 "sender": render.user(issue.author),
             }
         return ("pull_request" if issue.pull else "issues"), found
+
+    def installed(self, repository: str) -> int:
+        """The id of the installation that reaches a repository."""
+        (found,) = self.github.world.installed(self.github.world.repositories[repository])
+        return found.id
 
     def browser(self) -> Browser:
         """Somebody who knows the password, logged in."""

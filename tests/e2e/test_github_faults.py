@@ -45,13 +45,11 @@ class Case:
         # An owner of its own, so that it has an installation of its own.
         self.home = f"{kind.replace('_', '-')}-{place}/rocket"
         shop.repository(self.home)
-        world = shop.github.world
-        (installation,) = [each for each in world.installations.values() if self.home in each.repositories]
         self.faults = [
             shop.github.fail(
                 kind,
                 method,
-                path.format(installation=installation.id, home=self.home),
+                path.format(installation=shop.installed(self.home), home=self.home),
                 times=KINDS[kind],
                 wait=1.0,
             )
