@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.bot.conftest import database_url, postgres_uri  # noqa: F401
 from tests.e2e.site import Site, site
 
 _numbers = count(1)
