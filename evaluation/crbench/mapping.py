@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Literal, Protocol
+from typing import Annotated, Literal, Protocol
 
-from pydantic import ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field
 
 from bot.forge.protocol import Forge
 from bot.frozen import Frozen
@@ -24,6 +24,9 @@ from evaluation.crbench.inference import PullCommits
 #: What becomes of an instance some of whose blamed commits no pull request brought in.
 Unmapped = Literal["ignore", "discard"]
 
+#: Rows of which only a part is known hold null, or nothing.
+Text = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]
+
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
@@ -34,9 +37,9 @@ class Instance(Frozen):
 
     instance_id: str
     repo: str = Field(description="owner/name")
-    base_commit: str = Field("", description="full SHA of the commit that the fix applies to")
-    patch: str = Field("", description="the fix, a unified diff without its tests")
-    problem_statement: str = Field("", description="title and body of the issue")
+    base_commit: Text = Field("", description="full SHA of the commit that the fix applies to")
+    patch: Text = Field("", description="the fix, a unified diff without its tests")
+    problem_statement: Text = Field("", description="title and body of the issue")
 
 
 class MappedInstance(Frozen):

@@ -127,6 +127,14 @@ def test_a_malformed_row_is_named_by_file_and_line(project: Path) -> None:
     assert "fixes.jsonl.gz:4: repo: " in str(build(project).exception)
 
 
+def test_a_row_without_its_fix_is_discarded_with_that_reason(project: Path) -> None:
+    with gzip.open(project / "fixes.jsonl.gz", "at") as stream:
+        stream.write('{"instance_id": "bare", "repo": "ada/engine", "base_commit": null, "patch": null}\n')
+
+    assert build(project).exit_code == 0
+    assert lines(project)[-1]["reason"] == "no fix: its patch is empty"
+
+
 def test_git_starts_once_a_file_and_not_once_a_line(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = project / "git.log"
     shim = project / "bin" / "git"
