@@ -195,7 +195,8 @@ class Java:
         for token in self._tokens(text):
             depth += {"{": 1, "}": -1}.get(token.value, 0)
             if token.value == "}" and depth == 0:
-                return starts[token.position.line - 1] + int(token.position.column) - 1
+                line, column = int(token.position.line), int(token.position.column)
+                return starts[line - 1] + column - 1
         raise DraftRejected("the test file's class has no end")
 
 
