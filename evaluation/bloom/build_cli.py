@@ -100,6 +100,7 @@ def build_command(
     """Change reports and method names of known bugs, layer by layer, to see what a model's success rests on."""
     environment = settings.load()
     writer = model or environment.bouncer_model
+    out = out.absolute()
     workshop = Workshop(
         model=lambda: asked_model(environment, writer, out / "cache", max_cost),
         judge=lambda: asked_model(environment, judge or writer, out / "cache", max_cost),

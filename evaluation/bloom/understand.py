@@ -33,7 +33,7 @@ class Rewritten(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    text: str = Field(description="the whole report, its title on the first line")
+    report: str = Field(description="the whole report, its title on the first line")
 
 
 class Verified(BaseModel):
@@ -77,7 +77,7 @@ class Rewriter:
         )
         reply = self.writer.complete(prompt, Rewritten)
         self.usage += reply.usage
-        return reply.value.text.strip()
+        return reply.value.report.strip()
 
     def _judged(self, report: str, text: str, subject: str, attempt: int) -> str:
         system, user = self.prompts.render("bloom.same", report=report, text=text)

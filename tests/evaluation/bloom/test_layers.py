@@ -69,10 +69,10 @@ def speaking(**lines: Sequence[Line]) -> ScriptedModel:
 
 
 def test_a_report_is_rewritten_until_code_and_meaning_hold() -> None:
-    without_code = {"text": "The remainder is lost by split."}
-    other_meaning = {"text": OTHER_WORDS.replace("no 3", "no 4")}
+    without_code = {"report": "The remainder is lost by split."}
+    other_meaning = {"report": OTHER_WORDS.replace("no 3", "no 4")}
     model = speaking(
-        bloom_rephrased=[without_code, other_meaning, {"text": OTHER_WORDS}],
+        bloom_rephrased=[without_code, other_meaning, {"report": OTHER_WORDS}],
         bloom_same=[{"differences": "it says 4 instead of 3", "same": False}, {"differences": "", "same": True}],
     )
 
@@ -85,7 +85,7 @@ def test_a_report_is_rewritten_until_code_and_meaning_hold() -> None:
 
 
 def test_a_report_whose_meaning_never_holds_is_given_up() -> None:
-    model = ScriptedModel(lambda prompt: {"text": "Something else."})
+    model = ScriptedModel(lambda prompt: {"report": "Something else."})
 
     with pytest.raises(NotHeld, match="no translated text kept its meaning in 5 tries"):
         Rewriter(model, model, benchmark_prompts()).rewrite(REPORT, "translated", "x")

@@ -1,0 +1,107 @@
+"""The layers on the command line: cases are built, replayed, and compared with the baseline."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluation.cli import main
+
+BUGGY = (
+    "def split_list(items, size):\n"
+    "    return [items[i * size : (i + 1) * size] for i in range(len(items) // size)]\n"
+)
+FIXED = BUGGY.replace("len(items) // size", "-(-len(items) // size)")
+REPORT = "split_list drops the rest\n\n`split_list([1, 2, 3], 2)` gives `[[1, 2]]`. I expect `[[1, 2], [3]]`.\n"
+TEST = "from lists import split_list\n\ndef test_rest():\n    assert split_list([1, 2, 3], 2) == [[1, 2], [3]]\n"
+
+pytestmark = pytest.mark.debian("bubblewrap")
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """One case, and a recorded model that drafts the test under the name that it read in the training data."""
+    monkeypatch.chdir(tmp_path)
+    for name, text in (("base", BUGGY), ("fixed", FIXED)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "lists.py").write_text(text)
+    case = {
+        "instance_id": "lists-1",
+        "problem_statement": REPORT,
+        "base": "base",
+        "fixed": "fixed",
+        "command": [sys.executable, "-m", "pytest", "-q", "{tests}"],
+        "env": {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+    }
+    lines("cases.jsonl", [case])
+    lines("drafts.jsonl", [{"model": "m", "subject": "lists-1", "plan": "", "code": TEST}])
+    return tmp_path
+
+
+def lines(name: str, rows: list[dict[str, Any]]) -> None:
+    Path(name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def run(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(list(arguments))
+    return int(ended.value.code or 0)
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    capsys.readouterr()
+    assert run(*arguments, "--json") == 0
+    value = json.loads(capsys.readouterr().out)
+    assert isinstance(value, dict)
+    return value
+
+
+def test_a_model_that_knows_the_name_by_heart_fails_once_it_is_masked(
+    bench: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    built = printed(capsys, "build", "bloom", "--cases", "cases.jsonl", "--change", "hash", "--out", "masked")
+    drafting = ("--model", "recorded:drafts.jsonl#m", "--samples", "1")
+    assert run("replay", "brt", "--cases", "cases.jsonl", *drafting, "--out", "plain") == 0
+    assert run("replay", "brt", "--cases", "masked/cases.jsonl", *drafting, "--out", "hashed") == 0
+
+    scores = printed(capsys, "score", "bloom", "--baseline", "plain", "--altered", "hashed")
+
+    assert (built["built"], built["failed"]) == (1, 0)
+    assert scores["remember"]["brt"] == 1.0
+    assert scores["altered"]["hashed"]["altered"] == 0.0
+    assert scores["altered"]["hashed"]["consistency"] == 0.0
+    assert scores["altered"]["hashed"]["lost"] == 1
+
+
+def test_a_masked_bug_is_still_the_same_bug(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    printed(capsys, "build", "bloom", "--cases", "cases.jsonl", "--change", "hash", "--out", "masked")
+    (case,) = map(json.loads, Path("masked/cases.jsonl").read_text().splitlines())
+    new = case["changes"]["hash"]["names"]["split_list"]
+    test = {"path": "tests/test_rest.py", "content": TEST.replace("split_list", new)}
+    lines("gold.jsonl", [{"instance_id": "lists-1", "candidate_id": "gold", **test}])
+
+    judged = ("--cases", "masked/cases.jsonl", "--candidates", "gold.jsonl", "--out", "judged")
+    assert run("replay", "brt", *judged) == 0
+
+    assert new in case["problem_statement"]
+    assert printed(capsys, "score", "brt", "--run", "judged")["brt"] == 1.0
+
+
+def test_a_case_that_a_change_fails_on_is_listed_and_never_passed_on(
+    bench: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines("words.jsonl", [{"model": "m", "subject": "lists-1", "report": "Nothing of the code is left."}] * 9)
+    arguments = ("--cases", "cases.jsonl", "--change", "rephrased", "--model", "recorded:words.jsonl#m")
+
+    built = printed(capsys, "build", "bloom", *arguments, "--out", "other")
+
+    assert (built["built"], built["failed"]) == (0, 1)
+    (failed,) = map(json.loads, Path("other/failed.jsonl").read_text().splitlines())
+    assert failed["instance_id"] == "lists-1"
+    assert "no rephrased text kept its meaning in 5 tries" in failed["why"]
+    assert run("build", "bloom", *arguments, "--out", "other") == 2
+    assert "other: not empty" in capsys.readouterr().err
