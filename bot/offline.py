@@ -55,8 +55,9 @@ def pull_request_opened(
     issues: Sequence[Issue] = (),
     repository: Repository = REPOSITORY,
     number: int = 1,
+    base_sha: str = "",
 ) -> OpenedPull:
-    """The opening of a pull request with this patch, linked to ``issues``."""
+    """The opening of a pull request with this patch on ``base_sha``, linked to ``issues``."""
     pull = PullRequest(
         number=number,
         title=title,
@@ -65,6 +66,7 @@ def pull_request_opened(
         head_sha=hashlib.sha1(patch.encode("utf-8", "surrogateescape"), usedforsecurity=False).hexdigest(),
         head_ref="patch",
         head_repository=repository.full_name,
+        base_sha=base_sha,
         base_ref=repository.default_branch,
         base_repository=repository.full_name,
     )

@@ -5,19 +5,26 @@ from __future__ import annotations
 from bot.domain import Issue, Repository
 from bot.errors import OperatorError
 from bot.offline import AUTHOR, issue_opened, pull_request_opened, split_title
+from evaluation.bouncerbench.code import Code
 from evaluation.bouncerbench.tasks import InputTask, OutputTask, number_of
 from evaluation.replay import Staged
 
 
-def stage_input(task: InputTask) -> Staged:
-    """The issue is opened. Raises OperatorError where its text is not at hand."""
+def stage_input(task: InputTask, code: Code | None = None) -> Staged:
+    """The issue is opened. Raises OperatorError where its text is not at hand.
+
+    ``code`` lets a handler read the files of the base commit; raises OperatorError where it is not there.
+    """
     title, body = split_title(_text(task))
     opened = issue_opened(title, body, _repository(task), number_of(task.instance_id))
-    return Staged(task.instance_id, opened.event, opened.snapshot)
+    return _staged(task, Staged(task.instance_id, opened.event, opened.snapshot), code)
 
 
-def stage_output(task: OutputTask) -> Staged:
-    """A pull request with the patch is opened, closing the issue. Raises OperatorError without text or patch."""
+def stage_output(task: OutputTask, code: Code | None = None) -> Staged:
+    """A pull request with the patch is opened, closing the issue. Raises OperatorError without text or patch.
+
+    ``code``: as for ``stage_input``.
+    """
     if task.patch is None:
         raise OperatorError(f"{task.instance_id}: the task has no patch")
     number = number_of(task.instance_id)
@@ -30,8 +37,13 @@ def stage_output(task: OutputTask) -> Staged:
         issues=(issue,),
         repository=_repository(task),
         number=number + 1,
+        base_sha=task.base_commit,
     )
-    return Staged(task.instance_id, opened.event, opened.snapshot)
+    return _staged(task, Staged(task.instance_id, opened.event, opened.snapshot), code)
+
+
+def _staged(task: InputTask | OutputTask, staged: Staged, code: Code | None) -> Staged:
+    return staged if code is None else code.beside(staged, task.base_commit)
 
 
 def _text(task: InputTask | OutputTask) -> str:

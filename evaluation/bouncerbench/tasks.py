@@ -57,6 +57,7 @@ class InputTask(Frozen):
     instance_id: str
     repo: str
     problem_statement: str | None = Field(None, description="title and text; None where only labels are at hand")
+    base_commit: str = Field("", description="SHA of the code that the issue is about; empty = not known")
     quality: int | None = Field(None, ge=0, le=3, description="0 clear to 3 impossible; None = not annotated")
 
     @property
@@ -86,12 +87,12 @@ class _InputRow(Frozen):
     input_bounce: Annotated[bool | None, Maybe] = None
     repo: Annotated[str | None, Maybe] = None
     problem_statement: Annotated[str | None, Maybe] = None
+    base_commit: Annotated[str | None, Maybe] = None
 
 
 class _OutputRow(_InputRow):
     patch: Annotated[str | None, Maybe] = None
     model_patch: Annotated[str | None, Maybe] = None
-    base_commit: Annotated[str | None, Maybe] = None
     output_bounce: Annotated[bool | None, Maybe] = None
     resolved: Annotated[bool | None, Maybe] = None
     output_quality: Annotated[float | None, Maybe] = None
@@ -117,6 +118,7 @@ def input_task(row: Row) -> InputTask:
         instance_id=identity,
         repo=fields.repo or repository_of(identity),
         problem_statement=fields.problem_statement,
+        base_commit=fields.base_commit or "",
         quality=quality,
     )
     if None not in (task.bounce, fields.input_bounce) and task.bounce != fields.input_bounce:
