@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +44,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _no_network(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only loopback can be reached: a test that leaves the machine fails loudly."""
     connect = socket.socket.connect
 
@@ -55,4 +54,3 @@ def _no_network(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         connect(self, address)
 
     monkeypatch.setattr(socket.socket, "connect", guarded)
-    yield

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from bot import events, manifest
+from bot import manifest
 from bot.errors import OperatorError
+from bot.events.parsing import NAMES
 from bot.forge.github import tokens
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -46,7 +47,7 @@ def test_tokens_are_never_asked_for_more_than_the_app_has() -> None:
 
 def test_it_hears_of_every_event_that_we_read() -> None:
     unasked = {"installation", "installation_repositories", "ping"}
-    assert set(manifest.load().default_events) == set(events.NAMES) - unasked
+    assert set(manifest.load().default_events) == set(NAMES) - unasked
 
 
 def test_what_was_not_granted_is_named() -> None:

@@ -20,7 +20,7 @@ def load_key(text: str, source: str = "GITHUB_APP_PRIVATE_KEY") -> RSAPrivateKey
     if "PUBLIC KEY" in pem:
         raise SettingsError(f"{source}: this is a public key; GitHub's .pem file holds the private one")
     if "-----BEGIN" not in pem:
-        raise SettingsError(f"{source}: not a PEM private key (it starts with '-----BEGIN RSA PRIVATE KEY-----')")
+        raise SettingsError(f"{source}: not a PEM private key (one starts with '-----BEGIN RSA PRIVATE KEY-----')")
     try:
         key = load_pem_private_key(pem.encode(), password=None)
     except TypeError:

@@ -22,16 +22,21 @@ CONTENTS: Mapping[str, str] = {"contents": "write", "pull_requests": "write"}
 #: A token is replaced when less than this is left of its hour, seconds.
 RENEW_BEFORE = 300.0
 
+#: How long one signature of the app's serves, seconds.
+SIGNED_SECONDS = 60.0
+
 #: Mints a token: its value, and the moment it expires.
 Mint = Callable[[], tuple[str, datetime]]
 
 
 class AppIdentity(Identity):
-    """The app itself: every request carries a fresh JSON Web Token, signed with its key and good for 5 minutes."""
+    """The app itself, by a JSON Web Token signed with its key: good for 5 minutes, used for one."""
 
-    def __init__(self, app_id: str, key: RSAPrivateKey) -> None:
+    def __init__(self, app_id: str, key: RSAPrivateKey, clock: Callable[[], float] = time.time) -> None:
         # Issued a minute ago and short-lived (PyGithub's defaults): a clock that is a little off does no harm.
         self._auth = AppAuth(app_id, sign_func=lambda claims: jwt.encode(claims, key, algorithm="RS256"))
+        self._clock = clock
+        self._signed = ("", float("-inf"))
 
     @property
     def token_type(self) -> str:
@@ -39,7 +44,11 @@ class AppIdentity(Identity):
 
     @property
     def token(self) -> str:
-        return self._auth.token
+        token, since = self._signed
+        if not 0 <= self._clock() - since < SIGNED_SECONDS:
+            token = self._auth.token
+            self._signed = (token, self._clock())
+        return token
 
 
 class InstallationIdentity(Identity):

@@ -306,6 +306,16 @@ def test_other_people_s_text_stays_one_part_of_the_address(httpserver: HTTPServe
     )
 
 
+@pytest.mark.parametrize("status", [400, 403, 404, 429, 500])
+def test_a_gateway_that_repeats_our_token_in_its_complaint_does_not_get_it_into_an_error(
+    httpserver: HTTPServer, forge: GitHubForge, status: int
+) -> None:
+    httpserver.expect_request(REPO).respond_with_json({"message": "denied: Bearer secret"}, status=status)
+    with pytest.raises((ForgeError, TransientError)) as caught:
+        forge.about()
+    assert str(caught.value).endswith("denied: Bearer [token]")
+
+
 def test_an_error_of_the_line_shows_no_token_and_no_address(client: Client, httpserver: HTTPServer) -> None:
     httpserver.stop()
     with pytest.raises(TransientError) as caught:
