@@ -1,0 +1,222 @@
+"""The agentic bouncer (BouncerBench, IV.E): it may read the code at the base commit, and nothing later."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.errors import NotRecorded, OperatorError
+from bot.models.record import Recording
+from bot.prompts import Prompts
+from bot.testing.models import ScriptedModel
+from evaluation.bouncerbench.code import Code
+from evaluation.bouncerbench.replay_cli import input_bench, output_bench
+from evaluation.replay import Setup, judge
+from tests.evaluation.bouncerbench.conftest import Command, Write
+from tests.evaluation.crbench.repositories import Scratch
+
+LOOK = {"thought": "what does it do now?", "action": "read", "target": "engine.py"}
+LATER = {"thought": "was it fixed?", "action": "read", "target": "later.py"}
+DONE = {"thought": "enough", "action": "done", "notes": "engine.py:2 fails for an empty list."}
+PATCH = "diff --git a/engine.py b/engine.py\n--- a/engine.py\n+++ b/engine.py\n@@ -1 +1 @@\n-a\n+b\n"
+
+
+def said(label: str) -> dict[str, Any]:
+    return {"explanation": "e", "open_questions": [], "label": label}
+
+
+class Project:
+    """A clone whose fix came after the base commit, and one input and one output task about it."""
+
+    def __init__(self, folder: Path, *path: str) -> None:
+        scratch = Scratch(folder.joinpath("repos", *path))
+        scratch.commit("Begin", "engine.py", "def first(items):", "    return items[0]")
+        self.repos = folder / "repos"
+        self.base = scratch.head()
+        scratch.commit("Fix it", "engine.py", "def first(items):", "    return next(iter(items), None)")
+        self.fixed = scratch.commit("Later", "later.py", "# the fix")
+
+    def task(self, number: int = 7, **other: Any) -> dict[str, Any]:
+        return {
+            "instance_id": f"ada__engine-{number}",
+            "repo": "ada/engine",
+            "base_commit": self.base,
+            "problem_statement": f"first() fails, {number}\nFor an empty list.",
+            "patch": PATCH,
+            "underspecified": 0,
+            "resolved": False,
+            **other,
+        }
+
+
+@pytest.fixture(params=[("ada+engine",), ("ada", "engine"), ("ada+engine", "repo")], ids="/".join)
+def project(tmp_path: Path, request: pytest.FixtureRequest) -> Project:
+    return Project(tmp_path, *request.param)
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Project:
+    return Project(tmp_path, "ada+engine")
+
+
+@pytest.fixture
+def code(plain: Project) -> Iterator[Code]:
+    with Code(plain.repos) as opened:
+        yield opened
+
+
+def test_an_issue_is_judged_with_the_code_before_its_fix(project: Project, write: Write) -> None:
+    model = ScriptedModel([LOOK, LATER, DONE, said("WELL_SPECIFIED")])
+    tasks = str(write("t.jsonl", [project.task()]))
+    with Code(project.repos) as opened:
+        bench = input_bench(tasks, code=opened, investigate=True)
+        (task,) = bench.read(tasks)
+        outcome = judge(bench.stage(task), Setup(model, bench.config, Prompts(), bench.handler))
+    assert outcome.decision is not None
+    assert outcome.decision.evidence["tool_calls"] == 2
+    assert "2:     return items[0]" in model.asked[1].user
+    assert "there is no file 'later.py'" in model.asked[2].user
+    assert "engine.py:2 fails for an empty list." in model.asked[3].user
+    assert outcome.usage.calls == 4
+
+
+def test_a_patch_is_judged_with_the_code_that_it_changes(code: Code, plain: Project, write: Write) -> None:
+    model = ScriptedModel([LOOK, DONE, said("INCORRECT")])
+    tasks = str(write("t.jsonl", [plain.task()]))
+    bench = output_bench(tasks, code=code, investigate=True)
+    (task,) = bench.read(tasks)
+    outcome = judge(bench.stage(task), Setup(model, bench.config, Prompts(), bench.handler))
+    assert outcome.decision is not None
+    assert (outcome.decision.verdict, outcome.decision.evidence["tool_calls"]) == ("INCORRECT", 1)
+    assert "2:     return items[0]" in model.asked[1].user
+
+
+def test_the_base_commit_is_all_that_can_be_seen(code: Code, plain: Project, write: Write, tmp_path: Path) -> None:
+    tasks = str(write("t.jsonl", [plain.task()]))
+    bench = input_bench(tasks, code=code, investigate=True)
+    (task,) = bench.read(tasks)
+    staged = bench.stage(task)
+    forge = staged.forge(staged.snapshot)
+    assert forge.head("main") == plain.base
+    assert forge.file("engine.py", plain.base) == forge.file("engine.py", "main")
+    assert [entry.path for entry in forge.tree("main")] == ["engine.py"]
+    for ref in (plain.fixed, "HEAD", "refs/heads/main", f"{plain.base}~0"):
+        with pytest.raises(NotRecorded):
+            forge.file("engine.py", ref)
+        with pytest.raises(NotRecorded):
+            forge.tree(ref)
+        with pytest.raises(NotRecorded):
+            forge.checkout(ref, tmp_path / "out")
+        with pytest.raises(NotRecorded):
+            forge.head(ref)
+
+
+def test_a_task_whose_code_is_not_at_hand_is_an_error_that_names_what_is_missing(
+    command: Command, plain: Project, write: Write, tmp_path: Path
+) -> None:
+    rows = [
+        plain.task(1, base_commit=None),
+        plain.task(2, repo="bob/none"),
+        plain.task(3, base_commit="0" * 40),
+        plain.task(4, base_commit="--output=x"),
+        plain.task(5, repo="../repos/ada+engine"),
+    ]
+    replies = write("r.jsonl", [{"instance_id": "x", "model": "m", "label": "VAGUE", "explanation": ""}])
+    for benchmark in ("bouncerbench-input", "bouncerbench-output"):
+        run = tmp_path / benchmark
+        ran = command(
+            "replay", benchmark, "--tasks", write("t.jsonl", rows), "--model", f"recorded:{replies}#m",
+            "--investigate", "--repos", plain.repos, "--out", run, "--json",
+        )  # fmt: skip
+        assert (ran.code, ran.json["failed"]) == (0, 5)
+        errors = [json.loads(line)["error"] for line in (run / "records.jsonl").read_text().splitlines()]
+        assert [each.partition("engine-")[2] for each in errors] == [
+            "1: no base_commit is given: which state of the code is meant is not known",
+            f"2: {plain.repos} holds no clone of bob/none",
+            f"3: {plain.repos / 'ada+engine'} does not hold the base commit {'0' * 40}",
+            "4: base_commit '--output=x' is not a commit's SHA",
+            f"5: {plain.repos} holds no clone of ../repos/ada+engine",
+        ]
+
+
+def test_the_report_splits_flips_by_whether_the_second_run_looked_at_the_code(
+    command: Command, code: Code, plain: Project, write: Write, tmp_path: Path
+) -> None:
+    """Both runs come from the command: one asks straight away, one answers from what an agentic model said."""
+    tasks = write("t.jsonl", [plain.task(n, resolved=n == 3) for n in range(1, 5)])
+    now = {1: "INCORRECT", 2: "INCORRECT", 3: "INCORRECT", 4: "CORRECT_AND_PRECISE"}
+    looks = {1: [LOOK, DONE], 2: [DONE], 3: [LOOK, LOOK, DONE], 4: [LOOK, DONE]}
+    recorded = tmp_path / "agent.jsonl"
+    bench = output_bench(str(tasks), code=code, investigate=True)
+    for n, task in enumerate(bench.read(str(tasks)), start=1):
+        model = Recording(ScriptedModel([*looks[n], said(now[n])]), recorded)
+        judge(bench.stage(task), Setup(model, bench.config, Prompts(), bench.handler))
+    before = write(
+        "r.jsonl",
+        [
+            {"instance_id": f"ada__engine-{n}", "model": "m", "label": "CORRECT_AND_PRECISE", "explanation": ""}
+            for n in now
+        ],
+    )
+    shared = ("replay", "bouncerbench-output", "--tasks", tasks, "--out")
+    assert command(*shared, tmp_path / "plain", "--model", f"recorded:{before}#m").code == 0
+    agentic = ("--model", f"recorded:{recorded}#scripted:test", "--investigate", "--repos", plain.repos)
+    ran = command(*shared, tmp_path / "agentic", *agentic, "--json")
+    assert (ran.code, ran.json["failed"], ran.json["config"]["verify"]["investigate"]) == (0, 0, True)
+    assert ran.json["prompts"].keys() == {"verify.paper", "investigate", "investigated"}
+    sections = command("report", tmp_path / "plain", tmp_path / "agentic", "--json").json["sections"]
+    (compared,) = [section for section in sections if "comparison" in section]
+    assert calls(compared["comparison"]) == {
+        "ada__engine-1": (True, 1),
+        "ada__engine-2": (True, 0),
+        "ada__engine-3": (False, 2),
+    }
+    table = {row[0]: row[1:] for row in compared["tables"][0]["rows"]}
+    assert (table["corrected"][::2], table["now wrong"][::2]) == ([2, 1], [1, 1])
+    printed = command("report", tmp_path / "plain", tmp_path / "agentic").out
+    assert "Over all tasks: 3 with at least one call." in printed
+
+
+def calls(comparison: Mapping[str, Any]) -> dict[str, tuple[bool, int]]:
+    """Whether each flip corrected, and how often the code was looked at."""
+    return {flip["instance_id"]: (flip["corrected"], flip["tool_calls"]) for flip in comparison["flips"]}
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--investigate"], "--repos DIR is needed: triage.investigate is on"),
+        (["--repos", "{repos}"], "--repos: nobody looks at the clones without --investigate"),
+        (["--investigate", "--repos", "{repos}/none"], "none' does not exist"),
+    ],
+)
+def test_code_is_given_where_it_is_looked_at_and_only_there(
+    command: Command, plain: Project, write: Write, more: list[str], message: str
+) -> None:
+    tasks = write("t.jsonl", [plain.task()])
+    given = [each.format(repos=plain.repos) for each in more]
+    ran = command("replay", "bouncerbench-input", "--tasks", tasks, "--out", "run", *given)
+    assert (ran.code, ran.out) == (2, "")
+    assert message in ran.err
+
+
+def test_a_config_that_investigates_needs_the_code_too(command: Command, plain: Project, write: Write) -> None:
+    Path("bouncer.yml").write_text("verify: {investigate: true}\n")
+    tasks = write("t.jsonl", [plain.task()])
+    ran = command("replay", "bouncerbench-output", "--tasks", tasks, "--out", "run", "--config", "bouncer.yml")
+    assert ran.code == 2
+    assert "--repos DIR is needed: verify.investigate is on" in ran.err
+
+
+def test_a_shallow_clone_is_refused_by_name(plain: Project, tmp_path: Path) -> None:
+    bob = tmp_path / "repos" / "bob+shallow"
+    Scratch(tmp_path / "elsewhere").commit("Begin", "a", "a")
+    source = Scratch(tmp_path / "elsewhere")
+    source.commit("On", "a", "b")
+    source.git("clone", "-q", "--depth", "1", f"file://{tmp_path / 'elsewhere'}", str(bob))
+    with Code(plain.repos) as opened, pytest.raises(OperatorError, match=r"bob\+shallow is a shallow clone"):
+        opened.clone("bob/shallow", source.head())
