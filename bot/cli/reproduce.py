@@ -73,7 +73,7 @@ def command(
     try:
         result = reproduce_in(repo, report, author, harness, options)
     except (ModelError, SandboxError, TransientError) as error:
-        result = _not_run(str(error), samples)
+        result = _not_run(str(error))
     if as_json:
         print_json(_as_object(result))
     else:
@@ -95,10 +95,10 @@ def _harness(sandbox: Any, test_command: str, seconds: int) -> Harness:
     return Harness(sandbox=sandbox, command=parsed, limits=Limits(seconds=seconds, cpu_seconds=seconds))
 
 
-def _not_run(reason: str, samples: int) -> Reproduction:
+def _not_run(reason: str) -> Reproduction:
     from bot.reproduce.attempt import Reproduction
 
-    return Reproduction(state="not run", reason=reason, drafted=samples)
+    return Reproduction(state="not run", reason=reason)
 
 
 def _as_object(result: Reproduction) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from bot.actions import Decision
 from bot.bouncers import memory
 from bot.commands import may, read
 from bot.domain import Issue
-from bot.errors import ForgeError, ModelError, NotRecorded, SandboxError
+from bot.errors import BudgetExceeded, ForgeError, ModelError, NotRecorded, SandboxError
 from bot.events import Event
 from bot.reproduce import workshop
 from bot.reproduce.command import TestCommand
@@ -48,8 +48,12 @@ def handle(event: Event, services: Services) -> Decision | None:
         return delivery.not_run("sandbox", "the operator of this bot has switched the sandbox off")
     try:
         return _attempt(event, services, delivery)
+    except BudgetExceeded:
+        # Said nowhere: the router records it, and the job is taken up again with the next budget.
+        raise
     except ModelError as error:
-        return delivery.not_run(f"model:{error.reason}", f"the model gave no usable answer ({error.reason})")
+        why = f"the model gave no usable answer ({error.reason})"
+        return delivery.not_run(f"model:{error.reason}", why, error.usage)
     except SetupFailed as error:
         return delivery.not_run("setup", str(error))
     except SandboxError as error:

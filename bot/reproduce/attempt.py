@@ -49,7 +49,7 @@ class Reproduction(Frozen):
     reason: str = Field("", description="one sentence; why nothing is shown, where nothing is")
     shown: tuple[Shown, ...] = Field((), description="best first; never empty where ``state`` is reproduced")
     attempts: tuple[Attempt, ...] = ()
-    drafted: int = Field(0, ge=0, description="drafts that were asked for")
+    drafted: int = Field(0, ge=0, description="drafts that the model gave")
     failures: tuple[str, ...] = Field((), description="stable words for questions that the model did not answer")
     sandbox: str = Field("", description="the runner; empty where nothing was run")
     usage: Usage = Usage()

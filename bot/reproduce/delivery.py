@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bot.actions import Action, Decision, OpenDraftPull, SetLabels, UpsertComment
+from bot.actions import Action, Decision, OpenDraftPull, SetLabels, UpsertComment, Usage
 from bot.bouncers.speaker import caveat
 from bot.domain import Issue, Subject
 from bot.reproduce import evidence, texts
@@ -27,8 +27,8 @@ class Delivery:
     def decide(self, result: Reproduction, command: TestCommand, place: Place) -> Decision:
         """The decision on a result."""
         if result.state == "not run":
-            spent = {"usage": result.usage, "model": result.model}
-            return self.not_run("sandbox", result.reason).model_copy(update=spent)
+            found = self.not_run("sandbox", result.reason, result.usage)
+            return found.model_copy(update={"model": result.model})
         test = evidence.stored(result, command, place.branch, place.sha)
         return Decision(
             kind="reproduce",
@@ -45,7 +45,7 @@ class Delivery:
             model=result.model,
         )
 
-    def not_run(self, word: str, why: str) -> Decision:
+    def not_run(self, word: str, why: str, usage: Usage | None = None) -> Decision:
         """The explicit abstention; ``word`` is what it is counted by."""
         place = Place(repository=self.services.repository, branch=self.services.repository.default_branch, sha="")
         return Decision(
@@ -55,6 +55,7 @@ class Delivery:
             abstained=word,
             reason=why,
             evidence={"state": "not run"},
+            usage=usage or Usage(),
         )
 
     def _offer(self, result: Reproduction, place: Place) -> tuple[Action, ...]:

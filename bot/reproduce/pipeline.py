@@ -12,6 +12,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bot.errors import BudgetExceeded
 from bot.frozen import Frozen
 from bot.reproduce.attempt import Attempt, Reproduction, Shown
 from bot.reproduce.checkout import Checkout
@@ -54,8 +55,9 @@ class Bench:
 def reproduce(bench: Bench, facts: Facts, drafting: Drafting, options: Options) -> Reproduction:
     """Draft, run, choose.
 
-    Raises ModelError where the model gave no draft at all, TransientError where a later try may succeed,
-    SandboxError where the sandbox itself breaks.
+    Raises ModelError where the model gave no draft at all, BudgetExceeded where the budget ended before a
+    reproducing test was found, TransientError where a later try may succeed, SandboxError where the sandbox
+    itself breaks.
     """
     trial = _trial(bench, drafting.report.number, options)
     drafts = drafting.drafts(options.samples)
@@ -70,13 +72,24 @@ def reproduce(bench: Bench, facts: Facts, drafting: Drafting, options: Options) 
         reason=reason,
         shown=shown,
         attempts=tuple(_explained(each, selection) for each in done),
-        drafted=options.samples,
+        drafted=len(drafts),
         failures=tuple(error.reason for error in drafting.failures),
         sandbox=bench.harness.sandbox.name,
         usage=drafting.usage,
         model=drafting.spoke,
     )
-    return base if shown else _or_not_run(base, trial)
+    if shown:
+        return base
+    _raise_if_spent(drafting)
+    return _or_not_run(base, trial)
+
+
+def _raise_if_spent(drafting: Drafting) -> None:
+    """Drafts that were never asked for might have done it: that is for another day, not a verdict."""
+    for error in drafting.failures:
+        if isinstance(error, BudgetExceeded):
+            error.usage = drafting.usage
+            raise error
 
 
 def _trial(bench: Bench, issue: int | None, options: Options) -> Trial:
@@ -154,7 +167,7 @@ def _chosen(
         return (), selection.reason
     if options.pick and len(shown) > 1:
         choices = [_choice(each) for each in shown[:TOP]]
-        place = drafting.pick(choices, options.samples)
+        place = drafting.pick(choices, len(attempts))
         if place is None:
             return (), "the drafts that fail were put before the model once more, and it found every one wrong"
         shown.insert(0, shown.pop(place))

@@ -80,6 +80,7 @@ class Drafter:
             shown=examples_for(case.instance_id, report, self.book),
         )
         if "budget" in result.failures:
+            # Something was found all the same, but with all drafts it might have been something else.
             raise BudgetExceeded("the budget ended in the middle of a case")
         if "unrecorded" in result.failures and not self.model.id.startswith("recorded:"):
             # Answers are still to come: fewer drafts would be another experiment.

@@ -184,8 +184,17 @@ def test_a_model_that_fails_now_and_then_costs_drafts_not_the_result(project: Pa
 
     assert result.state == "reproduced"
     assert [each.number for each in result.attempts] == [1]
-    with pytest.raises(BudgetExceeded):
-        run(project, harness, scripted([BudgetExceeded("spent")]))
+
+
+def test_a_budget_that_ends_too_early_is_for_another_day_and_no_verdict(project: Path, harness: Harness) -> None:
+    with pytest.raises(BudgetExceeded) as raised:
+        run(project, harness, scripted([PASSING, BudgetExceeded("spent")]), samples=2)
+    found = run(project, harness, scripted([RIGHT, BudgetExceeded("spent")]), samples=2)
+
+    assert raised.value.usage is not None
+    assert raised.value.usage.calls == 1
+    assert found.state == "reproduced"
+    assert (found.drafted, found.failures) == (1, ("budget",))
 
 
 def test_the_question_shows_what_the_report_speaks_of(project: Path, harness: Harness) -> None:
