@@ -44,14 +44,14 @@ _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u3164\u
 }
 _FENCE = re.compile(r"^(\s*)(`{3,}|~{3,})\s*([^`\n]*)$")
 _TICKS = re.compile(r"`+")
-_URL = r"(?:[A-Za-z][A-Za-z0-9+.-]{1,20}://|www\.|mailto:|xmpp:)[^\s<>`\[\]|\\]+"
+_URL = r"(?:[A-Za-z][A-Za-z0-9+.-]{1,20}://|www\.|mailto:|xmpp:)[^\s<>`\[\]|\\]*"
 _TOKEN = re.compile(
     rf"!\[(?P<alt>[^\[\]]*)\]\([^()\n]*\)"
     rf"|\[(?P<text>[^\[\]]+)\]\((?P<target>[^()\s]*)(?:\s[^()\n]*)?\)"
-    rf"|(?P<url>\b{_URL})",
+    rf"|(?P<url>(?<![A-Za-z]){_URL})",
     re.IGNORECASE,
 )
-_PLAIN_URL = re.compile(r"https?://[A-Za-z0-9.:-]+(?:/[A-Za-z0-9._~/%?=&+,:#-]*)?")
+_PLAIN_URL = re.compile(r"https?://[A-Za-z0-9.:-]+(?:/[A-Za-z0-9._~/%?=&+,-]*(?:#[A-Za-z][A-Za-z0-9._-]*)?)?")
 #: A link to one of these leaves a trace on the other side.
 _TRACE = re.compile(r"/(?:issues|pull|pulls|discussions|commit)/", re.IGNORECASE)
 _TRAILING = ".,;:!?'\"*_)"
@@ -99,7 +99,7 @@ def clean(text: str, *, host: str = "", limit: int) -> str:
 def clean_line(text: str, *, host: str = "", limit: int = 300) -> str:
     """One line of a model's text for a bullet, a sentence or a heading of a template; never opens a block."""
     line = " ".join(re.sub(r"`{3,}|~{3,}", " ", visible(text[: 4 * limit])).split())
-    return _within(line, limit, lambda part: _start_escaped(_line(part, host.lower())))
+    return _within(line, limit, lambda part: _start_escaped(_line(part, host.lower()).strip()))
 
 
 def fence(code: str, lang: str = "") -> str:
@@ -202,12 +202,12 @@ def _prose(text: str, host: str) -> str:
 
 def _line(line: str, host: str) -> str:
     hosts = frozenset({host} if host else ())
-    line = _spans(line, lambda part: _links(part, hosts, _escape), drop_odd=True)
+    line = _spans(line, lambda part: _links(part, hosts, _escape))
     return _COMMAND.sub(rf"\1/{BREAK}", _CLOSES.sub(_broken, line))
 
 
 def _net_line(line: str, hosts: frozenset[str]) -> str:
-    line = _spans(line, lambda part: _links(part, hosts, _template), drop_odd=False)
+    line = _spans(line, lambda part: _links(part, hosts, _template))
     return _COMMAND.sub(rf"\1/{BREAK}", _CLOSES.sub(_broken, line))
 
 
@@ -215,34 +215,35 @@ def _broken(match: re.Match[str]) -> str:
     return match[0][0] + BREAK + match[0][1:]
 
 
-def _spans(line: str, prose: Callable[[str], str], *, drop_odd: bool) -> str:
+def _spans(line: str, prose: Callable[[str], str]) -> str:
     """``line`` with code spans kept as code and everything else through ``prose``.
 
-    A code span counts only where it opens and closes on this line; other backticks are dropped if asked.
+    A span counts only where it opens and closes on this line; other backticks go, before anything is looked at.
     """
     out: list[str] = []
     position = start = 0
     while run := _TICKS.search(line, position):
         end = next((other for other in _TICKS.finditer(line, run.end()) if len(other[0]) == len(run[0])), None)
+        if end is None:
+            line, position = line[: run.start()] + line[run.end() :], run.start()
+            continue
         out.append(prose(line[start : run.start()]))
-        if end:
-            before = out[-1]
-            escaped = (len(before) - len(before.rstrip("\\"))) % 2
-            out.append("\\" * escaped + _span(line[run.end() : end.start()]))
-        elif not drop_odd:
-            out.append(run[0])
-        position = start = (end or run).end()
-    return "".join([*out, prose(line[start:])])
+        out.append(_span(line[run.end() : end.start()], after=out[-1]))
+        position = start = end.end()
+    # Two spans that touch would make one longer run of backticks, which closes neither.
+    return re.sub(r"(`)\0(?=`)", r"\1 ", "\0".join([*out, prose(line[start:])])).replace("\0", "")
 
 
-def _span(code: str) -> str:
+def _span(code: str, *, after: str) -> str:
+    """A code span; a backslash at the end of the text before it must not escape its opening."""
     code = _MARKER.sub(f"<!{BREAK}--", code.strip())
     if not code:
         return ""
     runs = {len(run) for run in _TICKS.findall(code)}
     ticks = "`" * next(size for size in range(1, len(runs) + 2) if size not in runs)
     pad = " " if code[0] == "`" or code[-1] == "`" else ""
-    return f"{ticks}{pad}{code}{pad}{ticks}"
+    escape = "\\" * ((len(after) - len(after.rstrip("\\"))) % 2)
+    return f"{escape}{ticks}{pad}{code}{pad}{ticks}"
 
 
 def _code(code: str) -> str:
@@ -250,20 +251,26 @@ def _code(code: str) -> str:
 
 
 def _links(part: str, hosts: frozenset[str], plain: Callable[[str], str]) -> str:
-    out: list[str] = []
-    start = 0
-    for token in _TOKEN.finditer(part):
-        out.append(plain(part[start : token.start()]))
-        start = token.end()
+    out, start, parted = "", 0, False
+    for token in [*_TOKEN.finditer(part), None]:
+        gap = plain(part[start : token.start() if token else None])
+        # What a link or an image held apart must not grow together where it is gone.
+        out += " " + gap if parted and gap and not gap[0].isspace() else gap
+        if token is None:
+            break
+        start, parted = token.end(), False
         if token["url"] is not None:
             url = token["url"].rstrip(_TRAILING)
             start -= len(token["url"]) - len(url)
-            out.append(url if _own(url, hosts, plain is _template) else _span(url[:200]))
-        elif token["text"] is not None:
-            text = plain(token["text"])
-            own = _own(token["target"], hosts, plain is _template)
-            out.append(f"[{text}]({token['target']})" if own else text)
-    return "".join([*out, plain(part[start:])])
+            out += url if _own(url, hosts, plain is _template) else _span(url[:200], after=out)
+        elif token["text"] is None:
+            parted = True
+        elif _own(token["target"], hosts, plain is _template):
+            out += f"[{plain(token['text'])}]({token['target']})"
+        else:
+            parted = True
+            out += " " * (out != "" and not out[-1].isspace()) + plain(token["text"])
+    return out
 
 
 def _own(url: str, hosts: frozenset[str], trusted: bool) -> bool:
@@ -278,17 +285,16 @@ def _escape(text: str) -> str:
     text = re.sub(
         r"(\\*)([\[|])", lambda match: match[1] + ("\\" if len(match[1]) % 2 == 0 else "") + match[2], text
     )
-    text = re.sub(r"~{3,}", "", text)
-    text = re.sub(r"@(?=\S)", f"@{BREAK}", text)
-    return re.sub(r"#(?=\d)|\bgh-(?=\d)", lambda match: match[0] + BREAK, text, flags=re.IGNORECASE)
+    text = re.sub(r"~{3,}", " ", text)
+    text = text.replace("@", f"@{BREAK}")
+    return re.sub(r"#(?=\d)|(?<![A-Za-z0-9])gh-(?=\d)", lambda match: match[0] + BREAK, text, flags=re.IGNORECASE)
 
 
 def _template(text: str) -> str:
-    return re.sub(r"@(?=[\w\[])", f"@{BREAK}", _TEMPLATE_TAG.sub("&lt;", text))
+    return _TEMPLATE_TAG.sub("&lt;", text).replace(f"@{BREAK}", "@").replace("@", f"@{BREAK}")
 
 
 def _start_escaped(line: str) -> str:
     found = _BLOCK_START.match(line)
-    if found is None:
-        return line
-    return line[: found.end("digits")] + "\\" + line[found.end("digits") :] if found["digits"] else "\\" + line
+    at = 0 if found is None or not found["digits"] else found.end("digits")
+    return line if found is None else f"{line[:at]}\\{line[at:]}"

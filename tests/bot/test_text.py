@@ -1,0 +1,225 @@
+"""Model text that is posted harms nobody: no mention, reference, command, link, image or secret gets through."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from bot.redaction import redact
+from bot.text import BREAK, cap, clean, clean_line, fence, host_of, net
+
+HOST = "github.com"
+
+
+@pytest.mark.parametrize(
+    ("text", "posted"),
+    [
+        ("Ask @octocat.", f"Ask @{BREAK}octocat."),
+        ("＠octocat @\u200boctocat @\u2060octocat", " ".join([f"@{BREAK}octocat"] * 3)),
+        (
+            "\\@octocat &#64;octocat &commat;octocat",
+            f"\\@{BREAK}octocat &amp;#{BREAK}64;octocat &amp;commat;octocat",
+        ),
+        ("as in #12, o/r#12, GH-12", f"as in #{BREAK}12, o/r#{BREAK}12, GH-{BREAK}12"),
+        ("Fixes #12", f"F{BREAK}ixes #{BREAK}12"),
+        ("closes: https://github.com/o/r/issues/1", f"c{BREAK}loses: `https://github.com/o/r/issues/1`"),
+        ("/close\n> /lgtm\n1. /assign", f"/{BREAK}close\n> /{BREAK}lgtm\n1. /{BREAK}assign"),
+        ("see /usr/lib for it", "see /usr/lib for it"),
+        (
+            "<!-- bouncer:triage:v1 --><img src=x onerror=y>",
+            "&lt;!-- bouncer:triage:v1 -->&lt;img src=x onerror=y>",
+        ),
+        ("![pixel](https://evil.example/p.png) after", "after"),
+        ("[docs](https://evil.example/x)", "docs"),
+        ("[line](https://github.com/o/r/blob/main/x.py#L3)", "[line](https://github.com/o/r/blob/main/x.py#L3)"),
+        ("[issue](https://github.com/o/r/issues/3)", "issue"),
+        ("https://github.com/o/r/blob/main/x.py.", "https://github.com/o/r/blob/main/x.py."),
+        ("https://github.com@evil.example/", "`https://github.com@evil.example/`"),
+        ("www.evil.example, mailto:me@evil.example", "`www.evil.example`, `mailto:me@evil.example`"),
+        ("[a]: https://evil.example", "\\[a]: `https://evil.example`"),
+        ("\\[a](https://evil.example)", "\\ a"),
+        ("@[octocat](https://evil.example)", f"@{BREAK} octocat"),
+        ("http:[//evil.example](https://evil.example)", "http: //evil.example"),
+        ("htt~~~p://evil.example", "htt p://evil.example"),
+        ("\\https://evil.example", "\\\\`https://evil.example`"),
+        ("``@octocat`@octocat``http://e.x", "``@octocat`@octocat`` `http://e.x`"),
+        ("`@pytest.fixture` and ``a`b``", "`@pytest.fixture` and ``a`b``"),
+        ("an `open span @octocat", f"an open span @{BREAK}octocat"),
+        ("\\`@octocat`", "\\\\`@octocat`"),
+        ("| a | b |\n|:-|-:|\n| `x | @octocat` |", "\\| a \\| b \\|\n\\| `x | @octocat` \\|"),
+        ("```py\n@decorator\n```", "```py\n@decorator\n```"),
+        ("~~~\nnever closed @octocat", "```\nnever closed @octocat\n```"),
+        ("```\n/close\n/usr/bin/x\n```", f"```\n/{BREAK}close\n/usr/bin/x\n```"),
+        ("```suggestion\nrm -rf\n```", "```\nrm -rf\n```"),
+        ('```mermaid\nclick A "https://evil.example"\n```', '```\nclick A "https://evil.example"\n```'),
+        ("- ```\n@octocat", f"- \n@{BREAK}octocat"),
+        ("a\u202eb\u200bc\x00d\U000e0041e\u3164f", "abcdef"),
+        ("half a pair \ud800 here", "half a pair ? here"),
+    ],
+)
+def test_what_becomes_of_model_text(text, posted):
+    assert clean(text, host=HOST, limit=1000) == posted
+
+
+@pytest.mark.parametrize(
+    ("text", "posted"),
+    [
+        ("two\nlines\tand  more", "two lines and more"),
+        ("# heading", "\\# heading"),
+        ("> quote", "\\> quote"),
+        ("- item", "\\- item"),
+        ("1. first", "1\\. first"),
+        ("---", "\\---"),
+        ("*emphasis* stays", "*emphasis* stays"),
+        ("```py\nx = 1\n```", "py x = 1"),
+        ("/close", f"/{BREAK}close"),
+    ],
+)
+def test_a_line_opens_no_block(text, posted):
+    assert clean_line(text, host=HOST) == posted
+
+
+def test_a_fence_is_longer_than_any_inside_it():
+    assert fence("a\n````\nb", "Python!") == "`````python\na\n````\nb\n`````"
+
+
+@pytest.mark.parametrize("limit", [1, 5, 40, 400])
+def test_text_is_cut_before_it_is_made_safe_so_that_no_escape_is_torn(limit):
+    posted = clean("@octocat <b> #1 " * 100, limit=limit)
+    assert len(posted) <= limit
+    assert re.search(r"@(?!\u200b)|&(?!lt;)|#\d", posted.rstrip("…")) is None
+
+
+def test_a_cut_closes_what_it_left_open():
+    assert cap("```\n" + "x\n" * 200, 100).endswith("…\n```")
+    assert cap("<details><summary>s</summary>\n" + "x\n" * 200, 150).endswith("…\n\n</details>")
+    assert len(cap("x" * 500, 200)) <= 200
+
+
+def test_the_net_lets_templates_through_and_nothing_else():
+    template = "<details><summary>Why</summary>\n\nSolves #12 in `@x`.\n</details>"
+    assert net(template) == template
+    assert net("<script>x</script> <a href=x>y</a>") == "&lt;script>x&lt;/script> &lt;a href=x>y&lt;/a>"
+    page = "[what this bot does](https://github.com/apps/bouncer)"
+    assert net(page, hosts={"GitHub.com"}) == page
+    assert net(page, hosts={"other.example"}) == "what this bot does"
+    assert net("```\nopen") == "```\nopen\n```"
+
+
+def test_a_host_keeps_its_port():
+    assert host_of("http://127.0.0.1:8000/o/r") == "127.0.0.1:8000"
+    local = "http://127.0.0.1:8000/o/r/blob/x"
+    assert clean(local, host="127.0.0.1:8000", limit=99) == local
+    assert clean(local, host="127.0.0.1", limit=99) == f"`{local}`"
+
+
+WORDS = """
+@octocat ＠octocat #12 GH-7 o/r#3 /close ` `` ``` ```` ~~~ \\ < > <!-- bouncer:triage:v1 --> <img_src=x> ![a](http://e.x)
+[a](http://e.x) [a]: [ ] ( ) http://e.x/p www.e.x https://github.com/o/r &#64; &lt; | _ ** <details> </details>
+x@y.z javascript:alert(1) $ ! a @ # gh- 12 octocat [@](http://e.x) [octocat](http://e.x) [12](http://e.x)
+htt p:// http: //e.x
+"""
+SPACED = """
+fixes |closes: |/bouncer accept|- |1. |> |    |* | """
+MARKS = ["\n", "\n\n", "|-|\n", ":-\n", "\t", "\u200b", "\u202e", "\r", "\r\n", "---\n", "===\n", "\x00"]
+PIECES = st.sampled_from([*WORDS.split(), *SPACED.strip("\n").split("|"), *MARKS])
+
+
+def shown(markdown: str) -> list[tuple[str, str]]:
+    """(kind, text) of what a reader sees and a browser follows: text outside code, links, images, raw HTML."""
+    found: list[tuple[str, str]] = []
+    for token in MarkdownIt("gfm-like", {"linkify": False, "html": True}).parse(markdown):
+        if token.type == "html_block":
+            found.append(("html", token.content))
+        for child in token.children or ():
+            if child.type == "text":
+                found.append(("text", child.content))
+            elif child.type == "link_open":
+                found.append(("link", str(child.attrs["href"])))
+            elif child.type == "image":
+                found.append(("image", str(child.attrs["src"])))
+            elif child.type == "html_inline":
+                found.append(("html", child.content))
+    return found
+
+
+@given(st.lists(PIECES, max_size=30).map("".join))
+def test_as_github_would_render_it_nothing_dangerous_is_left(text):
+    posted = clean(text, host=HOST, limit=2000)
+    for kind, content in shown(posted):
+        if kind == "text":
+            assert not re.search(r"@[A-Za-z0-9]", content), posted
+            assert not re.search(r"#\d|(?<![A-Za-z0-9])gh-\d", content, re.IGNORECASE), posted
+            assert not re.search(r"https?://(?!github\.com)[^\s*_]|(?<![A-Za-z0-9])www\.\w", content), posted
+        elif kind == "link":
+            assert content.startswith("https://github.com/o/r"), posted
+        else:
+            pytest.fail(f"{kind} {content!r} in {posted!r}")
+    for line in posted.split("\n"):
+        assert not re.match(r"\s*/(close|bouncer)(\s|$)", line), posted
+
+
+@given(st.lists(PIECES, max_size=30).map("".join))
+def test_what_follows_a_fragment_is_not_swallowed_by_it(text):
+    template = f"{clean(text, host=HOST, limit=2000)}\n\nTHE END\n"
+    assert ("text", "THE END") in shown(template)
+
+
+@given(st.lists(PIECES, max_size=20).map("".join))
+def test_a_line_stays_a_line_of_its_bullet(text):
+    tokens = MarkdownIt("gfm-like", {"linkify": False}).parse(f"- {clean_line(text, host=HOST)}\n- next\n")
+    assert [token.type for token in tokens].count("list_item_open") == 2
+    assert {token.type for token in tokens} <= {
+        "bullet_list_open", "bullet_list_close", "list_item_open", "list_item_close",
+        "paragraph_open", "paragraph_close", "inline",
+    }  # fmt: skip
+
+
+@given(st.text(max_size=300))
+def test_any_text_is_survived(text):
+    assert len(clean(text, limit=100)) <= 100
+    assert len(clean_line(text, limit=50)) <= 50
+    net(text)
+    fence(text)
+
+
+SECRETS = [
+    "ghp_" + "a1B2" * 9,
+    "github_pat_" + "a1B2" * 9,
+    "ghs_123456_eyJhbGciOi.JIUzI1NiJ9-abc_def",
+    "v1." + "0a" * 20,
+    "sk-proj-abcdefghij0123456789",
+    "sk-ant-api03-abcdefghij0123456789",
+    "AKIAABCDEFGHIJKLMNOP",
+    "AIza" + "a1_-b" * 7,
+    "xoxb-123456789012-abcdefghij",
+    "hf_" + "aB3" * 11,
+    "sha256=" + "0f" * 32,
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abc-def_123",
+    "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----",
+]
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+def test_what_looks_like_a_secret_is_redacted(secret):
+    assert redact(f"it is {secret} there") == "it is [redacted] there"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("postgresql://me:hush@db/x", "postgresql://me:[redacted]@db/x"),
+        ("API_KEY = 'abcd1234abcd1234abcd1234'", "API_KEY = '[redacted]'"),
+        ("Authorization: Bearer abcd1234abcd1234abcd1234", "Authorization: Bearer [redacted]"),
+        ("token = tokenizer.next_token()", "token = tokenizer.next_token()"),
+        ("password: string", "password: string"),
+        ("fixed in d6fde92930d4715a2b49857d24b940956b26d2d3", "fixed in d6fde92930d4715a2b49857d24b940956b26d2d3"),
+        ("my own hunter2-x word", "my own [redacted] word"),
+    ],
+)
+def test_named_secrets_are_redacted_and_code_is_not(text, shown):
+    assert redact(text, ["hunter2-x", "own"]) == shown
