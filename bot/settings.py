@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from dotenv.parser import parse_stream
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
@@ -59,7 +61,7 @@ class Settings(BaseSettings):
         2_000, ge=0, description="model calls a day and repository; bounds models without a price too"
     )
     bouncer_paused: bool = Field(False, description="kill switch: accept and record, ask no model, write nothing")
-    bouncer_sandbox: str = Field("bubblewrap", pattern="^(bubblewrap|docker|off)$", description="test runner")
+    bouncer_sandbox: Literal["bubblewrap", "docker", "off"] = Field("bubblewrap", description="test runner")
     bouncer_sandbox_image: str = Field("python:3.12-slim", description="image that the docker runner starts")
 
     otel_exporter_otlp_endpoint: str | None = Field(
@@ -145,6 +147,13 @@ class Settings(BaseSettings):
             }
         )
 
+    @property
+    def private_key_source(self) -> str:
+        """Where ``private_key`` comes from, for people: the variable, and the file that it names."""
+        if self.github_app_private_key is not None or self.github_app_private_key_path is None:
+            return "GITHUB_APP_PRIVATE_KEY"
+        return f"GITHUB_APP_PRIVATE_KEY_PATH: {self.github_app_private_key_path}"
+
     def private_key(self) -> str | None:
         """The App's key as PEM text, from the variable or the file.
 
@@ -164,6 +173,19 @@ class Settings(BaseSettings):
             ) from None
 
 
+def _check_env_file(file: Path) -> None:
+    """Refuse a ``.env`` with a line that would be passed over; raises SettingsError and UnicodeDecodeError."""
+    if not file.is_file():
+        return
+    try:
+        text = file.read_text("utf-8")
+    except OSError as error:
+        raise SettingsError(f"{file}: {error.strerror or error}") from None
+    for each in parse_stream(StringIO(text)):
+        if each.error:
+            raise SettingsError(f"{file}, line {each.original.line}: not of the form NAME=value")
+
+
 def load(**overrides: Any) -> Settings:
     """The settings of the environment and ``.env``; ``overrides`` (the command line) win where not None.
 
@@ -171,6 +193,7 @@ def load(**overrides: Any) -> Settings:
     """
     given = {name: value for name, value in overrides.items() if value is not None}
     try:
+        _check_env_file(Path(".env"))
         return Settings(**given).completed()
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]

@@ -105,7 +105,7 @@ def build_model(settings: Settings, model_id: str | None = None) -> Model:
 
 def build_app(settings: Settings, observe: Observe | None = None, *, apart: float = 1.0) -> GitHubApp:
     """The GitHub App, its writes ``apart`` seconds; raises SettingsError that names what is missing."""
-    from bot.forge.github import GitHubApp
+    from bot.forge.github import GitHubApp, load_key
     from bot.forge.github.client import unobserved
 
     key = settings.private_key()
@@ -113,6 +113,7 @@ def build_app(settings: Settings, observe: Observe | None = None, *, apart: floa
         raise SettingsError("GITHUB_APP_ID is not set")
     if key is None:
         raise SettingsError("neither GITHUB_APP_PRIVATE_KEY nor GITHUB_APP_PRIVATE_KEY_PATH is set")
+    load_key(key, settings.private_key_source)
     return GitHubApp(
         settings.github_app_id,
         key,

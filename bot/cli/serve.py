@@ -23,14 +23,13 @@ if TYPE_CHECKING:
 def command(concurrency: int, **values: Any) -> int:
     """Accept deliveries and work on them."""
     from bot.ledger import migrate, open_database
-    from bot.wiring import build_app, build_models
 
     settings = load_settings(**values)
     web.check_address(settings)
     if not settings.needs_setup:
         web.check(settings)
-        build_app(settings).close()
-    build_models(settings).build(settings.bouncer_model)
+        worker.check_app(settings)
+    worker.check_thinking(settings)
     database = open_database(settings.database_url)
     migrate(database)
     database.close()

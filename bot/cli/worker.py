@@ -25,7 +25,25 @@ if TYPE_CHECKING:
 @settings_options
 def command(concurrency: int, **values: Any) -> None:
     """Work on recorded deliveries: decide, and publish."""
-    run(load_settings(**values), concurrency)
+    settings = load_settings(**values)
+    check_app(settings)
+    check_thinking(settings)
+    run(settings, concurrency)
+
+
+def check_app(settings: Settings) -> None:
+    """Refuse to start without a usable id and key of a GitHub App; raises SettingsError."""
+    from bot.wiring import build_app
+
+    build_app(settings).close()
+
+
+def check_thinking(settings: Settings) -> None:
+    """Refuse to start without a model that can be asked and prompts to ask it; raises SettingsError."""
+    from bot.wiring import build_models, prompts
+
+    build_models(settings).build(settings.bouncer_model)
+    prompts(settings)
 
 
 def run(settings: Settings, concurrency: int) -> None:

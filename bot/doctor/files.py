@@ -55,7 +55,7 @@ def _key(settings: Settings) -> Iterator[Finding]:
         key = settings.private_key()
         if key is None:
             return
-        load_key(key)
+        load_key(key, settings.private_key_source)
     except SettingsError as error:
         yield fail("private key", str(error), "download a new one from the App's settings on GitHub")
     else:

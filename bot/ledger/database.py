@@ -16,7 +16,7 @@ from sqlalchemy.dialects.postgresql import insert as postgres_insert
 from sqlalchemy.dialects.sqlite import Insert as SqliteInsert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, OperationalError
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 
 from bot.errors import SettingsError
 from bot.ledger.locks import AdvisoryLocks, FileLocks, Locks
@@ -85,7 +85,7 @@ def open_database(url: str, *, busy_seconds: float = BUSY_SECONDS, must_exist: b
     try:
         with database.engine.connect():
             pass
-    except OperationalError as error:
+    except DBAPIError as error:
         where = database.engine.url.host or "the local socket"
         why = str(error.orig).strip().splitlines()[0][:200]
         raise SettingsError(f"DATABASE_URL: cannot reach PostgreSQL at {where}: {why}") from None
@@ -96,7 +96,8 @@ def database_at(url: str, *, busy_seconds: float = BUSY_SECONDS) -> Database:
     """The same without a look at whether it is there: nothing is connected before the first statement."""
     try:
         parsed = make_url(url)
-    except ArgumentError:
+    except (ArgumentError, ValueError):
+        # The port and a host in brackets are read as plain Python does it.
         raise SettingsError(
             "DATABASE_URL: not a URL such as sqlite:///bouncer.db or postgresql://host/name"
         ) from None

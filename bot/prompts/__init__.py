@@ -103,12 +103,14 @@ def _names(*folders: Path | None) -> set[str]:
 
 def _check(folder: Path, packaged: Path) -> None:
     if not folder.is_dir():
-        raise SettingsError(f"prompts: {folder} is not a folder")
+        raise SettingsError(f"prompts (BOUNCER_PROMPTS_DIR): {folder} is not a folder")
     given = {name for name in _names(folder) if not name.startswith("_")}
     known = {name for name in _names(packaged) if not name.startswith("_")}
     names = ", ".join(sorted(known))
     if not _names(folder):
-        raise SettingsError(f"prompts: {folder} holds no *{SUFFIX} file; names are {names}")
+        raise SettingsError(f"prompts (BOUNCER_PROMPTS_DIR): {folder} holds no *{SUFFIX} file; names are {names}")
     if strange := sorted(given - known):
         strangers = ", ".join(strange)
-        raise SettingsError(f"prompts: {folder} holds {strangers}, which nobody asks for; names are {names}")
+        raise SettingsError(
+            f"prompts (BOUNCER_PROMPTS_DIR): {folder} holds {strangers}, which nobody asks for; names are {names}"
+        )

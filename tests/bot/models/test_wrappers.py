@@ -178,7 +178,7 @@ def test_published_responses_are_keyed_by_instance_and_model(tmp_path: Path) -> 
 
 def test_a_recorded_reply_that_does_not_fit_is_not_asked_for_again(tmp_path: Path) -> None:
     file = write(tmp_path / "r.jsonl", {"subject": "o/r#1", "model": "m", "label": "MAYBE", "explanation": ""})
-    with pytest.raises(ModelError, match="cannot be asked for again") as caught:
+    with pytest.raises(ModelError, match="is unusable: label: Input should be") as caught:
         recorded(file).complete(PROMPT, Verdict)
     assert caught.value.reason == "invalid"
 

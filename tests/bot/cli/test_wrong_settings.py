@@ -1,0 +1,127 @@
+"""What an operator is told who starts a server with a setting that cannot be right: one line, and exit code 2."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1
+from cryptography.hazmat.primitives.asymmetric.ec import generate_private_key as elliptic_key
+from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+from bot.cli import main
+
+ROOT = Path(__file__).parents[3]
+PEM = (Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
+
+
+@pytest.fixture(scope="module")
+def operator(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with good and bad files of an operator."""
+    folder = tmp_path_factory.mktemp("operator")
+    key = generate_private_key(65537, 2048).private_bytes(*PEM)
+    (folder / "key.pem").write_bytes(key)
+    (folder / "cut.pem").write_bytes(key[:300])
+    (folder / "elliptic.pem").write_bytes(elliptic_key(SECP256R1()).private_bytes(*PEM))
+    (folder / "replies.jsonl").write_text('{"model": "m", "subject": "s"}\n')
+    return folder
+
+
+GOOD = {
+    "GITHUB_APP_ID": "7",
+    "GITHUB_APP_PRIVATE_KEY_PATH": "key.pem",
+    "GITHUB_WEBHOOK_SECRET": "canary-secret",
+    "BOUNCER_MODEL": "recorded:replies.jsonl#m",
+}
+
+
+def start(command: str, folder: Path, **wrong: str) -> tuple[int, str, str]:
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **GOOD, **wrong}
+    ended = subprocess.run(
+        [sys.executable, "-m", "bot", command],
+        cwd=folder,
+        env={name: value for name, value in environment.items() if value},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    return ended.returncode, ended.stdout, ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "wrong", "why"),
+    [
+        ("worker", {"GITHUB_APP_ID": ""}, "GITHUB_APP_ID is not set"),
+        ("web", {"GITHUB_WEBHOOK_SECRET": ""}, "GITHUB_WEBHOOK_SECRET is not set: without it nobody could tell"),
+        (
+            "serve",
+            {"GITHUB_APP_PRIVATE_KEY_PATH": "cut.pem"},
+            "GITHUB_APP_PRIVATE_KEY_PATH: cut.pem: the private key is damaged or cut off",
+        ),
+        (
+            "worker",
+            {"GITHUB_APP_PRIVATE_KEY_PATH": "elliptic.pem"},
+            "GITHUB_APP_PRIVATE_KEY_PATH: elliptic.pem: GitHub Apps use RSA keys",
+        ),
+        (
+            "serve",
+            {"BOUNCER_PROMPTS_DIR": "nowhere"},
+            "prompts (BOUNCER_PROMPTS_DIR): nowhere is not a folder",
+        ),
+        ("worker", {"BOUNCER_MODEL": "gpt-5"}, "model 'gpt-5' (--model, BOUNCER_MODEL): must be one of"),
+        ("web", {"DATABASE_URL": "sqlite:///no/folder/b.db"}, "DATABASE_URL: cannot open"),
+        ("worker", {"DATABASE_URL": "postgresql://u:canary-pw@127.0.0.1:1/b"}, "DATABASE_URL: cannot reach"),
+    ],
+)
+def test_a_server_says_what_is_wrong_and_leaves_nothing_behind(
+    operator: Path, command: str, wrong: dict[str, str], why: str
+) -> None:
+    code, out, err = start(command, operator, **wrong)
+    assert (code, out, err.count("\n")) == (2, "", 1), err
+    assert err.startswith(f"bouncer: {why}")
+    assert "canary" not in err
+    assert not list(operator.glob("bouncer.db*"))
+
+
+@pytest.mark.parametrize("command", ["serve", "web"])
+def test_a_port_in_use_is_found_before_anything_starts(operator: Path, command: str) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        code, _, err = start(command, operator, PORT=str(port))
+    assert (code, err) == (2, f"bouncer: HOST, PORT: cannot listen on 127.0.0.1:{port}: Address already in use\n")
+
+
+@pytest.mark.parametrize(
+    ("file", "why"),
+    [
+        (b"LOG_LEVEL=chatty\n", "LOG_LEVEL: must be DEBUG, INFO, WARNING or ERROR"),
+        (b"PORT=8000\nthis is no setting = 1\n", ".env, line 2: not of the form NAME=value"),
+        (b'GITHUB_APP_PRIVATE_KEY="-----BEGIN\n', ".env, line 1: not of the form NAME=value"),
+        (b"\xff\xfe\x00", ".env: not UTF-8 text"),
+        (b"BOUNCER_SANDBOX=vm\n", "BOUNCER_SANDBOX: Input should be 'bubblewrap', 'docker' or 'off'"),
+        (b"DATABASE_URL=postgresql://h:port/b\n", "DATABASE_URL: not a URL such as"),
+        (b"DATABASE_URL=postgresql://[::1/b\n", "DATABASE_URL: not a URL such as"),
+        (b"\xef\xbb\xbfDATABASE_URL=sqlite:///of-bom.db\r\n", "DATABASE_URL: there is no file"),
+    ],
+)
+def test_a_bad_env_file_is_one_line(
+    file: bytes,
+    why: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(".env").write_bytes(file)
+    with pytest.raises(SystemExit) as ended:
+        main(["jobs", "list"])
+    said = capsys.readouterr()
+    assert (ended.value.code, said.out, said.err.count("\n")) == (2, "", 1)
+    assert said.err.startswith(f"bouncer: {why}")
