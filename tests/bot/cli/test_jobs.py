@@ -1,0 +1,98 @@
+"""``bouncer jobs``: the operator's view of what runs, what died, and what to do about it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bot.cli import main
+from bot.jobs.accept import Acceptor
+from bot.jobs.dispatch import Dispatcher
+from bot.jobs.store import Jobs
+from tests.bot.jobs.builders import edited, opened
+
+Run = Callable[..., Any]
+
+
+class Line:
+    def start(self, *_: object) -> None: ...
+    def drop(self, _: object) -> None: ...
+
+
+@pytest.fixture
+def jobs(database) -> Jobs:
+    """d-1 is dead, d-2 is queued."""
+    acceptor = Acceptor(database)
+    for delivery, event in (("d-1", opened(1)), ("d-2", edited(2))):
+        acceptor.accept(delivery, event)
+    acceptor.close()
+    Dispatcher(database, Line(), lambda event: ("triage",), {}).step()
+    jobs = Jobs(database)
+    jobs.claim("d-1:triage", 0)
+    jobs.bury("d-1:triage", 0, "gave up after 13 tries: api.github.com does not answer")
+    return jobs
+
+
+@pytest.fixture
+def bouncer(database_url: str, capsys: pytest.CaptureFixture[str]) -> Run:
+    def run(*arguments: str) -> Any:
+        code = 0
+        try:
+            main(["jobs", *arguments, "--database-url", database_url])
+        except SystemExit as end:
+            code = int(end.code or 0)
+        out, error = capsys.readouterr()
+        return code, json.loads(out) if "--json" in arguments and out else out, error
+
+    return run
+
+
+def test_list_shows_the_newest_first_and_dead_letters_with_their_reason(jobs, bouncer):
+    code, out, error = bouncer("list")
+    assert (code, error) == (0, "1 dead, 1 queued\n")
+    first, second = out.splitlines()
+    assert first.startswith("d-2:triage  queued")
+    assert second.endswith("acme/rocket#1  gave up after 13 tries: api.github.com does not answer")
+
+
+def test_list_as_json_is_one_object_and_nothing_else(jobs, bouncer):
+    code, out, error = bouncer("list", "--state", "dead", "--json")
+    assert (code, error) == (0, "")
+    assert out["counts"] == {"dead": 1, "queued": 1}
+    assert [(job["id"], job["state"], job["attempt"]) for job in out["jobs"]] == [("d-1:triage", "dead", 0)]
+
+
+def test_show_says_everything_about_a_job(jobs, bouncer):
+    _, out, _ = bouncer("show", "d-1:triage")
+    assert "state:         dead" in out
+    _, out, _ = bouncer("show", "d-1:triage", "--json")
+    assert (out["job"]["kind"], out["decisions"]) == ("issue_opened", [])
+
+
+def test_retry_starts_a_dead_letter_anew(jobs, bouncer):
+    code, out, _ = bouncer("retry", "d-1:triage", "--json")
+    assert (code, out["jobs"][0]["state"], out["jobs"][0]["attempt"]) == (0, "waiting", 1)
+    code, _, error = bouncer("retry", "d-1:triage")
+    assert (code, error) == (2, "bouncer: job d-1:triage cannot be retried: it is waiting\n")
+
+
+def test_cancel_stops_what_has_not_ended(jobs, bouncer):
+    code, out, _ = bouncer("cancel", "d-2:triage")
+    assert code == 0
+    assert out.startswith("d-2:triage  cancelled")
+    assert jobs.claim("d-2:triage", 0) is None
+    assert bouncer("cancel", "d-2:triage")[0] == 2
+
+
+def test_wrong_usage_gets_one_line(jobs, bouncer, capsys):
+    assert bouncer("show", "nope")[::2] == (
+        2,
+        "bouncer: no job 'nope': ids are <delivery>:<task>, see 'bouncer jobs list'\n",
+    )
+    with pytest.raises(SystemExit) as end:
+        main(["jobs", "list", "--database-url", "sqlite:////no/such.db"])
+    assert end.value.code == 2
+    assert capsys.readouterr().err == "bouncer: DATABASE_URL: there is no file /no/such.db\n"
