@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ class Built:
 
 @dataclass(frozen=True)
 class Workshop:
-    """What the changes work with. Models are built when the first change asks for one."""
+    """What the changes work with. Models are built once, when the first change asks for one."""
 
     model: Callable[[], Model]
     judge: Callable[[], Model]
@@ -102,8 +103,8 @@ def build_command(
     writer = model or environment.bouncer_model
     out = out.absolute()
     workshop = Workshop(
-        model=lambda: asked_model(environment, writer, out / "cache", max_cost),
-        judge=lambda: asked_model(environment, judge or writer, out / "cache", max_cost),
+        model=cache(lambda: asked_model(environment, writer, out / "cache", max_cost)),
+        judge=cache(lambda: asked_model(environment, judge or writer, out / "cache", max_cost)),
         language=language,
         known={} if known is None else _known(known),
     )
