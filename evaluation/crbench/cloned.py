@@ -10,6 +10,11 @@ from bot.forge.protocol import TreeEntry
 from bot.forge.replay import ReplayForge, Snapshot
 from evaluation.crbench.git import GitRepository
 
+#: The share of a commit's files that a clone may lack: partial clones leave out a few large ones.
+MISSING = 0.01
+#: What stands for such a file: nobody takes it for text, or for an empty file.
+UNREADABLE = b"\0"
+
 
 class ClonedForge(ReplayForge):
     """Everything but files comes from the snapshot; ``visible`` are the commits whose files can be read.
@@ -31,23 +36,44 @@ class ClonedForge(ReplayForge):
         return content
 
     def tree(self, ref: str) -> tuple[TreeEntry, ...]:
-        listing = self._clone.run("ls-tree", "-r", "-l", "-z", "--full-tree", self._seen(ref))
-        entries = (line.decode("utf-8", "surrogateescape") for line in listing.split(b"\0") if line)
-        files = (entry.split("\t", 1) for entry in entries)
-        return tuple(
-            TreeEntry(path=path, size=int(facts.split()[3]))
-            for facts, path in files
-            if facts.split()[1] == "blob" and facts.split()[0] != "120000"
-        )
+        """All files. Raises NotRecorded where the clone does not hold one of them, so that its size is not known."""
+        entries = []
+        for path, size in self._listing(ref):
+            if size is None:
+                raise NotRecorded(f"the clone of {self.repository} does not hold {path} at {ref}")
+            entries.append(TreeEntry(path=path, size=size))
+        return tuple(entries)
 
     def checkout(self, ref: str, folder: Path) -> None:
-        for entry in self.tree(ref):
-            relative = PurePosixPath(entry.path)
+        """Unpack the files. One that a partial clone left out is there, but is no text that could be read.
+
+        Raises NotRecorded where that is more than MISSING of them.
+        """
+        listing = self._listing(ref)
+        absent = [path for path, size in listing if size is None]
+        if len(absent) > MISSING * len(listing):
+            raise NotRecorded(
+                f"the clone of {self.repository} lacks {len(absent)} of {len(listing)} files at {ref}, {absent[0]} "
+                "for one: fetch it whole"
+            )
+        for path, size in listing:
+            relative = PurePosixPath(path)
             if relative.is_absolute() or ".." in relative.parts:
                 continue
             target = folder / relative
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(self.file(entry.path, ref))
+            target.write_bytes(UNREADABLE if size is None else self.file(path, ref))
+
+    def _listing(self, ref: str) -> list[tuple[str, int | None]]:
+        """Path and bytes of every file, no links and no submodules; None where the clone does not hold it."""
+        listing = self._clone.run("ls-tree", "-r", "-l", "-z", "--full-tree", self._seen(ref))
+        entries = (line.decode("utf-8", "surrogateescape").split("\t", 1) for line in listing.split(b"\0") if line)
+        found: list[tuple[str, int | None]] = []
+        for facts, path in entries:
+            mode, kind, _, size = facts.split()
+            if kind == "blob" and mode != "120000":
+                found.append((path, int(size) if size.isdecimal() else None))  # git writes BAD for a missing one
+        return found
 
     def _seen(self, ref: str) -> str:
         """The commit of a branch or SHA. Raises NotRecorded where it must not be seen."""

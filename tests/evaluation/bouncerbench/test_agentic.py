@@ -220,3 +220,35 @@ def test_a_shallow_clone_is_refused_by_name(plain: Project, tmp_path: Path) -> N
     source.git("clone", "-q", "--depth", "1", f"file://{tmp_path / 'elsewhere'}", str(bob))
     with Code(plain.repos) as opened, pytest.raises(OperatorError, match=r"bob\+shallow is a shallow clone"):
         opened.clone("bob/shallow", source.head())
+
+
+def test_a_large_file_that_a_partial_clone_left_out_is_there_but_cannot_be_read(
+    write: Write, tmp_path: Path
+) -> None:
+    folder = tmp_path / "repos" / "ada+engine"
+    scratch = Scratch(folder)
+    for number in range(200):
+        scratch.write(f"data/{number}.txt", str(number))
+    base = scratch.commit("Begin", "large.txt", "very large")
+    lose(scratch, f"{base}:large.txt")
+    task = {"instance_id": "ada__engine-1", "base_commit": base, "problem_statement": "T\nText"}
+    tasks = str(write("t.jsonl", [task]))
+    looks = [{**LOOK, "target": "large.txt"}, {**LOOK, "action": "list", "target": ""}]
+    model = ScriptedModel([*looks, DONE, said("VAGUE"), LOOK])
+    with Code(folder.parent) as opened:
+        bench = input_bench(tasks, code=opened, investigate=True)
+        (read,) = bench.read(tasks)
+        setup = Setup(model, bench.config, Prompts(), bench.handler)
+        judge(bench.stage(read), setup)
+        assert "large.txt is not text, or too large" in model.asked[1].user
+        assert "data/\nlarge.txt" in model.asked[2].user
+        for number in range(5):
+            lose(scratch, f"{base}:data/{number}.txt")
+        with pytest.raises(NotRecorded, match=r"lacks 6 of 201 files at .*, data/0\.txt for one: fetch it whole"):
+            judge(bench.stage(read), setup)
+
+
+def lose(scratch: Scratch, name: str) -> None:
+    """Take an object out of the clone, as a partial clone does."""
+    digest = scratch.git("rev-parse", name)
+    (scratch.folder / ".git/objects" / digest[:2] / digest[2:]).unlink()
