@@ -98,7 +98,10 @@ def _jobs(jobs: Jobs) -> Iterator[Metric]:
         states.add_metric([state], count)
     yield states
     yield GaugeMetricFamily(
-        "bouncer_queue_age_seconds", "How long the oldest due job has waited", jobs.oldest_age()
+        "bouncer_deliveries_untaken", "Recorded deliveries that no worker has made jobs of", jobs.untaken()
+    )
+    yield GaugeMetricFamily(
+        "bouncer_queue_age_seconds", "How long the oldest due job or delivery has waited", jobs.oldest_age()
     )
     seen = jobs.worker_age()
     if seen is not None:

@@ -40,13 +40,16 @@ def list_jobs(
     """The newest jobs; dead letters are --state dead."""
     with _open(database_url) as (jobs, _):
         found = jobs.list(states, repository, limit)
-        counts = jobs.counts()
+        counts, untaken = jobs.counts(), jobs.untaken()
     if as_json:
-        print_json({"jobs": [job.model_dump() for job in found], "counts": counts})
+        print_json({"jobs": [job.model_dump() for job in found], "counts": counts, "untaken_deliveries": untaken})
         return
     for job in found:
         click.echo(_row(job))
-    click.echo(", ".join(f"{count} {state}" for state, count in sorted(counts.items())) or "no jobs", err=True)
+    told = [f"{count} {state}" for state, count in sorted(counts.items())] or ["no jobs"]
+    if untaken:
+        told.append(f"{untaken} recorded deliveries that no worker has taken up yet")
+    click.echo(", ".join(told), err=True)
 
 
 @command.command("show")

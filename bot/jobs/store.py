@@ -53,11 +53,19 @@ class Jobs:
             ).all()
         return {row.state: row.jobs for row in rows}
 
-    def oldest_age(self) -> float:
-        """Seconds that the longest-overdue job has been due; 0 where none is."""
+    def untaken(self) -> int:
+        """Recorded deliveries that no worker has made jobs of yet: many where none is running."""
+        waiting = select(func.count()).select_from(DELIVERIES).where(DELIVERIES.c.dispatched_at.is_(None))
         with self._database.read() as connection:
-            due = connection.scalar(select(func.min(JOBS.c.due)).where(JOBS.c.state.in_(("waiting", "queued"))))
-        return 0.0 if due is None else max(0.0, self.clock() - due)
+            return int(connection.scalar(waiting) or 0)
+
+    def oldest_age(self) -> float:
+        """Seconds that the longest-overdue job has been due, or an untaken delivery waits; 0 where none does."""
+        jobs = select(func.min(JOBS.c.due)).where(JOBS.c.state.in_(("waiting", "queued")))
+        deliveries = select(func.min(DELIVERIES.c.received_at)).where(DELIVERIES.c.dispatched_at.is_(None))
+        with self._database.read() as connection:
+            since = [each for each in (connection.scalar(jobs), connection.scalar(deliveries)) if each is not None]
+        return max(0.0, self.clock() - min(since)) if since else 0.0
 
     def worker_age(self) -> float | None:
         """Seconds since any worker was seen; None where there never was one."""

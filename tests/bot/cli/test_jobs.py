@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -96,3 +97,16 @@ def test_wrong_usage_gets_one_line(jobs, bouncer, capsys):
         main(["jobs", "list", "--database-url", "sqlite:////no/such.db"])
     assert end.value.code == 2
     assert capsys.readouterr().err == "bouncer: DATABASE_URL: there is no file /no/such.db\n"
+
+
+def test_deliveries_that_wait_for_a_worker_are_counted(database, bouncer):
+    acceptor = Acceptor(database)
+    for delivery in ("d-1", "d-2"):
+        acceptor.accept(delivery, opened(1))
+    acceptor.close()
+    assert bouncer("list") == (0, "", "no jobs, 2 recorded deliveries that no worker has taken up yet\n")
+    assert bouncer("list", "--json")[1] == {"jobs": [], "counts": {}, "untaken_deliveries": 2}
+    later = Jobs(database, lambda: time.time() + 100)
+    assert 100 <= later.oldest_age() < 200
+    Dispatcher(database, Line(), lambda event: ("triage",), {}).step()
+    assert later.untaken() == 0
