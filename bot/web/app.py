@@ -88,6 +88,7 @@ def create_app(
     says of the address that was asked for and of who asked.
     """
     app = Flask("bot.web")
+    app.extensions["close"] = backend.close
     if trust_proxy:
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=1, x_proto=1, x_host=1)  # type: ignore[method-assign]
     app.register_blueprint(webhook.blueprint(secrets, backend.acceptor, backend.counts))

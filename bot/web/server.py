@@ -21,6 +21,13 @@ class _Log(Logger):  # type: ignore[misc]
         self.error_log.propagate = True
 
 
+def _close(_arbiter: Any, worker: Any) -> None:
+    """Let the application record what it still holds."""
+    close = getattr(worker.wsgi, "extensions", {}).get("close")
+    if close is not None:
+        close()
+
+
 class Server(BaseApplication):  # type: ignore[misc]
     """Serves what ``make_app`` returns, called in each worker process after the fork."""
 
@@ -40,6 +47,7 @@ class Server(BaseApplication):  # type: ignore[misc]
             "preload_app": False,
             "accesslog": None,
             "proc_name": "bouncer-web",
+            "worker_exit": _close,
             "logger_class": _Log,
             # No door beside the one that the operator opened.
             "control_socket_disable": True,

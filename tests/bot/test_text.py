@@ -152,6 +152,7 @@ def test_as_github_would_render_it_nothing_dangerous_is_left(text):
     posted = clean(text, host=HOST, limit=2000)
     for kind, content in shown(posted):
         if kind == "text":
+            content = re.sub(r"https://github\.com/o/r\S*", "", content)
             assert not re.search(r"@[A-Za-z0-9]", content), posted
             assert not re.search(r"#\d|(?<![A-Za-z0-9])gh-\d", content, re.IGNORECASE), posted
             assert not re.search(
