@@ -1,0 +1,83 @@
+"""From an accepted delivery to the comment on the issue: what the program itself takes, besides GitHub and model.
+
+Real processes against the simulated GitHub, a recorded model (which takes no time), and no pause between writes.
+GitHub's time is what the worker waited for it, as its own metrics count it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+from sqlalchemy import select
+
+from bot.ledger.tables import DELIVERIES
+from bot.metrics import GITHUB_SECONDS
+from bot.testing.github import SimulatedGitHub
+from tests.bot.jobs.rig import REPOSITORY, Rig, wait
+
+
+def github_seconds(rig: Rig) -> float:
+    """What the worker has waited for GitHub so far, once it has told."""
+    time.sleep(5)
+    return rig.ledger.counters.all().get((GITHUB_SECONDS, ()), 0.0)
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU time of a process so far, seconds."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / 100
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench pipeline")
+    parser.add_argument("--issues", type=int, default=20)
+    parser.add_argument("--database-url", help="another database than a fresh SQLite file")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, SimulatedGitHub() as github:
+        url = options.database_url or f"sqlite:///{folder}/bench.db"
+        rig = Rig(github, url, Path(folder))
+        try:
+            rig.web()
+            worker = rig.worker()
+            wait(rig.ready, 60, "web and worker up")
+            _one(rig)
+            before = github_seconds(rig)
+            idle = cpu_seconds(worker.pid)
+            time.sleep(10)
+            idle = (cpu_seconds(worker.pid) - idle) / 10
+            taken = [_one(rig) for _ in range(options.issues)]
+            waited = (github_seconds(rig) - before) / options.issues
+        finally:
+            rig.close()
+    own = [seconds - waited for seconds in taken]
+    print(f"accepted to posted: p50 {_ms(taken, 0.5)} ms, max {_ms(taken, 1.0)} ms over {len(taken)} issues")
+    print(f"of which waiting for GitHub: mean {1000 * waited:.0f} ms; the model takes none")
+    print(f"own time: p50 {_ms(own, 0.5)} ms, mean {1000 * statistics.fmean(own):.0f} ms, max {_ms(own, 1.0)} ms")
+    print(f"an idle worker takes {100 * idle:.1f} % of a core")
+
+
+def _one(rig: Rig) -> float:
+    """Seconds from the delivery's record to the end of the job that posts."""
+    number = rig.github.open_issue(REPOSITORY, "Broken", "It does not work.")
+    delivery = f"bench-{number}"
+    assert rig.deliver("issues", rig.opened(number), delivery) == 202
+    wait(lambda: any(job.id == f"{delivery}:triage" for job in rig.jobs.list(("done",))), 30)
+    with rig.database.read() as connection:
+        received = connection.scalar(select(DELIVERIES.c.received_at).where(DELIVERIES.c.id == delivery))
+    finished = rig.jobs.get(f"{delivery}:triage").finished_at
+    assert finished
+    assert rig.github.comments(REPOSITORY, number)
+    return finished - float(received)
+
+
+def _ms(seconds: list[float], share: float) -> int:
+    return round(1000 * sorted(seconds)[min(len(seconds) - 1, int(share * len(seconds)))])
+
+
+if __name__ == "__main__":
+    main()
