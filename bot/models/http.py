@@ -7,6 +7,8 @@ from typing import Any
 
 import httpx2
 
+from bot.redaction import REDACTED
+
 #: Bytes of an answer, decompressed: a hundred times what 4,000 tokens need.
 MAX_BYTES = 4_000_000
 #: Seconds for one request: a reasoning model at medium effort may think for minutes.
@@ -34,6 +36,7 @@ class BoundedClient(httpx2.Client):
         finally:
             response.close()
         headers = [pair for pair in response.headers.multi_items() if pair[0] not in _OF_THE_WIRE]
+        content = _without_credentials(content, request.headers)
         return httpx2.Response(response.status_code, headers=headers, content=content, request=request)
 
     def _content(self, response: httpx2.Response, deadline: float) -> bytes:
@@ -47,5 +50,16 @@ class BoundedClient(httpx2.Client):
         return bytes(content)
 
 
+def _without_credentials(content: bytes, sent: httpx2.Headers) -> bytes:
+    """An answer that repeats the key it was asked with, as gateways' complaints do, is nobody's to keep."""
+    values = (sent.get("authorization", "").removeprefix("Bearer "), sent.get("x-api-key", ""))
+    for key in values:
+        if len(key) >= _SHORTEST_KEY:
+            content = content.replace(key.encode(), REDACTED.encode())
+    return content
+
+
+#: A shorter one is a placeholder such as ``none``, and part of ordinary words.
+_SHORTEST_KEY = 8
 # They describe the bytes as they came, not the content as it was read.
 _OF_THE_WIRE = frozenset({"content-encoding", "content-length", "transfer-encoding"})

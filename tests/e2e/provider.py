@@ -1,4 +1,4 @@
-"""A model provider on loopback: OpenAI's interface, opinions written down here, and bad days on demand."""
+"""A model provider on loopback: two interfaces, opinions written down here, and bad days on demand."""
 
 from __future__ import annotations
 
@@ -84,7 +84,14 @@ def draft(text: str) -> dict[str, Any]:
     return {"plan": "The rest is lost.", "code": test if "`split([1, 2, 3], 2)`" in text else "I do not know."}
 
 
-OPINIONS = {"InputReply": triage, "OutputReply": verify, "ReviewReply": review, "Draft": draft}
+def word(text: str) -> dict[str, Any]:
+    """What ``bouncer doctor`` wants to hear."""
+    return {"word": "ok"}
+
+
+OPINIONS = {"InputReply": triage, "OutputReply": verify, "ReviewReply": review, "Draft": draft, "Word": word}
+#: A field that only the answer of that name has.
+FIELDS = {"InputReply": "missing", "OutputReply": "covered", "ReviewReply": "findings", "Draft": "code", "Word": "word"}
 
 
 def completion(content: str | None, finish: str = "stop", **message: str) -> Response:
@@ -115,6 +122,9 @@ class Provider:
         self._moods: dict[str, list[Any]] = {}
         self._lock = threading.Lock()
         server.expect_request("/v1/chat/completions").respond_with_handler(self._answer)
+        server.expect_request("/v1/messages").respond_with_handler(
+            lambda request: as_message(self._answer(request))
+        )
 
     @property
     def environment(self) -> dict[str, str]:
@@ -124,7 +134,7 @@ class Provider:
     def misbehave(self, word: str, *answers: Any) -> None:
         """Answer questions that hold ``word`` with these, one after the other: a Response, or what makes one.
 
-        None is the usual opinion, and so is everything after the last.
+        What makes None, and whatever comes after the last, is the usual opinion.
         """
         with self._lock:
             self._moods[word] = list(answers)
@@ -136,16 +146,35 @@ class Provider:
 
     def _answer(self, request: Request) -> Response:
         body = json.loads(request.data)
-        purpose = body["response_format"]["json_schema"]["name"]
-        text = "\n".join(each["content"] for each in body["messages"][1:])
+        text = "\n".join(each["content"] for each in body["messages"] if each["role"] != "system")
+        purpose = purpose_of(body)
+        key = request.headers.get("Authorization") or request.headers.get("X-Api-Key", "")
         with self._lock:
-            self.asked.append(Question(purpose, text, request.headers.get("Authorization", "")))
+            self.asked.append(Question(purpose, text, key))
             mood = next((moods.pop(0) for word, moods in self._moods.items() if moods and word in text), None)
-        if mood is not None:
-            answer = mood(request) if callable(mood) and not isinstance(mood, Response) else mood
-            assert isinstance(answer, Response)
-            return answer
-        return completion(json.dumps(OPINIONS[purpose](text)))
+        answer = mood if mood is None or isinstance(mood, Response) else mood(request)
+        return answer or completion(json.dumps(OPINIONS[purpose](text)))
+
+
+def purpose_of(body: dict[str, Any]) -> str:
+    """What an answer is asked for: by its name, or where none is given by the fields that it has."""
+    if "response_format" in body:
+        return str(body["response_format"]["json_schema"]["name"])
+    fields = body["output_config"]["format"]["schema"]["properties"]
+    return next(name for name, field in FIELDS.items() if field in fields)
+
+
+def as_message(answer: Response) -> Response:
+    """A completion in the shape of Anthropic's interface; errors are alike."""
+    body = answer.get_json(silent=True)
+    if not isinstance(body, dict) or "choices" not in body:
+        return answer
+    message = {
+        "content": [{"type": "text", "text": body["choices"][0]["message"]["content"]}],
+        "stop_reason": "end_turn",
+        "usage": {"input_tokens": 200, "output_tokens": 50},
+    }
+    return Response(json.dumps(message), content_type="application/json")
 
 
 @contextmanager

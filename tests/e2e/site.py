@@ -65,7 +65,10 @@ class Site(Rig):
         self.github.settle()
         refused = [(each.event, each.status) for each in self.app.deliveries if each.status != "OK"]
         assert refused == [], "GitHub delivered in vain"
-        wait(lambda: self.unfinished() == 0, seconds, f"all jobs ended: {self.troubles()}")
+        try:
+            wait(lambda: self.unfinished() == 0, seconds)
+        except AssertionError:
+            raise AssertionError(f"after {seconds} s there is work left: {self.troubles()}") from None
 
     def troubles(self) -> dict[str, str]:
         """What is wrong with jobs that are not done."""
@@ -129,13 +132,13 @@ class Site(Rig):
 class Browser:
     """Pages of the dashboard, without JavaScript."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, password: str = PASSWORD) -> None:
         self._url = url
         cookies = urllib.request.HTTPCookieProcessor(CookieJar())
         self._opener = urllib.request.build_opener(cookies, urllib.request.ProxyHandler({}))
         token = re.search(r'name="token" value="([^"]+)"', self.get("/login"))
         assert token
-        self.get("/login", {"token": token[1], "password": PASSWORD})
+        self.get("/login", {"token": token[1], "password": password})
 
     def get(self, path: str, form: dict[str, str] | None = None) -> str:
         """A page; with a form, what comes of sending it."""

@@ -47,9 +47,7 @@ class Stream(threading.Thread):
 
 
 @pytest.mark.timeout(280)
-def test_every_pull_request_gets_one_check_and_one_review_for_each_head(
-    database_url: str, tmp_path: Path
-) -> None:
+def test_every_pull_request_gets_one_check_and_one_review_for_each_head(database_url: str, tmp_path: Path) -> None:
     with stopped(tmp_path, url=database_url) as shop:
         homes = [shop.repository(f"acme/r{number}") for number in range(HOMES)]
         for home in homes:
