@@ -12,10 +12,6 @@ from typing import Any
 
 import numpy as np
 from pydantic import Field
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.inspection import permutation_importance
-from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import train_test_split
 
 from bot.frozen import Frozen
 from evaluation.bloom.components import COMPONENTS, PUBLISHED, Component, Presence, shares
@@ -83,6 +79,12 @@ def analyze(reports: Sequence[Presence], success: Mapping[str, bool], seed: int 
 
 
 def _forest(features: Any, labels: Any, seed: int) -> tuple[float, Any]:
+    # Two seconds to import: not for who only asks for --help.
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.inspection import permutation_importance
+    from sklearn.metrics import roc_auc_score
+    from sklearn.model_selection import train_test_split
+
     train_x, test_x, train_y, test_y = train_test_split(
         features, labels, test_size=0.2, random_state=seed, stratify=labels
     )

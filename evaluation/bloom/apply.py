@@ -19,7 +19,6 @@ from bot.frozen import Frozen
 from bot.models.protocol import Model, Prompt
 from bot.prompts import Prompts
 from bot.reproduce.language import Definition
-from bot.reproduce.python.definitions import resolve
 from evaluation.bloom.masking import (
     CannotMask,
     check,
@@ -121,6 +120,8 @@ def _new_name(
         return hash_name(method)
     if namer is None:
         raise ValueError("meaningful names come from a model")
+    from bot.reproduce.python.definitions import resolve
+
     definitions = resolve([method], sources, 1)
     return namer.name(method, definitions[0] if definitions else None, taken, subject)
 

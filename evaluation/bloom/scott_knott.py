@@ -10,7 +10,6 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from scipy import stats
 
 #: Cohen's d below which a difference is negligible (Cohen, 1988; the ESD test's own choice).
 NEGLIGIBLE = 0.2
@@ -59,6 +58,9 @@ def _split(
     if sigma <= 0:
         return [order]
     statistic = math.pi / (2 * (math.pi - 2)) * between / sigma
+    # A second to import: not for who only asks for --help.
+    from scipy import stats
+
     if stats.chi2.sf(statistic, k / (math.pi - 2)) >= alpha:
         return [order]
     left, right = order[:at], order[at:]
