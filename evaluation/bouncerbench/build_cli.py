@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,10 @@ import click
 
 from bot import __version__
 from bot.errors import OperatorError
-from evaluation.bouncerbench.construct import Built, build, read_annotations, read_instances, read_patches
-from evaluation.cli.options import json_option, print_json
+from evaluation.bouncerbench.applying import Applying
+from evaluation.bouncerbench.construct import Built, build
+from evaluation.bouncerbench.material import read_annotations, read_instances, read_patches
+from evaluation.cli.options import json_option, print_json, say
 from evaluation.sample import fingerprint
 
 
@@ -26,6 +29,12 @@ from evaluation.sample import fingerprint
     "--instances", required=True, metavar="F", help="SWE-bench instances: problem_statement, base_commit."
 )
 @click.option("--patches", required=True, metavar="F", help="Submitted patches with resolved or tests_status.")
+@click.option(
+    "--repos",
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="Local clones: patches that git refuses at the base commit are removed.",
+)
 @click.option("--submission", metavar="NAME", help="All patches of one submission instead of one an instance.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Which patch an instance gets.")
 @click.option(
@@ -33,12 +42,21 @@ from evaluation.sample import fingerprint
 )
 @json_option
 def command(
-    annotations: str, instances: str, patches: str, submission: str | None, seed: int, out: str, as_json: bool
+    annotations: str,
+    instances: str,
+    patches: str,
+    repos: Path | None,
+    submission: str | None,
+    seed: int,
+    out: str,
+    as_json: bool,
 ) -> None:
     """Build input, output and Lite tasks as the paper does (II.A), and print the count of every step."""
-    built = build(
-        read_annotations(annotations), read_instances(instances), read_patches(patches), seed, submission
-    )
+    material = read_annotations(annotations), read_instances(instances), read_patches(patches)
+    with nullcontext() if repos is None else Applying(repos) as applying:
+        built = build(*material, seed, submission, None if applying is None else applying.fits)
+        if applying is not None and applying.unchecked:
+            say(f"not every patch could be tried; for one: {applying.unchecked}")
     facts: dict[str, Any] = {
         "seed": seed,
         "submission": submission,

@@ -1,7 +1,6 @@
 """Building the benchmark from raw material, with the count of every step (BouncerBench, II.A).
 
-Raw material: human annotations (one line an instance, or one line an annotator: then the most severe counts),
-SWE-bench instances, and patches that agents submitted, each with its test outcome.
+The raw material is annotations, instances and submitted patches (``material``).
 """
 
 from __future__ import annotations
@@ -9,71 +8,19 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any
-
-from pydantic import BeforeValidator
+from typing import Any
 
 from bot.errors import OperatorError
-from bot.frozen import Frozen
-from evaluation.bouncerbench.tasks import VAGUE_FROM, Level, Maybe, OutputTask, output_task, repository_of
-from evaluation.sample import Row, read_rows, shaped, task_id, unique
+from evaluation.bouncerbench.material import Annotation, Patch
+from evaluation.bouncerbench.tasks import repository_of
 
-#: Annotations of the hidden tests from which on they cannot serve as the ground truth (II.A.2).
-INVALID_TESTS_FROM = 2
+#: Whether a patch (its text) applies in a repository (``owner/name``) at a commit; None = cannot be tried.
+Fits = Callable[[str, str, str], bool | None]
 
 #: A hunk with a changed line in it, a rename or a binary file: without one of these there is nothing to apply.
 _CHANGE = re.compile(r"^@@ .*\n(?:[ \\].*\n|\n)*[+-]|^rename from |^GIT binary patch", re.MULTILINE)
-
-
-class Annotation(Frozen):
-    """What people said about one instance, the most severe of them (Table I)."""
-
-    instance_id: str
-    quality: int
-    test_validity: int
-    other_issues: bool
-
-    @property
-    def vague(self) -> bool:
-        return self.quality >= VAGUE_FROM
-
-    @property
-    def evaluable(self) -> bool:
-        """Whether the hidden tests can say if a patch is right."""
-        return self.test_validity < INVALID_TESTS_FROM and not self.other_issues
-
-
-class Patch(Frozen):
-    """A patch that an agent submitted, with its outcome."""
-
-    instance_id: str
-    submission: str
-    text: str
-    resolved: bool
-    pass_fraction: float | None
-    applied: bool | None
-
-
-class _AnnotationRow(Frozen):
-    underspecified: Level = None
-    false_negative: Level = None
-    other_major_issues: Annotated[float | bool | None, Maybe] = None
-
-
-class _PatchRow(Frozen):
-    submission: Annotated[str | None, Maybe] = None
-    agent: Annotated[str | None, Maybe] = None
-    applied: Annotated[bool | None, Maybe] = None
-    patch_successfully_applied: Annotated[bool | None, Maybe] = None
-
-
-class _InstanceRow(Frozen):
-    problem_statement: str
-    repo: Annotated[str | None, Maybe] = None
-    base_commit: Annotated[str | None, Maybe] = None
-    created_at: Annotated[str | None, BeforeValidator(lambda value: value if value is None else str(value))] = None
 
 
 @dataclass
@@ -92,11 +39,13 @@ def build(
     patches: Iterable[Patch],
     seed: int,
     submission: str | None = None,
+    fits: Fits | None = None,
 ) -> Built:
     """The task lists. The same material and seed give the same lists, whatever the order of the lines.
 
     With ``submission`` the output tasks are all of that agent's patches on evaluable instances, correct ones on
-    vague issues included (Table IV), instead of one patch an instance.
+    vague issues included (Table IV), instead of one patch an instance. With ``fits`` patches are tried at their
+    base commit, unless it is on record how they fared.
     """
     built = Built()
     steps = built.steps
@@ -111,6 +60,8 @@ def build(
     if submission is not None:
         patches = _of_submission(submission, patches)
     usable = _usable(patches, annotations, steps)
+    if fits is not None:
+        usable = _fitting(usable, instances, fits, steps)
     if submission is None:
         chosen = list(_one_each(sorted(evaluable), annotations, usable, seed, steps))
     else:
@@ -123,56 +74,6 @@ def build(
     steps["Lite: tasks in both"] = len(built.lite)
     steps["Lite: issues to bounce"] = sum(row["input_bounce"] for row in built.lite)
     return built
-
-
-def read_annotations(source: str) -> dict[str, Annotation]:
-    """The most severe annotation of each instance. Raises OperatorError."""
-    found: dict[str, Annotation] = {}
-    for row in read_rows(source):
-        identity, fields = task_id(row), shaped(row, _AnnotationRow)
-        if fields.underspecified is None or fields.false_negative is None:
-            raise OperatorError(f"{row.where}: underspecified and false_negative are needed")
-        before = found.get(identity)
-        found[identity] = Annotation(
-            instance_id=identity,
-            quality=max(fields.underspecified, before.quality if before else 0),
-            test_validity=max(fields.false_negative, before.test_validity if before else 0),
-            other_issues=bool(fields.other_major_issues) or (before is not None and before.other_issues),
-        )
-    return found
-
-
-def read_instances(source: str) -> dict[str, dict[str, Any]]:
-    """Issue text, repository and base commit by instance id. Raises OperatorError."""
-
-    def entries() -> Iterator[tuple[str, str, tuple[str, dict[str, Any]]]]:
-        for row in read_rows(source):
-            identity, fields = task_id(row), shaped(row, _InstanceRow)
-            facts = fields.model_dump() | {"repo": fields.repo or repository_of(identity)}
-            yield identity, row.where, (identity, facts)
-
-    return dict(unique(entries()))
-
-
-def read_patches(source: str) -> Iterator[Patch]:
-    """Submitted patches with a known outcome, in our columns or the authors'. Raises OperatorError."""
-    for row in read_rows(source):
-        yield _patch(row)
-
-
-def _patch(row: Row) -> Patch:
-    task: OutputTask = output_task(row)
-    more = shaped(row, _PatchRow)
-    if task.bounce is None:
-        raise OperatorError(f"{row.where}: neither resolved nor a test outcome: the patch cannot be labelled")
-    return Patch(
-        instance_id=task.instance_id,
-        submission=more.submission or more.agent or "",
-        text=task.patch or "",
-        resolved=not task.bounce,
-        pass_fraction=task.pass_fraction,
-        applied=more.patch_successfully_applied if more.applied is None else more.applied,
-    )
 
 
 def _usable(
@@ -199,6 +100,35 @@ def _usable(
     steps["patches for annotated instances"] = len(kept)
     steps["of these incorrect"] = sum(not patch.resolved for patch in kept)
     return usable
+
+
+def _fitting(
+    usable: Mapping[str, list[Patch]],
+    instances: Mapping[str, dict[str, Any]],
+    fits: Fits,
+    steps: dict[str, int],
+) -> dict[str, list[Patch]]:
+    """Patches without those that git refuses at the base commit.
+
+    A patch that passed the tests, or that the harness recorded as applied, did apply: the harness goes on with
+    ``patch --fuzz`` where git refuses. These are counted and stay.
+    """
+    refused = overruled = untried = 0
+    kept: dict[str, list[Patch]] = defaultdict(list)
+    for identity, patches in sorted(usable.items()):
+        facts = instances.get(identity, {})
+        for patch in patches:
+            fit = fits(patch.text, facts.get("repo") or repository_of(identity), facts.get("base_commit") or "")
+            untried += fit is None
+            if fit is False and not (patch.resolved or patch.applied):
+                refused += 1
+                continue
+            overruled += fit is False
+            kept[identity].append(patch)
+    steps["patches that git refuses at the base commit, removed"] = refused
+    steps["patches that git refuses, kept: the harness applied them"] = overruled
+    steps["patches whose base commit is not at hand, kept untried"] = untried
+    return kept
 
 
 def applies(patch: Patch) -> bool:

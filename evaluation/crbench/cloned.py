@@ -36,7 +36,7 @@ class ClonedForge(ReplayForge):
         return content
 
     def tree(self, ref: str) -> tuple[TreeEntry, ...]:
-        """All files. Raises NotRecorded where the clone does not hold one of them, so that its size is not known."""
+        """All files. Raises NotRecorded where the clone lacks one of them: its size is not known."""
         entries = []
         for path, size in self._listing(ref):
             if size is None:
@@ -53,8 +53,8 @@ class ClonedForge(ReplayForge):
         absent = [path for path, size in listing if size is None]
         if len(absent) > MISSING * len(listing):
             raise NotRecorded(
-                f"the clone of {self.repository} lacks {len(absent)} of {len(listing)} files at {ref}, {absent[0]} "
-                "for one: fetch it whole"
+                f"the clone of {self.repository} lacks {len(absent)} of {len(listing)} files at {ref}, "
+                f"{absent[0]} for one: fetch it whole"
             )
         for path, size in listing:
             relative = PurePosixPath(path)

@@ -66,9 +66,13 @@ class GitRepository:
         self._blobs.close()
         self._view.cleanup()
 
-    def run(self, *arguments: str, stdin: bytes = b"") -> bytes:
-        """Standard output of one git command. Raises GitError with git's own last line."""
-        return _run([*arguments], self._environment, stdin)
+    def run(self, *arguments: str, stdin: bytes = b"", index: Path | None = None) -> bytes:
+        """Standard output of one git command. Raises GitError with git's own last line.
+
+        ``index`` is a file of the caller's that serves as the index; there is none otherwise.
+        """
+        indexed = {} if index is None else {"GIT_INDEX_FILE": str(index)}
+        return _run([*arguments], self._environment | indexed, stdin)
 
     @contextmanager
     def stream(self, *arguments: str, stdin: bytes = b"") -> Iterator[BinaryIO]:

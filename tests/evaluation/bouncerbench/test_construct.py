@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from bot.errors import OperatorError
-from evaluation.bouncerbench.construct import Patch, applies, build, read_annotations, read_instances, read_patches
+from evaluation.bouncerbench.construct import applies, build
+from evaluation.bouncerbench.material import Patch, read_annotations, read_instances, read_patches
 from tests.evaluation.bouncerbench.conftest import Command, Write, read_gz
+from tests.evaluation.crbench.repositories import Scratch
 
 DIFF = "diff --git a/m.py b/m.py\n--- a/m.py\n+++ b/m.py\n@@ -1 +1 @@\n-a\n+{}\n"
 
@@ -190,3 +192,36 @@ def test_on_the_research_data_the_steps_add_up(command: Command, shared_data: Pa
         rows = [json.loads(line) for line in stream]
     assert all(row["output_bounce"] for row in rows if row["input_quality"] >= 2)
     assert len({row["instance_id"] for row in rows}) == len(rows) == steps["output tasks"]
+
+
+def test_with_clones_patches_that_git_refuses_at_the_base_commit_are_removed(
+    command: Command, write: Write, tmp_path: Path
+) -> None:
+    scratch = Scratch(tmp_path / "repos" / "o+n")
+    base = scratch.commit("Begin", "m.py", "a")
+    scratch.commit("Go on", "m.py", "c")
+    later = DIFF.format("b").replace("-a\n", "-c\n")
+    patches = [
+        submitted("o__n-1", DIFF.format("b").rstrip("\n"), False),
+        submitted("o__n-1", later, False),
+        submitted("o__n-1", DIFF.format("b").replace("m.py", "../m.py"), False),
+        submitted("o__n-1", later.replace("+b", "+passes"), True),
+        submitted("o__n-1", later.replace("+b", "+recorded"), False, patch_successfully_applied=True),
+        submitted("o__n-2", later, False),
+    ]
+    rows = [{**instance("o__n-1"), "base_commit": base}, {**instance("o__n-2"), "base_commit": "0" * 40}]
+    arguments = [
+        "build", "bouncerbench", "--annotations", write("a.jsonl", [annotation(f"o__n-{n}", 0) for n in (1, 2)]),
+        "--instances", write("i.jsonl", rows), "--patches", write("p.jsonl", patches), "--json", "--out",
+    ]  # fmt: skip
+    before = sorted(scratch.folder.rglob("*"))
+    ran = command(*arguments, tmp_path / "checked", "--repos", tmp_path / "repos")
+    steps = ran.json["steps"]
+    assert steps["patches for annotated instances"] == 6
+    assert steps["patches that git refuses at the base commit, removed"] == 2
+    assert steps["patches that git refuses, kept: the harness applied them"] == 2
+    assert steps["patches whose base commit is not at hand, kept untried"] == 1
+    assert f"does not hold the base commit {'0' * 40}" in ran.err
+    assert sorted(scratch.folder.rglob("*")) == before
+    without = command(*arguments, tmp_path / "unchecked").json["steps"]
+    assert not [step for step in without if "git refuses" in step]
