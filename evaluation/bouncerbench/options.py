@@ -61,13 +61,13 @@ def gather(
     return {model_name: models[model_name]}
 
 
-def answers_of(benchmark: Benchmark, source: str) -> dict[str, Answer]:
+def answers_of(benchmark: Benchmark, source: str, line: Line | None = None) -> dict[str, Answer]:
     """The answers of a run's folder, or of one model in a file, ``F#MODEL``. Raises OperatorError."""
     if Path(source).is_dir():
-        models = gather(benchmark, source, None, None)
+        models = gather(benchmark, source, None, None, line)
     else:
         file, _, name = source.partition("#")
-        models = gather(benchmark, None, file, name or None)
+        models = gather(benchmark, None, file, name or None, line)
     if len(models) > 1:
         raise OperatorError(f"{source} holds several models: name one, {source}#{next(iter(models))}")
     return next(iter(models.values()))

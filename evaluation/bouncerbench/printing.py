@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from evaluation.bouncerbench import paper
+from evaluation.bouncerbench.compare import Comparison, used_tools
 from evaluation.bouncerbench.metrics import Metrics
 from evaluation.bouncerbench.operating import Point
 from evaluation.bouncerbench.tasks import INPUT, Benchmark
@@ -31,6 +32,24 @@ def print_scores(benchmark: Benchmark, scored: Mapping[str, Metrics], points: Se
         console.print("O-Score is not defined: the share of passing tests is not known for every wrong patch")
     if points:
         console.print(_points(points))
+
+
+def print_comparison(before: str, found: Comparison) -> None:
+    """What flipped since ``before``, and whether that is more than chance (IV.E)."""
+    console = Console(soft_wrap=True, highlight=False, markup=False)
+    console.print(
+        f"against {before}: {len(found.flips)} flips on {found.tasks} tasks that both answered, "
+        f"McNemar's exact test p = {found.p_value:.3g}"
+    )
+    for name, flips in (("corrected", found.corrections), ("now wrong", found.mistakes)):
+        looked = used_tools(flips)
+        console.print(f"{name}: {len(flips)}" + ("" if looked is None else f", {looked} of them with tool calls"))
+    table = _table("figure", "difference")
+    for figure, estimate in found.differences.items():
+        if figure in FIGURES:
+            title, is_share = FIGURES[figure]
+            table.add_row(title, (percent if is_share else number)(estimate))
+    console.print(table)
 
 
 def tally_line(metrics: Metrics) -> str:

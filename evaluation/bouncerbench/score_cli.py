@@ -6,11 +6,13 @@ from typing import Any
 
 import click
 
+from bot.errors import OperatorError
 from evaluation.bouncerbench.answers import Answer
+from evaluation.bouncerbench.compare import Comparison, compare
 from evaluation.bouncerbench.metrics import Metrics, Missing, score
 from evaluation.bouncerbench.operating import operating_points, risk_coverage
-from evaluation.bouncerbench.options import gather, line_of, line_options, tasks_option
-from evaluation.bouncerbench.printing import print_scores
+from evaluation.bouncerbench.options import answers_of, gather, line_of, line_options, tasks_option
+from evaluation.bouncerbench.printing import print_comparison, print_scores
 from evaluation.bouncerbench.tasks import (
     INPUT,
     OUTPUT,
@@ -31,6 +33,9 @@ def _score_options(command: F) -> F:
             "--predictions", metavar="F", help="JSON Lines with label or bounce, or a submission's JSON."
         ),
         click.option("--model-name", metavar="NAME", help="Whose answers, where the file holds several models'."),
+        click.option(
+            "--against", metavar="RUN|F[#MODEL]", help="Other answers to the same tasks: what flipped since them."
+        ),
         click.option(
             "--missing",
             type=click.Choice(["count", "accept", "exclude"]),
@@ -66,6 +71,7 @@ def _score(
     run: str | None,
     predictions: str | None,
     model_name: str | None,
+    against: str | None,
     missing: Missing,
     bounce_at: str | None,
     bounce_above: int | None,
@@ -75,16 +81,25 @@ def _score(
 ) -> None:
     line = line_of(benchmark, bounce_at, bounce_above)
     models = gather(benchmark, run, predictions, model_name, line)
+    compared: Comparison | None = None
+    if against is not None:
+        if len(models) > 1:
+            raise OperatorError(f"--against: one model is compared, name it: {', '.join(sorted(models))}")
+        before, (now,) = answers_of(benchmark, against, line), models.values()
+        compared = compare(tasks, before, now, seed=seed, replicates=replicates)
     scored = {
         name: score(benchmark, tasks, answers, missing, seed=seed, replicates=replicates)
         for name, answers in models.items()
     }
     if as_json:
         objects = {name: _as_json(name, metrics, tasks, models[name]) for name, metrics in scored.items()}
-        print_json(next(iter(objects.values())) if len(objects) == 1 else {"models": objects})
+        found = next(iter(objects.values())) if len(objects) == 1 else {"models": objects}
+        print_json(found if compared is None else {**found, "against": {"source": against, **compared.as_json()}})
     else:
         only = next(iter(models.values())) if len(models) == 1 else None
         print_scores(benchmark, scored, operating_points(benchmark, tasks, only, missing) if only else [])
+        if compared is not None:
+            print_comparison(str(against), compared)
 
 
 def _as_json(

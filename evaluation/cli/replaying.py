@@ -126,7 +126,7 @@ def _export(
     """Let every task run until it asks what the cache does not hold, and write that question down."""
     if wanted.cache is None:
         raise OperatorError("--cache DIR is needed: the answers will be put there")
-    waiting = answered = 0
+    waiting = answered = failed = 0
     with _writable(wanted.out) as out:
         pending = Pending(model_id, export.form, out)
         model = Cached(pending, FolderStore(Path(wanted.cache)))
@@ -137,11 +137,17 @@ def _export(
                 answered += 1
             except Postponed:
                 waiting += 1
+            except OperatorError as error:  # what a replay would record as this task's error
+                failed += 1
+                say(str(error))
     if wanted.as_json:
-        counts = {"requests": pending.written, "waiting": waiting, "answered": answered}
+        counts = {"requests": pending.written, "waiting": waiting, "answered": answered, "failed": failed}
         print_json({"out": wanted.out, "model": model_id, **counts})
     else:
-        say(f"{wanted.out}: {pending.written} requests; {waiting} tasks wait for them, {answered} need none")
+        say(
+            f"{wanted.out}: {pending.written} requests; {waiting} tasks wait for them, {answered} need none"
+            + (f", {failed} cannot be replayed" if failed else "")
+        )
     return 0
 
 

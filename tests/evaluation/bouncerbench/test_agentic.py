@@ -177,6 +177,12 @@ def test_the_report_splits_flips_by_whether_the_second_run_looked_at_the_code(
     }
     table = {row[0]: row[1:] for row in compared["tables"][0]["rows"]}
     assert (table["corrected"][::2], table["now wrong"][::2]) == ([2, 1], [1, 1])
+    scored = ("score", "bouncerbench-output", "--tasks", tasks, "--run", tmp_path / "agentic")
+    found = command(*scored, "--against", f"{before}#m", "--json").json["against"]
+    assert calls(found) == calls(compared["comparison"])
+    printed = command(*scored, "--against", f"{before}#m").out
+    assert "3 flips on 4 tasks" in printed
+    assert "corrected: 2, 1 of them with tool calls" in printed
     printed = command("report", tmp_path / "plain", tmp_path / "agentic").out
     assert "Over all tasks: 3 with at least one call." in printed
 
@@ -210,6 +216,19 @@ def test_a_config_that_investigates_needs_the_code_too(command: Command, plain: 
     ran = command("replay", "bouncerbench-output", "--tasks", tasks, "--out", "run", "--config", "bouncer.yml")
     assert ran.code == 2
     assert "--repos DIR is needed: verify.investigate is on" in ran.err
+
+
+def test_a_batch_of_questions_leaves_out_tasks_whose_code_is_not_at_hand(
+    command: Command, plain: Project, write: Write
+) -> None:
+    tasks = write("t.jsonl", [plain.task(1), plain.task(2, repo="bob/none")])
+    ran = command(
+        "batch", "export", "bouncerbench-input", "--tasks", tasks, "--model", "openai:gpt-4.1", "--investigate",
+        "--repos", plain.repos, "--cache", "cache", "--format", "openai", "--out", "requests.jsonl", "--json",
+    )  # fmt: skip
+    assert ran.code == 0
+    assert (ran.json["requests"], ran.json["waiting"], ran.json["failed"]) == (1, 1, 1)
+    assert "ada__engine-2: " in ran.err
 
 
 def test_a_shallow_clone_is_refused_by_name(plain: Project, tmp_path: Path) -> None:
