@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--processes", type=click.IntRange(1, 32), help="Server processes; 1 on SQLite, else 2.")
+@click.option(
+    "--processes", type=click.IntRange(1, 32), help="Server processes.  [default: 2; 1 with a dashboard]"
+)
 @settings_options
 def command(processes: int | None, **values: Any) -> None:
     """Accept webhook deliveries and record them; workers do the rest."""
@@ -71,5 +73,10 @@ def serve(settings: Settings, processes: int | None, link: str | None = None) ->
         ),
         settings.host,
         settings.port,
-        processes=processes or (1 if database.is_sqlite else 2),
+        processes=processes or _processes(settings),
     ).run()
+
+
+def _processes(settings: Settings) -> int:
+    """Two, but for pages that count failed log-ins: they count in one process."""
+    return 2 if settings.bouncer_admin_password is None else 1

@@ -66,7 +66,7 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench webhook")
     parser.add_argument("--seconds", type=float, default=10.0, help="of each loop")
-    parser.add_argument("--processes", type=int, default=1, help="server processes")
+    parser.add_argument("--processes", type=int, default=2, help="server processes")
     parser.add_argument("--database-url", help="another database than a fresh SQLite file")
     options = parser.parse_args()
     rates: dict[str, float] = {}
