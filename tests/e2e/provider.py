@@ -91,7 +91,13 @@ def word(text: str) -> dict[str, Any]:
 
 OPINIONS = {"InputReply": triage, "OutputReply": verify, "ReviewReply": review, "Draft": draft, "Word": word}
 #: A field that only the answer of that name has.
-FIELDS = {"InputReply": "missing", "OutputReply": "covered", "ReviewReply": "findings", "Draft": "code", "Word": "word"}
+FIELDS = {
+    "InputReply": "missing",
+    "OutputReply": "covered",
+    "ReviewReply": "findings",
+    "Draft": "code",
+    "Word": "word",
+}
 
 
 def completion(content: str | None, finish: str = "stop", **message: str) -> Response:
