@@ -192,7 +192,10 @@ def test_tasks_without_text_are_left_out_and_said(
         (["--tasks", "none.jsonl", "--model", "recorded:x#m"], "none.jsonl: No such file"),
         (["--tasks", "{tasks}", "--model", "recorded:none.jsonl#m"], "none.jsonl cannot be read"),
         (["--tasks", "{tasks}", "--model", "recorded:{replies}#z"], "holds no model 'z'"),
-        (["--tasks", "{tasks}", "--model", "oracle:x"], "model 'oracle:x': must be one of"),
+        (
+            ["--tasks", "{tasks}", "--model", "oracle:x"],
+            "model 'oracle:x' (--model, BOUNCER_MODEL): must be one of",
+        ),
         (["--tasks", "{tasks}", "--model", "recorded:{replies}#m", "--bounce-at", "WORSE"], "WORSE"),
         (["--tasks", "{tasks}", "--model", "recorded:{replies}#m", "--config", "none.yml"], "none.yml"),
     ],

@@ -111,8 +111,9 @@ def test_the_authors_csv_columns_are_read(tmp_path: Path) -> None:
         "problem_statement,input_bounce,input_quality\n"
         f'{ID},2.0,"vague, it is",0.0,0.0,astropy/astropy,abc,"Title\nline two",True,2.0\n'
     )
+    text = "Title\nline two"
     assert list(input_tasks(str(file))) == [
-        InputTask(instance_id=ID, repo="astropy/astropy", problem_statement="Title\nline two", quality=2)
+        InputTask(instance_id=ID, repo="astropy/astropy", problem_statement=text, base_commit="abc", quality=2)
     ]
 
 
