@@ -77,7 +77,8 @@ def over(limit: Limit, day: date, spent: Spent, worst: Spent) -> BudgetExceeded 
     """The error that every store raises where a limit leaves no room for the worst case; else None."""
     if limit.calls is not None and spent.calls + worst.calls > limit.calls:
         return BudgetExceeded(
-            f"the budget of {limit.scope} on {day} is used up: {spent.calls} of {limit.calls} model calls"
+            f"the budget of {limit.scope} on {day} is used up: {spent.calls} of {limit.calls} model calls are made"
+            f" or reserved, and this question may take {worst.calls}"
         )
     if limit.usd is not None and worst.micros and spent.micros + worst.micros > limit.usd * 1_000_000:
         return BudgetExceeded(

@@ -63,12 +63,16 @@ class Site(Rig):
     def quiet(self, seconds: float = 40.0) -> None:
         """Wait until everything that happened so far was dealt with."""
         self.github.settle()
-        refused = [(each.event, each.status) for each in self.app.deliveries if each.status != "OK"]
-        assert refused == [], "GitHub delivered in vain"
+        wait(lambda: not self.in_vain(), seconds, "every delivery was accepted in the end")
         try:
             wait(lambda: self.unfinished() == 0, seconds)
         except AssertionError:
             raise AssertionError(f"after {seconds} s there is work left: {self.troubles()}") from None
+
+    def in_vain(self) -> set[str]:
+        """Deliveries of which no attempt was accepted."""
+        arrived = {each.guid for each in self.app.deliveries if each.status == "OK"}
+        return {each.guid for each in self.app.deliveries} - arrived
 
     def troubles(self) -> dict[str, str]:
         """What is wrong with jobs that are not done."""

@@ -1,0 +1,161 @@
+"""What happens to an operator: upgrades, outages, an empty budget, the kill switch, people who leave."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.bot.jobs.rig import wait
+from tests.e2e.site import APP, BROKEN, Site, site, stopped
+
+
+def bounced(shop: Site, home: str, number: int) -> bool:
+    return [body.split("\n")[0] for body in shop.said(home, number)] == [
+        "**This issue may need a little more before someone can act on it.**"
+    ] and shop.github.labels(home, number) == ["needs-info"]
+
+
+def test_sigterm_ends_everything_in_time_and_the_next_start_goes_on(tmp_path: Path) -> None:
+    with stopped(tmp_path) as shop:
+        home = shop.repository("acme/rocket")
+        first = shop.start("bot", "serve")
+        wait(shop.ready, 60, "up")
+        shop.connect()
+        thinking = threading.Event()
+
+        def slowly(request: object) -> None:
+            thinking.set()
+            time.sleep(3)
+
+        shop.model.misbehave("slow one", slowly)
+        slow = shop.github.open_issue(home, "slow one", "It does not work.")
+        others = [shop.github.open_issue(home, f"It breaks {count}", "It does not work.") for count in range(4)]
+        assert thinking.wait(30)
+        start = time.monotonic()
+        first.send_signal(signal.SIGTERM)
+        assert first.wait(40) == 0
+        assert time.monotonic() - start < 30
+        assert bounced(shop, home, slow), "what was begun was ended"
+
+        shop.start("bot", "serve")
+        wait(shop.ready, 60, "up again")
+        shop.quiet(90)
+        assert all(bounced(shop, home, number) for number in others)
+        assert len(shop.model.about("slow one")) == 1
+
+
+def test_no_process_is_left_behind(tmp_path: Path) -> None:
+    with stopped(tmp_path) as shop:
+        served = shop.start("bot", "serve")
+        wait(shop.ready, 60, "up")
+        group = served.pid
+        assert len(processes_of(group)) >= 3
+        os.kill(served.pid, signal.SIGKILL)
+        served.wait(10)
+        # Its children notice, drain and end: nobody works on without somebody who would start it again.
+        wait(lambda: not processes_of(group), 40, "children ended")
+
+
+def processes_of(group: int) -> list[int]:
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[2]) == group and fields[0] != "Z":
+            found.append(int(folder.name))
+    return found
+
+
+def test_a_suspended_app_stops_trying_and_goes_on_when_it_is_back(tmp_path: Path) -> None:
+    with site(tmp_path) as shop:
+        home = shop.repository("acme/rocket")
+        (installation,) = shop.github.world.installed(shop.github.world.repositories[home])
+        installation.suspended = True
+        number = shop.github.open_issue(home, "It breaks", "It does not work.")
+        # GitHub tells a suspended app nothing; this one was on its way already.
+        installation.suspended = False
+        event, payload = shop.payload(home, number, "opened")
+        installation.suspended = True
+        assert shop.deliver(event, payload) == 202
+        shop.quiet()
+        (dead,) = [each for each in shop.jobs.list(("dead",), home) if each.task == "triage"]
+        assert "suspended" in str(dead.error)
+        installation.suspended = False
+        shop.jobs.retry(dead.id)
+        shop.quiet()
+        assert bounced(shop, home, number)
+
+
+def test_what_was_removed_meanwhile_is_nobodys_error(tmp_path: Path) -> None:
+    with site(tmp_path) as shop:
+        home = shop.repository("acme/rocket")
+        number = shop.github.open_issue(home, "It breaks", "It does not work.")
+        shop.quiet()
+        gone = shop.payload(home, number, "reopened")
+        del shop.github.world.repositories[home].issues[number]
+        assert shop.deliver(*gone) == 202
+        shop.quiet()
+        assert set(shop.jobs.counts()) == {"done"}
+        assert str(shop.jobs.list(("done",), home)[0].outcome).startswith(("gone", "nothing"))
+
+
+def test_the_kill_switch_asks_nobody_and_writes_nothing(tmp_path: Path) -> None:
+    with site(tmp_path, BOUNCER_PAUSED="true") as shop:
+        home = shop.repository("acme/rocket")
+        shop.github.open_issue(home, "It breaks", "It does not work.")
+        shop.github.open_pull(home, "Read", "Fixes #1", files={APP: BROKEN}, closes=[1])
+        shop.quiet()
+        assert shop.model.asked == []
+        assert (shop.said(home, 1), shop.github.labels(home, 1), shop.github.checks(home)) == ([], [], [])
+        assert {each.outcome for each in shop.jobs.list(("done",), home)} == {"skipped: paused by the operator"}
+        assert "The kill switch is on" in shop.browser().get("/")
+
+
+def test_a_spent_budget_is_a_skip_that_shows_and_waits_for_tomorrow(tmp_path: Path) -> None:
+    # One question may take three calls at worst, and takes one: the third does not fit any more.
+    with site(tmp_path, BOUNCER_REPOSITORY_CALLS="4") as shop:
+        home = shop.repository("acme/rocket")
+        first, second, third = (shop.github.open_issue(home, f"It breaks {n}", "Help.") for n in range(3))
+        wait(lambda: len(shop.decided(home, third)) == 1, 30, "all three decided")
+        assert bounced(shop, home, first)
+        assert bounced(shop, home, second)
+        assert shop.said(home, third) == []
+        assert [each.abstained for each in shop.decided(home, third)] == ["skipped:budget"]
+        assert len(shop.model.asked) == 2
+        (waiting,) = shop.jobs.list(("waiting",), home)
+        assert 0 < waiting.due - time.time() < 24 * 3600 + 700
+        number = shop.github.open_pull(home, "Read", "Fixes #1", files={APP: BROKEN}, closes=[1])
+        wait(lambda: shop.github.checks(home), 30, "a check that says so")
+        (check,) = shop.checks(home, shop.head(home, number))
+        assert check.conclusion == "skipped"
+        assert "budget" in check.output["title"]
+        assert shop.inline(home, number) == []
+        pages = shop.browser()
+        assert "skipped:budget" in pages.get(f"/decisions?repository={home}&came=abstained")
+        assert 'abstained="skipped:budget"' in pages.get("/metrics")
+
+
+@pytest.mark.parametrize("wrong", ["id", "key"])
+def test_an_app_that_github_does_not_know_decides_nothing_and_says_why(tmp_path: Path, wrong: str) -> None:
+    with stopped(tmp_path) as shop:
+        home = shop.repository("acme/rocket")
+        if wrong == "id":
+            shop.environment["GITHUB_APP_ID"] = "999999"
+        else:
+            shop.environment["GITHUB_APP_PRIVATE_KEY"] = shop.github.create_app("another").private_key
+        shop.web()
+        shop.worker()
+        wait(shop.ready, 60, "up")
+        shop.connect()
+        number = shop.github.open_issue(home, "It breaks", "It does not work.")
+        wait(lambda: shop.troubles(), 30, "somebody complains")
+        assert all("401" in each for each in shop.troubles().values())
+        assert shop.decided(home, number) == ()
+        assert shop.said(home, number) == []
