@@ -27,6 +27,12 @@ DEFECTS = {
         "symbol": "cache",
         "suggestion": None,
     },
+    "lock.release()": {
+        "comment": "Nobody else gets the lock any more. It was released here.",
+        "category": "concurrency",
+        "symbol": "lock",
+        "suggestion": None,
+    },
 }
 VAGUE = {
     "explanation": "Nobody can tell what is meant.",
@@ -72,9 +78,15 @@ def verify(text: str) -> dict[str, Any]:
 
 def review(text: str) -> dict[str, Any]:
     """Reports every line that it knows for a defect, every time again."""
-    shared = {"path": "src/app.py", "line": None, "impact": "reliability", "severity": "high"}
-    # A line of the change ends after its code; the same words in a longer line are another line.
-    found = [{**shared, "quote": code, **said} for code, said in DEFECTS.items() if f"{code}\n" in text]
+    path, found = "", []
+    for line in text.split("\n"):
+        if line.startswith("=== "):
+            path = line.removeprefix("=== ").rpartition(" (")[0]
+        # The same words in a longer line are another line.
+        for code, said in DEFECTS.items():
+            if line.endswith((f" {code}", f"\t{code}")):
+                shared = {"path": path, "line": None, "impact": "reliability", "severity": "high"}
+                found.append({**shared, "quote": code, **said})
     return {"reasoning": "It reads a file.", "findings": found}
 
 

@@ -23,7 +23,9 @@ def get_pull(call: Call) -> Answer:
     files = diffs.changes(*call.world.pull_files(issue.pull))
     text = diffs.unified(files)
     lines = text.count("\n")
-    if lines > MAX_DIFF_LINES or len(files) > MAX_DIFF_FILES or len(text) > MAX_DIFF_BYTES:
+    # What is too large for a patch of its own is no binary: as part of the whole it is too large as well.
+    cut = any(each.patch is None and each.additions + each.deletions for each in files)
+    if cut or lines > MAX_DIFF_LINES or len(files) > MAX_DIFF_FILES or len(text) > MAX_DIFF_BYTES:
         raise Refused(
             406,
             f"Sorry, the diff exceeded the maximum number of lines ({MAX_DIFF_LINES})",

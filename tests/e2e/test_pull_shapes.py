@@ -1,0 +1,152 @@
+"""Changes of every shape: what is posted stands on a line that GitHub takes, and what cannot be read is named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.e2e.site import APP, BASE, BROKEN, FIXED, Site
+
+Repository = Callable[..., str]
+CODE = "        return data.value"
+
+
+def findings(shop: Site, home: str, number: int) -> list[tuple[str, int | None, str]]:
+    return [(each.path, each.line, each.side) for each in shop.inline(home, number)]
+
+
+def changed(
+    shop: Site, repository: Repository, before: dict[str, str | bytes], after: dict[str, object]
+) -> object:
+    """(repository, number) of a pull request that makes ``after`` out of ``before``."""
+    home = repository()
+    shop.github.commit(home, before)
+    number = shop.github.open_pull(home, "Read values", files=after)  # type: ignore[arg-type]
+    shop.quiet()
+    return home, number
+
+
+SHAPES: dict[str, tuple[dict[str, str | bytes], dict[str, object], list[tuple[str, int, str]]]] = {
+    "a plain change": ({}, {APP: BROKEN}, [(APP, 4, "RIGHT")]),
+    "windows line ends": (
+        {APP: BASE.replace("\n", "\r\n")},
+        {APP: BROKEN.replace("\n", "\r\n")},
+        [(APP, 4, "RIGHT")],
+    ),
+    "no newline at the end": ({APP: "x = 1"}, {APP: f"def f(data):\n{CODE}"}, [(APP, 2, "RIGHT")]),
+    "an umlaut in the path": ({}, {"src/grün/ärger.py": BROKEN}, [("src/grün/ärger.py", 4, "RIGHT")]),
+    "spaces in the path": ({}, {"src/my app (1).py": BROKEN}, [("src/my app (1).py", 4, "RIGHT")]),
+    "quotes in the path": ({}, {'src/"app".py': BROKEN}, [('src/"app".py', 4, "RIGHT")]),
+    "a tab in the code": ({}, {APP: f"\tif x:\n\t{CODE.strip()}\n"}, [(APP, 2, "RIGHT")]),
+    "a new file": ({}, {"src/new.py": BROKEN}, [("src/new.py", 4, "RIGHT")]),
+    "a removed line": (
+        {APP: "lock.take()\nwork()\nlock.release()\n"},
+        {APP: "lock.take()\nwork()\n"},
+        [(APP, 3, "LEFT")],
+    ),
+    "a removed file": (
+        {"src/old.py": "work()\nlock.release()\n"},
+        {"src/old.py": None},
+        [("src/old.py", 2, "LEFT")],
+    ),
+    "beside a binary file": ({}, {"logo.png": b"\x89PNG\0\0", APP: BROKEN}, [(APP, 4, "RIGHT")]),
+    "far down in a long file": (
+        {APP: "pass\n" * 5000},
+        {APP: "pass\n" * 4000 + f"{CODE}\n" + "pass\n" * 1000},
+        [(APP, 4001, "RIGHT")],
+    ),
+    "several hunks and files": (
+        {APP: "pass\n" * 60, "src/b.py": "pass\n"},
+        {APP: f"{CODE}\n" + "pass\n" * 60 + "cache[path] = data\n", "src/b.py": f"{CODE}\npass\n"},
+        [(APP, 1, "RIGHT"), (APP, 62, "RIGHT"), ("src/b.py", 1, "RIGHT")],
+    ),
+    "unicode in the code": ({}, {APP: f'name = "\U0001f980 ä \u202e"\n{CODE}\n'}, [(APP, 2, "RIGHT")]),
+    "form feeds and odd separators": ({}, {APP: f"a = 1\x0cb\x85c\u2028d\n{CODE}\n"}, [(APP, 2, "RIGHT")]),
+    "bytes that are no text": ({}, {APP: b"# \xe4\xf6\n" + CODE.encode() + b"\n"}, [(APP, 2, "RIGHT")]),
+    "a lock file": ({}, {"poetry.lock": BROKEN}, []),
+    "generated code": ({}, {"src/app_pb2.py": BROKEN}, []),
+    "a fix": ({}, {APP: FIXED}, []),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_finding_stands_on_its_line(shop: Site, repository: Repository, shape: str) -> None:
+    before, after, expected = SHAPES[shape]
+    home, number = changed(shop, repository, before, after)  # type: ignore[misc]
+    assert sorted(findings(shop, home, number)) == sorted(expected)
+    assert {each.state for each in shop.jobs.list((), home)} == {"done"}
+
+
+def test_a_change_that_github_does_not_show_whole_is_read_in_part_and_says_so(
+    shop: Site, repository: Repository
+) -> None:
+    files: dict[str, object] = {f"data/f{number}.py": f"x = {number}\n" for number in range(310)}
+    home, number = changed(shop, repository, {}, {**files, APP: BROKEN})  # type: ignore[misc]
+    assert findings(shop, home, number) == [(APP, 4, "RIGHT")]
+    assert len(shop.reviews(home, number)) == 1
+
+
+def test_a_file_too_large_to_show_is_named(shop: Site, repository: Repository) -> None:
+    huge = "x = 1\n" * 200_000
+    home, number = changed(shop, repository, {}, {"src/huge.py": huge, APP: BROKEN})  # type: ignore[misc]
+    assert findings(shop, home, number) == [(APP, 4, "RIGHT")]
+    (summary,) = shop.said(home, number)
+    assert "Not reviewed:\n- `src/huge.py`: " in summary
+
+
+def test_what_the_maintainers_leave_out_is_named_quietly(shop: Site, repository: Repository) -> None:
+    home = repository(**{".github/bouncer.yml": "review:\n  ignore: ['vendored-by-hand/']\n"})
+    number = shop.github.open_pull(
+        home, "Read", files={"vendored-by-hand/a.py": BROKEN, APP: BROKEN, "go.sum": "x\n"}
+    )
+    shop.quiet()
+    assert findings(shop, home, number) == [(APP, 4, "RIGHT")]
+    (review,) = shop.reviews(home, number)
+    assert "Not reviewed: `go.sum` (lock file), `vendored-by-hand/a.py` (review.ignore)." in review.body
+    assert shop.said(home, number) == []
+
+
+def test_two_linked_issues_get_a_verdict_each(shop: Site, repository: Repository) -> None:
+    home = repository()
+    for count in (1, 2):
+        shop.github.open_issue(home, f"Empty files {count}", "With version 4.2 it fails on an empty file.")
+    closes = [1, 2]
+    number = shop.github.open_pull(home, "Read", "Fixes #1, fixes #2", files={APP: BROKEN}, closes=closes)
+    shop.quiet()
+    (check,) = shop.checks(home, shop.head(home, number))
+    assert check.output["title"] == "May miss part of #1, #2"
+    assert "### #1: May miss something" in check.output["summary"]
+    assert "### #2: May miss something" in check.output["summary"]
+
+
+def test_an_issue_of_another_repository_is_not_judged_and_says_so(shop: Site, repository: Repository) -> None:
+    home, other = repository(), repository()
+    shop.github.open_issue(other, "Empty files", "With version 4.2 it fails on an empty file.")
+    number = shop.github.open_pull(home, "Read", f"Fixes {other}#1", files={APP: BROKEN})
+    shop.quiet()
+    (check,) = shop.checks(home, shop.head(home, number))
+    assert (check.conclusion, check.output["title"]) == (
+        "skipped",
+        "Not judged: the linked issue is in another repository",
+    )
+
+
+def test_reflexion_looks_twice_and_says_it_once(shop: Site, repository: Repository) -> None:
+    home = repository(**{".github/bouncer.yml": "review:\n  strategy: reflexion\n"})
+    number = shop.github.open_pull(home, "Read twice", files={APP: BROKEN})
+    shop.quiet()
+    assert findings(shop, home, number) == [(APP, 4, "RIGHT")]
+    assert len(shop.model.about("Read twice", "ReviewReply")) == 2
+
+
+def test_shadow_mode_records_and_writes_nothing(shop: Site, repository: Repository) -> None:
+    shadow = "triage: {mode: shadow}\nverify: {mode: shadow}\nreview: {mode: shadow}\n"
+    home = repository(**{".github/bouncer.yml": shadow})
+    shop.github.open_issue(home, "It breaks", "Help.")
+    number = shop.github.open_pull(home, "Read", "Fixes #1", files={APP: BROKEN}, closes=[1])
+    shop.quiet()
+    assert (shop.said(home, 1), shop.github.labels(home, 1)) == ([], [])
+    assert (shop.github.checks(home), shop.inline(home, number), shop.said(home, number)) == ([], [], [])
+    verdicts = [each.verdict for each in (*shop.decided(home, 1), *shop.decided(home, number))]
+    assert verdicts == ["VAGUE", "INCORRECT", "defects"]
