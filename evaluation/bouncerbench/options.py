@@ -52,6 +52,8 @@ def gather(
         return {folder.facts.model: run_answers(folder, line)}
     assert predictions is not None
     models = read_answers(predictions, benchmark, line)
+    if not models:
+        raise OperatorError(f"{predictions} holds no answer")
     if model_name is None:
         return {name or Path(predictions).name: answers for name, answers in models.items()}
     if set(models) == {""}:

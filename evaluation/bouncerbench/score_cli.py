@@ -79,6 +79,8 @@ def _score(
     replicates: int,
     as_json: bool,
 ) -> None:
+    if tasks and all(task.bounce is None for task in tasks):
+        raise OperatorError(f"nothing to score: of none of the {len(tasks)} tasks is the truth known")
     line = line_of(benchmark, bounce_at, bounce_above)
     models = gather(benchmark, run, predictions, model_name, line)
     compared: Comparison | None = None

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,6 +21,9 @@ from evaluation.run_folder import Record, RunFolder
 from evaluation.runner import Options, Outcome, Result, Task, run
 
 T = TypeVar("T")
+
+#: So many different errors are named at the end of a run.
+SHOWN_ERRORS = 3
 
 #: The shell's code for a command that Ctrl-C ended.
 INTERRUPTED = 130
@@ -50,6 +54,7 @@ def run_shown(
 def report_result(folder: RunFolder, result: Result, as_json: bool) -> int:
     """Say how the run ended; returns the exit code: 0, 1 where the run is not complete, 130 after Ctrl-C."""
     facts, totals = folder.facts, folder.facts.totals
+    errors = Counter(record.error for record in folder.records() if record.error)
     if as_json:
         print_json(
             {
@@ -59,17 +64,18 @@ def report_result(folder: RunFolder, result: Result, as_json: bool) -> int:
                 "finished": result.finished,
                 "postponed": result.postponed,
                 "stopped": result.stopped,
+                "errors": dict(errors.most_common(SHOWN_ERRORS)),
                 **totals.model_dump(mode="json"),
             }
         )
     else:
-        say(_summary(folder, result))
+        say(_summary(folder, result, errors))
     if result.stopped == "interrupted":
         return INTERRUPTED
     return 1 if result.stopped or result.postponed else 0
 
 
-def _summary(folder: RunFolder, result: Result) -> str:
+def _summary(folder: RunFolder, result: Result, errors: Counter[str]) -> str:
     totals = folder.facts.totals
     usage = totals.usage
     cost = "cost unknown" if usage.cost_usd is None and usage.calls else f"{usage.cost_usd or 0:.4f} USD"
@@ -77,6 +83,9 @@ def _summary(folder: RunFolder, result: Result) -> str:
         f"{folder.path}: {totals.records} tasks recorded, {totals.failed} of them without a usable answer; "
         f"{usage.calls} model calls, {usage.input_tokens:,} + {usage.output_tokens:,} tokens, {cost}"
     ]
+    lines += [f"{count} of them: {error}" for error, count in errors.most_common(SHOWN_ERRORS)]
+    if errors:
+        lines.append("--retry-failed tries these again")
     if result.postponed:
         lines.append(f"{result.postponed} tasks wait for answers that the cache does not hold yet")
     if result.stopped:

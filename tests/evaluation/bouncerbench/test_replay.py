@@ -163,6 +163,9 @@ def test_a_task_without_a_recorded_reply_is_a_failure_that_can_be_retried(
     assert failed[0]["error"].startswith("model:unrecorded: replies.jsonl holds no reply of m for o__n-28")
     scored = command("score", "bouncerbench-input", "--tasks", tasks, "--run", run, "--json").json
     assert (scored["n"], scored["missing"], scored["errors"]) == (30, 2, 2)
+    told = replay(command, small, run).err.splitlines()
+    assert told[0].endswith("0 + 0 tokens, 0.0000 USD")
+    assert told[1:] == [f"1 of them: {each['error']}" for each in failed] + ["--retry-failed tries these again"]
     replies.write_text("".join(kept))
     again = replay(command, small, run, "--retry-failed", "--json").json
     assert (again["finished"], again["failed"], again["records"]) == (2, 0, 30)

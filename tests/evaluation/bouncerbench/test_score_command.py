@@ -85,13 +85,16 @@ def test_missing_answers_are_counted_and_shown(command: Command, tasks: Path, wr
         (["--predictions", "{answers}", "--bounce-at", "AWFUL"], "--bounce-at: 'AWFUL' is none of"),
         (["--predictions", "{answers}", "--bounce-at", "WELL_SPECIFIED"], "'WELL_SPECIFIED' is none of"),
         (["--predictions", "{strangers}"], "none of the 1 answers is about one of the 4 tasks"),
+        (["--predictions", "{empty}"], "empty.jsonl holds no answer"),
+        (["--predictions", "{answers}", "--tasks", "{strangers}"], "of none of the 1 tasks is the truth known"),
     ],
 )
 def test_bad_input_ends_with_2_and_one_line(
     command: Command, tasks: Path, answers: Path, write: Write, arguments: list[str], message: str
 ) -> None:
     strangers = write("strangers.jsonl", [{"instance_id": "z", "bounce": True}])
-    filled = [each.format(answers=answers, strangers=strangers) for each in arguments]
+    empty = write("empty.jsonl", [])
+    filled = [each.format(answers=answers, strangers=strangers, empty=empty) for each in arguments]
     ran = command("score", "bouncerbench-input", "--tasks", tasks, *filled, "--json")
     assert (ran.code, ran.out) == (2, "")
     assert message in ran.err
@@ -141,4 +144,4 @@ def test_an_unknown_benchmark_or_option_ends_with_2(command: Command) -> None:
     for arguments in (("score", "juggling"), ("score", "bouncerbench-input", "--loud"), ("fly",)):
         ran = command(*arguments)
         assert (ran.code, ran.out) == (2, "")
-        assert ran.err
+        assert len(ran.err.splitlines()) == 1
