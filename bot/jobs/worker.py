@@ -99,6 +99,7 @@ class Worker:
                 if not slot.alive():
                     return
                 if lock is not None and not lock.alive():
+                    lock.release()
                     lock = None
                 lock = lock or _guarded(lambda: locks.take("dispatcher"))
             if lock is not None:

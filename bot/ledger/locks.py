@@ -19,7 +19,7 @@ from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DBAPIError
 
 #: Ours among the advisory locks of a database that others may share: the bytes of "bncr".
-_CLASS = 0x626E6372
+CLASS = 0x626E6372
 
 
 class Held(Protocol):
@@ -95,7 +95,7 @@ class AdvisoryLocks:
         # Detached from the pool: the lock lives and dies with this very connection.
         connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
         connection.detach()
-        taken = connection.scalar(text("SELECT pg_try_advisory_lock(:class, :key)"), {"class": _CLASS, "key": key})
+        taken = connection.scalar(text("SELECT pg_try_advisory_lock(:class, :key)"), {"class": CLASS, "key": key})
         if not taken:
             connection.close()
             return None
@@ -105,13 +105,20 @@ class AdvisoryLocks:
 class _HeldSession:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._session = connection.connection.driver_connection
+        self._lost = False
 
     def alive(self) -> bool:
-        try:
-            self._connection.scalar(text("SELECT 1"))
-        except DBAPIError:
-            return False
-        return True
+        # Once is for ever: asked again, the connection would be made anew, and know of no lock.
+        if not self._lost:
+            try:
+                self._connection.scalar(text("SELECT 1"))
+            except DBAPIError:
+                self._lost = True
+        return not self._lost
 
     def release(self) -> None:
         self._connection.close()
+        # SQLAlchemy forgets a connection that broke; it has to be closed all the same.
+        if self._session is not None:
+            self._session.close()
