@@ -38,8 +38,10 @@ def export_command(context: click.Context, bench: str, arguments: tuple[str, ...
 
 
 def _format(arguments: tuple[str, ...]) -> tuple[str, list[str]]:
-    """``--format`` taken out of the arguments: the replay's own command does not know it."""
+    """``--format`` taken out of the arguments: the replay's own command does not know it, but has the help."""
     rest = list(arguments)
+    if "--help" in rest:
+        return "", rest
     for place, argument in enumerate(rest):
         name, joined, value = argument.partition("=")
         if name == "--format":
@@ -59,6 +61,8 @@ def import_command(file: str, cache: str, as_json: bool) -> int:
     """Put the result lines of OpenAI's Batch API or Anthropic's Message Batches into the cache."""
     prices = load_prices(settings.load().bouncer_prices_file)
     found = import_results(file, FolderStore(Path(cache)), prices)
+    if not found.kept and not found.failures:
+        raise OperatorError(f"{file} holds no result")
     if as_json:
         print_json({"cache": cache, **asdict(found)})
     else:

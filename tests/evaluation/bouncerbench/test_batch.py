@@ -181,3 +181,12 @@ def test_an_export_that_cannot_work_says_why(
     ran = command("batch", "export", "bouncerbench-input", "--tasks", tasks, *arguments, "--out", "r.jsonl")
     assert (ran.code, ran.out) == (2, "")
     assert message in ran.err
+
+
+def test_an_empty_result_file_is_refused_and_export_tells_a_benchmarks_options(
+    command: Command, write: Write
+) -> None:
+    ran = command("batch", "import", write("empty.jsonl", []), "--cache", "cache")
+    assert (ran.code, ran.err.endswith("empty.jsonl holds no result\n")) == (2, True)
+    told = command("batch", "export", "bouncerbench-input", "--help")
+    assert (told.code, "--tasks F" in told.out) == (0, True)
