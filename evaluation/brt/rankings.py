@@ -41,14 +41,16 @@ def read_rankings(path: Path) -> tuple[Ranking, ...]:
     is listed twice, or nothing is listed at all.
     """
     try:
-        with path.open(newline="", encoding="utf-8") as stream:
+        with path.open(newline="", encoding="utf-8-sig") as stream:
             reader = csv.DictReader(stream)
             missing = set(Ranking.model_fields) - set(reader.fieldnames or ())
             if missing:
                 raise OperatorError(f"{path}: no column {', '.join(sorted(missing))}")
             rankings = tuple(_ranking(row, f"{path}, line {reader.line_num}") for row in reader)
-    except (OSError, UnicodeDecodeError) as error:
-        raise OperatorError(f"{path}: {error}") from error
+    except OSError as error:
+        raise OperatorError(f"{path}: {error.strerror}") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise OperatorError(f"{path}: no CSV text: {error}") from error
     return _distinct(rankings, path)
 
 
