@@ -129,6 +129,7 @@ def test_a_spent_budget_is_a_skip_that_shows_and_waits_for_tomorrow(tmp_path: Pa
         assert shop.said(home, third) == []
         assert [each.abstained for each in shop.decided(home, third)] == ["skipped:budget"]
         assert len(shop.model.asked) == 2
+        wait(lambda: shop.jobs.list(("waiting",), home), 30, "the job waits")
         (waiting,) = shop.jobs.list(("waiting",), home)
         assert 0 < waiting.due - time.time() < 24 * 3600 + 700
         number = shop.github.open_pull(home, "Read", "Fixes #1", files={APP: BROKEN}, closes=[1])
