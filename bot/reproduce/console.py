@@ -29,6 +29,8 @@ _FIXTURE = re.compile(r"^(setUp|tearDown)(Class|Module) \(")
 LOAD_ERRORS = frozenset({"ImportError", "ModuleNotFoundError", "SyntaxError", "IndentationError", "TabError"})
 _SYNTAX = re.compile(r"^(SyntaxError|IndentationError|TabError): (.*)$", re.MULTILINE)
 _REFUSED = re.compile(r"^ERROR: (.{1,500})", re.MULTILINE)
+_PYTEST_BEGAN = re.compile(r"^=+ test session starts =+\r?$", re.MULTILINE)
+_PYTEST_ENDED = re.compile(r"^=+ .{1,500} in [0-9.]+s.{0,100} =+\r?$", re.MULTILINE)
 _NOTHING_RAN = re.compile(r"^(NO TESTS RAN|no tests ran|collected 0 items)\b", re.MULTILINE)
 
 
@@ -81,6 +83,9 @@ def _unknown(output: str, exit_code: int) -> TestOutcome:
         said = _REFUSED.search(output)
         return _ended("error", "load", "no test was run" + (f": {said[1]}" if said else ""), output)
     if exit_code == 0:
+        if _PYTEST_BEGAN.search(output) and not _PYTEST_ENDED.search(output):
+            # A test that leaves the process takes the others and the verdict on itself with it.
+            return _ended("error", "crash", "the test run ended before its tests did", output)
         return TestOutcome(status="passed", output=_tail(output))
     found = raised(output) or shown_exception(output) or _not_compiled(output)
     if exit_code > 128:

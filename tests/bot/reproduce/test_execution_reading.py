@@ -62,6 +62,24 @@ def test_a_report_without_tests_leaves_what_was_printed() -> None:
     assert "not found: /repo/tests/x.py" in total.message
 
 
+@pytest.mark.parametrize(
+    ("printed", "status"),
+    [
+        ("collected 1 item\n\ntests/test_x.py", "error"),
+        ("collected 1 item\n\ntests/test_x.py .  [100%]\n\n===== 1 passed in 0.01s =====\n", "passed"),
+        (
+            "collected 1 item\n\ntests/test_x.py .  [100%]\n\n== 1 passed, 2 warnings in 71.21s (0:01:11) ==\n",
+            "passed",
+        ),
+    ],
+)
+def test_a_test_that_ends_the_process_in_good_order_has_not_passed(printed: str, status: str) -> None:
+    total = report(outcome(f"===== test session starts =====\nplatform linux\n{printed}", 0)).outcome
+    assert total.status == status
+    if status == "error":
+        assert (total.phase, total.message) == ("crash", "the test run ended before its tests did")
+
+
 def test_odd_attributes_of_a_report_are_survived() -> None:
     (test,) = junit.parse('<testsuites><testsuite><testcase name="t" time="NaN!"/></testsuite></testsuites>')
     assert (test.status, test.seconds) == ("passed", 0.0)
