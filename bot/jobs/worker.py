@@ -21,7 +21,7 @@ from bot.jobs.retention import Retention
 from bot.jobs.runner import Runner
 from bot.jobs.store import Jobs
 from bot.ledger import Ledger
-from bot.ledger.locks import Held
+from bot.ledger.locks import Held, Locks
 from bot.metrics import Counts
 
 #: Seconds between two looks for new deliveries, between two rounds of the reaper, and between two sweeps.
@@ -88,33 +88,53 @@ class Worker:
         return not lost
 
     def _loop(self, stop: threading.Event, slot: Slot, dispatcher: Dispatcher, rounds: tuple[_Round, ...]) -> None:
-        """One worker dispatches for all: whoever holds the lock of that name."""
-        locks = self._ledger.database.locks
-        lock: Held | None = None
+        """Until ``stop`` is set or the slot is lost."""
+        turn = _Turn(self._ledger.database.locks)
         checked = 0.0
-        while not stop.wait(DISPATCH_SECONDS):
-            now = time.monotonic()
-            if now - checked > ROUND_SECONDS:
-                checked = now
-                if not slot.alive():
-                    return
-                if lock is not None and not lock.alive():
-                    lock.release()
-                    lock = None
-                lock = lock or _guarded(lambda: locks.take("dispatcher"))
-            if lock is not None:
-                while _guarded(dispatcher.step) and not stop.is_set():
+        try:
+            while not stop.wait(DISPATCH_SECONDS):
+                now = time.monotonic()
+                if now - checked > ROUND_SECONDS:
+                    checked = now
+                    if not slot.alive():
+                        return
+                    _guarded(turn.check)
+                while turn.ours and _guarded(dispatcher.step) and not stop.is_set():
                     pass
-            for each in rounds:
-                each.tick(now)
-        if lock is not None:
-            lock.release()
+                for each in rounds:
+                    each.tick(now)
+        finally:
+            turn.give_up()
 
     def _make_round(self, reaper: Reaper) -> None:
         reaper.seen()
         reaper.take_over()
         reaper.settle()
         self._counts.flush(self._ledger)
+
+
+class _Turn:
+    """One worker dispatches for all: whoever holds the lock of that name."""
+
+    def __init__(self, locks: Locks) -> None:
+        self._locks = locks
+        self._lock: Held | None = None
+
+    @property
+    def ours(self) -> bool:
+        return self._lock is not None
+
+    def check(self) -> None:
+        """Take the lock where it is free; let go of one that was lost."""
+        if self._lock is not None and not self._lock.alive():
+            self.give_up()
+        if self._lock is None:
+            self._lock = self._locks.take("dispatcher")
+
+    def give_up(self) -> None:
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
 
 
 class _Round:
