@@ -99,8 +99,9 @@ class Worker:
                     if not slot.alive():
                         return
                     _guarded(turn.check)
-                while turn.ours and _guarded(dispatcher.step) and not stop.is_set():
-                    pass
+                if turn.ours:
+                    while _guarded(dispatcher.step) and not stop.is_set():
+                        pass
                 for each in rounds:
                     each.tick(now)
         finally:
