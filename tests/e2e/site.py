@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from http.cookiejar import CookieJar
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urljoin
 
 from sqlalchemy import func, select
 
@@ -137,17 +137,22 @@ class Browser:
     """Pages of the dashboard, without JavaScript."""
 
     def __init__(self, url: str, password: str = PASSWORD) -> None:
-        self._url = url
-        cookies = urllib.request.HTTPCookieProcessor(CookieJar())
-        self._opener = urllib.request.build_opener(cookies, urllib.request.ProxyHandler({}))
+        self.start(url)
         token = re.search(r'name="token" value="([^"]+)"', self.get("/login"))
         assert token
         self.get("/login", {"token": token[1], "password": password})
 
+    def start(self, url: str) -> None:
+        """Open the browser on a server; nothing is known of it."""
+        self.address = url
+        cookies = urllib.request.HTTPCookieProcessor(CookieJar())
+        self._opener = urllib.request.build_opener(cookies, urllib.request.ProxyHandler({}))
+
     def get(self, path: str, form: dict[str, str] | None = None) -> str:
-        """A page; with a form, what comes of sending it."""
+        """A page, by its path from the one that was read last; with a form, what comes of sending it."""
         data = None if form is None else urlencode(form).encode()
-        with self._opener.open(self._url + path, data, timeout=20) as answer:
+        with self._opener.open(urljoin(self.address, path), data, timeout=20) as answer:
+            self.address = answer.url
             return str(answer.read().decode())
 
 

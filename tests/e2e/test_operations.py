@@ -49,6 +49,22 @@ def test_sigterm_ends_everything_in_time_and_the_next_start_goes_on(tmp_path: Pa
         assert len(shop.model.about("slow one")) == 1
 
 
+def test_what_github_could_not_deliver_while_we_were_away_is_answered_after_the_start(tmp_path: Path) -> None:
+    with stopped(tmp_path) as shop:
+        home = shop.repository("acme/rocket")
+        shop.connect()
+        issue = shop.github.open_issue(home, "It breaks", "It does not work.")
+        pull = shop.github.open_pull(home, "Read", "Fixes #1", files={APP: BROKEN}, closes=[issue])
+        shop.github.push(home, pull, {APP: f"# newer\n{BROKEN}"})
+        assert len(shop.in_vain()) >= 3
+        shop.start("bot", "serve")
+        wait(shop.ready, 60, "up")
+        shop.quiet(90)
+        assert bounced(shop, home, issue)
+        assert [each.commit_id for each in shop.reviews(home, pull)] == [shop.head(home, pull)]
+        assert len(shop.inline(home, pull)) == len(shop.github.checks(home)) == 1
+
+
 def test_no_process_is_left_behind(tmp_path: Path) -> None:
     with stopped(tmp_path) as shop:
         served = shop.start("bot", "serve")

@@ -1,0 +1,130 @@
+"""The first day: from ``bouncer serve`` without a setting to the first answer on an issue, with a browser only."""
+
+from __future__ import annotations
+
+import html
+import re
+import stat
+import urllib.error
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.bot.jobs.rig import wait
+from tests.e2e.site import Browser, Site, stopped
+
+CREDENTIALS = ("GITHUB_APP_ID", "GITHUB_APP_PRIVATE_KEY", "GITHUB_WEBHOOK_SECRET")
+
+
+class Visitor(Browser):
+    """Somebody who follows links and sends forms, on our server and on GitHub alike; no password yet."""
+
+    def __init__(self, url: str) -> None:
+        self.start(url)
+
+    def submit(self, page: str, **typed: str) -> str:
+        """Send the page's form as it stands, with what was typed."""
+        form = re.search(r'<form[^>]*method="post"(?:[^>]*action="([^"]*)")?[^>]*>(.*?)</form>', page, re.DOTALL)
+        assert form
+        fields = dict(re.findall(r'<input[^>]*name="([^"]+)"[^>]*value="([^"]*)"', re.sub(_UNCHOSEN, "", form[2])))
+        given = {name: html.unescape(value) for name, value in fields.items()}
+        return self.get(html.unescape(form[1] or ""), {**given, **typed})
+
+
+_UNCHOSEN = r'<input type="(?:radio|checkbox)"(?![^>]*checked)[^>]*>'
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Iterator[Site]:
+    """``bouncer serve`` as it starts without credentials, its data in a folder of its own."""
+    with stopped(tmp_path) as shop:
+        for name in CREDENTIALS:
+            del shop.environment[name]
+        shop.environment["BOUNCER_DATA_DIR"] = str(tmp_path / "data")
+        shop.start("bot", "serve")
+        wait(lambda: "/setup?link=" in shop.log.read_text(), 60, "a link in the terminal")
+        wait(lambda: answers(shop), 60, "the server answers")
+        yield shop
+
+
+def answers(shop: Site) -> bool:
+    try:
+        return "ok" in Visitor(f"http://127.0.0.1:{shop.port}").get("/healthz")
+    except OSError:
+        return False
+
+
+def link(shop: Site) -> str:
+    found = re.search(r"(/setup\?link=[\w-]+)", shop.log.read_text())
+    assert found
+    return found[1]
+
+
+def registered(shop: Site, visitor: Visitor, **typed: str) -> str:
+    """Walk through our two pages and GitHub's one; the page at the end."""
+    visitor.get(link(shop))
+    confirm = visitor.submit(visitor.get("/setup"), public_url=f"http://127.0.0.1:{shop.port}", **typed)
+    assert "with these permissions and no others" in confirm
+    return visitor.submit(visitor.submit(confirm), name="acme bouncer")
+
+
+def test_from_nothing_to_the_first_answer_without_editing_a_file(fresh: Site) -> None:
+    visitor = Visitor(f"http://127.0.0.1:{fresh.port}")
+    done = registered(fresh, visitor, owner="organization", organization="acme")
+    assert "acme-bouncer" in done
+    install = re.search(r'href="([^"]+/installations/new)"', done)
+    assert install
+    fresh.github.create_repository("acme/brand-new")
+    landed = visitor.submit(visitor.get(install[1]))
+    assert "installed" in landed.lower()
+    wait(fresh.ready, 60, "the worker took it up")
+
+    number = fresh.github.open_issue("acme/brand-new", "It breaks", "It does not work.")
+    wait(lambda: fresh.github.labels("acme/brand-new", number) == ["needs-info"], 40, "the first answer")
+    (comment,) = fresh.github.comments("acme/brand-new", number, by="acme-bouncer[bot]")
+    assert "Which version is this?" in comment
+
+    (app,) = [each for each in fresh.github.world.apps.values() if each.slug == "acme-bouncer"]
+    file = fresh.folder / "data" / "credentials.json"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    seen = fresh.log.read_text() + done + landed
+    for secret in (app.webhook_secret, app.client_secret, app.private_key.splitlines()[3]):
+        assert secret not in seen
+
+
+def test_the_link_works_once_and_set_up_is_closed_to_everybody_else(fresh: Site) -> None:
+    here = f"http://127.0.0.1:{fresh.port}"
+    stranger = Visitor(here)
+    assert refused(stranger, "/setup") == 403
+    assert refused(stranger, "/setup?link=guessed") == 403
+    owner = Visitor(here)
+    owner.get(link(fresh))
+    assert refused(stranger, link(fresh)) == 403
+    assert "Who owns the app" in owner.get("/setup")
+    assert refused(stranger, "/setup/callback?code=x&state=y") == 403
+    assert refused(owner, "/setup/callback?code=x&state=y") == 400
+
+
+def test_deliveries_before_set_up_are_refused_so_that_github_shows_it(fresh: Site) -> None:
+    assert fresh.deliver("ping", {"zen": "x"}) == 503
+
+
+def test_after_a_restart_it_goes_on_with_what_was_stored(fresh: Site) -> None:
+    registered(fresh, Visitor(f"http://127.0.0.1:{fresh.port}"), owner="organization", organization="acme")
+    wait(fresh.ready, 60, "the worker took it up")
+    (served,) = fresh.processes
+    served.terminate()
+    assert served.wait(40) == 0
+    fresh.log.write_text("")
+    fresh.start("bot", "serve")
+    wait(fresh.ready, 60, "up again")
+    assert "/setup?link=" not in fresh.log.read_text()
+
+
+def refused(visitor: Visitor, path: str) -> int:
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        visitor.get(path)
+    status = caught.value.code
+    caught.value.close()
+    return status
