@@ -60,7 +60,7 @@ class Site(Rig):
             jobs = connection.scalar(select(func.count()).select_from(JOBS).where(JOBS.c.state.in_(OPEN)))
         return int(waiting or 0) + int(jobs or 0)
 
-    def quiet(self, seconds: float = 40.0) -> None:
+    def quiet(self, seconds: float = 90.0) -> None:
         """Wait until everything that happened so far was dealt with."""
         self.github.settle()
         wait(lambda: not self.in_vain(), seconds, "every delivery was accepted in the end")

@@ -68,7 +68,7 @@ def test_pushes_while_the_model_thinks_end_in_one_review_of_the_last_head(served
     served.model.misbehave("slow thought", pushes_meanwhile)
     served.github.edit(home, number, title="Read values: slow thought")
     assert send(served, home, number, "opened") == 202
-    served.quiet(60)
+    served.quiet()
     head = served.head(home, number)
     assert [each.commit_id for each in served.reviews(home, number)] == [head]
     assert len(served.inline(home, number)) == 2
@@ -119,7 +119,7 @@ def test_events_that_come_in_the_wrong_order_end_like_the_right_one(served: Site
     served.github.push(home, number, {APP: f"# newer\n{BROKEN}"})
     assert send(served, home, number) == 202
     assert served.deliver(*old) == 202
-    served.quiet(60)
+    served.quiet()
     once(served, home, number)
 
 
@@ -131,7 +131,7 @@ def test_an_issue_edited_out_of_order_is_judged_as_it_stands(served: Site) -> No
     event, edited = served.payload(home, number, "edited", changes={"body": {"from": "Help."}})
     assert served.deliver(event, edited) == 202
     assert served.deliver(*opened) == 202
-    served.quiet(60)
+    served.quiet()
     assert served.said(home, number) == []
     assert served.github.labels(home, number) == []
     assert [each.verdict for each in served.decided(home, number, "triage") if each.verdict] == ["WELL_SPECIFIED"]

@@ -113,14 +113,14 @@ def babbles(request: Request) -> Response:
 MOODS = {"401": refuses(401), "400": refuses(400), "500": refuses(500), "page": page, "babble": babbles}
 
 
-@pytest.mark.timeout(200)
+@pytest.mark.timeout(280)
 def test_no_secret_is_seen_anywhere(with_password: str, tmp_path: Path) -> None:
     with careless(tmp_path, with_password) as (shop, github):
         canaries = Canaries(shop)
         strange_deliveries(shop, canaries)
         github_repeats_tokens(shop, github)
         the_model_repeats_keys(shop)
-        shop.quiet(60)
+        shop.quiet(120)
         assert {each.split(".")[0] for each in github.repeated} >= {"eyJhbGciOiJSUzI1NiIsInR5cCI6IkpXVCJ9"}
         assert set(shop.github.world.tokens) & set(github.repeated), "no token was repeated at all"
         keys = {each.key.removeprefix("Bearer ") for each in shop.model.asked}

@@ -81,7 +81,7 @@ def test_from_nothing_to_the_first_answer_without_editing_a_file(fresh: Site) ->
     wait(fresh.ready, 60, "the worker took it up")
 
     number = fresh.github.open_issue("acme/brand-new", "It breaks", "It does not work.")
-    wait(lambda: fresh.github.labels("acme/brand-new", number) == ["needs-info"], 40, "the first answer")
+    wait(lambda: fresh.github.labels("acme/brand-new", number) == ["needs-info"], 60, "the first answer")
     (comment,) = fresh.github.comments("acme/brand-new", number, by="acme-bouncer[bot]")
     assert "Which version is this?" in comment
 

@@ -74,7 +74,7 @@ def test_no_process_is_left_behind(tmp_path: Path) -> None:
         os.kill(served.pid, signal.SIGKILL)
         served.wait(10)
         # Its children notice, drain and end: nobody works on without somebody who would start it again.
-        wait(lambda: not processes_of(group), 40, "children ended")
+        wait(lambda: not processes_of(group), 60, "children ended")
 
 
 def processes_of(group: int) -> list[int]:
@@ -139,17 +139,17 @@ def test_a_spent_budget_is_a_skip_that_shows_and_waits_for_tomorrow(tmp_path: Pa
     with site(tmp_path, BOUNCER_REPOSITORY_CALLS="4") as shop:
         home = shop.repository("acme/rocket")
         first, second, third = (shop.github.open_issue(home, f"It breaks {n}", "Help.") for n in range(3))
-        wait(lambda: len(shop.decided(home, third)) == 1, 30, "all three decided")
+        wait(lambda: len(shop.decided(home, third)) == 1, 60, "all three decided")
         assert bounced(shop, home, first)
         assert bounced(shop, home, second)
         assert shop.said(home, third) == []
         assert [each.abstained for each in shop.decided(home, third)] == ["skipped:budget"]
         assert len(shop.model.asked) == 2
-        wait(lambda: shop.jobs.list(("waiting",), home), 30, "the job waits")
+        wait(lambda: shop.jobs.list(("waiting",), home), 60, "the job waits")
         (waiting,) = shop.jobs.list(("waiting",), home)
         assert 0 < waiting.due - time.time() < 24 * 3600 + 700
         number = shop.github.open_pull(home, "Read", "Fixes #1", files={APP: BROKEN}, closes=[1])
-        wait(lambda: shop.github.checks(home), 30, "a check that says so")
+        wait(lambda: shop.github.checks(home), 60, "a check that says so")
         (check,) = shop.checks(home, shop.head(home, number))
         assert check.conclusion == "skipped"
         assert "budget" in check.output["title"]
@@ -172,7 +172,7 @@ def test_an_app_that_github_does_not_know_decides_nothing_and_says_why(tmp_path:
         wait(shop.ready, 60, "up")
         shop.connect()
         number = shop.github.open_issue(home, "It breaks", "It does not work.")
-        wait(lambda: shop.troubles(), 30, "somebody complains")
+        wait(lambda: shop.troubles(), 60, "somebody complains")
         assert all("401" in each for each in shop.troubles().values())
         assert shop.decided(home, number) == ()
         assert shop.said(home, number) == []
