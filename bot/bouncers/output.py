@@ -14,8 +14,8 @@ from bot.frozen import Frozen
 from bot.models.protocol import Model, Prompt, Reply
 from bot.prompts import Prompts
 
-#: Characters of a patch that are put into one question: GitHub itself shows no diff above 1 MB. Whether a model can
-#: hold that many is for the model to say; a patch is judged whole or not at all.
+#: Characters of a patch that are put into one question: GitHub itself shows no diff above 1 MB. Whether a model
+#: can hold that many is for the model to say; a patch is judged whole or not at all.
 MAX_PATCH = 1_000_000
 
 

@@ -144,12 +144,21 @@ def test_what_is_not_set_is_named(run: Run, name: str, line: str) -> None:
             {"BOUNCER_PUBLIC_URL": "https://other.example"},
             f"fail  webhook: GitHub delivers to {PUBLIC}/webhook, not",
         ),
-        ({"BOUNCER_PROMPTS_DIR": "/nowhere"}, "fail  prompts: prompts (BOUNCER_PROMPTS_DIR): /nowhere is not a folder"),
-        ({"BOUNCER_PRICES_FILE": "/nowhere.yml"}, "fail  prices: prices (BOUNCER_PRICES_FILE): /nowhere.yml cannot be read"),
+        (
+            {"BOUNCER_PROMPTS_DIR": "/nowhere"},
+            "fail  prompts: prompts (BOUNCER_PROMPTS_DIR): /nowhere is not a folder",
+        ),
+        (
+            {"BOUNCER_PRICES_FILE": "/nowhere.yml"},
+            "fail  prices: prices (BOUNCER_PRICES_FILE): /nowhere.yml cannot be read",
+        ),
         ({"BOUNCER_DATA_DIR": "/proc/x"}, "fail  data folder: /proc is no folder that can be written to"),
         ({"DATABASE_URL": "sqlite:////nowhere/b.db"}, "fail  database: there is no folder /nowhere"),
         ({"DATABASE_URL": "postgresql://127.0.0.1:9/x"}, "fail  database: DATABASE_URL: cannot reach PostgreSQL"),
-        ({"BOUNCER_MODEL": "gpt-5"}, "fail  model: model 'gpt-5' (--model, BOUNCER_MODEL): must be one of openai:NAME"),
+        (
+            {"BOUNCER_MODEL": "gpt-5"},
+            "fail  model: model 'gpt-5' (--model, BOUNCER_MODEL): must be one of openai:NAME",
+        ),
         (
             {"BOUNCER_MODEL": "anthropic:claude-opus-5"},
             "fail  model: model anthropic:claude-opus-5: set ANTHROPIC_API_KEY",
