@@ -1,7 +1,8 @@
 """Reading and choosing tasks. Every row comes from outside: it is bounded, parsed strictly, and named in errors.
 
-Formats by name: ``.jsonl``, ``.json``, ``.csv``, each optionally ``.gz``; ``hf:owner/name`` is a Hugging Face
-data set, optionally ``hf:owner/name:split`` (default ``test``). Nothing is evaluated or unpickled. Rows are
+Formats by name: ``.jsonl`` (also without an ending), ``.json`` (an array, or lines after all), ``.csv``, each
+optionally ``.gz``; ``hf:owner/name`` is a Hugging Face data set, optionally ``hf:owner/name:split`` (default
+``test``). Nothing is evaluated or unpickled. Rows are
 streamed, so a data set may be larger than memory.
 """
 
@@ -49,11 +50,12 @@ def read_rows(source: str) -> Iterator[Row]:
         yield from _hugging_face(source)
         return
     name = source.removesuffix(".gz")
-    if name.endswith(".jsonl"):
+    ending = Path(name).suffix
+    if ending in (".jsonl", "") or (ending == ".json" and _begins_with_object(source)):
         yield from _json_lines(source)
-    elif name.endswith(".csv"):
+    elif ending == ".csv":
         yield from _csv(source)
-    elif name.endswith(".json"):
+    elif ending == ".json":
         yield from _json_array(source)
     else:
         raise OperatorError(f"{source}: neither .jsonl, .json, .csv (each may end in .gz) nor hf:owner/name")
@@ -133,6 +135,14 @@ def _opened(source: str, unpack: bool = True) -> BinaryIO:
         return Path(source).open("rb")
     except OSError as error:
         raise OperatorError(f"{source}: {error.strerror}") from None
+
+
+def _begins_with_object(source: str) -> bool:
+    with _opened(source) as stream:
+        try:
+            return stream.read(64).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")
+        except (OSError, EOFError, zlib.error) as error:
+            _unreadable(source, error)
 
 
 def _json_lines(source: str) -> Iterator[Row]:

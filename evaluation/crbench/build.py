@@ -54,7 +54,8 @@ def tally(mapped: Iterable[MappedInstance]) -> Counter[str]:
 def _mapped(fix: Instance, clones: Clones, options: MappingOptions) -> MappedInstance:
     clone = clones.of(fix.repo)
     if clone is None:
-        return discarded(fix, f"no clone of {fix.repo}")
+        # Looked at again once there is one.
+        return discarded(fix, f"no clone of {fix.repo}").model_copy(update={"unfinished": True})
     try:
         return map_instance(fix, clone.repository, clone.finder, options.blame, options.unmapped)
     except NotRecorded:

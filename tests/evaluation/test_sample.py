@@ -48,6 +48,12 @@ def test_every_format_gives_the_same_rows(tmp_path: Path, name: str) -> None:
     assert rows(written(tmp_path / name, texts[name.split(".")[1]])) == table
 
 
+@pytest.mark.parametrize("name", ["tasks", "tasks.gz", "tasks.json", "tasks.json.gz"])
+def test_lines_under_another_name_are_lines(tmp_path: Path, name: str) -> None:
+    table = [{"instance_id": "a"}, {"instance_id": "b"}]
+    assert rows(written(tmp_path / name, "\n".join(map(json.dumps, table)))) == table
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -57,7 +63,9 @@ def test_every_format_gives_the_same_rows(tmp_path: Path, name: str) -> None:
         ("t.jsonl", "[" * 200_000 + "\n", r"t\.jsonl:1: not JSON"),
         ("t.jsonl", '{"a": ' + "9" * 5000 + "}\n", r"t\.jsonl:1: not JSON"),
         ("t.jsonl", b'{"a": "\xff"}\n', r"t\.jsonl:1: not JSON"),
-        ("t.json", '{"a": 1}', r"t\.json: a JSON array"),
+        ("t.json", "3", r"t\.json: a JSON array"),
+        ("t.json", '{"a": 1}\n{"a": \n', r"t\.json:2: not JSON"),
+        ("tasks", '{"a": 1}\n{"a": \n', r"tasks:2: not JSON"),
         ("t.csv", "a,b\n1,2\n1,2,3\n", r"t\.csv:3: the row has more or fewer columns"),
         ("t.csv", "a,b\n1\n", r"t\.csv:2: the row has more or fewer columns"),
         ("t.csv", 'a,b\n1,"2\n', r"t\.csv:2: cannot be read"),
