@@ -25,7 +25,7 @@ from evaluation.crbench.blame import BlameOptions
 from evaluation.crbench.build import MappingOptions, build_tasks, map_instances, tally
 from evaluation.crbench.clones import Clones
 from evaluation.crbench.dataset import statistics
-from evaluation.crbench.git import GitRepository, find_clone
+from evaluation.crbench.git import GitError, GitRepository, find_clone
 from evaluation.crbench.lines import LineFile
 from evaluation.crbench.mapping import Instance, MappedInstance
 from evaluation.crbench.own import own_fixes
@@ -107,7 +107,10 @@ def build_own_command(repo: Path, since: datetime, name: str | None, out: Path |
         full_name = name or repository.full_name()
         if full_name is None:
             raise OperatorError(f"{repo}: neither its origin nor its folder says owner/name; give --name")
-        head = repository.head()
+        try:
+            head = repository.head()
+        except GitError as error:
+            raise OperatorError(f"{repo} has no history: {error}") from None
 
     def fixes(environment: Settings) -> list[Instance]:
         with GitRepository(repo) as repository:

@@ -4,6 +4,7 @@ future."""
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -168,6 +169,17 @@ def test_a_repositorys_own_fixes_are_found_by_closing_words_and_subjects(project
 def test_only_fixes_since_the_day_count(project: Path) -> None:
     assert list(own(project)) == ["ada__engine-120"]
     assert list(own(project, "--since", "2021-01-01", "--overwrite")) == []
+
+
+def test_a_repository_without_a_commit_is_said_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    subprocess.run(["git", "init", "-q", tmp_path / "ada+empty"], check=True)
+    with pytest.raises(SystemExit) as left:
+        main(["build", "own", "--repo", f"{tmp_path}/ada+empty", "--since", "2020-01-01", "--offline"])
+    said = capsys.readouterr().err
+    assert (left.value.code, said.count("\n")) == (2, 1)
+    assert said.startswith(f"bouncer-eval: {tmp_path}/ada+empty has no history: ")
 
 
 def sha(scratch: Scratch, back: int) -> str:
