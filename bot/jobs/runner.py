@@ -32,6 +32,8 @@ REVIVE_SECONDS = 5.0
 
 #: The word by which a decision says that no model was asked for want of budget.
 SPENT = "skipped:budget"
+#: The word by which a decision says that whoever had to be asked could not be reached for a long time.
+UNREACHABLE = "unreachable"
 #: A job waits for a new budget on this many days; later nobody expects an answer any more.
 MAX_DAYS = 3
 #: Jobs that waited for the day start within this time of it, seconds.
@@ -101,7 +103,7 @@ class Runner:
         event = events.from_json(self._jobs.event(job))
         services, writer = self._services_for(event)
         if job.attempt:
-            self._ledger.decisions.take_up(job.id)
+            self._ledger.decisions.take_up(job.id, (SPENT, UNREACHABLE))
         decisions = self._ledger.decisions.of_job(job.id) or self._decide(job, event, services)
         outcomes = [
             self._publish(job, position, decision, event, services, writer)
@@ -115,7 +117,15 @@ class Runner:
     def _decide(self, job: Job, event: Event, services: Services) -> tuple[Decision, ...]:
         services = replace(services, model=Remembered(services.model, self._ledger.calls, job.id))
         event = at_present(event, job.task, services.forge)
-        decisions = router.decide(event, services, only=job.task)
+        try:
+            decisions = router.decide(event, services, only=job.task)
+        except TransientError as error:
+            if job.tries + 1 >= MAX_TRIES and isinstance(event, events.RepositoryEvent):
+                # A dead letter from here on; that nothing was decided stands on record as well.
+                reason = f"gave up: {error}"
+                abstained = Decision(kind=job.task, subject=event.subject, abstained=UNREACHABLE, reason=reason)
+                self._ledger.decisions.record(job.id, (abstained,), services.config.hash)
+            raise
         for decision in decisions:
             _log.info("decided", verdict=decision.verdict, abstained=decision.abstained, model=decision.model)
         return self._ledger.decisions.record(job.id, decisions, services.config.hash)

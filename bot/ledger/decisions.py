@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Literal
 
 from pydantic_core import PydanticSerializationError
@@ -48,14 +48,12 @@ class Decisions:
         here = DECISIONS.c.job == job, DECISIONS.c.position >= 0
         return self._read(select(DECISIONS.c.decision).where(*here).order_by(DECISIONS.c.position))
 
-    def take_up(self, job: str) -> None:
-        """Let a job decide anew where it could not for want of budget; the abstention stays on record."""
+    def take_up(self, job: str, words: Collection[str]) -> None:
+        """Let a job decide anew where it abstained with one of ``words``; the abstention stays on record."""
         with self._database.write() as connection:
             connection.execute(
                 update(DECISIONS)
-                .where(
-                    DECISIONS.c.job == job, DECISIONS.c.position >= 0, DECISIONS.c.abstained == "skipped:budget"
-                )
+                .where(DECISIONS.c.job == job, DECISIONS.c.position >= 0, DECISIONS.c.abstained.in_(words))
                 .values(position=-DECISIONS.c.id, outcome="taken up again")
             )
 

@@ -164,6 +164,27 @@ def test_a_github_that_stays_away_makes_a_dead_letter_that_can_be_retried(bench)
     assert bench.run(job).state == "done"
 
 
+def test_a_model_that_stays_away_is_an_abstention_on_record_and_a_retry_decides_anew(bench):
+    job = bench.open()
+    away = [True]
+
+    def think() -> None:
+        if away[0]:
+            raise TransientError("the provider answered 503")
+
+    bench.think = think
+    for _ in range(MAX_TRIES):
+        bench.run(job)
+    assert bench.jobs.get(job).state == "dead"
+    (decision,) = bench.desk.ledger.decisions.decisions(f"{NAME}#1")
+    assert (decision.abstained, decision.reason) == ("unreachable", "gave up: the provider answered 503")
+    assert bench.desk.github.comments(NAME, 1) == []
+    away[0] = False
+    bench.jobs.retry(job)
+    assert bench.run(job).outcome == "posted"
+    assert [each.verdict for each in bench.desk.ledger.decisions.decisions(f"{NAME}#1")] == ["VAGUE"]
+
+
 def test_a_bug_is_tried_three_times_and_stops_nobody_else(bench):
     job = bench.open()
     broken = failing(bench, RuntimeError("a bug"))
