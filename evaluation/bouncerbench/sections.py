@@ -9,6 +9,7 @@ from evaluation.bouncerbench import lengths, paper
 from evaluation.bouncerbench.answers import Answer
 from evaluation.bouncerbench.chain import Chain
 from evaluation.bouncerbench.compare import Comparison, used_tools
+from evaluation.bouncerbench.lengths import Bin
 from evaluation.bouncerbench.metrics import Metrics
 from evaluation.bouncerbench.operating import operating_points, risk_coverage
 from evaluation.bouncerbench.printing import FIGURES, number, percent, score_name, tally_line
@@ -139,17 +140,31 @@ def lengths_section(benchmark: Benchmark, runs: Sequence[Scored]) -> Section | N
         for name, bins in binned.items()
         for each in bins
     )
-    series: list[Series] = []
+    papers = "100, 200 and 500 words" if benchmark == INPUT else "1,000 and 2,500 characters"
+    note = f"by {unit}, with 95 % Wilson intervals. The paper's bins are {papers}."
+    figures = _length_figures(binned, unit, note)
+    return Section(f"{what(benchmark)}: by length", tables=(Table(header, rows),), figures=figures)
+
+
+def _length_figures(binned: Mapping[str, Sequence[Bin]], unit: str, note: str) -> tuple[Figure, ...]:
+    """Both rates in one picture for one or two runs; for more, where bars would be hairs, in one each."""
+    groups = [f"{each.name}\n(n = {each.tasks})" for each in next(iter(binned.values()))]
+    right: list[Series] = []
+    wrong: list[Series] = []
     for colour, (name, bins) in enumerate(binned.items()):
-        right = _series(f"{name}, of those to bounce", [each.true_positive_rate for each in bins])
-        wrong = _series(f"{name}, of the others", [each.false_positive_rate for each in bins])
-        series += [replace(right, colour=colour), replace(wrong, colour=colour, faded=True)]
-    figure = Figure(
-        bars([f"{each.name}\n(n = {each.tasks})" for each in first], series, ylabel="share bounced", xlabel=unit),
-        f"Share bounced by {unit}, with 95 % Wilson intervals. The paper's bins are "
-        + ("100, 200 and 500 words." if benchmark == INPUT else "1,000 and 2,500 characters."),
+        hits = _series(f"{name}, of those to bounce", [each.true_positive_rate for each in bins])
+        slips = _series(f"{name}, of the others", [each.false_positive_rate for each in bins])
+        right.append(replace(hits, colour=colour))
+        wrong.append(replace(slips, colour=colour, faded=True))
+    if len(binned) > 2:
+        pictures = [(right, "Share bounced of those to bounce"), (wrong, "Share bounced of the others")]
+    else:
+        pairs = [each for pair in zip(right, wrong, strict=True) for each in pair]
+        pictures = [(pairs, "Share bounced")]
+    return tuple(
+        Figure(bars(groups, series, ylabel="share bounced", xlabel=unit), f"{shown} {note}")
+        for series, shown in pictures
     )
-    return Section(f"{what(benchmark)}: by length", tables=(Table(header, rows),), figures=(figure,))
 
 
 def _series(name: str, estimates: Sequence[Estimate]) -> Series:
@@ -195,7 +210,7 @@ def comparison_section(first: Scored, second: Scored, found: Comparison) -> Sect
             Table(
                 ("instance", "now", ""),
                 listed,
-                title="What flipped",
+                title=f"What flipped, the first of {len(found.flips)}" if more else "What flipped",
                 note=f"{more} more." if more else "",
                 folded=True,
             )

@@ -54,10 +54,11 @@ def _shares(runs: Sequence[tuple[str, tuple[Record, ...]]], seed: int) -> Sectio
         [None if each.share is None else 100 * each.share for _, each in scores],
         [_bar(each.interval) for _, each in scores],
     )
-    figure = Figure(bars([name for name, _ in scores], [shown], ylabel="%BRT", top=100), "%BRT of each run.")
+    picture = Figure(bars([name for name, _ in scores], [shown], ylabel="%BRT", top=100), "%BRT of each run.")
+    figures = (picture,) if len(scores) > 1 else ()
     data = {"brt": {name: each.as_json() for name, each in scores}}
     text = "A bug counts as reproduced where a test fails on the buggy and passes on the fixed version."
-    return Section("Bugs reproduced", (text,), (table,), (figure,), data)
+    return Section("Bugs reproduced", (text,), (table,), figures, data)
 
 
 def _rankings(runs: Sequence[tuple[str, tuple[Record, ...]]], seed: int) -> Section:

@@ -10,7 +10,7 @@ from evaluation.crbench.judged import Scored, reviewed_run, scored
 from evaluation.crbench.metrics import Share, by_kind
 from evaluation.crbench.printing import FIGURES, counted_line, interval, judges_line, scores_row
 from evaluation.report.facts import cost_section, facts_section
-from evaluation.report.figures import Series, radar
+from evaluation.report.figures import Series, bars, radar
 from evaluation.report.page import Cell, Figure, Section, Table
 from evaluation.run_folder import RunFolder
 
@@ -105,7 +105,10 @@ def _kinds(dimension: str, runs: Sequence[Scored]) -> Section:
         f"{name}: " + ", ".join(f"{kind} {interval(each.found)} %" for kind, each in of_run.items())
         for name, of_run in shares.items()
     )
-    figures = (Figure(radar([kind.replace("_", " ") for kind in kinds], series), caption),) if kinds else ()
+    names = [kind.replace("_", " ") for kind in kinds]
+    # A radar plot has an inside from three spokes on.
+    picture = radar(names, series) if len(kinds) > 2 else bars(names, series, ylabel="share found", top=1)
+    figures = (Figure(picture, caption),) if kinds else ()
     return Section(f"Bugs found by {dimension}", tables=(Table(header, rows),), figures=figures)
 
 

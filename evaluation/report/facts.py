@@ -31,7 +31,7 @@ def facts_section(runs: Sequence[tuple[str, RunFolder]], notes: Sequence[str] = 
         ("tasks recorded", *(each.totals.records for _, each in facts)),
         ("without a usable answer", *(each.totals.failed for _, each in facts)),
     ]
-    table = Table(("", *(name for name, _ in facts)), tuple(rows))
+    table = Table(("", *(name for name, _ in facts)), tuple(rows), prose=True)
     data = {"runs": [run.facts.model_dump(mode="json", exclude=_untold(run.facts)) for _, run in runs]}
     return Section("Runs", tuple(notes), (table,), data=data)
 
@@ -68,8 +68,9 @@ def _config(facts: RunFacts) -> str:
     return "; ".join(f"{part}: {text}" for part, text in parts.items() if text)
 
 
-def _pairs(values: dict[str, Any]) -> str:
-    return ", ".join(f"{key} {value}" for key, value in values.items() if value not in (None, [], "", False))
+def _pairs(values: dict[str, Any]) -> str | None:
+    pairs = [f"{key} {value}" for key, value in values.items() if value not in (None, [], "", False)]
+    return ", ".join(pairs) or None
 
 
 def _tasks(facts: RunFacts) -> str:

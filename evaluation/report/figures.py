@@ -121,7 +121,10 @@ def radar(spokes: Sequence[str], series: Sequence[Series]) -> str:
             x, y = [angle for angle, _ in closed], [value for _, value in closed]
             axes.plot(x, y, linestyle=line, marker="o", markersize=4, color=colour, label=each.name)
         axes.set_xticks(angles, spokes)
-        axes.tick_params(axis="x", pad=16)
+        # Names stand outside of the circle, whatever their length.
+        for angle, label in zip(angles, axes.get_xticklabels(), strict=True):
+            side = math.sin(angle)
+            label.set_horizontalalignment("center" if abs(side) < 0.1 else "left" if side > 0 else "right")
         axes.set(ylim=(0, 1), theta_offset=math.pi / 2, theta_direction=-1)
         return _svg(canvas, axes, len(series) > 1)
 
@@ -202,6 +205,7 @@ def _svg(canvas: Canvas, axes: Any, legend: bool) -> str:
     if legend:
         axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
     out = io.StringIO()
-    canvas.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+    # A legend beside the axes may be longer than there was room for.
+    canvas.savefig(out, format="svg", metadata={"Date": None, "Creator": None}, bbox_inches="tight")
     text = out.getvalue()
     return text[text.index("<svg") :]

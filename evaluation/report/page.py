@@ -21,7 +21,8 @@ Cell = str | int | float | None
 class Table:
     """Rows of cells under a header.
 
-    Rows from ``quoted_from`` on are another source's and are set apart; a ``folded`` table opens on demand.
+    Rows from ``quoted_from`` on are another source's and are set apart; a ``folded`` table opens on demand; a
+    table of ``prose`` has words in every column, in as many lines as they need.
     """
 
     header: tuple[str, ...]
@@ -30,10 +31,13 @@ class Table:
     quoted_from: int | None = None
     note: str = ""
     folded: bool = False
+    prose: bool = False
 
     @property
     def words(self) -> tuple[bool, ...]:
         """Which columns hold words, not numbers: they are aligned to the left."""
+        if self.prose:
+            return (True,) * len(self.header)
         columns = zip(*self.rows, strict=True) if self.rows else iter(() for _ in self.header)
         return tuple(index == 0 or all(map(_is_words, column)) for index, column in enumerate(columns))
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from evaluation.report.figures import Curve, Flow, Series, bars, curves, sankey
+from evaluation.report.figures import Curve, Flow, Series, bars, curves, radar, sankey
 from evaluation.report.page import Report, Section, Table, as_html, as_json, as_markdown
 from tests.evaluation.bouncerbench.conftest import Command, Write
 
@@ -188,3 +189,24 @@ def test_the_same_numbers_give_the_same_picture() -> None:
     pictures = drawn()
     assert pictures == drawn()
     assert all(picture.startswith("<svg") and "<script" not in picture for picture in pictures)
+
+
+def test_a_long_name_widens_the_picture_instead_of_being_cut() -> None:
+    def width(name: str) -> float:
+        picture = radar(["a", "b", "c"], [Series(name, [0.1, 0.2, 0.3]), Series("t", [0.3, 0.2, 0.1])])
+        found = re.search(r'width="([0-9.]+)pt"', picture)
+        assert found is not None
+        return float(found[1])
+
+    assert width("single-shot, openai:some-model-with-a-long-name (in a folder)") > width("s") + 100
+
+
+def test_more_than_two_runs_get_a_picture_for_each_rate(
+    command: Command, runs: list[Path], tmp_path: Path
+) -> None:
+    shutil.copytree(runs[0], tmp_path / "again")
+    assert command("report", *runs[:2], "--out", "two.html").code == 0
+    assert command("report", *runs[:2], tmp_path / "again", "--out", "three.html").code == 0
+    pages = [(tmp_path / name).read_text() for name in ("two.html", "three.html")]
+    assert [page.count("Share bounced by words of the issue") for page in pages] == [2, 0], "label and caption"
+    assert [page.count("Share bounced of the others by words of the issue") for page in pages] == [0, 2]
