@@ -80,7 +80,8 @@ def command(model: str) -> int:
         console.print(
             f"A simulated GitHub at {github.web_url}, `bouncer serve` on a temporary SQLite file, {model}."
         )
-        console.print("[dim]The first run with the local model fetches its weights (about 90 MB).[/dim]")
+        if "local:" in model:
+            console.print("[dim]The first run with the local model fetches its weights (about 90 MB).[/dim]")
         with _serving(github, where, database, model):
             memory = _memory(database)
             for report in ISSUES:
@@ -139,7 +140,10 @@ def _decision(memory: tuple[Jobs, Ledger], number: int) -> Decision:
         for job in jobs.list(("done", "dead"), REPOSITORY):
             if (job.number, job.task) == (number, "triage"):
                 if job.state == "done":
-                    return ledger.decisions.of_job(job.id)[0]
+                    # Our own label is an event too, about which there is nothing to decide.
+                    if decisions := ledger.decisions.of_job(job.id):
+                        return decisions[0]
+                    continue
                 raise OperatorError(f"issue {number} was given up: {job.error}")
         time.sleep(0.1)
     raise OperatorError(f"no decision on issue {number} within {DECISION_SECONDS} s")

@@ -77,16 +77,20 @@ class Table(click.Group):
         if cmd_name not in self._table:
             return None
         module, _, attribute = self._table[cmd_name][0].partition(":")
+        command = getattr(import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command; a package of the extra ``evaluation`` that is not installed is named in one line."""
         try:
-            command = getattr(import_module(module), attribute)
+            return super().invoke(ctx)
         except ModuleNotFoundError as error:
             if error.name is None or error.name.partition(".")[0] in ("bot", "evaluation"):
                 raise
             raise OperatorError(
-                f"{cmd_name} needs the package {error.name!r}: pip install 'bouncer-bot[evaluation]'"
+                f"the package {error.name!r} is missing: pip install 'bouncer-bot[evaluation]'"
             ) from None
-        assert isinstance(command, click.Command)
-        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
