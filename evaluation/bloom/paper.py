@@ -16,6 +16,9 @@ class Row(NamedTuple):
     consistency: float | None = None
 
 
+#: What reports are translated into, chosen because it needs no other script (section 3.2).
+LANGUAGE = "Romanized Urdu"
+
 ROWS: tuple[Row, ...] = (
     Row("Remember", "Defects4J", "StarCoder", "as reported", 0.241),
     Row("Remember", "Defects4J", "GPT-4o", "as reported", 0.365),

@@ -16,11 +16,10 @@ from bot.actions import Usage
 from bot.errors import ModelError
 from bot.models.protocol import Model, Prompt
 from bot.prompts import Prompts
+from evaluation.bloom.paper import LANGUAGE
 
 Variant = Literal["rephrased", "translated"]
 
-#: The paper's language, chosen because it needs no other script.
-LANGUAGE = "Romanized Urdu"
 #: Tries until a text is given up: the paper says "until the verification passed".
 TRIES = 5
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from evaluation.bouncerbench.chain import Chain, chain
-from evaluation.bouncerbench.options import answers_of, tasks_option
+from evaluation.bouncerbench.gathering import answers_of
+from evaluation.bouncerbench.options import tasks_option
 from evaluation.bouncerbench.tasks import INPUT, OUTPUT, input_tasks, output_tasks
 from evaluation.cli.options import json_option, print_json
 

@@ -8,8 +8,8 @@ import click
 
 from bot.errors import OperatorError
 from evaluation.bouncerbench.answers import Answer
+from evaluation.bouncerbench.gathering import answers_of
 from evaluation.bouncerbench.leaderboard import Board, Config, export, validate
-from evaluation.bouncerbench.options import answers_of
 from evaluation.bouncerbench.tasks import INPUT, OUTPUT, input_tasks, output_tasks
 from evaluation.cli.options import json_option, print_json, say
 

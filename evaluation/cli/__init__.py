@@ -15,7 +15,10 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
     "replay": {
         "bouncerbench-input": ("evaluation.bouncerbench.replay_cli:replay_input", "Open every issue."),
         "bouncerbench-output": ("evaluation.bouncerbench.replay_cli:replay_output", "Open every pull request."),
-        "crbench": ("evaluation.crbench.cli:replay_command", "Open every pull request that brought a bug in."),
+        "crbench": (
+            "evaluation.crbench.replay_cli:replay_command",
+            "Open every pull request that brought a bug in.",
+        ),
         "brt": ("evaluation.brt.cli:replay_command", "Draft tests from bug reports, or judge given ones."),
     },
     "score": {
@@ -28,7 +31,7 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
             "Which patches were held back?",
         ),
         "bouncerbench-chain": ("evaluation.bouncerbench.chain_cli:command", "Both bouncers in a row."),
-        "crbench": ("evaluation.crbench.cli:score_command", "Are the bugs found, and with how much noise?"),
+        "crbench": ("evaluation.crbench.score_cli:score_command", "Are the bugs found, and with how much noise?"),
         "brt": (
             "evaluation.brt.score_cli:score_command",
             "Do the tests reproduce the bugs; are they ranked first?",
@@ -37,10 +40,13 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "build": {
         "bouncerbench": ("evaluation.bouncerbench.build_cli:command", "Tasks from annotations, issues, patches."),
-        "crbench": ("evaluation.crbench.cli:build_command", "Bug-bringing pull requests from bug fixes."),
-        "golden": ("evaluation.crbench.cli:build_golden_command", "From AACR-Bench's or Martian's comments."),
+        "crbench": ("evaluation.crbench.build_cli:build_command", "Bug-bringing pull requests from bug fixes."),
+        "golden": (
+            "evaluation.crbench.golden_cli:build_golden_command",
+            "From AACR-Bench's or Martian's comments.",
+        ),
         "bloom": ("evaluation.bloom.build_cli:build_command", "Known bugs, told or named otherwise, for brt."),
-        "own": ("evaluation.crbench.cli:build_own_command", "The same from a repository of your own."),
+        "own": ("evaluation.crbench.build_cli:build_own_command", "The same from a repository of your own."),
     },
     "batch": {
         "export": ("evaluation.cli.batching:export_command", "Write the requests that the cache cannot answer."),

@@ -7,14 +7,9 @@ from pathlib import Path
 
 import click
 
-from bot import settings
 from bot.errors import OperatorError
-from bot.models.prices import load as load_prices
-from evaluation.batch import import_results
-from evaluation.cache import FolderStore
 from evaluation.cli import replay
 from evaluation.cli.options import json_option, print_json, say
-from evaluation.cli.replaying import Export
 
 #: Benchmarks whose replay asks models through handlers only.
 BATCHED = ("bouncerbench-input", "bouncerbench-output", "crbench")
@@ -29,6 +24,8 @@ def export_command(context: click.Context, bench: str, arguments: tuple[str, ...
 
     Takes the options of ``replay BENCH`` and --format openai|anthropic; --out is the file of requests.
     """
+    from evaluation.cli.replaying import Export
+
     form, rest = _format(arguments)
     command = replay.get_command(context, bench)
     assert command is not None
@@ -59,6 +56,11 @@ def _format(arguments: tuple[str, ...]) -> tuple[str, list[str]]:
 @json_option
 def import_command(file: str, cache: str, as_json: bool) -> int:
     """Put the result lines of OpenAI's Batch API or Anthropic's Message Batches into the cache."""
+    from bot import settings
+    from bot.models.prices import load as load_prices
+    from evaluation.batch import import_results
+    from evaluation.cache import FolderStore
+
     prices = load_prices(settings.load().bouncer_prices_file)
     found = import_results(file, FolderStore(Path(cache)), prices)
     if not found.kept and not found.failures:

@@ -2,40 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from datetime import datetime
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from rich.console import Console
-from rich.progress import track
 
-from bot import settings, wiring
-from bot.bouncers.speaker import caveat
-from bot.errors import BudgetExceeded, ForgeError, OperatorError, SettingsError, TransientError
-from bot.forge.protocol import Forge
-from bot.settings import Settings
-from evaluation.cli.options import json_option, print_json, say
-from evaluation.crbench.asking import asked_model
-from evaluation.crbench.blame import BlameOptions
-from evaluation.crbench.build import MappingOptions, build_tasks, map_instances, tally
-from evaluation.crbench.clones import Clones
-from evaluation.crbench.dataset import statistics
-from evaluation.crbench.git import GitError, GitRepository, find_clone
-from evaluation.crbench.lines import LineFile
-from evaluation.crbench.mapping import Instance, MappedInstance
-from evaluation.crbench.own import own_fixes
-from evaluation.crbench.printing import print_statistics
-from evaluation.crbench.steps import PARAPHRASE, PREVENTABLE, TAGS, Steps
-from evaluation.crbench.task import ReviewTask
-from evaluation.prompts import benchmark_prompts
-from evaluation.sample import fingerprint, read_rows, shaped, task_id, unique
+from evaluation.cli.options import json_option
 
 F = TypeVar("F", bound=Callable[..., Any])
+
 
 _OPTIONS = (
     click.option("--offline", is_flag=True, help="Find pull requests in the clone's own history."),
@@ -85,14 +61,14 @@ def _build_options(command: F) -> F:
 @click.option("--repos", type=click.Path(path_type=Path, file_okay=False), required=True, help="Clones.")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="JSON Lines; continued if there.")
 @_build_options
-def build_command(instances: str, repos: Path, out: Path, **given: Any) -> int:
+def build_command(**given: Any) -> int:
     """Find the pull requests that brought in the bugs that INSTANCES fix (CR-Bench, Algorithm 1).
 
     Clones, bare or not, are folders of --repos named owner+name or owner/name.
     """
-    fixes = read_instances(instances)
-    question = {"instances": fingerprint(instances) or instances}
-    return _Build(out, partial(find_clone, repos), question, **given).run(lambda environment: fixes)
+    from evaluation.crbench.building import build_command as run
+
+    return run(**given)
 
 
 @click.command("own")
@@ -101,142 +77,8 @@ def build_command(instances: str, repos: Path, out: Path, **given: Any) -> int:
 @click.option("--name", metavar="OWNER/NAME", help="Default: what the clone's origin or folder says.")
 @click.option("--out", type=click.Path(path_type=Path), help="Default: own-OWNER+NAME.jsonl.")
 @_build_options
-def build_own_command(repo: Path, since: datetime, name: str | None, out: Path | None, **given: Any) -> int:
+def build_own_command(**given: Any) -> int:
     """The same from a repository's own bug fixes: what would the reviewer have found here?"""
-    with GitRepository(repo) as repository:
-        full_name = name or repository.full_name()
-        if full_name is None:
-            raise OperatorError(f"{repo}: neither its origin nor its folder says owner/name; give --name")
-        try:
-            head = repository.head()
-        except GitError as error:
-            raise OperatorError(f"{repo} has no history: {error}") from None
+    from evaluation.crbench.building import build_own_command as run
 
-    def fixes(environment: Settings) -> list[Instance]:
-        with GitRepository(repo) as repository:
-            forge = None if given["offline"] else forge_for(environment, full_name)
-            try:
-                return list(own_fixes(repository, full_name, since, environment.github_web_url, forge))
-            except (ForgeError, TransientError) as error:
-                raise OperatorError(f"GitHub does not show the issues of {full_name}: {error}") from error
-
-    question = {"repo": full_name, "head": head, "since": since.date().isoformat()}
-    path = out or Path(f"own-{full_name.replace('/', '+')}.jsonl")
-    return _Build(path, lambda wanted: repo, question, **given).run(fixes)
-
-
-def read_instances(source: str) -> list[Instance]:
-    """The fixes of a data set. Raises OperatorError with file and line for the first bad row."""
-    rows = ((task_id(row), row.where, shaped(row, Instance)) for row in read_rows(source))
-    return list(unique(rows))
-
-
-def forge_for(environment: Settings, full_name: str) -> Forge:
-    """GitHub as the operator's App sees one repository. Raises OperatorError where it does not."""
-    try:
-        app = wiring.build_app(environment)
-    except SettingsError as error:
-        raise OperatorError(f"{error}; --offline needs no GitHub") from error
-    try:
-        installation = app.installation_for(*full_name.split("/", 1))
-    except (ForgeError, TransientError) as error:
-        raise OperatorError(
-            f"the App cannot read {full_name} ({error}); --offline reads the clone alone"
-        ) from error
-    return app.forge(installation.id, full_name)[0]
-
-
-@dataclass
-class _Build:
-    """One call of a build command."""
-
-    out: Path
-    find: Callable[[str], Path | None]
-    question: dict[str, Any]
-    offline: bool
-    until: str
-    pull_refs: Any
-    unmapped: Any
-    ignore_whitespace: bool
-    follow_moves: bool
-    include_tests: bool
-    include_documentation: bool
-    model: str | None
-    prompts: Path | None
-    cache: Path | None
-    max_cost: float | None
-    workers: int
-    overwrite: bool
-    as_json: bool
-
-    def run(self, read: Callable[[Settings], list[Instance]]) -> int:
-        """Build or continue; returns the exit code: 1 where the cost cap stopped it."""
-        environment = settings.load(bouncer_model=self.model)
-        with LineFile(self.out, self._question(environment), self.overwrite) as lines:
-            lines.forget(lambda row: bool(row.get("unfinished")))
-            done = {row.get("instance_id") for row in lines.rows()}
-            waiting = [fix for fix in read(environment) if fix.instance_id not in done]
-            forge_of = None if self.offline else partial(forge_for, environment)
-            stopped = None
-            with Clones(self.find, waiting, self.pull_refs, forge_of) as clones:
-                try:
-                    for value in _shown(self._values(waiting, clones, environment), len(waiting)):
-                        lines.append(value)
-                except BudgetExceeded as error:
-                    stopped = str(error)
-            self._report(lines, environment)
-        if stopped is not None:
-            say(f"stopped: {stopped}; the same command goes on from here")
-        return 0 if stopped is None else 1
-
-    def _values(self, waiting: list[Instance], clones: Clones, environment: Settings) -> Iterator[MappedInstance]:
-        blame = BlameOptions(
-            self.ignore_whitespace, self.follow_moves, self.include_tests, self.include_documentation
-        )
-        options = MappingOptions(blame, self.unmapped, self.workers)
-        if self.until == "mapping":
-            return map_instances(waiting, clones, options)
-        cache = self.cache or self.out.with_name(self.out.name + ".cache")
-        model = asked_model(environment, environment.bouncer_model, cache, self.max_cost)
-        return build_tasks(waiting, clones, options, Steps(model, benchmark_prompts(self.prompts)))
-
-    def _question(self, environment: Settings) -> dict[str, Any]:
-        """What decides the lines: two calls that differ in it do not share a file."""
-        policies = (
-            "offline",
-            "until",
-            "pull_refs",
-            "unmapped",
-            "ignore_whitespace",
-            "follow_moves",
-            "include_tests",
-            "include_documentation",
-        )
-        asked = {name: getattr(self, name) for name in policies}
-        if self.until == "tasks":
-            prompts = benchmark_prompts(self.prompts)
-            asked["model"] = environment.bouncer_model
-            asked["prompts"] = {name: prompts.hash(name) for name in (PREVENTABLE, PARAPHRASE, TAGS)}
-        return {**self.question, **asked}
-
-    def _report(self, lines: LineFile, environment: Settings) -> None:
-        """What came of it: words on stderr, or one JSON object on stdout."""
-        if self.until == "mapping":
-            counts = tally(MappedInstance.model_validate(row) for row in lines.rows())
-            if self.as_json:
-                print_json({"out": str(self.out), **dict(counts.most_common())})
-            for reason, count in counts.most_common() if not self.as_json else ():
-                say(f"{count:6}  {reason}")
-            return
-        result = statistics(ReviewTask.model_validate(row) for row in lines.rows())
-        if self.as_json:
-            print_json({"out": str(self.out), **result.model_dump(mode="json")})
-            return
-        print_statistics(self.out.name, result)
-        if warning := caveat(environment.bouncer_model):
-            say(warning)
-
-
-def _shown(values: Iterator[MappedInstance], total: int) -> Iterator[MappedInstance]:
-    console = Console(file=sys.stderr)
-    yield from track(values, "", total, console=console, transient=True, disable=not sys.stderr.isatty())
+    return run(**given)

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from evaluation.crbench.build import MappingOptions, map_instances, tally
-from evaluation.crbench.build_cli import read_instances
+from evaluation.crbench.building import read_instances
 from evaluation.crbench.clones import Clones
 from evaluation.crbench.git import GitRepository, find_clone
 from evaluation.crbench.mapping import Instance

@@ -41,3 +41,43 @@ def test_a_package_of_the_extra_that_is_missing_is_named(
     )
     said = f"bouncer-eval: the package '{missing}' is missing: pip install 'bouncer-bot[evaluation]'\n"
     assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", said)
+
+
+#: What takes a while to import, and what no --help needs.
+HEAVY = ("numpy", "scipy", "sklearn", "matplotlib", "libcst", "openai", "anthropic", "dbos", "github", "flask")
+EVERY_HELP = f"""
+import sys, click
+from {{program}} import main
+def walk(group, names):
+    for name in group.list_commands(None):
+        command = group.get_command(None, name)
+        if isinstance(command, click.Group):
+            walk(command, [*names, name])
+            continue
+        try:
+            main([*names, name, "--help"])
+        except SystemExit as end:
+            assert not end.code, (names, name)
+        loaded = [each for each in {HEAVY!r} if each in sys.modules]
+        assert not loaded, (names, name, loaded)
+walk({{group}}, [])
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "group"),
+    [
+        ("bot.cli", "__import__('bot.cli').cli.LazyGroup(__import__('bot.cli').cli.COMMANDS)"),
+        (
+            "evaluation.cli",
+            "__import__('evaluation.cli').cli.Table('', '', __import__('evaluation.cli').cli.COMMANDS)",
+        ),
+    ],
+)
+def test_no_help_loads_what_a_command_may_need(tmp_path: Path, program: str, group: str) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", EVERY_HELP.format(program=program, group=group)],
+        cwd=tmp_path, capture_output=True, text=True, env={"PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.count("Usage: ") >= 12

@@ -20,7 +20,7 @@ from evaluation.bloom.create import Clarifier, detection, improvement
 from evaluation.bloom.evaluate import Evaluated
 from evaluation.bloom.masking import CannotMask, check, mask_java, mask_python, patched_methods
 from evaluation.bloom.remember import Remembered
-from evaluation.bloom.score_cli import analyze_files
+from evaluation.bloom.scoring import analyze_files
 from evaluation.bloom.scott_knott import scott_knott, scott_knott_esd
 from evaluation.bloom.understand import NotHeld, Rewriter
 from evaluation.brt.cases import Case

@@ -13,8 +13,8 @@ from bot.errors import NotRecorded, OperatorError
 from bot.models.record import Recording
 from bot.prompts import Prompts
 from bot.testing.models import ScriptedModel
+from evaluation.bouncerbench.benches import input_bench, output_bench
 from evaluation.bouncerbench.code import Code
-from evaluation.bouncerbench.replay_cli import input_bench, output_bench
 from evaluation.replay import Setup, judge
 from tests.evaluation.bouncerbench.conftest import Command, Write
 from tests.evaluation.crbench.repositories import Scratch

@@ -15,7 +15,7 @@ from bot.forge.replay import ReplayForge, Snapshot
 from bot.prompts import Prompts
 from bot.testing.models import ScriptedModel
 from evaluation.crbench.build import MappingOptions, build_tasks, map_instances
-from evaluation.crbench.build_cli import read_instances
+from evaluation.crbench.building import read_instances
 from evaluation.crbench.clones import Clones
 from evaluation.crbench.git import GitRepository, find_clone
 from evaluation.crbench.mapping import Instance
