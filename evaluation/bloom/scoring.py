@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 
 from bot.errors import OperatorError
@@ -23,6 +21,7 @@ from evaluation.brt.rankings import read_rankings
 from evaluation.cli.options import print_json
 from evaluation.run_folder import RunFolder
 from evaluation.sample import read_rows, task_id
+from evaluation.terminal import new_table, wide_console
 
 
 def score_command(
@@ -97,13 +96,13 @@ def _show(value: dict[str, Any], tables: list[Table], as_json: bool) -> None:
     if as_json:
         print_json(value)
         return
-    console = Console(highlight=False)
+    console = wide_console()
     for table in tables:
         console.print(table)
 
 
 def _layers_table(name: str, remembered: Remembered, comparisons: dict[str, Comparison]) -> Table:
-    table = Table("run", "%BRT", "bugs", "consistency %", "lost", "gained", "McNemar p", box=SIMPLE_HEAD)
+    table = new_table("run", "%BRT", "bugs", "consistency %", "lost", "gained", "McNemar p")
     table.add_row(
         name, _percent(remembered.share), str(remembered.bugs), _percent(remembered.agreement), "", "", ""
     )
@@ -120,9 +119,7 @@ def _layers_table(name: str, remembered: Remembered, comparisons: dict[str, Comp
 
 def _analysis_table(analysis: Analysis) -> Table:
     title = f"{analysis.reports} reports, {analysis.successes} reproduced, AUC {analysis.auc:.3f}"
-    table = Table(
-        title, "rank", "importance", "present %", "paper %", "success with %", "without %", box=SIMPLE_HEAD
-    )
+    table = new_table(title, "rank", "importance", "present %", "paper %", "success with %", "without %")
     for each in analysis.importances:
         component = each.component
         table.add_row(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 
 from evaluation.bouncerbench import paper
@@ -14,20 +12,17 @@ from evaluation.bouncerbench.metrics import Metrics
 from evaluation.bouncerbench.operating import Point
 from evaluation.bouncerbench.tasks import INPUT, Benchmark
 from evaluation.statistics import Estimate
-
-#: The narrowest width at which every table here fits; a narrower terminal wraps lines instead of losing words.
-WIDTH = 100
+from evaluation.terminal import new_table, short, wide_console
 
 
 def print_scores(benchmark: Benchmark, scored: Mapping[str, Metrics], points: Sequence[Point]) -> None:
     """The metrics, the counts behind them, the paper's rows, and what moving the line would do."""
-    console = Console(highlight=False)
-    console = Console(width=max(console.width, WIDTH), soft_wrap=True, highlight=False)
+    console = wide_console()
     if len(scored) == 1:
         console.print(_figures(benchmark, *next(iter(scored.items()))))
     console.print(_scores(benchmark, scored))
     for name, metrics in scored.items():
-        console.print(f"{name}: {tally_line(metrics)}")
+        console.print(f"{short(name)}: {tally_line(metrics)}")
     if any(metrics.value("o_score") is None for metrics in scored.values()) and benchmark != INPUT:
         console.print("O-Score is not defined: the share of passing tests is not known for every wrong patch")
     if points:
@@ -36,7 +31,7 @@ def print_scores(benchmark: Benchmark, scored: Mapping[str, Metrics], points: Se
 
 def print_comparison(before: str, found: Comparison) -> None:
     """What flipped since ``before``, and whether that is more than chance (IV.E)."""
-    console = Console(soft_wrap=True, highlight=False, markup=False)
+    console = wide_console()
     console.print(
         f"against {before}: {len(found.flips)} flips on {found.tasks} tasks that both answered, "
         f"McNemar's exact test p = {found.p_value:.3g}"
@@ -44,7 +39,7 @@ def print_comparison(before: str, found: Comparison) -> None:
     for name, flips in (("corrected", found.corrections), ("now wrong", found.mistakes)):
         looked = used_tools(flips)
         console.print(f"{name}: {len(flips)}" + ("" if looked is None else f", {looked} of them with tool calls"))
-    table = _table("figure", "difference")
+    table = new_table("figure", "difference")
     for figure, estimate in found.differences.items():
         if figure in FIGURES:
             title, is_share = FIGURES[figure]
@@ -97,7 +92,7 @@ FIGURES: dict[str, tuple[str, bool]] = {
 
 def _figures(benchmark: Benchmark, name: str, metrics: Metrics) -> Table:
     """Every figure of one model with its interval."""
-    table = _table(name, "value", "95 % interval")
+    table = new_table(short(name), "value", "95 % interval")
     for figure, (title, is_share) in FIGURES.items():
         if figure in metrics.estimates:
             value, _, interval = (percent if is_share else number)(metrics.estimates[figure]).partition(" ")
@@ -108,12 +103,12 @@ def _figures(benchmark: Benchmark, name: str, metrics: Metrics) -> Table:
 def _scores(benchmark: Benchmark, scored: Mapping[str, Metrics]) -> Table:
     """One line a model, and the paper's lines below."""
     agreements = ("agree %", "kappa", "rho") if benchmark == INPUT else ()
-    table = _table("model", "F_m", score_name(benchmark), "R_b %", "FNR_a %", "AUC", *agreements)
+    table = new_table("model", "F_m", score_name(benchmark), "R_b %", "FNR_a %", "AUC", *agreements)
     for name, metrics in scored.items():
         value = metrics.value
         auc = value("auc") if "auc" in metrics.estimates else value("auc_of_label")
         table.add_row(
-            name,
+            short(name),
             *map(_number, (value("f_m"), value("i_score" if benchmark == INPUT else "o_score"))),
             *map(_percent, (value("r_b"), value("fnr_a"))),
             _number(auc),
@@ -136,13 +131,6 @@ def _agreement(benchmark: Benchmark, metrics: Metrics) -> tuple[str, ...]:
     return (_percent(value("raw_agreement")), _number(value("cohen_kappa")), _number(value("spearman_rho")))
 
 
-def _table(*columns: str) -> Table:
-    table = Table(box=SIMPLE_HEAD, padding=(0, 2, 0, 0))
-    for column in columns:
-        table.add_column(column, no_wrap=True)
-    return table
-
-
 def _number(value: float | None) -> str:
     return number(Estimate(value))
 
@@ -152,7 +140,7 @@ def _percent(value: float | None) -> str:
 
 
 def _points(points: Sequence[Point]) -> Table:
-    table = _table("line", "F_m", "R_b %", "FNR_a %", "bounced %", "wrong passed %")
+    table = new_table("line", "F_m", "R_b %", "FNR_a %", "bounced %", "wrong passed %")
     for point in points:
         table.add_row(
             point.name + (" (paper)" if point.is_papers else ""),

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 
 from evaluation.brt import outcomes
@@ -17,6 +15,7 @@ from evaluation.brt.scores import NS, RankingScores, RunScores
 from evaluation.cli.options import print_json
 from evaluation.run_folder import RunFolder
 from evaluation.statistics import Estimate
+from evaluation.terminal import new_table, wide_console
 
 
 def score_command(
@@ -54,13 +53,15 @@ def _print(value: dict[str, Any], tables: Sequence[Table], as_json: bool) -> Non
     if as_json:
         print_json(value)
         return
-    console = Console(highlight=False)
+    console = wide_console()
     for table in tables:
         console.print(table)
 
 
 def _ranking_table(scores: RankingScores) -> Table:
-    table = _table(f"{scores.bugs} bugs, {scores.reproducible} reproducible", "value", "per bug", "95 % interval")
+    table = new_table(
+        f"{scores.bugs} bugs, {scores.reproducible} reproducible", "value", "per bug", "95 % interval"
+    )
     for name, counts in (("acc", scores.acc), ("wef", scores.wef)):
         for n in NS:
             estimate = scores.intervals[f"{name}@{n}"]
@@ -72,19 +73,12 @@ def _ranking_table(scores: RankingScores) -> Table:
 
 
 def _brt_table(scores: RunScores) -> Table:
-    table = _table(f"{scores.instances} instances", "value", "95 % interval")
+    table = new_table(f"{scores.instances} instances", "value", "95 % interval")
     table.add_row("reproduced", str(scores.reproduced), "")
     share = None if scores.share is None else 100 * scores.share
     ends = "" if scores.interval.low is None else f"{100 * scores.interval.low:.1f} – {_high(scores.interval):.1f}"
     table.add_row("%BRT", "–" if share is None else f"{share:.1f}", ends)
     table.add_row("without an answer", str(scores.failed), "")
-    return table
-
-
-def _table(*columns: str) -> Table:
-    table = Table(box=SIMPLE_HEAD, padding=(0, 2, 0, 0))
-    for column in columns:
-        table.add_column(column, no_wrap=True)
     return table
 
 

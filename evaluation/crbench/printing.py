@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 
 from bot.bouncers.speaker import caveat
 from evaluation.crbench import paper
@@ -14,6 +12,7 @@ from evaluation.crbench.dataset import PAPER, Averages, Statistics
 from evaluation.crbench.judged import Scored
 from evaluation.crbench.metrics import by_kind
 from evaluation.statistics import Estimate
+from evaluation.terminal import new_table, wide_console
 
 #: Figure -> what it is called, and whether it is a share that is shown in percent.
 FIGURES: dict[str, tuple[str, bool]] = {
@@ -26,9 +25,6 @@ FIGURES: dict[str, tuple[str, bool]] = {
     "snr": ("signal-to-noise ratio", False),
     "comments_per_pull": ("comments per pull request", False),
 }
-
-#: The narrowest width at which every table here fits; a narrower terminal wraps lines instead of losing words.
-WIDTH = 120
 
 
 def print_statistics(name: str, found: Statistics) -> None:
@@ -129,20 +125,6 @@ def _print_details(console: Console, run: Scored, missing: str) -> None:
             for share in shares:
                 table.add_row(share.kind, str(share.bugs), interval(share.found))
             console.print(table)
-
-
-def wide_console(*, stderr: bool = False) -> Console:
-    """A console on which no table is cut."""
-    width = Console(stderr=stderr).width
-    return Console(stderr=stderr, width=max(width, WIDTH), soft_wrap=True, highlight=False)
-
-
-def new_table(*columns: str) -> Table:
-    """An empty table in the house's style."""
-    table = Table(box=SIMPLE_HEAD, padding=(0, 2, 0, 0))
-    for column in columns:
-        table.add_column(column, no_wrap=True)
-    return table
 
 
 def _cells(row: Averages) -> tuple[str, ...]:
