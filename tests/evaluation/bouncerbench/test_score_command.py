@@ -54,6 +54,16 @@ def test_several_models_stand_side_by_side(command: Command, tasks: Path, answer
     assert "m: 4 of 4 tasks scored, 4 answered, 0 missing" in shown
 
 
+def test_a_name_of_any_length_and_look_costs_no_number(command: Command, tasks: Path, write: Write) -> None:
+    name = "[/bold] " + "a model with a long name " * 8
+    answers = write("named.jsonl", [{"instance_id": "a", "model": name, "label": "VAGUE"}])
+    shown = command("score", "bouncerbench-input", "--tasks", tasks, "--predictions", answers).out
+    assert "[/bold]" in shown
+    assert "…" not in shown
+    for figure in ("R_b %", "FNR_a %", "0.592"):
+        assert figure in shown
+
+
 def test_the_line_can_be_moved_when_scoring(command: Command, tasks: Path, answers: Path) -> None:
     moved = command(
         "score", "bouncerbench-input", "--tasks", tasks, "--predictions", answers, "--model-name", "m",
