@@ -97,7 +97,7 @@ def build_model(settings: Settings, model_id: str | None = None) -> Model:
 
     What it says is written down where the settings name a file for it.
     """
-    from bot.models.record import Recording
+    from bot.models.recorded import Recording
 
     model = build_models(settings).build(model_id or settings.bouncer_model, attempts=3)
     return Recording(model, settings.bouncer_record_file) if settings.bouncer_record_file else model

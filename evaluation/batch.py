@@ -20,12 +20,12 @@ from pydantic import BaseModel
 
 from bot.actions import Usage
 from bot.errors import ModelError, OperatorError, TransientError
-from bot.models import chat, traits
+from bot.models import capabilities, chat
 from bot.models.cached import cache_key
-from bot.models.exchange import Answer, Ask
+from bot.models.conversation import Answer, Request
+from bot.models.parsing import Unusable, extract
 from bot.models.prices import Prices
 from bot.models.protocol import Prompt, Reply
-from bot.models.reading import Unusable, extract
 from evaluation.cache import FolderStore, is_key
 from evaluation.runner import Postponed
 from evaluation.sample import Row, read_rows
@@ -66,13 +66,13 @@ class Pending:
 def request(form: str, model_id: str, prompt: Prompt, schema: type[BaseModel]) -> dict[str, Any]:
     """One line of a batch: exactly what a live call would send, under ``custom_id`` = the cache key."""
     name, model = cache_key(model_id, prompt, schema), model_id.partition(":")[2]
-    ask = Ask(prompt, schema, prompt.effort)
+    request = Request(prompt, schema, prompt.effort)
     if form == "openai":
-        body = chat.body(ask, model, traits.of_openai(model))
+        body = chat.body(request, model, capabilities.of_openai(model))
         return {"custom_id": name, "method": "POST", "url": "/v1/chat/completions", "body": body}
     from bot.models import anthropic  # its SDK takes a second to import; most replays need none of it
 
-    body = anthropic.body(ask, model, traits.of_claude(model))
+    body = anthropic.body(request, model, capabilities.of_claude(model))
     return {"custom_id": name, "params": body, "body": body}
 
 

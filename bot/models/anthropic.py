@@ -9,10 +9,10 @@ import anthropic
 import httpx2
 from pydantic import BaseModel, Field, ValidationError
 
-from bot.models import faults, http, traits
-from bot.models.exchange import Answer, Ask, Finish
+from bot.models import capabilities, faults, http
+from bot.models.capabilities import Capabilities
+from bot.models.conversation import Answer, Finish, Request
 from bot.models.schema import strict
-from bot.models.traits import Traits
 
 PROVIDER = "anthropic"
 _URL = "https://api.anthropic.com"
@@ -51,48 +51,48 @@ class Anthropic:
             api_key=key, base_url=base_url or _URL, max_retries=0, timeout=client.timeout, http_client=client
         )
         self._name = name
-        self._traits = traits.of_claude(name)
+        self._capabilities = capabilities.of_claude(name)
 
     @property
     def has_effort(self) -> bool:
-        return self._traits.effort != "never"
+        return self._capabilities.effort != "never"
 
-    def say(self, ask: Ask) -> Answer:
-        request = body(ask, self._name, self._traits)
+    def complete(self, request: Request) -> Answer:
+        payload = body(request, self._name, self._capabilities)
         try:
-            response = self._client.post("/v1/messages", cast_to=httpx2.Response, body=request)
+            response = self._client.post("/v1/messages", cast_to=httpx2.Response, body=payload)
         except anthropic.APIStatusError as error:
             said = error.response.text
-            known = traits.learned(self._traits, request, said) if error.status_code == 400 else None
+            known = capabilities.learned(self._capabilities, payload, said) if error.status_code == 400 else None
             if known is None:
                 headers = error.response.headers
                 raise faults.of_status(PROVIDER, error.status_code, headers, said, "ANTHROPIC_API_KEY") from None
-            self._traits = known
-            return self.say(ask)
+            self._capabilities = known
+            return self.complete(request)
         except anthropic.APIConnectionError as error:
             raise faults.of_connection(PROVIDER, error) from None
         return answer(response.content)
 
 
-def body(ask: Ask, model: str, known: Traits) -> dict[str, Any]:
+def body(request: Request, model: str, known: Capabilities) -> dict[str, Any]:
     """The JSON of the request."""
-    request: dict[str, Any] = {
+    payload: dict[str, Any] = {
         "model": model,
-        "max_tokens": ask.prompt.max_tokens,
-        "system": ask.prompt.system,
-        "messages": [{"role": turn.role, "content": turn.text} for turn in ask.turns],
+        "max_tokens": request.prompt.max_tokens,
+        "system": request.prompt.system,
+        "messages": [{"role": turn.role, "content": turn.text} for turn in request.turns],
     }
-    if known.temperature and ask.prompt.temperature is not None:
-        request["temperature"] = ask.prompt.temperature
-    output: dict[str, Any] = {"effort": ask.effort} if known.effort == "always" else {}
-    schema = strict(ask.schema)
+    if known.temperature and request.prompt.temperature is not None:
+        payload["temperature"] = request.prompt.temperature
+    output: dict[str, Any] = {"effort": request.effort} if known.effort == "always" else {}
+    schema = strict(request.schema)
     if known.native_schema:
         output["format"] = {"type": "json_schema", "schema": schema}
     else:
-        name = ask.schema.__name__
-        request["tools"] = [{"name": name, "description": "Give the answer.", "input_schema": schema}]
-        request["tool_choice"] = {"type": "tool", "name": name}
-    return {**request, "output_config": output} if output else request
+        name = request.schema.__name__
+        payload["tools"] = [{"name": name, "description": "Give the answer.", "input_schema": schema}]
+        payload["tool_choice"] = {"type": "tool", "name": name}
+    return {**payload, "output_config": output} if output else payload
 
 
 def answer(content: bytes) -> Answer:

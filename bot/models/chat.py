@@ -1,4 +1,4 @@
-"""The chat-completions format: a request out of an ask, an answer out of a body. Pure."""
+"""The chat-completions format: a payload out of a request, an answer out of a body. Pure."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 from pydantic import BaseModel, Field, ValidationError
 
 from bot.models import faults
-from bot.models.exchange import Answer, Ask, Finish
+from bot.models.capabilities import Capabilities
+from bot.models.conversation import Answer, Finish, Request
 from bot.models.schema import strict
-from bot.models.traits import Traits
 
 _FINISHES: dict[str | None, Finish] = {"length": "length", "content_filter": "refusal"}
 
@@ -49,27 +49,27 @@ class _Completion(BaseModel):
     error: _Fault | None = None
 
 
-def body(ask: Ask, model: str, traits: Traits) -> dict[str, Any]:
+def body(request: Request, model: str, known: Capabilities) -> dict[str, Any]:
     """The JSON of the request."""
-    prompt = ask.prompt
-    request: dict[str, Any] = {
+    prompt = request.prompt
+    payload: dict[str, Any] = {
         "model": model,
         "messages": [
             {"role": "system", "content": prompt.system},
-            *({"role": turn.role, "content": turn.text} for turn in ask.turns),
+            *({"role": turn.role, "content": turn.text} for turn in request.turns),
         ],
-        traits.limits[0]: prompt.max_tokens,
+        known.limits[0]: prompt.max_tokens,
     }
-    if traits.temperature and prompt.temperature is not None:
-        request["temperature"] = prompt.temperature
-    if traits.effort == "always" or (traits.effort == "lowered" and ask.effort == "low"):
-        request["reasoning_effort"] = ask.effort
-    return {**request, **_shape(ask, traits)}
+    if known.temperature and prompt.temperature is not None:
+        payload["temperature"] = prompt.temperature
+    if known.effort == "always" or (known.effort == "lowered" and request.effort == "low"):
+        payload["reasoning_effort"] = request.effort
+    return {**payload, **_shape(request, known)}
 
 
-def _shape(ask: Ask, traits: Traits) -> dict[str, Any]:
-    name, schema = ask.schema.__name__, strict(ask.schema)
-    if traits.native_schema:
+def _shape(request: Request, known: Capabilities) -> dict[str, Any]:
+    name, schema = request.schema.__name__, strict(request.schema)
+    if known.native_schema:
         given = {"name": name, "strict": True, "schema": schema}
         return {"response_format": {"type": "json_schema", "json_schema": given}}
     tool = {"name": name, "description": "Give the answer.", "parameters": schema}

@@ -11,9 +11,9 @@ from typing import Any
 
 from bot.errors import ModelError, SettingsError
 from bot.models import chat, faults
-from bot.models.exchange import Answer, Ask
+from bot.models.capabilities import Capabilities
+from bot.models.conversation import Answer, Request
 from bot.models.schema import bounded
-from bot.models.traits import Traits
 
 PROVIDER = "local"
 #: Tokens of question and answer together.
@@ -33,15 +33,15 @@ class Local:
         self._server: Any = None
         self._lock = threading.Lock()
 
-    def say(self, ask: Ask) -> Answer:
-        request = chat.body(ask, PROVIDER, Traits(limits=("max_tokens",)))
-        schema = bounded(ask.schema, _MAX_LENGTH, _MAX_ITEMS)
-        request["response_format"]["json_schema"]["schema"] = schema
+    def complete(self, request: Request) -> Answer:
+        payload = chat.body(request, PROVIDER, Capabilities(limits=("max_tokens",)))
+        schema = bounded(request.schema, _MAX_LENGTH, _MAX_ITEMS)
+        payload["response_format"]["json_schema"]["schema"] = schema
         # Without the cache of earlier questions the same question gets the same answer, byte for byte.
-        request["cache_prompt"] = False
+        payload["cache_prompt"] = False
         with self._lock:
             self._server = self._server or self._start()
-            said: dict[str, Any] = self._server.handle_chat_completions(request)
+            said: dict[str, Any] = self._server.handle_chat_completions(payload)
         if error := said.get("error"):
             raise faults.of_status(PROVIDER, int(error.get("code", 500)), {}, json.dumps(said))
         return chat.answer(PROVIDER, json.dumps(said).encode())

@@ -5,8 +5,8 @@ from __future__ import annotations
 import httpx2
 import openai
 
-from bot.models import chat, faults, http, traits
-from bot.models.exchange import Answer, Ask
+from bot.models import capabilities, chat, faults, http
+from bot.models.conversation import Answer, Request
 
 PROVIDER = "openai"
 _URL = "https://api.openai.com/v1"
@@ -21,24 +21,28 @@ class OpenAI:
             api_key=key, base_url=base_url or _URL, max_retries=0, timeout=client.timeout, http_client=client
         )
         self._name = name
-        self._traits = traits.of_openai(name, compatible=base_url is not None)
+        self._capabilities = capabilities.of_openai(name, compatible=base_url is not None)
 
     @property
     def has_effort(self) -> bool:
-        return self._traits.effort != "never"
+        return self._capabilities.effort != "never"
 
-    def say(self, ask: Ask) -> Answer:
-        request = chat.body(ask, self._name, self._traits)
+    def complete(self, request: Request) -> Answer:
+        payload = chat.body(request, self._name, self._capabilities)
         try:
-            response = self._client.post("/chat/completions", cast_to=httpx2.Response, body=request)
+            response = self._client.post("/chat/completions", cast_to=httpx2.Response, body=payload)
         except openai.APIStatusError as error:
             said = error.response.text
-            known = traits.learned(self._traits, request, said) if error.status_code in (400, 422) else None
+            known = (
+                capabilities.learned(self._capabilities, payload, said)
+                if error.status_code in (400, 422)
+                else None
+            )
             if known is None:
                 headers = error.response.headers
                 raise faults.of_status(PROVIDER, error.status_code, headers, said, "OPENAI_API_KEY") from None
-            self._traits = known
-            return self.say(ask)
+            self._capabilities = known
+            return self.complete(request)
         except openai.APIConnectionError as error:
             raise faults.of_connection(PROVIDER, error) from None
         return chat.answer(PROVIDER, response.content)

@@ -1,7 +1,7 @@
 """Replies that were recorded before, answered again: an experiment without a model, a test without a network.
 
 A file is JSON Lines, optionally gzipped. Each line has ``model`` and ``subject`` (or ``instance_id``, as in the
-responses published with BouncerBench). What ``record`` wrote has the reply's ``text`` and a ``prompt_hash``,
+responses published with BouncerBench). What ``Recording`` wrote has the reply's ``text`` and a ``prompt_hash``,
 and answers that very question only; in other lines every further field is part of the reply.
 """
 
@@ -9,19 +9,25 @@ from __future__ import annotations
 
 import gzip
 import json
+import threading
 from collections import defaultdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
 
 from bot.errors import ModelError, SettingsError
-from bot.models.exchange import Answer, Ask
+from bot.models.conversation import Answer, Request
+from bot.models.protocol import Model, Prompt, Reply
+
+T = TypeVar("T", bound=BaseModel)
 
 _KEYS = ("model", "subject", "instance_id", "sample")
 _Line = dict[str, Any]
 
 
 class Recorded:
-    """A speaker that looks up: by subject and model, by the prompt's hash where one was recorded.
+    """A provider that looks up: by subject and model, by the prompt's hash where one was recorded.
 
     Several lines for one subject are several draws, in the order of the file. Raises SettingsError for a file
     or a model name that is not there.
@@ -43,14 +49,16 @@ class Recorded:
             else:
                 self._by_subject[line["subject"]].append(line)
 
-    def say(self, ask: Ask) -> Answer:
-        if ask.retort:
-            raise ModelError(f"the reply recorded for {ask.prompt.subject} is unusable: {ask.fault}", "invalid")
-        line = self._find(ask)
+    def complete(self, request: Request) -> Answer:
+        if request.retort:
+            raise ModelError(
+                f"the reply recorded for {request.prompt.subject} is unusable: {request.fault}", "invalid"
+            )
+        line = self._find(request)
         if line is None:
             raise ModelError(
-                f"{self._file.name} holds no reply of {self._name} for {ask.prompt.subject or 'no subject'}"
-                f" (draw {ask.prompt.sample})",
+                f"{self._file.name} holds no reply of {self._name} for {request.prompt.subject or 'no subject'}"
+                f" (draw {request.prompt.sample})",
                 "unrecorded",
             )
         if error := line.get("error"):
@@ -58,11 +66,11 @@ class Recorded:
         usage = line.get("usage") or {}
         return Answer(_text(line), "stop", usage.get("input_tokens", 0), usage.get("output_tokens", 0))
 
-    def _find(self, ask: Ask) -> _Line | None:
-        if line := self._by_hash.get(ask.prompt.hash):
+    def _find(self, request: Request) -> _Line | None:
+        if line := self._by_hash.get(request.prompt.hash):
             return line
-        draws = self._by_subject.get(ask.prompt.subject, [])
-        return draws[ask.prompt.sample] if ask.prompt.sample < len(draws) else None
+        draws = self._by_subject.get(request.prompt.subject, [])
+        return draws[request.prompt.sample] if request.prompt.sample < len(draws) else None
 
 
 def _text(line: _Line) -> str:
@@ -102,3 +110,46 @@ def _line(file: Path, number: int, text: str) -> _Line:
             f"recorded replies: {file}, line {number} needs 'model' and 'subject' (or 'instance_id')"
         )
     return {**line, "subject": subject}
+
+
+class Recording:
+    """Appends one line a reply, and one for each failure that would be the same again.
+
+    What may pass (TransientError) is not recorded, and neither is what was never asked (budget).
+    Raises SettingsError where the file's folder is not there.
+    """
+
+    def __init__(self, model: Model, file: Path) -> None:
+        if not file.absolute().parent.is_dir():
+            raise SettingsError(f"recorded replies: there is no folder {file.parent}")
+        self._model = model
+        self._file = file
+        self._lock = threading.Lock()
+
+    @property
+    def id(self) -> str:
+        return self._model.id
+
+    def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
+        try:
+            reply = self._model.complete(prompt, schema)
+        except ModelError as error:
+            if error.reason != "budget":
+                self._write(prompt, {"error": {"reason": error.reason, "message": str(error)}})
+            raise
+        said = {"text": reply.text, "answered_by": reply.model, "usage": reply.usage.model_dump()}
+        self._write(prompt, {**said, "finish_reason": reply.finish_reason})
+        return reply
+
+    def _write(self, prompt: Prompt, what: dict[str, Any]) -> None:
+        line = {
+            "subject": prompt.subject,
+            "model": self._model.id,
+            "purpose": prompt.purpose,
+            "sample": prompt.sample,
+            "prompt_hash": prompt.hash,
+            **what,
+        }
+        text = json.dumps(line) + "\n"
+        with self._lock, self._file.open("a", encoding="utf-8") as file:
+            file.write(text)

@@ -17,12 +17,12 @@ from pydantic import Field, SecretStr
 from bot.errors import SettingsError
 from bot.frozen import Frozen
 from bot.models.budget import Budget, Budgeted
-from bot.models.exchange import Exchange, Speaker
+from bot.models.conversation import Conversation, Provider
 from bot.models.fallback import Fallback
-from bot.models.patience import Patient
 from bot.models.prices import Prices
 from bot.models.prices import load as load_prices
 from bot.models.protocol import Model
+from bot.models.retry import Retried
 
 SMOLLM2 = "smollm2"
 
@@ -44,7 +44,7 @@ class Models:
     def __init__(self, keys: ModelKeys, prices: Prices | None = None) -> None:
         self._keys = keys
         self._prices = prices or load_prices()
-        self._built: dict[str, Exchange] = {}
+        self._built: dict[str, Conversation] = {}
         self._lock = threading.Lock()
 
     def build(self, model_id: str, budget: Budget | None = None, attempts: int = 1) -> Model:
@@ -54,13 +54,15 @@ class Models:
         """
         models = tuple(self._one(each.strip(), budget) for each in model_id.split(","))
         model = models[0] if len(models) == 1 else Fallback(models)
-        return Patient(model, attempts) if attempts > 1 else model
+        return Retried(model, attempts) if attempts > 1 else model
 
     def _one(self, model_id: str, budget: Budget | None) -> Model:
         price = self._prices.of(model_id)
         with self._lock:
             if model_id not in self._built:
-                self._built[model_id] = Exchange(model_id, _speaker(model_id, self._keys), price, _clock(model_id))
+                self._built[model_id] = Conversation(
+                    model_id, _provider(model_id, self._keys), price, _clock(model_id)
+                )
             model = self._built[model_id]
         return Budgeted(model, price, budget) if budget else model
 
@@ -75,7 +77,7 @@ def _clock(model_id: str) -> Callable[[], float]:
     return (lambda: 0.0) if model_id.startswith("recorded:") else time.monotonic
 
 
-def _speaker(model_id: str, keys: ModelKeys) -> Speaker:
+def _provider(model_id: str, keys: ModelKeys) -> Provider:
     provider, _, name = model_id.partition(":")
     make = _PROVIDERS.get(provider)
     if make is None or not name:
@@ -85,7 +87,7 @@ def _speaker(model_id: str, keys: ModelKeys) -> Speaker:
     return make(name, keys)
 
 
-def _openai(name: str, keys: ModelKeys) -> Speaker:
+def _openai(name: str, keys: ModelKeys) -> Provider:
     from bot.models.openai import OpenAI
 
     # A compatible server of one's own often wants no key; OpenAI always does.
@@ -97,7 +99,7 @@ def _openai(name: str, keys: ModelKeys) -> Speaker:
     return OpenAI(name, key, keys.openai_base_url, keys.seconds)
 
 
-def _anthropic(name: str, keys: ModelKeys) -> Speaker:
+def _anthropic(name: str, keys: ModelKeys) -> Provider:
     from bot.models.anthropic import Anthropic
 
     key = _key(keys.anthropic_api_key) or ("none" if keys.anthropic_base_url else "")
@@ -106,7 +108,7 @@ def _anthropic(name: str, keys: ModelKeys) -> Speaker:
     return Anthropic(name, key, keys.anthropic_base_url, keys.seconds)
 
 
-def _local(name: str, keys: ModelKeys) -> Speaker:
+def _local(name: str, keys: ModelKeys) -> Provider:
     from bot.models.local import Local
     from bot.models.weights import smollm2
 
@@ -120,7 +122,7 @@ def _local(name: str, keys: ModelKeys) -> Speaker:
     return Local(lambda: file)
 
 
-def _recorded(name: str, keys: ModelKeys) -> Speaker:
+def _recorded(name: str, keys: ModelKeys) -> Provider:
     from bot.models.recorded import Recorded
 
     file, _, model = name.partition("#")
@@ -133,7 +135,7 @@ def _key(secret: SecretStr | None) -> str:
 
 _FORMS = "openai:NAME, anthropic:NAME, local:smollm2, local:FILE.gguf, recorded:FILE#NAME"
 
-_PROVIDERS: dict[str, Callable[[str, ModelKeys], Speaker]] = {
+_PROVIDERS: dict[str, Callable[[str, ModelKeys], Provider]] = {
     "openai": _openai,
     "anthropic": _anthropic,
     "local": _local,

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from bot.errors import BouncerError
-from bot.models.exchange import Answer, Ask, Exchange
+from bot.models.conversation import Answer, Conversation, Request
 from bot.models.protocol import Prompt, Reply
 
 T = TypeVar("T", bound=BaseModel)
@@ -33,17 +33,17 @@ class ScriptedModel:
 
     def __init__(self, script: Script = (), name: str = "test") -> None:
         self.asked: list[Prompt] = []
-        self._speaker = _Script(script)
-        self._exchange = Exchange(f"scripted:{name}", self._speaker)
+        self._provider = _Script(script)
+        self._exchange = Conversation(f"scripted:{name}", self._provider)
 
     @property
     def id(self) -> str:
         return self._exchange.id
 
     @property
-    def requests(self) -> tuple[Ask, ...]:
+    def requests(self) -> tuple[Request, ...]:
         """Every single request, second tries and repair turns included."""
-        return tuple(self._speaker.requests)
+        return tuple(self._provider.requests)
 
     def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
         self.asked.append(prompt)
@@ -54,24 +54,26 @@ class _Script:
     has_effort = True
 
     def __init__(self, script: Script) -> None:
-        self.requests: list[Ask] = []
+        self.requests: list[Request] = []
         self._write = script if callable(script) else None
         self._lines = iter(()) if callable(script) else iter(script)
         self._lock = threading.Lock()
 
-    def say(self, ask: Ask) -> Answer:
+    def complete(self, request: Request) -> Answer:
         with self._lock:
-            self.requests.append(ask)
-            line = self._write(ask.prompt) if self._write else next(self._lines, None)
+            self.requests.append(request)
+            line = self._write(request.prompt) if self._write else next(self._lines, None)
         if line is None:
-            raise AssertionError(f"the script has no line for {ask.prompt.purpose} on {ask.prompt.subject!r}")
+            raise AssertionError(
+                f"the script has no line for {request.prompt.purpose} on {request.prompt.subject!r}"
+            )
         if isinstance(line, BouncerError):
             raise line
         if isinstance(line, Answer):
             return line
         # Words stand in for tokens: small, stable numbers that tests can reason about.
         text = _text(line)
-        return Answer(text, "stop", len(ask.prompt.user.split()), len(text.split()))
+        return Answer(text, "stop", len(request.prompt.user.split()), len(text.split()))
 
 
 def _text(line: BaseModel | dict[str, Any] | str) -> str:

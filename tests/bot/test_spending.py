@@ -15,7 +15,7 @@ from bot.ledger.budgets import Budgets
 from bot.ledger.database import open_database
 from bot.ledger.migrate import migrate
 from bot.models.budget import Budget, Budgeted, BudgetStore, Limit, MemoryBudget, Spent
-from bot.models.exchange import Answer
+from bot.models.conversation import Answer
 from bot.models.prices import Price
 from bot.router import decide
 from bot.services import NoHistory, Services

@@ -12,7 +12,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from bot.models.exchange import Exchange
+from bot.models.conversation import Conversation
 from bot.models.prices import Price
 from tests.bot.models.replies import CLEAR
 
@@ -72,18 +72,18 @@ class Provider:
         """An answer that the completion limit cut off."""
         return self.good('{"explanation": "and th', "length" if self.kind == "openai" else "max_tokens")
 
-    def model(self, name: str | None = None, timeout: float = 5.0) -> Exchange:
+    def model(self, name: str | None = None, timeout: float = 5.0) -> Conversation:
         """The real adapter, pointed here."""
         price = Price(input=1.0, output=10.0)
         if self.kind == "openai":
             from bot.models.openai import OpenAI
 
             name = name or "gpt-5-mini"
-            return Exchange(f"openai:{name}", OpenAI(name, KEY, self.url, timeout), price)
+            return Conversation(f"openai:{name}", OpenAI(name, KEY, self.url, timeout), price)
         from bot.models.anthropic import Anthropic
 
         name = name or "claude-opus-4-8"
-        return Exchange(f"anthropic:{name}", Anthropic(name, KEY, self.url, timeout), price)
+        return Conversation(f"anthropic:{name}", Anthropic(name, KEY, self.url, timeout), price)
 
 
 def failure(status: int, message: str = "no", headers: dict[str, str] | None = None, **more: str) -> Response:

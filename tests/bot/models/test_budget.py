@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bot.errors import BudgetExceeded, ModelError, SettingsError, TransientError
 from bot.models.budget import REQUESTS, Budget, Budgeted, Limit, MemoryBudget, Spent, worst_case
-from bot.models.exchange import Answer
+from bot.models.conversation import Answer
 from bot.models.prices import Price
 from bot.testing.models import ScriptedModel
 from tests.bot.models.replies import CLEAR, PROMPT, Verdict

@@ -8,7 +8,7 @@ import pytest
 
 from bot.actions import Usage
 from bot.errors import BouncerError, ModelError, TransientError
-from bot.models.exchange import Answer
+from bot.models.conversation import Answer
 from bot.testing.models import ScriptedModel
 from tests.bot.models.replies import CLEAR, PROMPT, Verdict
 

@@ -11,7 +11,7 @@ import pytest
 
 from bot.errors import ModelError, SettingsError
 from bot.models import weights
-from bot.models.exchange import Exchange
+from bot.models.conversation import Conversation
 from bot.models.local import Local
 from bot.models.weights import MEMBER, smollm2
 from tests.bot.models.conftest import WEIGHTS
@@ -19,17 +19,17 @@ from tests.bot.models.replies import PROMPT, Verdict
 
 
 @pytest.fixture(scope="module")
-def model() -> Exchange:
+def model() -> Conversation:
     """One server for all calls of this file; the weights are fetched where they are not at hand yet."""
     try:
         file = smollm2(WEIGHTS)
     except SettingsError as error:
         pytest.skip(str(error))
-    return Exchange("local:smollm2", Local(lambda: file))
+    return Conversation("local:smollm2", Local(lambda: file))
 
 
 @pytest.mark.local_model
-def test_the_small_model_answers_in_the_shape_of_the_schema_and_repeats_itself(model: Exchange) -> None:
+def test_the_small_model_answers_in_the_shape_of_the_schema_and_repeats_itself(model: Conversation) -> None:
     first = model.complete(PROMPT, Verdict)
     second = model.complete(PROMPT, Verdict)
     assert isinstance(first.value, Verdict)
@@ -39,7 +39,7 @@ def test_the_small_model_answers_in_the_shape_of_the_schema_and_repeats_itself(m
 
 
 @pytest.mark.local_model
-def test_a_question_beyond_the_context_is_an_abstention(model: Exchange) -> None:
+def test_a_question_beyond_the_context_is_an_abstention(model: Conversation) -> None:
     with pytest.raises(ModelError, match="too long") as caught:
         model.complete(PROMPT.model_copy(update={"user": "word " * 20_000}), Verdict)
     assert caught.value.reason == "length"
@@ -50,7 +50,7 @@ def test_a_file_that_is_no_model_is_named(tmp_path: Path) -> None:
     file = tmp_path / "x.gguf"
     file.write_bytes(b"not a model")
     with pytest.raises(ModelError, match=r"x\.gguf cannot be loaded") as caught:
-        Exchange("local:x", Local(lambda: file)).complete(PROMPT, Verdict)
+        Conversation("local:x", Local(lambda: file)).complete(PROMPT, Verdict)
     assert caught.value.reason == "unavailable"
 
 

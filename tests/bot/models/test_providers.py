@@ -16,7 +16,7 @@ from werkzeug import Request, Response
 
 from bot.errors import ModelError, TransientError
 from bot.models.anthropic import Anthropic
-from bot.models.exchange import Exchange
+from bot.models.conversation import Conversation
 from bot.models.openai import OpenAI
 from tests.bot.models.conftest import KEY, Provider, failure
 from tests.bot.models.replies import CLEAR, PROMPT, Verdict
@@ -283,11 +283,11 @@ def test_a_gateway_that_reports_a_failure_with_status_200(provider: Provider) ->
         provider.model().complete(PROMPT, Verdict)
 
 
-def raw(kind: str, port: int, timeout: float = 2.0) -> Exchange:
+def raw(kind: str, port: int, timeout: float = 2.0) -> Conversation:
     url = f"http://127.0.0.1:{port}"
     if kind == "openai":
-        return Exchange("openai:x", OpenAI("gpt-5-mini", KEY, f"{url}/v1", timeout))
-    return Exchange("anthropic:x", Anthropic("claude-x", KEY, url, timeout))
+        return Conversation("openai:x", OpenAI("gpt-5-mini", KEY, f"{url}/v1", timeout))
+    return Conversation("anthropic:x", Anthropic("claude-x", KEY, url, timeout))
 
 
 @pytest.mark.parametrize("kind", ["openai", "anthropic"])

@@ -12,18 +12,17 @@ import pytest
 from bot.actions import Usage
 from bot.errors import BudgetExceeded, ModelError, SettingsError, TransientError
 from bot.models.cached import Cached, MemoryStore, cache_key
-from bot.models.exchange import Answer, Exchange
+from bot.models.conversation import Answer, Conversation
 from bot.models.fallback import Fallback
-from bot.models.patience import Patient
 from bot.models.protocol import Model, Prompt
-from bot.models.record import Recording
-from bot.models.recorded import Recorded
+from bot.models.recorded import Recorded, Recording
+from bot.models.retry import Retried
 from bot.testing.models import ScriptedModel
 from tests.bot.models.replies import CLEAR, PROMPT, Verdict
 
 
 def recorded(file: Path, name: str = "") -> Model:
-    return Exchange(f"recorded:{file}#{name}", Recorded(file, name))
+    return Conversation(f"recorded:{file}#{name}", Recorded(file, name))
 
 
 def write(file: Path, *lines: object) -> Path:
@@ -82,7 +81,7 @@ def test_a_chain_that_fails_for_good_says_so_of_each() -> None:
 def test_patience_waits_as_long_as_asked_else_twice_as_long_each_time() -> None:
     waited: list[float] = []
     script = [TransientError("busy", 7.0), TransientError("busy"), TransientError("busy"), CLEAR]
-    model = Patient(ScriptedModel(script), attempts=4, sleep=waited.append)
+    model = Retried(ScriptedModel(script), attempts=4, sleep=waited.append)
     assert model.complete(PROMPT, Verdict).value == CLEAR
     assert waited == [7.0, 2.0, 4.0]
 
@@ -91,7 +90,7 @@ def test_patience_ends_and_hands_the_error_on() -> None:
     waited: list[float] = []
     script = [Answer("x", "stop", 5, 5), TransientError("a"), TransientError("b")]
     with pytest.raises(TransientError, match="b") as caught:
-        Patient(ScriptedModel(script), attempts=2, sleep=waited.append).complete(PROMPT, Verdict)
+        Retried(ScriptedModel(script), attempts=2, sleep=waited.append).complete(PROMPT, Verdict)
     assert waited == [1.0]
     assert caught.value.usage == Usage(
         calls=1, input_tokens=5, output_tokens=5, seconds=caught.value.usage.seconds
@@ -100,12 +99,12 @@ def test_patience_ends_and_hands_the_error_on() -> None:
 
 def test_a_long_wait_is_not_sat_out() -> None:
     with pytest.raises(TransientError):
-        Patient(ScriptedModel([TransientError("busy", 61.0), CLEAR]), sleep=pytest.fail).complete(PROMPT, Verdict)
+        Retried(ScriptedModel([TransientError("busy", 61.0), CLEAR]), sleep=pytest.fail).complete(PROMPT, Verdict)
 
 
 def test_what_would_fail_again_is_not_tried_again() -> None:
     with pytest.raises(ModelError):
-        Patient(ScriptedModel([ModelError("no"), CLEAR]), sleep=pytest.fail).complete(PROMPT, Verdict)
+        Retried(ScriptedModel([ModelError("no"), CLEAR]), sleep=pytest.fail).complete(PROMPT, Verdict)
 
 
 # --- recorded -------------------------------------------------------------------------------------------
@@ -231,10 +230,10 @@ def test_the_responses_published_with_bouncerbench_can_be_replayed(shared_data: 
         rows = [json.loads(line) for line in lines]
     row = next(row for row in rows if row["model"] == "o4-mini")
     said = Recorded(file, "o4-mini")
-    from bot.models.exchange import Ask
+    from bot.models.conversation import Request
 
     ask = Prompt(purpose="x", system="", user="", subject=row["instance_id"])
-    answer = json.loads(said.say(Ask(ask, Verdict, "medium")).text)
+    answer = json.loads(said.complete(Request(ask, Verdict, "medium")).text)
     assert answer == {"label": row["label"], "explanation": row["explanation"]}
 
 

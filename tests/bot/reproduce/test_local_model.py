@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bot.errors import SettingsError
-from bot.models.exchange import Exchange
+from bot.models.conversation import Conversation
 from bot.models.local import Local
 from bot.models.weights import smollm2
 from bot.prompts import Prompts
@@ -31,7 +31,7 @@ def test_garbage_of_a_real_model_ends_in_an_abstention(project: Path, harness: H
         file = smollm2(WEIGHTS)
     except SettingsError as error:
         pytest.skip(str(error))
-    author = Author(Exchange("local:smollm2", Local(lambda: file)), Prompts())
+    author = Author(Conversation("local:smollm2", Local(lambda: file)), Prompts())
 
     result = reproduce_in(project, parse_report(REPORT), author, harness, Options(samples=1))
 

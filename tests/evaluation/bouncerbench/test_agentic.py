@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bot.errors import NotRecorded, OperatorError
-from bot.models.record import Recording
+from bot.models.recorded import Recording
 from bot.prompts import Prompts
 from bot.testing.models import ScriptedModel
 from evaluation.bouncerbench.benches import input_bench, output_bench

@@ -15,7 +15,7 @@ from bot.models.protocol import Model, Prompt, Reply
 T = TypeVar("T", bound=BaseModel)
 
 
-class Patient:
+class Retried:
     """Tries ``attempts`` times, waiting as long as it was asked to, else twice as long each time.
 
     A wait beyond ``longest`` seconds is not sat out: the TransientError is handed on, with its wait.

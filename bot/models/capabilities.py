@@ -22,7 +22,7 @@ _TOOL_ONLY = re.compile(
 _CLAUDE_PLAIN = re.compile(r"claude-(2|3|instant|(opus|sonnet|haiku)-4-([0-6]($|-)|20))")
 
 
-class Traits(Frozen):
+class Capabilities(Frozen):
     """What may stand in a request to a model."""
 
     temperature: bool = True
@@ -34,14 +34,14 @@ class Traits(Frozen):
     """The server's words for the completion limit, the one to use first."""
 
 
-def of_openai(name: str, *, compatible: bool = False) -> Traits:
+def of_openai(name: str, *, compatible: bool = False) -> Capabilities:
     """For OpenAI's models, and for whatever runs behind a compatible server."""
     name = name.lower()
     plain = bool(_PLAIN.search(name))
     reasons = not plain and bool(_REASONING.search(name))
     # The newer word for the limit is OpenAI's own; other servers know the older one.
-    limits = ("max_tokens", "max_completion_tokens") if compatible and not reasons else Traits().limits
-    return Traits(
+    limits = ("max_tokens", "max_completion_tokens") if compatible and not reasons else Capabilities().limits
+    return Capabilities(
         temperature=not reasons,
         effort="always" if reasons else "never" if plain else "lowered",
         native_schema=not _TOOL_ONLY.search(name),
@@ -49,10 +49,10 @@ def of_openai(name: str, *, compatible: bool = False) -> Traits:
     )
 
 
-def of_claude(name: str) -> Traits:
+def of_claude(name: str) -> Capabilities:
     """For Anthropic's models; a name that is not known is taken for a new one."""
     plain = bool(_CLAUDE_PLAIN.match(name.lower()))
-    return Traits(
+    return Capabilities(
         temperature=plain,
         effort="never" if plain else "always",
         native_schema=not _TOOL_ONLY.search(name.lower()),
@@ -60,19 +60,19 @@ def of_claude(name: str) -> Traits:
     )
 
 
-def learned(traits: Traits, sent: Container[str], said: str) -> Traits | None:
-    """The traits without what a server refused in these words; None where it named nothing that we could leave.
+def learned(known: Capabilities, sent: Container[str], said: str) -> Capabilities | None:
+    """What is left after a server refused something in these words; None where it named nothing to leave out.
 
     Each step leaves something for good, so that asking again ends.
     """
-    if traits.temperature and "temperature" in sent and "temperature" in said:
-        return traits.model_copy(update={"temperature": False})
-    if traits.effort != "never" and ("effort" in said or (not traits.native_schema and "output_config" in said)):
-        return traits.model_copy(update={"effort": "never"})
-    if len(traits.limits) > 1 and traits.limits[0] in said:
-        return traits.model_copy(update={"limits": traits.limits[1:]})
-    if traits.native_schema and re.search(
+    if known.temperature and "temperature" in sent and "temperature" in said:
+        return known.model_copy(update={"temperature": False})
+    if known.effort != "never" and ("effort" in said or (not known.native_schema and "output_config" in said)):
+        return known.model_copy(update={"effort": "never"})
+    if len(known.limits) > 1 and known.limits[0] in said:
+        return known.model_copy(update={"limits": known.limits[1:]})
+    if known.native_schema and re.search(
         r"response_format|json_schema|output_config|output_format|structured", said
     ):
-        return traits.model_copy(update={"native_schema": False})
+        return known.model_copy(update={"native_schema": False})
     return None

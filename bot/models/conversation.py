@@ -1,6 +1,6 @@
-"""The exchange that all providers share: ask, read, one try at low effort, one repair turn, a typed reply.
+"""The conversation that all providers share: ask, read, one try at low effort, one repair turn, a typed reply.
 
-An adapter is a ``Speaker``: it sends one request and says what came back. Everything else happens here, once.
+An adapter is a ``Provider``: it sends one request and says what came back. Everything else happens here, once.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from pydantic import BaseModel
 from bot import tracing
 from bot.actions import Usage
 from bot.errors import ModelError, TransientError
+from bot.models.parsing import Unusable, read
 from bot.models.prices import Price
 from bot.models.protocol import Effort, Prompt, Reply
-from bot.models.reading import Unusable, read
 from bot.models.schema import strict
 
 T = TypeVar("T", bound=BaseModel)
@@ -35,7 +35,7 @@ class Turn(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Ask:
+class Request:
     """One request as a provider is to make it; ``fault`` says what was wrong with the answer before it."""
 
     prompt: Prompt
@@ -60,7 +60,7 @@ class Answer:
     output_tokens: int = 0
 
 
-class Speaker(Protocol):
+class Provider(Protocol):
     """One provider's way to carry a request. Raises ModelError or TransientError, and nothing else."""
 
     @property
@@ -68,21 +68,21 @@ class Speaker(Protocol):
         """Whether asking with less effort can change the answer."""
         ...
 
-    def say(self, ask: Ask) -> Answer: ...
+    def complete(self, request: Request) -> Answer: ...
 
 
-class Exchange:
-    """A Model made of a speaker."""
+class Conversation:
+    """A Model that talks to a provider."""
 
     def __init__(
         self,
         model_id: str,
-        speaker: Speaker,
+        provider: Provider,
         price: Price | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.id = model_id
-        self._speaker = speaker
+        self._provider = provider
         self._price = price
         self._clock = clock
 
@@ -92,7 +92,7 @@ class Exchange:
         about = {"model": self.id, "purpose": prompt.purpose, "subject": prompt.subject}
         with tracing.span("model", **about) as span:
             try:
-                return self._converse(Ask(prompt, schema, prompt.effort), schema, spent)
+                return self._converse(Request(prompt, schema, prompt.effort), schema, spent)
             except (ModelError, TransientError) as error:
                 error.usage = sum(spent, Usage()) if spent else None
                 raise
@@ -105,25 +105,27 @@ class Exchange:
                     }
                 )
 
-    def _converse(self, ask: Ask, schema: type[T], spent: list[Usage]) -> Reply[T]:
-        answer, value, fault = self._turn(ask, schema, spent)
-        if fault and answer.finish == "length" and ask.effort != "low" and self._speaker.has_effort:
+    def _converse(self, request: Request, schema: type[T], spent: list[Usage]) -> Reply[T]:
+        answer, value, fault = self._turn(request, schema, spent)
+        if fault and answer.finish == "length" and request.effort != "low" and self._provider.has_effort:
             # BouncerBench, IV.A: an answer that the limit cut is asked for once more, at low effort.
-            ask = replace(ask, effort="low")
-            answer, value, fault = self._turn(ask, schema, spent)
+            request = replace(request, effort="low")
+            answer, value, fault = self._turn(request, schema, spent)
         if fault and answer.finish != "length":
-            ask = replace(ask, retort=_retort(answer.text, fault, schema), fault=str(fault))
-            answer, value, fault = self._turn(ask, schema, spent)
+            request = replace(request, retort=_retort(answer.text, fault, schema), fault=str(fault))
+            answer, value, fault = self._turn(request, schema, spent)
         if fault and answer.finish == "length":
-            raise ModelError(f"{self.id} was cut off after {ask.prompt.max_tokens} tokens", "length")
+            raise ModelError(f"{self.id} was cut off after {request.prompt.max_tokens} tokens", "length")
         if fault or value is None:
             raise ModelError(f"{self.id} answered with something unusable: {fault}", _reason(fault))
         usage = sum(spent, Usage())
         return Reply(value=value, text=answer.text, usage=usage, finish_reason=answer.finish, model=self.id)
 
-    def _turn(self, ask: Ask, schema: type[T], spent: list[Usage]) -> tuple[Answer, T | None, Unusable | None]:
+    def _turn(
+        self, request: Request, schema: type[T], spent: list[Usage]
+    ) -> tuple[Answer, T | None, Unusable | None]:
         start = self._clock()
-        answer = self._speaker.say(ask)
+        answer = self._provider.complete(request)
         spent.append(self._usage(answer, self._clock() - start))
         if answer.finish == "refusal":
             raise ModelError(f"{self.id} refused to answer", "refused")
