@@ -9,7 +9,7 @@ from bot.bouncers import output as bouncer
 from bot.bouncers import output_check
 from bot.bouncers.labels import severity
 from bot.bouncers.output import OutputVerdict
-from bot.bouncers.output_check import Run, Unjudged
+from bot.bouncers.output_check import ExecutedTest, Unjudged
 from bot.domain import Issue, PullRequest, Subject
 from bot.errors import BudgetExceeded, ForgeError, ModelError, NotRecorded
 from bot.models import investigation
@@ -26,10 +26,14 @@ def abstain(subject: Subject, pull: PullRequest, word: str, why: str, services: 
     return Decision(kind="verify", subject=subject, actions=actions, abstained=word, reason=why)
 
 
-def overruled(verdict: OutputVerdict, runs: Sequence[Run]) -> OutputVerdict:
-    """The verdict, bounced or not as the issue's reproducing test says where it says anything: it was executed."""
-    spoke = next((run.speaks for run in runs if run.issue == verdict.issue), None)
-    return verdict if spoke is None else verdict.model_copy(update={"bounced": not spoke})
+def held_against(verdict: OutputVerdict, runs: Sequence[ExecutedTest]) -> OutputVerdict:
+    """The verdict, bounced where the issue's reproducing test still fails.
+
+    A pass changes nothing: patches that pass a drafted test are often wrong, and the code under test could have
+    forged it.
+    """
+    failed = any(run.issue == verdict.issue and run.solved is False for run in runs)
+    return verdict.model_copy(update={"bounced": True}) if failed else verdict
 
 
 class Judgement:
@@ -58,7 +62,7 @@ class Judgement:
             else:
                 unjudged.append(outcome)
         runs = self._run([verdict.issue for verdict in verdicts])
-        verdicts = [overruled(verdict, runs) for verdict in verdicts]
+        verdicts = [held_against(verdict, runs) for verdict in verdicts]
         check = output_check.check(
             self.pull.head_sha,
             verdicts,
@@ -93,7 +97,7 @@ class Judgement:
             model=self.model,
         )
 
-    def _run(self, issues: Sequence[int]) -> tuple[Run, ...]:
+    def _run(self, issues: Sequence[int]) -> tuple[ExecutedTest, ...]:
         """The issues' stored reproducing tests on base and head, where that is wanted and allowed."""
         if not self.services.config.verify.execute or not self.may_run:
             return ()

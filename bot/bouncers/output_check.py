@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
+from pydantic import Field
+
 from bot.actions import Conclusion, SetCheck, Usage
+from bot.bouncers.labels import OutputLabel
 from bot.bouncers.output import OutputVerdict
 from bot.bouncers.speaker import caveat
 from bot.domain import Repository
@@ -26,7 +29,7 @@ class Unjudged(Frozen):
     why: str
 
 
-class Run(Frozen):
+class ExecutedTest(Frozen):
     """What came of an issue's stored reproducing test on base and head."""
 
     issue: int
@@ -34,14 +37,10 @@ class Run(Frozen):
     command: str
     base: str
     head: str
+    solved: bool | None = Field(
+        description="True: fails on base and passes on head. False: fails on both. None: it says nothing"
+    )
     output: str = ""
-
-    @property
-    def speaks(self) -> bool | None:
-        """True: fails on base and passes on head; False: fails on both; None: says nothing."""
-        if self.base not in ("failed", "error"):
-            return None
-        return {"passed": True, "failed": False, "error": False}.get(self.head)
 
 
 def skipped(head_sha: str, why: str) -> SetCheck:
@@ -59,7 +58,7 @@ def check(
     head_sha: str,
     verdicts: Sequence[OutputVerdict],
     unjudged: Sequence[Unjudged],
-    runs: Sequence[Run],
+    runs: Sequence[ExecutedTest],
     *,
     gate: bool,
     repository: Repository,
@@ -93,26 +92,45 @@ def _conclusion(verdicts: Sequence[OutputVerdict], gate: bool) -> Conclusion:
     return "failure" if gate else "neutral"
 
 
-def _title(verdicts: Sequence[OutputVerdict], runs: dict[int, Run]) -> str:
-    missed = [verdict for verdict in verdicts if verdict.bounced]
-    named = ", ".join(f"#{verdict.issue}" for verdict in missed or verdicts)
-    spoke = [runs[verdict.issue].speaks for verdict in missed or verdicts if verdict.issue in runs]
-    if missed:
-        if False in spoke:
-            return f"Does not solve {named}: its reproducing test still fails here"
-        return f"May miss part of {named}"
-    if spoke and all(spoke):
-        return f"Solves {named}: yes, evidence: its reproducing test fails on base and passes here"
-    return f"Solves {named}: yes, as far as reading can tell"
+def _title(verdicts: Sequence[OutputVerdict], runs: dict[int, ExecutedTest]) -> str:
+    """The worst that is to be said, and of which issues."""
+    said = [_appears(verdict, runs.get(verdict.issue)) for verdict in verdicts]
+    worst = next(each for each in (_NOT, _NOT_FULLY, _SOLVED) if each in said)
+    of = [verdict for verdict, each in zip(verdicts, said, strict=True) if each == worst]
+    title = f"{worst} {', '.join(f'#{verdict.issue}' for verdict in of)}"
+    if worst != _SOLVED:
+        return title
+    ran = [runs[verdict.issue] for verdict in of if verdict.issue in runs]
+    if not ran:
+        return f"{title} (not executed)"
+    if len(ran) < len(of) or not all(run.solved for run in ran):
+        return f"{title}; a reproducing test says nothing here"
+    which = "its reproducing test passes" if len(ran) == 1 else "their reproducing tests pass"
+    return f"{title}; {which} here"
 
 
-def _section(verdict: OutputVerdict, run: Run | None, host: str) -> str:
-    heading = "May miss something" if verdict.bounced else "Solves it"
-    lines = [f"### #{verdict.issue}: {heading}", ""]
+#: Behind every pass on head: the pull request's code ran in the process that reported it.
+_UNVERIFIED = "The pass is unverified and no verdict: code of the pull request could have written it, and wrong \
+patches pass such tests too."
+
+_SOLVED, _NOT_FULLY, _NOT = "Appears to solve", "May not fully solve", "Probably doesn't solve"
+
+
+def _appears(verdict: OutputVerdict, run: ExecutedTest | None) -> str:
+    """The verdict in words. A test that fails speaks against the patch; one that passes proves nothing."""
+    if not verdict.bounced:
+        return _SOLVED
+    failed = run is not None and run.solved is False
+    return _NOT if failed or verdict.label == OutputLabel.INCORRECT else _NOT_FULLY
+
+
+def _section(verdict: OutputVerdict, run: ExecutedTest | None, host: str) -> str:
+    lines = [f"### #{verdict.issue}: {_appears(verdict, run)} it", ""]
     lines += _points("Missing", verdict.missing, host)
     lines += _points("Covered", verdict.covered, host)
     if run is not None:
-        lines += [f"Test `{clean_line(run.test, limit=POINT)}`: {run.base} on base, {run.head} on head.", ""]
+        lines += [f"Test `{clean_line(run.test, limit=POINT)}`: {run.base} on base, {run.head} on head."]
+        lines += [_UNVERIFIED, ""] if run.head == "passed" else [""]
         lines += _folded(
             f"Output of `{clean_line(run.command, limit=POINT)}`", clean(run.output, host=host, limit=4_000)
         )

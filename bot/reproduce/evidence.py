@@ -50,9 +50,9 @@ class PatchEvidence(Frozen):
     head: TestOutcome
 
     @property
-    def verdict(self) -> bool | None:
-        """True: fails on base and passes on head, strong evidence for the patch. False: fails on both, strong
-        evidence against. None: it says nothing (it does not fail on base, or could not be run on head).
+    def solved(self) -> bool | None:
+        """False: fails on base and on head, strong evidence against the patch. True: passes on head: shown, never
+        a verdict. None: it says nothing (it does not fail on base, or could not be run on head).
         """
         if not self.base.fails:
             return None

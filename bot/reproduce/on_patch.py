@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bot.bouncers.output_check import Run
+from bot.bouncers.output_check import ExecutedTest
 from bot.domain import PullRequest
 from bot.errors import ForgeError, NotRecorded, SandboxError
 from bot.reproduce import evidence, workshop
@@ -15,7 +15,7 @@ from bot.reproduce.setup import SetupFailed
 from bot.services import Services
 
 
-def run_stored(issues: Sequence[int], pull: PullRequest, services: Services) -> tuple[Run, ...]:
+def run_stored(issues: Sequence[int], pull: PullRequest, services: Services) -> tuple[ExecutedTest, ...]:
     """One run for each issue that has a stored test; none where there is no sandbox or nothing can be run."""
     tests = {number: test for number in issues if (test := _stored(number, services)) is not None}
     if not tests or services.sandbox is None:
@@ -38,14 +38,15 @@ def _stored(number: int, services: Services) -> StoredTest | None:
     return evidence.recall(services.history.decisions(f"{services.forge.repository}#{number}", "reproduce"))
 
 
-def _run(number: int, test: StoredTest, base: Path, head: Path, services: Services) -> Run:
+def _run(number: int, test: StoredTest, base: Path, head: Path, services: Services) -> ExecutedTest:
     with workshop.harness(services, base, test.test_command) as harness:
         seen = evidence.check_patch(test, base, head, harness)
-    return Run(
+    return ExecutedTest(
         issue=number,
         test=seen.test,
         command=seen.command,
         base=seen.base.status,
         head=seen.head.status,
+        solved=seen.solved,
         output=seen.output,
     )

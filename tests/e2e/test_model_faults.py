@@ -107,7 +107,7 @@ def test_a_fault_that_passes_costs_time_and_nothing_else(ended: tuple[Site, Any]
     shop, pulls = ended
     home, number = pulls[name]
     assert [(each.conclusion, each.output["title"]) for each in shop.github.checks(home)] == [
-        ("neutral", "May miss part of #1")
+        ("neutral", "Probably doesn't solve #1")
     ]
     assert [each.commit_id for each in shop.reviews(home, number)] == [shop.head(home, number)]
     assert [(each.path, each.line) for each in shop.inline(home, number)] == [(APP, 4)]

@@ -115,6 +115,6 @@ def test_the_stored_test_is_evidence_for_a_fix_and_against_none(shop: Site, home
         titles[what] = check.output["title"]
 
     assert titles == {
-        "fixed": f"Solves #{number}: yes, evidence: its reproducing test fails on base and passes here",
-        "not": f"Does not solve #{number}: its reproducing test still fails here",
+        "fixed": f"Appears to solve #{number}; its reproducing test passes here",
+        "not": f"Probably doesn't solve #{number}",
     }

@@ -86,11 +86,11 @@ def test_a_patch_that_solves_its_issue_passes(services: Build) -> None:
     (check,) = decision.actions
     assert isinstance(check, SetCheck)
     assert (check.name, check.conclusion) == ("bouncer / verify", "success")
-    assert check.title == "Solves #12: yes, as far as reading can tell"
+    assert check.title == "Appears to solve #12 (not executed)"
     told, _, spent = check.summary.partition("`scripted:test`: ")
     assert re.fullmatch(r"1 call, \d+ \+ \d+ tokens, cost unknown\n\n</details>", spent)
     assert told == (
-        "### #12: Solves it\n\nCovered:\n- empty files\n\n"
+        "### #12: Appears to solve it\n\nCovered:\n- empty files\n\n"
         "<details><summary>Why: CORRECT_AND_PRECISE (4 % that it falls short)</summary>\n\n"
         "It does what is asked.\n\n</details>\n\n"
         "_A scripted model spoke: this is a rehearsal, not a verdict._\n\n"
@@ -103,7 +103,7 @@ def test_a_patch_that_solves_its_issue_passes(services: Build) -> None:
 def test_a_patch_that_falls_short_is_neutral_unless_gated(services: Build, config: str, conclusion: str) -> None:
     decision = verify(opened(), services(ScriptedModel([BAD]), snapshot(12), config))
     (check,) = decision.actions
-    assert (check.conclusion, check.title) == (conclusion, "May miss part of #12")
+    assert (check.conclusion, check.title) == (conclusion, "May not fully solve #12")
     assert "- files with a header only" in check.summary
     assert "@mia" not in check.summary
     assert "closes #99" not in check.summary
@@ -115,7 +115,7 @@ def test_each_linked_issue_has_its_verdict(services: Build) -> None:
         "CORRECT_AND_PRECISE",
         "BROAD_MISSING_KEY_ASPECTS",
     ]
-    assert decision.actions[0].title == "May miss part of #13"
+    assert decision.actions[0].title == "May not fully solve #13"
     assert decision.verdict == "BROAD_MISSING_KEY_ASPECTS"
 
 
@@ -151,7 +151,7 @@ def test_what_cannot_be_judged_is_said_to_be_so(
 def test_closing_words_count_where_the_forge_links_nothing(services: Build) -> None:
     event = opened(body="Fixes #12")
     decision = verify(event, services(ScriptedModel([GOOD]), snapshot(pull_request=event.pull_request)))
-    assert decision.actions[0].title.startswith("Solves #12")
+    assert decision.actions[0].title.startswith("Appears to solve #12")
 
 
 @pytest.mark.parametrize(

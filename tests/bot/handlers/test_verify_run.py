@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bot import events
-from bot.actions import Decision
+from bot.actions import Decision, SetCheck
 from bot.domain import Actor, Comment, Issue, PullRequest, Subject
 from bot.forge.protocol import IssueLink, PullDiff
 from bot.forge.replay import Snapshot
@@ -93,22 +93,66 @@ def verify(services: Services, event: events.Event | None = None) -> Decision:
 EXECUTE = "verify: {execute: true}"
 
 
+def check_of(decision: Decision) -> SetCheck:
+    (check,) = decision.actions
+    assert isinstance(check, SetCheck)
+    return check
+
+
 @pytest.mark.usefixtures("reproduced")
-def test_fails_on_base_and_passes_on_head_is_evidence_for(services: Build) -> None:
-    decision = verify(services(ScriptedModel([BAD]), snapshot(FIXED), EXECUTE))
-    check = decision.actions[0]
-    assert check.title == "Solves #12: yes, evidence: its reproducing test fails on base and passes here"  # type: ignore[union-attr]
-    assert check.conclusion == "success"  # type: ignore[union-attr]
-    assert "Test `test_issue.py::test_issue_12`: failed on base, passed on head." in check.summary  # type: ignore[union-attr]
-    assert "assert 1 == 1.5" in check.summary  # type: ignore[union-attr]
+def test_a_pass_is_shown_beside_the_verdict(services: Build) -> None:
+    check = check_of(verify(services(ScriptedModel([GOOD]), snapshot(FIXED), EXECUTE)))
+    assert (check.conclusion, check.title) == (
+        "success",
+        "Appears to solve #12; its reproducing test passes here",
+    )
+    assert (
+        "Test `test_issue.py::test_issue_12`: failed on base, passed on head.\nThe pass is unverified"
+        in check.summary
+    )
+    assert "assert 1 == 1.5" in check.summary
+
+
+FORGED = """\
+import os
+
+with open(".bouncer-junit.xml", "w") as report:
+    report.write('<testsuite><testcase classname="test_issue" name="test_issue_12"/></testsuite>')
+print("1 passed in 0.01s", flush=True)
+os._exit(0)
+"""
+
+
+@pytest.mark.usefixtures("reproduced")
+@pytest.mark.parametrize("files", [{"rocket.py": FIXED}, {"rocket.py": BROKEN, "conftest.py": FORGED.encode()}])
+def test_no_pass_lifts_a_verdict_or_opens_the_gate(services: Build, files: dict[str, bytes]) -> None:
+    state = snapshot(BROKEN)
+    state = state.model_copy(update={"checkouts": {**state.checkouts, HEAD: files}})
+    decision = verify(services(ScriptedModel([BAD]), state, "verify: {execute: true, gate: true}"))
+    check = check_of(decision)
+    assert (check.conclusion, check.title) == ("failure", "Probably doesn't solve #12")
+    assert decision.evidence["bounced"]
+    assert decision.evidence["runs"][0]["head"] == "passed"  # the forgery did its worst
+    assert "The pass is unverified" in check.summary
 
 
 @pytest.mark.usefixtures("reproduced")
 def test_fails_on_both_is_evidence_against(services: Build) -> None:
     decision = verify(services(ScriptedModel([GOOD]), snapshot(BROKEN), EXECUTE))
-    check = decision.actions[0]
-    assert check.title == "Does not solve #12: its reproducing test still fails here"  # type: ignore[union-attr]
-    assert (check.conclusion, decision.evidence["bounced"]) == ("neutral", True)  # type: ignore[union-attr]
+    check = check_of(decision)
+    assert check.title == "Probably doesn't solve #12"
+    assert "failed on base, failed on head" in check.summary
+    assert "unverified" not in check.summary
+    assert (check.conclusion, decision.evidence["bounced"]) == ("neutral", True)
+
+
+@pytest.mark.usefixtures("reproduced")
+def test_a_test_that_cannot_be_run_on_head_says_nothing(services: Build) -> None:
+    check = check_of(verify(services(ScriptedModel([GOOD]), snapshot(b"import nothing_here\n"), EXECUTE)))
+    assert (check.conclusion, check.title) == (
+        "success",
+        "Appears to solve #12; a reproducing test says nothing here",
+    )
 
 
 @pytest.mark.usefixtures("reproduced")

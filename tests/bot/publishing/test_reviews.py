@@ -25,7 +25,7 @@ def finding(line=2, path="table.py", body="Returns 2 where 1 was meant.", **more
     return InlineComment(path=path, line=line, body=body, fingerprint="table.py:abc123", **more)
 
 
-def check(desk, pull, title="Solves #1: yes", **more):
+def check(desk, pull, title="Appears to solve #1", **more):
     head = desk.forge.pull_request(pull).head_sha
     return SetCheck(name="bouncer / verify", head_sha=head, conclusion="success", title=title, **more)
 
@@ -99,9 +99,9 @@ def test_a_check_is_made_once_and_then_edited(desk, pull):
     before = desk.written()
     desk.publish(check(desk, pull), number=pull, kind="verify")
     assert desk.written() == before
-    desk.publish(check(desk, pull, "May miss part of #1", summary="See @octo"), number=pull, kind="verify")
+    desk.publish(check(desk, pull, "May not fully solve #1", summary="See @octo"), number=pull, kind="verify")
     (made,) = desk.github.checks("octo/demo")
-    assert (made.output["title"], made.output["summary"]) == ("May miss part of #1", "See @\u200bocto")
+    assert (made.output["title"], made.output["summary"]) == ("May not fully solve #1", "See @\u200bocto")
 
 
 @pytest.mark.parametrize("kind", ["lost", "reset"])
