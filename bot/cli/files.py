@@ -117,7 +117,7 @@ def as_object(decision: Decision) -> dict[str, Any]:
 
 def show_card(text: str) -> None:
     """Print for a person; what could steer a terminal or forge text in it is written out as an escape."""
-    from bot.review.shown import show
+    from bot.review.escaping import show
 
     click.echo("\n".join(show(line) for line in text.split("\n")))
 

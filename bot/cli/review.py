@@ -113,7 +113,7 @@ def _write(path: str, decision: Decision) -> None:
 
 def _text(decision: Decision) -> str:
     """A line for each finding, as compilers write it; then what was left out."""
-    from bot.review.shown import show
+    from bot.review.escaping import show
 
     if decision.verdict is None:
         return f"Not reviewed: {decision.reason}"

@@ -16,7 +16,7 @@ from bot.commands import may
 from bot.domain import ReviewComment
 from bot.events import Event
 from bot.review.findings import Finding
-from bot.review.memory import finding_of, recall
+from bot.review.history import finding_of, recall
 from bot.services import Services
 
 #: Comments of ours whose reactions are read when a pull request ends: one request each.

@@ -16,16 +16,15 @@ from bot.domain import Subject
 from bot.errors import ForgeError, NotRecorded
 from bot.events import Event
 from bot.pulls import Asked
-from bot.review import dismissal, outcome, reviewer
-from bot.review.comments import Page
+from bot.review import dismissal, strategies, texts
 from bot.review.diff import Diff, parse
+from bot.review.filtering import Policy, select
 from bot.review.findings import Finding
-from bot.review.memory import Memory, last_on, outdated, recall, submitted
-from bot.review.noise import Policy, select
-from bot.review.outcome import Outcome
+from bot.review.history import PastFindings, last_on, outdated, recall, submitted
 from bot.review.packing import Packed, Skipped, pack
-from bot.review.reviewer import Change, Result
+from bot.review.strategies import Change, Result
 from bot.review.taxonomy import Severity
+from bot.review.texts import Conclusion, Page
 from bot.services import Services
 
 
@@ -75,7 +74,7 @@ class _Review:
         if self._has_moved():
             return self.abstain("superseded", "newer commits were pushed during the review", result)
         chosen, held = select(result.findings, self._policy(), memory.posted, memory.dismissed)
-        return self._decision(Outcome(packed, result, chosen, held, gone, memory))
+        return self._decision(Conclusion(packed, result, chosen, held, gone, memory))
 
     def abstain(self, word: str, why: str, result: Result | None = None) -> Decision:
         """A decision that says nothing; what was spent on it is still recorded."""
@@ -92,7 +91,7 @@ class _Review:
     def _has_moved(self) -> bool:
         return self.services.forge.pull_request(self.pull.number).head_sha != self.pull.head_sha
 
-    def _pack(self, memory: Memory) -> tuple[Packed, tuple[Finding, ...]]:
+    def _pack(self, memory: PastFindings) -> tuple[Packed, tuple[Finding, ...]]:
         """The change in pieces, and the findings whose code is no longer in it."""
         config = self.config
         try:
@@ -107,7 +106,7 @@ class _Review:
         packed = pack(diff, config.call_tokens, config.max_calls, config.ignore, change.omitted)
         return packed, outdated(memory.posted, diff, change.omitted)
 
-    def _think(self, packed: Packed, memory: Memory) -> Result:
+    def _think(self, packed: Packed, memory: PastFindings) -> Result:
         services, config = self.services, self.config
         change = Change(
             title=self.pull.title,
@@ -116,8 +115,8 @@ class _Review:
             subject=self.subject.key,
             known=tuple(f"{each.path}: {each.comment}" for each in memory.known),
         )
-        look = reviewer.looker(config.strategy, config.iterations, services.model, services.prompts)
-        return reviewer.review(packed, change, look)
+        look = strategies.looker(config.strategy, config.iterations, services.model, services.prompts)
+        return strategies.review(packed, change, look)
 
     def _policy(self) -> Policy:
         return Policy(
@@ -126,7 +125,7 @@ class _Review:
             muted=self.services.history.muted(self.subject.repository),
         )
 
-    def _decision(self, result: Outcome) -> Decision:
+    def _decision(self, result: Conclusion) -> Decision:
         page = Page(self.services.repository, self.pull)
         shadow = self.config.mode == "shadow"
         prompt = f"review.{self.config.strategy}"
@@ -134,10 +133,10 @@ class _Review:
             kind="review",
             subject=self.subject,
             verdict=result.verdict,
-            actions=() if shadow else outcome.actions(result, page, explicitly=self.explicitly),
+            actions=() if shadow else texts.actions(result, page, explicitly=self.explicitly),
             reason="shadow mode: recorded, nothing written" if shadow else result.reason,
             evidence={
-                **outcome.evidence(result),
+                **texts.evidence(result),
                 "strategy": self.config.strategy,
                 "prompt": self.services.prompts.hash(prompt),
                 "config": self.services.config.hash,

@@ -12,7 +12,7 @@ from bot.domain import PullRequest, ReviewComment, Subject
 from bot.events import Event
 from bot.forge.protocol import Forge
 from bot.review.findings import Finding
-from bot.review.memory import Memory, finding_of, recall
+from bot.review.history import PastFindings, finding_of, recall
 from bot.services import Services
 
 #: The verdict of a decision that takes findings back; it is no review.
@@ -50,7 +50,7 @@ def dismiss(event: Event, services: Services) -> Decision | None:
     )
 
 
-def live(memory: Memory, pull: PullRequest, forge: Forge) -> Memory:
+def live(memory: PastFindings, pull: PullRequest, forge: Forge) -> PastFindings:
     """``memory`` held against what stands on the pull request.
 
     A finding whose comment is not there was never posted (a newer push overtook it); one with a thumbs-down
@@ -75,7 +75,7 @@ def live(memory: Memory, pull: PullRequest, forge: Forge) -> Memory:
     )
 
 
-def _standing(memory: Memory, number: int, forge: Forge) -> Mapping[str, ReviewComment]:
+def _standing(memory: PastFindings, number: int, forge: Forge) -> Mapping[str, ReviewComment]:
     """Our comments on the pull request by the fingerprint of what they carry, oldest first."""
     us = forge.identity().id
     ours = [each for each in forge.review_comments(number) if each.author.id == us and each.in_reply_to is None]
@@ -84,7 +84,7 @@ def _standing(memory: Memory, number: int, forge: Forge) -> Mapping[str, ReviewC
 
 
 def _meant(
-    event: events.CommentCreated | events.ReviewCommentCreated, memory: Memory, forge: Forge
+    event: events.CommentCreated | events.ReviewCommentCreated, memory: PastFindings, forge: Forge
 ) -> tuple[Finding, ...]:
     findings = (*memory.posted, *memory.gone)
     if isinstance(event, events.CommentCreated):

@@ -5,6 +5,7 @@ Pure. No piece costs more tokens than the budget, whatever the change holds (see
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -12,9 +13,8 @@ import pathspec
 
 from bot.frozen import Frozen
 from bot.review.diff import Diff, DiffLine, FileDiff, Hunk
-from bot.review.kinds import language, left_out, risk
-from bot.review.shown import show
-from bot.review.tokens import estimate
+from bot.review.escaping import show
+from bot.review.file_classes import language, left_out, risk
 
 # Characters of one line that a reviewer is shown: more is data or minified.
 _WIDEST = 400
@@ -163,3 +163,28 @@ _BETWEEN = 2
 def _rows(hunk: Hunk) -> Iterator[str]:
     yield f"@@ {show(hunk.context)}".rstrip()
     yield from (render_line(line) for line in hunk.lines)
+
+
+# In twentieths of a token. Bytes beyond ASCII: byte-level encodings never spend more than one token on a byte.
+_UNIT = 20
+
+
+def _weight(byte: int) -> int:
+    char = chr(byte)
+    if byte >= 0x80 or char == "\n":
+        return 20
+    if char == " ":
+        return 10
+    if char.islower():
+        return 12
+    if char.isdigit():
+        return 22
+    return 40 if char.isspace() else 20
+
+
+_WEIGHTS = bytes(_weight(byte) for byte in range(256))
+
+
+def estimate(text: str) -> int:
+    """Tokens that ``text`` costs at most; never less than the sum over its parts rounds down to."""
+    return math.ceil(sum(text.encode("utf-8", "replace").translate(_WEIGHTS)) / _UNIT)

@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import accumulate
 
 from bot.review.diff import DiffLine, FileDiff, Side
-from bot.review.shown import squeeze, squeeze_lines
+from bot.review.escaping import squeeze, squeeze_lines
 
 # A quote that is only part of a line must say more than this to be told from chance.
 _SHORTEST_PART = 4

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
+from bot.review.escaping import show
 from bot.review.findings import Finding
 from bot.review.packing import Skipped
-from bot.review.shown import show
 from bot.review.taxonomy import Category, Severity
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

@@ -27,9 +27,8 @@ from bot.prompts import Prompts
 from bot.review.anchoring import anchor
 from bot.review.diff import parse
 from bot.review.findings import Reported
-from bot.review.packing import pack
-from bot.review.single_shot import NAME, Question
-from bot.review.tokens import estimate
+from bot.review.packing import estimate, pack
+from bot.review.strategies import NAME, Question
 from bot.router import decide
 from bot.services import NoHistory, Services
 from bot.testing.models import ScriptedModel

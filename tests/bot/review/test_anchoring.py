@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from bot.review.anchoring import anchor
 from bot.review.diff import FileDiff, parse
+from bot.review.escaping import squeeze_lines
 from bot.review.findings import Finding, Reported
-from bot.review.shown import squeeze_lines
 from tests.bot.review.diffs import Generated, diffs
 from tests.bot.review.github_rules import shown
 

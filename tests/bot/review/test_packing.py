@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.review.diff import parse
-from bot.review.packing import Packed, pack
-from bot.review.shown import show
-from bot.review.tokens import estimate
+from bot.review.escaping import show
+from bot.review.packing import Packed, estimate, pack
 from tests.bot.review.diffs import Generated, diffs
 
 

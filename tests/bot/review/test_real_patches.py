@@ -13,8 +13,7 @@ import pytest
 from bot.review.anchoring import anchor
 from bot.review.diff import Diff, parse
 from bot.review.findings import Reported
-from bot.review.packing import pack
-from bot.review.tokens import estimate
+from bot.review.packing import estimate, pack
 from tests.bot.review.github_rules import shown
 
 SOURCES = {

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from bot.review.anchoring import anchor
 from bot.review.diff import parse
-from bot.review.findings import Finding, Reported
-from bot.review.fingerprint import fingerprint, same_defect
-from bot.review.noise import Policy, Suppressed, select
+from bot.review.filtering import Policy, Suppressed, select
+from bot.review.findings import Finding, Reported, fingerprint, same_defect
 from bot.review.taxonomy import Category, Impact, Severity
 
 CODE = "return total / count"

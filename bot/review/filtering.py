@@ -8,8 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from bot.frozen import Frozen
-from bot.review.findings import Finding
-from bot.review.fingerprint import same_defect
+from bot.review.findings import Finding, same_defect
 from bot.review.taxonomy import Impact, Severity
 
 #: Why a finding that holds against the diff is not posted, in the order in which it is asked.

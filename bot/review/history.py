@@ -16,7 +16,7 @@ VERDICTS = frozenset({"defects", "clean", "not_reviewed"})
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class PastFindings:
     """What was said about a pull request, and what became of it."""
 
     posted: tuple[Finding, ...] = ()
@@ -30,7 +30,7 @@ class Memory:
         return (*self.posted, *self.dismissed)
 
 
-def recall(past: Sequence[Decision]) -> Memory:
+def recall(past: Sequence[Decision]) -> PastFindings:
     """The state that all decisions together leave behind."""
     posted: dict[str, Finding] = {}
     gone: dict[str, Finding] = {}
@@ -50,7 +50,7 @@ def recall(past: Sequence[Decision]) -> Memory:
         summarised |= decision.kind == "review" and any(
             isinstance(action, UpsertComment) for action in decision.actions
         )
-    return Memory(tuple(posted.values()), tuple(gone.values()), tuple(dismissed.values()), summarised)
+    return PastFindings(tuple(posted.values()), tuple(gone.values()), tuple(dismissed.values()), summarised)
 
 
 def said(decision: Decision) -> tuple[Finding, ...]:

@@ -1,0 +1,182 @@
+"""The reviewers: each piece of a packed change is put to a model once, or again with the last findings at hand.
+
+Single-shot and Reflexion are CR-Bench's A_1 and A_2 (section 6; Reflexion: Shinn et al. 2023).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from bot.actions import Usage
+from bot.errors import BudgetExceeded, ModelError
+from bot.models.protocol import Model, Prompt, Reply
+from bot.prompts import Prompts
+from bot.review.anchoring import anchor
+from bot.review.findings import Dropped, Finding, Reported, ReviewReply
+from bot.review.packing import Packed, Piece, Skipped
+from bot.review.quotes import bare
+from bot.review.taxonomy import Category, Impact
+
+#: Characters of a pull request's title and description that a reviewer is shown.
+MAX_TITLE = 300
+MAX_DESCRIPTION = 6_000
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A piece of a change and what is said about it; ``known`` are findings that were reported before."""
+
+    piece: Piece
+    part: int
+    parts: int
+    title: str
+    description: str
+    repository: str = ""
+    subject: str = ""
+    known: tuple[str, ...] = ()
+
+    def prompt(self, prompts: Prompts, name: str, **more: object) -> Prompt:
+        """The prompt ``name`` about this piece."""
+        system, user = prompts.render(
+            name,
+            title=self.title[:MAX_TITLE],
+            description=self.description[:MAX_DESCRIPTION],
+            repository=self.repository,
+            change=self.piece.text,
+            part=self.part,
+            parts=self.parts,
+            known=self.known,
+            categories=tuple(Category),
+            impacts=tuple(Impact),
+            **more,
+        )
+        return Prompt(purpose="review", system=system, user=user, subject=self.subject)
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One exchange with the model."""
+
+    prompt_hash: str
+    reply: Reply[ReviewReply]
+
+
+def single_shot(model: Model, prompts: Prompts, question: Question) -> tuple[Round, ...]:
+    """Ask once. Raises ModelError or TransientError."""
+    prompt = question.prompt(prompts, "review.single-shot")
+    return (Round(prompt.hash, model.complete(prompt, ReviewReply)),)
+
+
+def reflexion(model: Model, prompts: Prompts, question: Question, iterations: int) -> tuple[Round, ...]:
+    """The first look and at most ``iterations`` further ones; stops when a round changes nothing.
+
+    A later round that yields no usable answer ends the looking, and what was found before it stands.
+    Raises ModelError or TransientError for the first look, TransientError for any.
+    """
+    rounds = [*single_shot(model, prompts, question)]
+    for number in range(1, iterations + 1):
+        previous = rounds[-1].reply.value.findings
+        prompt = question.prompt(
+            prompts, "review.reflexion", round=number, previous=previous, previous_json=_as_json(previous)
+        )
+        try:
+            rounds.append(Round(prompt.hash, model.complete(prompt, ReviewReply)))
+        except ModelError:
+            break
+        if _substance(rounds[-1].reply.value.findings) == _substance(previous):
+            break
+    return tuple(rounds)
+
+
+def _as_json(findings: tuple[Reported, ...]) -> str:
+    return json.dumps([finding.model_dump(mode="json") for finding in findings], ensure_ascii=False, indent=1)
+
+
+def _substance(findings: tuple[Reported, ...]) -> frozenset[tuple[str, str, str, str]]:
+    """What would be posted, whatever the words: a second look that only rephrases has changed nothing."""
+    return frozenset((each.path, bare(each.quote), each.category, each.severity) for each in findings)
+
+
+Strategy = Literal["single-shot", "reflexion"]
+
+#: Findings of one reply that are looked at; a model that reports more is looping.
+MAX_REPORTED = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a change says of itself, and what a model need not say of it again."""
+
+    title: str = ""
+    description: str = ""
+    repository: str = ""
+    subject: str = ""
+    known: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Result:
+    """What came of the reading; ``unread`` are the pieces that no usable answer came back for."""
+
+    findings: tuple[Finding, ...] = ()
+    dropped: tuple[Dropped, ...] = ()
+    unread: tuple[Skipped, ...] = ()
+    rounds: list[Round] = field(default_factory=list)
+
+    @property
+    def usage(self) -> Usage:
+        return sum((each.reply.usage for each in self.rounds), Usage())
+
+    @property
+    def model(self) -> str:
+        return self.rounds[-1].reply.model if self.rounds else ""
+
+
+Look = Callable[[Question], tuple[Round, ...]]
+
+
+def looker(strategy: Strategy, iterations: int, model: Model, prompts: Prompts) -> Look:
+    """How one piece is read under a strategy."""
+    if strategy == "reflexion":
+        return lambda question: reflexion(model, prompts, question, iterations)
+    return lambda question: single_shot(model, prompts, question)
+
+
+def review(packed: Packed, change: Change, look: Look) -> Result:
+    """Read every piece. One that fails is named in ``unread``; where all fail, the first error is raised.
+
+    Raises ModelError, or TransientError as soon as any call does.
+    """
+    result = Result()
+    reported: list[Reported] = []
+    failed: list[ModelError] = []
+    unread: list[Skipped] = []
+    for number, piece in enumerate(packed.pieces, start=1):
+        try:
+            rounds = look(_question(piece, number, len(packed.pieces), change))
+        except ModelError as error:
+            failed.append(error)
+            unread += _unread(piece, error)
+            continue
+        result.rounds += rounds
+        reported += rounds[-1].reply.value.findings[:MAX_REPORTED]
+    if failed and not result.rounds:
+        raise failed[0]
+    result.findings, result.dropped = anchor(reported, packed.diff)
+    result.unread = tuple(unread)
+    return result
+
+
+def _question(piece: Piece, part: int, parts: int, change: Change) -> Question:
+    return Question(
+        piece, part, parts, change.title, change.description, change.repository, change.subject, change.known
+    )
+
+
+def _unread(piece: Piece, error: ModelError) -> Sequence[Skipped]:
+    spent = isinstance(error, BudgetExceeded)
+    reason = "the model budget of the day is spent" if spent else f"no usable answer ({error.reason})"
+    return [Skipped(path=path, reason=reason) for path in piece.paths]
