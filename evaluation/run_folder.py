@@ -3,6 +3,9 @@
 A folder outlives the process that fills it. Lines are appended and forced to disk as tasks finish, so killing
 the process at any moment loses no finished task; a line that was cut in half is removed when the folder is
 opened again, and its task is done once more. Scores are computed from the folder alone.
+
+``tasks.txt`` lists the tasks that the run was to do, after ``--limit``. They are the denominator of every figure
+(``due``, ``outcomes``): a task that was never reached counts as one without an answer, and the list never shrinks.
 """
 
 from __future__ import annotations
@@ -11,20 +14,27 @@ import fcntl
 import json
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 from pydantic import Field, ValidationError
 
 from bot.actions import Usage
 from bot.errors import OperatorError
 from bot.frozen import Frozen
+from evaluation.sample import choose, fingerprint, read_rows
 
 RUN_FILE = "run.json"
 RECORDS_FILE = "records.jsonl"
+TASKS_FILE = "tasks.txt"
 LOCK_FILE = ".lock"
+
+#: The error of a task that the run was to do and has no record of.
+NOT_RUN = "not run: the run ended before it"
+
+T = TypeVar("T")
 
 
 class Record(Frozen):
@@ -99,29 +109,34 @@ class RunFolder:
         return cls(path, _read_facts(path))
 
     @classmethod
-    def resume(cls, path: Path, facts: RunFacts) -> RunFolder:
+    def resume(cls, path: Path, facts: RunFacts, tasks: Iterable[str] = ()) -> RunFolder:
         """Open ``path`` for writing, new or continued; ``close`` it afterwards.
 
-        Raises OperatorError where the folder holds another run (other tasks, model, prompts, config or
-        package version), or where another process is writing to it.
+        ``tasks`` are the ids that the run is to do, added to those that it was to do before. Raises
+        OperatorError where the folder holds another run (other tasks, model, prompts, config or package
+        version), or where another process is writing to it.
         """
         run = cls(path, facts)
         run._lock = _locked(path)
         try:
-            run._continue_or_begin()
+            run._continue_or_begin(tasks)
         except OperatorError:
             run._unlock()
             raise
         return run
 
-    def _continue_or_begin(self) -> None:
+    def _continue_or_begin(self, tasks: Iterable[str]) -> None:
         if (self.path / RUN_FILE).exists():
             found = _read_facts(self.path)
             _require_same(self.path, found, self.facts)
-            self.facts = self.facts.model_copy(update={"started_at": found.started_at})
+            wider = found.tasks if _is_wider(found.tasks.limit, self.facts.tasks.limit) else self.facts.tasks
+            self.facts = self.facts.model_copy(update={"started_at": found.started_at, "tasks": wider})
             _cut_torn_line(self.records_path)
         elif self.records_path.exists():
             raise OperatorError(f"{self.path} has {RECORDS_FILE} but no {RUN_FILE}: it cannot be continued")
+        asked = dict.fromkeys([*(_listed(self.path / TASKS_FILE) or ()), *tasks])
+        if asked:
+            _replace(self.path / TASKS_FILE, "".join(f"{each}\n" for each in asked))
         self._write_facts()
 
     @property
@@ -146,6 +161,42 @@ class RunFolder:
                 raise OperatorError(f"{self.records_path}: task {record.task_id} is recorded twice")
             seen.add(record.task_id)
         return seen
+
+    def due(self, tasks: Sequence[T], identify: Callable[[T], str]) -> list[T]:
+        """Of the tasks of a file, those that this run was to do: the denominator of every figure about it."""
+        asked = self._asked()
+        if asked is None:
+            chosen = choose(map(identify, tasks), self.facts.tasks.limit, self.facts.seed)
+            asked = [identify(task) for task in tasks] if chosen is None else list(chosen)
+        wanted = set(asked)
+        return [task for task in tasks if identify(task) in wanted]
+
+    def missing(self) -> list[str]:
+        """Ids of the tasks that the run was to do and has no record of, in their order."""
+        done = self.done()
+        return [each for each in self._asked() or () if each not in done]
+
+    def outcomes(self) -> Iterator[Record]:
+        """Every record, then one that says so for each task that the run did not come to."""
+        yield from self.records()
+        for each in self.missing():
+            yield Record(task_id=each, error=NOT_RUN)
+
+    def _asked(self) -> list[str] | None:
+        """Ids that the run was to do; for a folder without the list as its task file and limit tell, else None."""
+        listed = _listed(self.path / TASKS_FILE)
+        if listed is not None:
+            return listed
+        source, tasks = self.facts.tasks.source, self.facts.tasks
+        try:
+            if not tasks.sha256 or fingerprint(source) != tasks.sha256:
+                return None
+            fields = ((row.data.get("instance_id"), row.data.get("candidate_id")) for row in read_rows(source))
+            ids = ["/".join(str(each) for each in pair if each is not None) for pair in fields]
+        except OperatorError:
+            return None
+        chosen = choose(ids, tasks.limit, self.facts.seed)
+        return ids if chosen is None else [each for each in ids if each in chosen]
 
     def append(self, record: Record) -> None:
         """Write one record and force it to disk. Raises OperatorError where the disk refuses it."""
@@ -202,9 +253,23 @@ class RunFolder:
         return totals
 
     def _write_facts(self) -> None:
-        fresh = self.path / (RUN_FILE + ".new")
-        fresh.write_text(self.facts.model_dump_json(indent=2) + "\n", encoding="utf-8")
-        fresh.replace(self.path / RUN_FILE)
+        _replace(self.path / RUN_FILE, self.facts.model_dump_json(indent=2) + "\n")
+
+
+def _replace(file: Path, text: str) -> None:
+    """Write a small file whole or not at all."""
+    fresh = file.with_name(file.name + ".new")
+    fresh.write_text(text, encoding="utf-8")
+    fresh.replace(file)
+
+
+def _listed(file: Path) -> list[str] | None:
+    return file.read_text(encoding="utf-8").splitlines() if file.exists() else None
+
+
+def _is_wider(before: int | None, now: int | None) -> bool:
+    """Whether an earlier ``--limit`` took more tasks than this one; None = all."""
+    return now is not None and (before is None or before > now)
 
 
 def _line(record: Record) -> bytes:

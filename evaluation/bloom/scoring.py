@@ -83,12 +83,12 @@ def _key(bug: str) -> str:
 
 
 def _reproduced(path: Path) -> dict[str, bool]:
-    return outcomes.reproduced(tuple(RunFolder.read(path).records()))
+    return outcomes.reproduced(tuple(RunFolder.read(path).outcomes()))
 
 
 def _evaluated(baseline: Path, picked: Path, seed: int) -> Evaluated:
-    ranked, generated = outcomes.rankings(tuple(RunFolder.read(baseline).records()))
-    chosen, _ = outcomes.rankings(tuple(RunFolder.read(picked).records()))
+    ranked, generated = outcomes.rankings(tuple(RunFolder.read(baseline).outcomes()))
+    chosen, _ = outcomes.rankings(tuple(RunFolder.read(picked).outcomes()))
     return Evaluated(ranked, chosen, generated, seed=seed)
 
 

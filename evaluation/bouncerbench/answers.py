@@ -82,11 +82,12 @@ def read_answers(source: str, benchmark: Benchmark, line: Line | None = None) ->
 
 
 def run_answers(run: RunFolder, line: Line | None = None) -> dict[str, Answer]:
-    """The answers of a run, by instance id; failed tasks are answers without a verdict."""
+    """The answers of a run by instance id; tasks that failed or were not reached are answers without a verdict."""
     benchmark = run.facts.benchmark
     if benchmark not in LABELS:
         raise OperatorError(f"{run.path} is a run of {benchmark}, not of BouncerBench")
-    return {record.task_id: record_answer(record, benchmark, line) for record in run.records()}
+    found = {record.task_id: record_answer(record, benchmark, line) for record in run.records()}
+    return found | {each: Answer(instance_id=each) for each in run.missing()}
 
 
 def record_answer(record: Record, benchmark: Benchmark, line: Line | None = None) -> Answer:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from evaluation.bouncerbench.chain import Chain, chain
@@ -9,6 +11,7 @@ from evaluation.bouncerbench.gathering import answers_of
 from evaluation.bouncerbench.options import tasks_option
 from evaluation.bouncerbench.tasks import INPUT, OUTPUT, input_tasks, output_tasks
 from evaluation.cli.options import json_option, print_json
+from evaluation.run_folder import RunFolder
 
 
 @click.command("bouncerbench-chain")
@@ -26,6 +29,9 @@ def command(tasks: str, annotations: str | None, before: str, after: str, as_jso
         task.model_copy(update={"quality": quality.get(task.instance_id, task.quality)})
         for task in output_tasks(tasks)
     ]
+    for source in (before, after):
+        if Path(source).is_dir():
+            known = RunFolder.read(Path(source)).due(known, lambda task: task.instance_id)
     found = chain(known, answers_of(INPUT, before), answers_of(OUTPUT, after))
     if as_json:
         print_json(found.as_json())

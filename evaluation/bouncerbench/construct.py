@@ -83,16 +83,20 @@ def _usable(
     given = unfit = repeated = 0
     seen: set[bytes] = set()
     usable: dict[str, list[Patch]] = defaultdict(list)
-    for patch in sorted(patches, key=lambda each: (each.instance_id, each.submission, each.text)):
+    # Of equal patches the first one stays: one that is on record as applied, where there is one.
+    for patch in sorted(
+        patches, key=lambda each: (each.instance_id, not _applied(each), each.submission, each.text)
+    ):
         given += 1
         digest = hashlib.sha256(f"{patch.instance_id}\0{patch.text.strip()}".encode("utf-8", "replace")).digest()
         if not applies(patch):
             unfit += 1
         elif digest in seen:
             repeated += 1
-        elif patch.instance_id in annotations:
-            usable[patch.instance_id].append(patch)
-        seen.add(digest)
+        else:
+            seen.add(digest)
+            if patch.instance_id in annotations:
+                usable[patch.instance_id].append(patch)
     kept = [patch for of_instance in usable.values() for patch in of_instance]
     steps["patches submitted"] = given
     steps["patches that do not apply, removed"] = unfit
@@ -120,7 +124,7 @@ def _fitting(
         for patch in patches:
             fit = fits(patch.text, facts.get("repo") or repository_of(identity), facts.get("base_commit") or "")
             untried += fit is None
-            if fit is False and not (patch.resolved or patch.applied):
+            if fit is False and not _applied(patch):
                 refused += 1
                 continue
             overruled += fit is False
@@ -129,6 +133,11 @@ def _fitting(
     steps["patches that git refuses, kept: the harness applied them"] = overruled
     steps["patches whose base commit is not at hand, kept untried"] = untried
     return kept
+
+
+def _applied(patch: Patch) -> bool:
+    """Whether the outcome says that it did apply."""
+    return patch.resolved or bool(patch.applied)
 
 
 def applies(patch: Patch) -> bool:

@@ -3,8 +3,8 @@
 Missing answers. By default a task without an answer stays in every denominator of its class and is right in none:
 it lowers recall, F and R_b, adds nothing to I-Score and O-Score, and agrees with nobody. ``accept`` is the
 authors' convention (no answer lets the subject pass). ``exclude`` scores the answered tasks alone. Rank
-correlation and AUC need a label or probability and are taken over the tasks that have one. Whatever is chosen,
-the counts are shown.
+correlation and AUC need a label or probability and are taken over the tasks that have one; ``auc_tasks`` is how
+many the AUC is over. Whatever is chosen, the counts are shown.
 
 O-Score, as published, has quirks worth knowing. Each decision is weighed by the share of tests that pass: turning
 away a patch that passes nothing earns nothing and letting it through costs nothing, while a patch that fails one
@@ -69,13 +69,14 @@ class Tally:
 
 @dataclass(frozen=True)
 class Metrics:
-    """One model's figures on one task list."""
+    """One model's figures on one task list; ``auc_tasks`` answers have the probability or label of the AUC."""
 
     benchmark: str
     missing_counts_as: Missing
     tally: Tally
     counts: dict[str, int]
     estimates: dict[str, Estimate]
+    auc_tasks: int
     pairs: tuple[Pair, ...] = field(repr=False)
 
     @property
@@ -94,6 +95,7 @@ class Metrics:
             "n": self.n,
             **self.counts,
             **{name: estimate.value for name, estimate in known},
+            "auc_tasks": self.auc_tasks,
             **self.tally.as_json(),
             "missing_counts_as": self.missing_counts_as,
             "intervals": {name: [each.low, each.high] for name, each in known if each.low is not None},
@@ -124,7 +126,7 @@ def score(
     else:
         observed = statistic(np.arange(len(pairs), dtype=np.int64)[None, :])
         estimates = {name: Estimate(statistics.defined(values[0])) for name, values in observed.items()}
-    return Metrics(benchmark, missing, tally, _counts(pairs), estimates, tuple(pairs))
+    return Metrics(benchmark, missing, tally, _counts(pairs), estimates, statistic.ranked, tuple(pairs))
 
 
 def pair(
@@ -185,7 +187,7 @@ class Figures:
         self.level = np.array([each.level for each in pairs], dtype=np.int64)
         self.quality = _column([each.quality for each in pairs])
         self.fraction = _column([each.pass_fraction for each in pairs])
-        self.probability = _column([each.p_bounce for each in pairs])
+        self.probability = np.array([_number(each.p_bounce) for each in pairs], dtype=float)
         #: +1 for a bounce, -1 for letting pass, 0 for no answer.
         self.sign = np.array([-1.0, 1.0, 0.0])[self.predicted]
 
@@ -220,19 +222,30 @@ class Figures:
         return figures
 
     def _ranking(self, draws: Counts) -> dict[str, Array]:
-        """AUC of the probability where every answered task has one, else of the label's severity."""
-        answered = self.predicted != NOTHING
-        if self.probability is not None:
-            scores, name = self.probability, "auc"
-        elif answered.any() and (self.level[answered] != NO_LABEL).all():
-            scores, name = self.level.astype(float), "auc_of_label"
-        else:
+        """AUC over the answered tasks: of the probability where all of them have one, else of the label."""
+        name, scores = self._ranks()
+        known = ~np.isnan(scores)
+        if not known.any():
             return {}
-        order, position = np.unique(scores, return_inverse=True)
+        order, position = np.unique(scores[known], return_inverse=True)
         # Tasks without an answer get a row of their own, cut off again: they have no rank.
-        rows = np.where(answered, position, len(order))
+        rows = np.full(len(scores), len(order), dtype=np.int64)
+        rows[known] = position
         table = statistics.contingency(rows, self.truth, (len(order) + 1, 2), draws)
         return {name: statistics.auc(table[:, :-1])}
+
+    def _ranks(self) -> tuple[str, Array]:
+        """What the AUC is of, and each task's value; NaN for a task without one."""
+        levels = np.where(self.level == NO_LABEL, np.nan, self.level.astype(float))
+        answered = ~np.isnan(levels) | ~np.isnan(self.probability)
+        if answered.any() and not np.isnan(self.probability[answered]).any():
+            return "auc", self.probability
+        return "auc_of_label", levels
+
+    @property
+    def ranked(self) -> int:
+        """How many tasks the AUC is over."""
+        return int((~np.isnan(self._ranks()[1])).sum())
 
 
 def _rate(table: Counts, truth: int, predicted: int) -> Array:
@@ -241,6 +254,10 @@ def _rate(table: Counts, truth: int, predicted: int) -> Array:
 
 def _mean(values: Array, draws: Counts) -> Array:
     return statistics.ratio(values[draws].sum(axis=1), np.full(len(draws), draws.shape[1]))
+
+
+def _number(value: float | None) -> float:
+    return np.nan if value is None else value
 
 
 def _column(values: Sequence[float | None]) -> Array | None:

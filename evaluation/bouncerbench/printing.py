@@ -57,6 +57,8 @@ def tally_line(metrics: Metrics) -> str:
     ]
     if tally.missing:
         parts[-1] += f" ({_MISSING[metrics.missing_counts_as]})"
+    if 0 < metrics.auc_tasks < metrics.n:
+        parts.append(f"AUC over the {metrics.auc_tasks} that can be ranked")
     if tally.errors:
         parts.append(f"{tally.errors} errors")
     if tally.unlabelled:

@@ -63,10 +63,9 @@ def _scored(
         loaded[source] = list(input_tasks(source)) if benchmark == INPUT else list(output_tasks(source))
     if all(task.bounce is None for task in loaded[source]):
         raise OperatorError(f"{source} says of no task what is right: name a labelled file, --tasks {benchmark}=F")
+    due = run.due(loaded[source], lambda task: task.instance_id)
     answers = run_answers(run)
-    return Scored(
-        name, benchmark, loaded[source], answers, score(benchmark, loaded[source], answers, missing, seed=seed)
-    )
+    return Scored(name, benchmark, due, answers, score(benchmark, due, answers, missing, seed=seed))
 
 
 def _on_one(benchmark: Benchmark, runs: Sequence[Scored], seed: int) -> Iterator[Section]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from bot.errors import OperatorError
@@ -21,6 +23,9 @@ from evaluation.bouncerbench.tasks import (
     output_tasks,
 )
 from evaluation.cli.options import print_json
+from evaluation.run_folder import RunFolder
+
+Tasks = Sequence[InputTask | OutputTask]
 
 
 def score_input(tasks: str, **given: Any) -> None:
@@ -35,7 +40,7 @@ def score_output(tasks: str, **given: Any) -> None:
 
 def _score(
     benchmark: Benchmark,
-    tasks: list[InputTask] | list[OutputTask],
+    tasks: Tasks,
     *,
     run: str | None,
     predictions: str | None,
@@ -52,6 +57,8 @@ def _score(
         raise OperatorError(f"nothing to score: of none of the {len(tasks)} tasks is the truth known")
     line = line_of(benchmark, bounce_at, bounce_above)
     models = gather(benchmark, run, predictions, model_name, line)
+    if run is not None:
+        tasks = RunFolder.read(Path(run)).due(tasks, lambda task: task.instance_id)
     compared: Comparison | None = None
     if against is not None:
         if len(models) > 1:
@@ -73,9 +80,7 @@ def _score(
             print_comparison(str(against), compared)
 
 
-def _as_json(
-    name: str, metrics: Metrics, tasks: list[InputTask] | list[OutputTask], answers: dict[str, Answer]
-) -> dict[str, Any]:
+def _as_json(name: str, metrics: Metrics, tasks: Tasks, answers: dict[str, Answer]) -> dict[str, Any]:
     curve = risk_coverage(tasks, answers)
     return {
         "model": name,

@@ -24,7 +24,7 @@ _LIBRO: tuple[Cell, ...] = ("LIBRO, Defects4J (350 bugs)", 219, 149, 184, 199, 2
 
 def sections(runs: Runs, tasks: dict[str, str], missing: str, seed: int) -> list[Section]:
     """Everything there is to say about these runs. Bugs without an answer count as not reproduced, always."""
-    records = [(name, tuple(run.records())) for name, run in runs]
+    records = [(name, tuple(run.outcomes())) for name, run in runs]
     found = [facts_section(runs), _shares(records, seed)]
     drafted = [(name, each) for name, each in records if outcomes.drafted(each)]
     if drafted:

@@ -57,7 +57,8 @@ def replay_command(
 def _judge(cases: str, candidates: str, limits: Limits, wanted: Wanted) -> int:
     sandbox = _sandbox()
     tasks = candidate_tasks(cases, candidates)
-    folder = RunFolder.resume(Path(wanted.out), run_facts(cases, candidates, sandbox, limits))
+    facts = run_facts(cases, candidates, sandbox, limits)
+    folder = RunFolder.resume(Path(wanted.out), facts, [task.id for task in tasks])
     if wanted.retry_failed:
         folder.forget_failed()
     result = run_shown(tasks, len(tasks), partial(judged, Judge(sandbox, limits)), folder, wanted.workers)
@@ -88,7 +89,7 @@ def _draft(cases: str, book: str | None, options: Options, limits: Limits, wante
         tasks=Tasks(source=cases, sha256=fingerprint(cases), limit=wanted.limit),
         started_at=datetime.now(UTC),
     )
-    folder = RunFolder.resume(Path(wanted.out), facts)
+    folder = RunFolder.resume(Path(wanted.out), facts, [task.id for task in tasks])
     try:
         if wanted.retry_failed:
             say(f"{folder.forget_failed()} failed cases are tried again")

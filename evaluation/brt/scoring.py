@@ -37,7 +37,7 @@ def score_command(
 
 def score_run(folder: RunFolder, seed: int, replicates: int) -> tuple[dict[str, Any], list[Table]]:
     """The figures of a run as JSON and as tables."""
-    records = tuple(folder.records())
+    records = tuple(folder.outcomes())
     failed = sum(record.failed for record in records)
     brt = RunScores(outcomes.reproduced(records), failed, seed=seed, replicates=replicates)
     value, tables = brt.as_json(), [_brt_table(brt)]

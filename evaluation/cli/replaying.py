@@ -92,7 +92,10 @@ def replay(bench: Replayable[Item], wanted: Wanted) -> int:
         return _export(bench, wanted, export, environment.bouncer_model, prompts, chosen)
     path = Path(wanted.out)
     model = build_model(environment, wanted.cache or str(path / "cache"), wanted.cache is not None)
-    folder = RunFolder.resume(path, _facts(bench, wanted, model.id, prompts))
+    ids = (bench.identify(item) for item in bench.read(bench.source))
+    folder = RunFolder.resume(
+        path, _facts(bench, wanted, model.id, prompts), (each for each in ids if chosen is None or each in chosen)
+    )
     try:
         if wanted.retry_failed:
             say(f"{folder.forget_failed()} failed tasks are tried again")

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from bot.errors import OperatorError
 from bot.frozen import Frozen
@@ -58,10 +58,17 @@ class _Aacr(Frozen):
     comments: list[dict[str, Any]]
 
 
+class _MartianComment(Frozen):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    comment: str
+    severity: str | None = None
+
+
 class _Martian(Frozen):
     url: str
     pr_title: str = ""
-    comments: list[dict[str, Any]]
+    comments: list[_MartianComment]
 
 
 def read_golden(rows: Iterator[Row], kind: GoldenSet, *, defects_only: bool) -> Iterator[GoldenPull]:
@@ -172,10 +179,21 @@ def _read_martian(row: Row) -> GoldenPull | None:
     data = shaped(row, _Martian)
     repo, number = _place(data.url, row.where)
     bugs = [
-        Known(description=str(comment["comment"]).strip(), severity=Severity(str(comment["severity"])))
+        Known(description=comment.comment.strip(), severity=_severity(comment.severity, row.where))
         for comment in data.comments
+        if comment.comment.strip()
     ]
     return GoldenPull(repo=repo, number=number, title=data.pr_title, bugs=tuple(bugs))
+
+
+def _severity(word: str | None, where: str) -> Severity | None:
+    """None where the data set does not say. Raises OperatorError for a word that is no severity."""
+    if word is None or not word.strip():
+        return None
+    try:
+        return Severity(word)
+    except ValueError:
+        raise OperatorError(f"{where}: severity: {word[:60]!r} is none of {', '.join(Severity)}") from None
 
 
 def _place(url: str, where: str) -> tuple[str, int]:

@@ -21,7 +21,7 @@ from evaluation.crbench.metrics import Metrics, Tally, score, tallies
 from evaluation.crbench.said import Said, Scope, said_in, said_in_file
 from evaluation.crbench.task import ReviewTask, read_tasks
 from evaluation.run_folder import RunFolder
-from evaluation.sample import choose, fingerprint
+from evaluation.sample import fingerprint
 
 FACTS_FILE = "judge.json"
 JUDGEMENTS_FILE = "judgements.jsonl"
@@ -48,14 +48,12 @@ class Reviewed:
     folder: Path
     said: Callable[[Scope], list[Said]]
     answered: frozenset[str] | None
-    limit: int | None = None
-    seed: int | None = None
+    run: RunFolder | None = None
 
     def tasks(self, source: str) -> list[ReviewTask]:
-        """The tasks that it was to do: all of the file, or those that ``--limit`` took."""
+        """The tasks that it was to do: all of the file, or those of the run."""
         every = list(read_tasks(source))
-        wanted = choose((task.instance_id for task in every), self.limit, self.seed)
-        return every if wanted is None else [task for task in every if task.instance_id in wanted]
+        return every if self.run is None else self.run.due(every, lambda task: task.instance_id)
 
 
 @dataclass(frozen=True)
@@ -80,8 +78,7 @@ def reviewed_run(run: RunFolder, name: str | None = None) -> Reviewed:
         folder=run.path,
         said=lambda scope: list(said_in(run.records(), scope)),
         answered=frozenset(record.task_id for record in run.records() if not record.failed),
-        limit=run.facts.tasks.limit,
-        seed=run.facts.seed,
+        run=run,
     )
 
 
@@ -110,15 +107,23 @@ def judge_comments(reviewed: Reviewed, source: str, panel: Panel, scope: Scope) 
     _write(reviewed.folder, facts, verdicts)
 
 
-def scored(reviewed: Reviewed, source: str, missing: str, seed: int, replicates: int = 2000) -> Scored:
+def scored(
+    reviewed: Reviewed, source: str, missing: str, seed: int, replicates: int = 2000, scope: Scope | None = None
+) -> Scored:
     """Score what was judged before, from the folder alone.
 
-    ``missing`` is ``exclude`` to leave tasks out that have no usable answer; else their bugs count as not found.
-    Raises OperatorError where nothing was judged yet, or on other tasks.
+    ``scope``: which comments count, by default those that were judged. ``missing`` is ``exclude`` to leave tasks
+    out that have no usable answer; else their bugs count as not found. Raises OperatorError where nothing was
+    judged yet, or on other tasks, or not all that ``scope`` names.
     """
     facts, judgements = _read(reviewed.folder)
     if facts.tasks != fingerprint(source):
         raise OperatorError(f"{reviewed.folder} was judged on other tasks than {source}")
+    if scope == "reported" and facts.scope == "posted":
+        raise OperatorError(
+            f"{reviewed.folder}: only posted comments were judged; --comments reported needs a --judge"
+        )
+    facts = facts.model_copy(update={"scope": scope or facts.scope})
     tasks = reviewed.tasks(source)
     answered = {task.instance_id for task in tasks} if reviewed.answered is None else reviewed.answered
     unanswered = sum(task.instance_id not in answered for task in tasks)

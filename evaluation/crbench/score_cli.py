@@ -27,9 +27,7 @@ from evaluation.cli.options import json_option
     "--comments",
     "scope",
     type=click.Choice(["posted", "reported"]),
-    default="posted",
-    show_default=True,
-    help="What people would have seen, or also what was held back.",
+    help="What people would have seen (default), or also what was held back; without a judge: what was judged.",
 )
 @click.option(
     "--missing",

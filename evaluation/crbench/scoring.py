@@ -53,7 +53,7 @@ def score_command(
     except BudgetExceeded as error:
         say(f"stopped: {error}; the same command goes on from here, judged comments are in the cache")
         return 1
-    result = scored(reviewed, tasks, missing, given["seed"], replicates)
+    result = scored(reviewed, tasks, missing, given["seed"], replicates, given["scope"])
     if as_json:
         print_json(as_object(result, facts))
     else:
@@ -75,6 +75,7 @@ def as_object(result: Scored, facts: RunFacts | None) -> dict[str, Any]:
         "usage": None if facts is None else facts.totals.usage.model_dump(mode="json"),
         **vars(metrics.counted),
         "unanswered": result.unanswered,
+        "comments_counted": result.facts.scope,
         **{name: estimate.value for name, estimate in metrics.estimates.items()},
         "intervals": {name: [estimate.low, estimate.high] for name, estimate in metrics.estimates.items()},
         "by": {
@@ -125,4 +126,4 @@ def _judge(
     kept = cache or reviewed.folder / "judge-cache"
     models = tuple(asked_model(environment, name, kept, share) for name in names)
     panel = Panel(models, benchmark_prompts(prompts), draws, seed, workers)
-    judge_comments(reviewed, source, panel, scope)
+    judge_comments(reviewed, source, panel, scope or "posted")

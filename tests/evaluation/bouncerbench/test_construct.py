@@ -66,6 +66,21 @@ def material(write: Write) -> dict[str, Path]:
     }
 
 
+def test_a_patch_that_did_not_apply_elsewhere_is_no_duplicate_of_the_applied_one(write: Write) -> None:
+    """The same text, recorded as not applying (or refused by git) for one agent and as applied for another."""
+    text = DIFF.format("same")
+    failed = submitted("o__n-1", text, False, by="a", patch_successfully_applied=False)
+    unknown = submitted("o__n-1", text, False, by="b")
+    applied = submitted("o__n-1", text, False, by="c", patch_successfully_applied=True)
+    annotations = read_annotations(str(write("a.jsonl", [annotation("o__n-1", 0)])))
+    instances = read_instances(str(write("i.jsonl", [instance("o__n-1")])))
+    for rows in ([failed, applied], [failed, unknown, applied], [applied, unknown, failed]):
+        patches = list(read_patches(str(write("p.jsonl", rows))))
+        built = build(annotations, instances, patches, seed=0, fits=lambda *_: False)
+        assert [row["submission"] for row in built.output] == ["c"]
+        assert built.steps["patches that do not apply, removed"] == 1
+
+
 def test_every_step_is_counted_and_vague_issues_get_wrong_patches_only(
     command: Command, material: dict[str, Path], tmp_path: Path
 ) -> None:

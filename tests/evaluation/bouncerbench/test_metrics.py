@@ -147,6 +147,19 @@ def test_auc_uses_probabilities_where_every_answer_has_one_and_labels_otherwise(
     assert quick(tasks, without).value("auc_of_label") == pytest.approx(0.5)
 
 
+@pytest.mark.parametrize("missing", ["count", "accept", "exclude"])
+def test_a_missing_answer_leaves_the_auc_to_the_answered_tasks(missing: str) -> None:
+    tasks = [issue("a", 3), issue("b", 0), issue("c", 2), issue("d", 1), issue("e", 3)]
+    answers = {
+        name: Answer(instance_id=name, level=2, bounce=True, p_bounce=p)
+        for name, p in (("a", 80), ("b", 20), ("c", 50), ("d", 50))
+    }
+    found = quick(tasks, {**answers, "e": Answer(instance_id="e", error="no answer came")}, missing)
+    assert found.value("auc") == pytest.approx(3.5 / 4)
+    assert (found.auc_tasks, found.as_json()["auc_tasks"]) == (4, 4)
+    assert "auc_of_label" not in found.estimates
+
+
 @pytest.mark.parametrize(
     ("tasks", "answers", "message"),
     [

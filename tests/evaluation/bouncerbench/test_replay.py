@@ -141,6 +141,39 @@ def test_a_longer_limit_goes_on_and_another_line_is_another_run(
     assert "holds another run" in refused.err
 
 
+def test_the_tasks_of_a_run_are_its_denominator(
+    command: Command, small: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """Eight of thirty tasks were to be done: the others are not missing. Of the eight, those not reached are."""
+    tasks, _ = small
+    run = tmp_path / "run"
+    replay(command, small, run, "--limit", 8, "--seed", 1)
+    score = ("score", "bouncerbench-input", "--tasks", tasks, "--run", run, "--replicates", 0, "--json")
+    done = command(*score).json
+    assert (done["n"], done["tasks"], done["answered"], done["missing"]) == (8, 8, 8, 0)
+
+    lines = (run / "records.jsonl").read_text().splitlines(keepends=True)
+    (run / "records.jsonl").write_text("".join(lines[:3]))
+    cut = command(*score).json
+    assert (cut["n"], cut["answered"], cut["missing"], cut["errors"]) == (8, 3, 5, 0)
+    page = command("report", run, "--json").json
+    of_run = next(part["scores"] for part in page["sections"] if "scores" in part)
+    assert {(each["n"], each["missing"]) for each in of_run.values()} == {(8, 5)}
+
+    (run / "tasks.txt").unlink()
+    assert command(*score).json == cut, "a folder without the list says the same by its limit and seed"
+
+
+def test_a_lower_limit_takes_no_task_out_of_the_denominator(
+    command: Command, small: tuple[Path, Path], tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    replay(command, small, run, "--limit", 9)
+    replay(command, small, run, "--limit", 4)
+    assert len((run / "tasks.txt").read_text().splitlines()) == 9
+    assert json.loads((run / "run.json").read_text())["tasks"]["limit"] == 9
+
+
 def test_a_seed_draws_a_sample_that_grows(command: Command, small: tuple[Path, Path], tmp_path: Path) -> None:
     run = tmp_path / "run"
     replay(command, small, run, "--limit", 5, "--seed", 3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from bot.reproduce.report import parse_report
 from evaluation.brt.drafting import Pair, examples_for
 from evaluation.cli import main
+from evaluation.run_folder import Record, RunFacts, RunFolder, Tasks
 
 BUGGY = (
     "def split(items, size):\n    return [items[i * size : (i + 1) * size] for i in range(len(items) // size)]\n"
@@ -149,3 +151,24 @@ def test_wrong_usage_ends_with_2_and_says_where(
 
     assert ended.value.code == 2
     assert complaint in capsys.readouterr().err
+
+
+def test_a_run_that_was_interrupted_keeps_all_of_its_bugs_in_the_denominator(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two of ten bugs were tried and reproduced before the end: that is 20 %, not 100 %."""
+    started = datetime(2026, 1, 1, tzinfo=UTC)
+    facts = RunFacts(
+        benchmark="brt", model="m", version="0", tasks=Tasks(source="cases.jsonl"), started_at=started
+    )
+    folder = RunFolder.resume(tmp_path / "run", facts, [f"bug-{n}/only" for n in range(10)])
+    for name in ("bug-0/only", "bug-1/only"):
+        folder.append(Record(task_id=name, details={"instance_id": name.partition("/")[0], "brt": True}))
+    folder.close(None)
+
+    with pytest.raises(SystemExit) as ended:
+        main(["score", "brt", "--run", str(tmp_path / "run"), "--json"])
+
+    assert not ended.value.code
+    found = json.loads(capsys.readouterr().out)
+    assert (found["instances"], found["reproduced"], found["without_answer"], found["brt"]) == (10, 2, 8, 0.2)

@@ -92,6 +92,37 @@ def test_pull_refs_stand_in_where_only_the_address_is_known(
     assert task["bugs"][0]["severity"] == "high"
 
 
+def test_a_severity_that_is_none_is_refused_by_its_line_and_a_missing_one_is_not_known(
+    tmp_path: Path, scratch: Scratch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def row(*comments: dict[str, Any]) -> dict[str, Any]:
+        return {"url": "https://github.com/ada/engine/pull/5", "comments": list(comments)}
+
+    known = row({"comment": "It breaks."}, {"comment": "It leaks.", "severity": None}, {"comment": " "})
+    task = build(tmp_path, "martian", [known])["ada__engine-5"]
+    assert [bug["severity"] for bug in task["bugs"]] == [None, None]
+
+    for odd, said in (
+        (
+            row({"comment": "It breaks.", "severity": "apocalyptic"}),
+            "severity: 'apocalyptic' is none of low, medium",
+        ),
+        (row({"severity": "low"}), "comments.0.comment: Field required"),
+    ):
+        (tmp_path / "odd.jsonl").write_text(f"{json.dumps(odd)}\n")
+        paths = [
+            "--source",
+            f"{tmp_path}/odd.jsonl",
+            "--repos",
+            f"{tmp_path}/repos",
+            "--out",
+            f"{tmp_path}/odd.out",
+        ]
+        capsys.readouterr()
+        assert command("build", "golden", "--set", "martian", *paths) == 2
+        assert f"{tmp_path}/odd.jsonl:1: {said}" in capsys.readouterr().err
+
+
 def test_what_the_clone_does_not_hold_is_left_out_with_a_reason(tmp_path: Path, scratch: Scratch) -> None:
     rows = [
         aacr(9, "ab" * 20, "cd" * 20, ("n", "Code Defect")),

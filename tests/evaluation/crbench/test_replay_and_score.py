@@ -194,6 +194,39 @@ def test_what_was_held_back_can_be_judged_too(
     assert (found["recall"], found["recall_per_bug"]) == (1.0, 0.5), "a bug that is hit twice is found once"
 
 
+def test_without_a_judge_the_choice_of_comments_still_counts(
+    project: Path, tasks: Path, reviewer: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = replay(project, tasks, reviewer)
+    one = judge(project, run, hit="BUG_HIT", style="NOISE", wrong="NOISE", held="BUG_HIT")
+    score(tasks, run, capsys, "--judge", one, "--comments", "reported")
+
+    assert score(tasks, run, capsys)["comments"] == 4, "what was judged"
+    posted = score(tasks, run, capsys, "--comments", "posted")
+    assert (posted["comments"], posted["hits"], posted["recall"]) == (3, 1, 0.5)
+
+    score(tasks, run, capsys, "--judge", one, "--comments", "posted")
+    capsys.readouterr()
+    paths = ("--tasks", str(tasks), "--run", str(run))
+    assert command("score", "crbench", *paths, "--comments", "reported") == 2
+    assert "only posted comments were judged" in capsys.readouterr().err
+
+
+def test_bugs_of_tasks_that_an_interrupted_run_did_not_reach_are_not_found(
+    project: Path, tasks: Path, reviewer: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = replay(project, tasks, reviewer)
+    lines = (run / "records.jsonl").read_text().splitlines(keepends=True)
+    (run / "records.jsonl").write_text(next(line for line in lines if MERGED in line))
+    one = judge(project, run, hit="BUG_HIT", style="NOISE")
+
+    found = score(tasks, run, capsys, "--judge", one)
+
+    assert (found["tasks"], found["bugs"], found["unanswered"], found["recall"]) == (2, 2, 1, 0.5)
+    single = replay(project, tasks, reviewer, "single", "--limit", "1")
+    assert score(tasks, single, capsys, "--judge", one)["tasks"] == 1
+
+
 def test_a_task_without_an_answer_counts_as_a_bug_that_was_not_found(
     project: Path, tasks: Path, reviewer: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
