@@ -3,6 +3,7 @@
     BouncerError
     ├── OperatorError          one clear line for whoever runs the program; a command ends with exit code 2
     │   └── SettingsError      a setting, key file, URL or secret is missing or wrong
+    │       └── DatabaseAway   nothing is wrong but that the database server does not answer now
     ├── UserError              its text may be posted: the person on GitHub can do something about it
     │   └── ConfigError        the repository's .github/bouncer.yml cannot be used
     ├── TransientError         worth another try, after ``wait`` seconds where the other side named them
@@ -37,6 +38,10 @@ class OperatorError(BouncerError):
 
 class SettingsError(OperatorError):
     """A setting is missing or wrong; the message names it."""
+
+
+class DatabaseAway(SettingsError):
+    """The database server cannot be reached: a wrong URL at a first start, an outage at any later one."""
 
 
 class UserError(BouncerError):

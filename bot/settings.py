@@ -1,12 +1,14 @@
-"""The operator's side: the environment and ``.env``, read once, here and nowhere else."""
+"""The operator's side: the environment and env files, read once, here and nowhere else."""
 
 from __future__ import annotations
 
+import os
 from io import StringIO
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from dotenv import dotenv_values
 from dotenv.parser import parse_stream
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -14,12 +16,15 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from bot import credentials
 from bot.errors import SettingsError
 
+#: Of env files; some editors begin one with a mark.
+_ENCODING = "utf-8-sig"
+
 
 class Settings(BaseSettings):
     """Everything an operator can set. Secrets never show in ``repr`` or logs."""
 
     model_config = SettingsConfigDict(
-        env_file=".env", env_file_encoding="utf-8", frozen=True, extra="ignore", env_ignore_empty=True
+        env_file_encoding=_ENCODING, frozen=True, extra="ignore", env_ignore_empty=True
     )
 
     github_app_id: int | None = Field(None, gt=0, description="the App's numeric id")
@@ -174,11 +179,11 @@ class Settings(BaseSettings):
 
 
 def _check_env_file(file: Path) -> None:
-    """Refuse a ``.env`` with a line that would be passed over; raises SettingsError and UnicodeDecodeError."""
-    if not file.is_file():
-        return
+    """Refuse an env file with a line that would be passed over; raises SettingsError."""
     try:
-        text = file.read_text("utf-8")
+        text = file.read_text(_ENCODING)
+    except UnicodeDecodeError:
+        raise SettingsError(f"{file}: not UTF-8 text") from None
     except OSError as error:
         raise SettingsError(f"{file}: {error.strerror or error}") from None
     for each in parse_stream(StringIO(text)):
@@ -186,19 +191,31 @@ def _check_env_file(file: Path) -> None:
             raise SettingsError(f"{file}, line {each.original.line}: not of the form NAME=value")
 
 
-def load(**overrides: Any) -> Settings:
-    """The settings of the environment and ``.env``; ``overrides`` (the command line) win where not None.
+def export(file: Path) -> None:
+    """Put the variables of an env file into this process's environment, where they are not set.
 
-    Raises SettingsError with one line that names the variable.
+    For a file that the user named: programs that work on somebody's checkout read no file on their own. Raises
+    SettingsError.
+    """
+    _check_env_file(file)
+    for name, value in dotenv_values(file, encoding=_ENCODING).items():
+        if value is not None:
+            os.environ.setdefault(name, value)
+
+
+def load(*, env_file: Path | None = None, **overrides: Any) -> Settings:
+    """The settings of the environment; ``overrides`` (the command line) win where not None.
+
+    ``env_file`` is read too where it exists; servers give ``.env`` of the folder that they run in. Raises
+    SettingsError with one line that names the variable.
     """
     given = {name: value for name, value in overrides.items() if value is not None}
+    if env_file is not None and env_file.is_file():
+        _check_env_file(env_file)
     try:
-        _check_env_file(Path(".env"))
-        return Settings(**given).completed()
+        return Settings(_env_file=env_file, **given).completed()
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         name = str(first["loc"][0]).upper() if first["loc"] else "settings"
         message = str(first["msg"]).removeprefix("Value error, ")
         raise SettingsError(f"{name}: {message}") from None
-    except UnicodeDecodeError:
-        raise SettingsError(".env: not UTF-8 text") from None

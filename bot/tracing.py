@@ -14,6 +14,9 @@ from opentelemetry.trace import Span, StatusCode
 from bot import __version__
 from bot.errors import SettingsError
 
+#: How long an end waits for a collector.
+FLUSH_MILLISECONDS = 2_000
+
 _tracer = trace.get_tracer("bouncer", __version__)
 
 
@@ -35,6 +38,14 @@ def configure(endpoint: str) -> None:
     provider = TracerProvider(resource=resource)
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=f"{endpoint}/v1/traces")))
     trace.set_tracer_provider(provider)
+
+
+def flush() -> None:
+    """Send what was not sent yet: the process ends."""
+    provider = trace.get_tracer_provider()
+    force = getattr(provider, "force_flush", None)
+    if force is not None:
+        force(FLUSH_MILLISECONDS)
 
 
 @contextmanager

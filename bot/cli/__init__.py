@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import click
 
@@ -40,11 +41,37 @@ class LazyGroup(click.Group):
             return None
         command = import_module(self._lazy[cmd_name][0]).command
         assert isinstance(command, click.Command)
-        return command
+        return with_env_file(command)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, line) in self._lazy.items()])
+
+
+def with_env_file(command: click.Command) -> click.Command:
+    """The command, or each one of a group, with the option that names a file of variables to read."""
+    if isinstance(command, click.Group):
+        for each in command.commands.values():
+            with_env_file(each)
+    elif not any(option.name == "env_file" for option in command.params):
+        command.params.append(
+            click.Option(
+                ["--env-file"],
+                metavar="FILE",
+                expose_value=False,
+                is_eager=True,
+                callback=_export,
+                help="Read variables that are not set from this file.",
+            )
+        )
+    return command
+
+
+def _export(_context: click.Context, _option: click.Parameter, file: str | None) -> None:
+    if file is not None:
+        from bot import settings
+
+        settings.export(Path(file))
 
 
 def run(group: click.Group, arguments: list[str] | None, program: str) -> None:

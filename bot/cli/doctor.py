@@ -39,7 +39,7 @@ def command(config: str | None, skip: tuple[str, ...], as_json: bool, **settings
     from bot.settings import load
 
     failed, findings = False, []
-    for finding in doctor.examine(load(**settings), skip):
+    for finding in doctor.examine(load(env_file=Path(".env"), **settings), skip):
         failed = failed or finding.state == "fail"
         findings.append(finding.model_dump())
         if not as_json:

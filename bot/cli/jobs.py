@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from bot.cli.files import print_json
+from bot.cli.options import without_password
 from bot.jobs.job import State
 
 if TYPE_CHECKING:
@@ -17,7 +18,12 @@ if TYPE_CHECKING:
     from bot.jobs.store import Jobs
     from bot.ledger import Ledger
 
-_database = click.option("--database-url", metavar="URL", help="sqlite:///FILE or postgresql://... [DATABASE_URL]")
+_database = click.option(
+    "--database-url",
+    metavar="URL",
+    callback=without_password,
+    help="sqlite:///FILE or postgresql://... [DATABASE_URL]",
+)
 _json = click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 
 

@@ -1,7 +1,8 @@
-"""What the long-running commands share: settings, and logs that show none of their secrets."""
+"""What the long-running commands share: settings, logs that show none of their secrets, and traces."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -9,16 +10,21 @@ if TYPE_CHECKING:
 
 
 def load_settings(**overrides: Any) -> Settings:
-    """The settings, with logging set up so that none of their secrets can show, and tracing where it is wanted."""
+    """The settings, of a ``.env`` file in the working directory too; raises SettingsError."""
     from bot import settings
 
-    loaded = settings.load(**overrides)
-    configure_logs(loaded)
-    if loaded.otel_exporter_otlp_endpoint:
+    loaded = settings.load(env_file=Path(".env"), **overrides)
+    observe(loaded)
+    return loaded
+
+
+def observe(settings: Settings) -> None:
+    """Let this process log without its secrets, and send traces where they are wanted. Each process does it."""
+    configure_logs(settings)
+    if settings.otel_exporter_otlp_endpoint:
         from bot import tracing
 
-        tracing.configure(loaded.otel_exporter_otlp_endpoint)
-    return loaded
+        tracing.configure(settings.otel_exporter_otlp_endpoint)
 
 
 def configure_logs(settings: Settings) -> None:

@@ -10,7 +10,7 @@ import click
 
 from bot.cli import first_start, web, worker
 from bot.cli.options import settings_options
-from bot.cli.running import configure_logs, load_settings
+from bot.cli.running import configure_logs, load_settings, observe
 from bot.cli.supervise import Child, supervise
 
 if TYPE_CHECKING:
@@ -42,12 +42,12 @@ def command(concurrency: int, **values: Any) -> int:
 
 
 def _web(settings: Settings, link: str | None) -> None:
-    configure_logs(settings)
+    observe(settings)
     web.serve(settings, processes=None, link=link)
 
 
 def _worker(settings: Settings, concurrency: int) -> None:
-    configure_logs(settings)
+    observe(settings)
     if settings.needs_setup:
         settings = first_start.awaited(settings)
         configure_logs(settings)

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import structlog
+from sqlalchemy.exc import DBAPIError
 
-from bot.errors import OperatorError
+from bot.errors import DatabaseAway, OperatorError
 
 if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess
@@ -25,8 +26,12 @@ STOP_SECONDS = 28.0
 #: A process that lived for this long is started again at once, seconds; others wait longer each time.
 STABLE_SECONDS = 10.0
 LONGEST_PAUSE_SECONDS = 30.0
+#: A database that was away is looked for at least this often, seconds.
+AWAY_PAUSE_SECONDS = 4.0
 #: What a process ends with whose settings are wrong: to start it again would not help.
 WRONG_USAGE = 2
+#: What a process ends with that cannot reach the database: the parent could, so this passes (EX_TEMPFAIL).
+AWAY = 75
 
 _PR_SET_PDEATHSIG = 1
 _log = structlog.get_logger(__name__)
@@ -62,7 +67,8 @@ class Child:
         now = time.monotonic()
         if not self._next:
             self._failures = 0 if now - self._started > STABLE_SECONDS else self._failures + 1
-            pause = min(LONGEST_PAUSE_SECONDS, 2.0 ** (self._failures - 1)) if self._failures > 1 else 0.0
+            longest = AWAY_PAUSE_SECONDS if code == AWAY else LONGEST_PAUSE_SECONDS
+            pause = min(longest, 2.0 ** (self._failures - 1)) if self._failures > 1 else 0.0
             self._next = now + pause
             _log.error("process_died", process=self.name, exit_code=code, again_in=pause)
         if now >= self._next:
@@ -105,6 +111,9 @@ def _run(parent: int, target: Callable[..., None], arguments: tuple[Any, ...]) -
         return
     try:
         target(*arguments)
+    except (DatabaseAway, DBAPIError) as error:
+        _log.error("database_away", why=str(error).partition("\n")[0])
+        sys.exit(AWAY)
     except OperatorError as error:
         click.echo(f"bouncer: {error}", err=True)
         sys.exit(WRONG_USAGE)

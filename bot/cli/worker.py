@@ -48,12 +48,14 @@ def check_thinking(settings: Settings) -> None:
 
 def run(settings: Settings, concurrency: int) -> None:
     """Work until SIGTERM or SIGINT, then end the process."""
+    from bot import tracing
     from bot.jobs.worker import Pace
 
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     kept = work(settings, stop, Pace(concurrency=concurrency))
+    tracing.flush()
     sys.stderr.flush()
     # A job that would not end in time is left as if the process had been killed: it is recovered.
     os._exit(0 if kept else 1)

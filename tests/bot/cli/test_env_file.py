@@ -1,0 +1,108 @@
+"""What lies in a checkout is the checkout's: only servers read the ``.env`` of their own folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click import Command, Group, Option
+from pytest_httpserver import HTTPServer
+
+from bot.cli import COMMANDS, LazyGroup
+
+ROOT = Path(__file__).parents[3]
+KEY = "sk-canary-of-the-user-0123456789"
+DIFF = "--- a/app.py\n+++ b/app.py\n@@ -1 +1 @@\n-a\n+b\n"
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, httpserver: HTTPServer) -> Path:
+    """Somebody's repository, with an ``.env`` that would send keys away and write into the user's files."""
+    httpserver.expect_request("/v1/chat/completions").respond_with_json({})
+    (tmp_path / ".env").write_text(
+        f"OPENAI_BASE_URL={httpserver.url_for('/v1')}\nBOUNCER_RECORD_FILE={tmp_path}/profile\n"
+        f"DATABASE_URL=sqlite:///{tmp_path}/planted.db\n"
+    )
+    (tmp_path / "issue.md").write_text("It crashes\n\nOn an empty file.\n")
+    (tmp_path / "fix.diff").write_text(DIFF)
+    replies = [{"model": "m", "subject": "offline/files#1", "explanation": "Clear.", "label": "WELL_SPECIFIED"}]
+    (tmp_path / "replies.jsonl").write_text("".join(json.dumps(each) + "\n" for each in replies))
+    return tmp_path
+
+
+def run(folder: Path, program: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("BOUNCER_", "OPENAI_"))}
+    return subprocess.run(
+        [sys.executable, "-m", program, *arguments],
+        cwd=folder,
+        env={**clean, "PYTHONPATH": str(ROOT), **environment},
+        capture_output=True,
+        text=True,
+        timeout=90,
+    )
+
+
+def test_a_planted_env_file_does_nothing_to_commands_on_files(checkout: Path, httpserver: HTTPServer) -> None:
+    # A port where nobody listens stands for the provider.
+    here = {
+        "OPENAI_API_KEY": KEY,
+        "OPENAI_BASE_URL": "http://127.0.0.1:9/v1",
+        "BOUNCER_MODEL": "openai:gpt-5-mini",
+    }
+    (checkout / ".env").write_text((checkout / ".env").read_text() + "BOUNCER_MODEL_SECONDS=-1\n")
+    recorded = {"BOUNCER_MODEL": "recorded:replies.jsonl#m"}
+    done = run(checkout, "bot", "triage", "issue.md", "--json", **recorded)
+    assert (done.returncode, json.loads(done.stdout)["label"]) == (0, "WELL_SPECIFIED"), done.stderr
+    run(checkout, "bot", "verify", "--issue", "issue.md", "--patch", "fix.diff", **recorded)
+    run(checkout, "bot", "review", "--diff", "fix.diff", **{**here, "BOUNCER_MODEL_SECONDS": "1"})
+    assert "there is no file" in run(checkout, "bot", "jobs", "list", DATABASE_URL="sqlite:///gone.db").stderr
+    assert "planted.db" not in run(checkout, "bot", "jobs", "list").stderr
+    assert not (checkout / "profile").exists()
+    assert httpserver.log == []
+
+
+def test_a_file_that_the_user_names_is_read_and_the_environment_wins(checkout: Path) -> None:
+    (checkout / "mine").write_text("BOUNCER_MODEL=recorded:replies.jsonl#m\nBOUNCER_RECORD_FILE=said.jsonl\n")
+    done = run(checkout, "bot", "triage", "issue.md", "--json", "--env-file", "mine")
+    assert json.loads(done.stdout)["label"] == "WELL_SPECIFIED", done.stderr
+    assert (checkout / "said.jsonl").exists()
+    other = run(checkout, "bot", "triage", "issue.md", "--env-file", "mine", BOUNCER_MODEL="nonsense")
+    assert "nonsense" in other.stderr
+    for wrong, why in (("gone", "gone: No such file"), ("fix.diff", "fix.diff, line 1: not of the form")):
+        refused = run(checkout, "bot", "triage", "issue.md", "--env-file", wrong)
+        assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+        assert refused.stderr.startswith(f"bouncer: {why}")
+
+
+def test_servers_and_the_doctor_read_theirs(checkout: Path) -> None:
+    found = json.loads(run(checkout, "bot", "doctor", "--json", "--skip", "model").stdout)["findings"]
+    assert any("planted.db" in str(each) for each in found)
+
+
+def options(command: Command) -> list[str]:
+    nested = (
+        [each for child in command.commands.values() for each in options(child)]
+        if isinstance(command, Group)
+        else []
+    )
+    return [flag for each in command.params if isinstance(each, Option) for flag in each.opts] + nested
+
+
+def test_no_command_takes_a_secret_as_an_option(tmp_path: Path) -> None:
+    group = LazyGroup(COMMANDS)
+    for name in COMMANDS:
+        command = group.get_command(None, name)  # type: ignore[arg-type]
+        assert command is not None
+        for flag in options(command):
+            assert not any(word in flag for word in ("secret", "password", "api-key")), (name, flag)
+            assert flag != "--github-app-private-key"
+    for name in ("serve", "web", "worker", "doctor", "jobs"):
+        words = (name, "list") if name == "jobs" else (name,)
+        refused = run(tmp_path, "bot", *words, "--database-url", "postgresql://me:canary@127.0.0.1/x")
+        assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+        assert "--database-url: a password on the command line" in refused.stderr
+        assert "canary" not in refused.stderr
