@@ -17,9 +17,9 @@ from evaluation.bloom.create import Clarifier
 from evaluation.bloom.understand import Rewriter
 from evaluation.brt.cases import Case, read_cases
 from evaluation.cli.options import print_json, say
-from evaluation.crbench.asking import asked_model
+from evaluation.dataset import choose, read_rows, task_id
 from evaluation.prompts import benchmark_prompts
-from evaluation.sample import choose, read_rows, task_id
+from evaluation.run.model import asked_model
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ from evaluation.bloom.remember import Remembered
 from evaluation.brt import outcomes
 from evaluation.brt.rankings import read_rankings
 from evaluation.cli.options import print_json
-from evaluation.run_folder import RunFolder
-from evaluation.sample import read_rows, task_id
-from evaluation.terminal import new_table, wide_console
+from evaluation.dataset import read_rows, task_id
+from evaluation.report.terminal import new_table, wide_console
+from evaluation.run.folder import RunFolder
 
 
 def score_command(

@@ -18,8 +18,8 @@ from bot.bouncers.labels import tidy_label
 from bot.errors import OperatorError
 from bot.frozen import Frozen
 from evaluation.bouncerbench.tasks import INPUT, LABELS, Benchmark, Maybe
-from evaluation.run_folder import Record, RunFolder
-from evaluation.sample import Row, read_json, read_rows, shaped, task_id, unique
+from evaluation.dataset import Row, read_json, read_rows, shaped, task_id, unique
+from evaluation.run.folder import Record, RunFolder
 
 #: Where every benchmark draws the line unless told otherwise (BouncerBench, III.A): the third label bounces.
 PAPER_LINE = 2

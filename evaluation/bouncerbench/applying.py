@@ -8,7 +8,7 @@ from types import TracebackType
 
 from bot.errors import OperatorError
 from evaluation.bouncerbench.code import Code
-from evaluation.crbench.git import GitError, GitRepository
+from evaluation.git.repository import GitError, GitRepository
 
 
 class Applying:

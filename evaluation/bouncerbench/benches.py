@@ -13,7 +13,7 @@ from bot.errors import OperatorError
 from evaluation.bouncerbench.code import Code
 from evaluation.bouncerbench.staging import stage_input, stage_output
 from evaluation.bouncerbench.tasks import INPUT, OUTPUT, InputTask, OutputTask, input_tasks, output_tasks
-from evaluation.cli.replaying import Replayable, Wanted, replay
+from evaluation.run.replay import Replayable, Wanted, replay
 
 #: The keys of the bouncers' config that the command line can set.
 SHAPING = ("prompt", "bounce_at", "bounce_above", "investigate")

@@ -18,7 +18,7 @@ from evaluation.bouncerbench.applying import Applying
 from evaluation.bouncerbench.construct import Built, build
 from evaluation.bouncerbench.material import read_annotations, read_instances, read_patches
 from evaluation.cli.options import print_json, say
-from evaluation.sample import fingerprint
+from evaluation.dataset import fingerprint
 
 
 def command(

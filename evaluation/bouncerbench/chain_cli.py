@@ -11,7 +11,7 @@ from evaluation.bouncerbench.gathering import answers_of
 from evaluation.bouncerbench.options import tasks_option
 from evaluation.bouncerbench.tasks import INPUT, OUTPUT, input_tasks, output_tasks
 from evaluation.cli.options import json_option, print_json
-from evaluation.run_folder import RunFolder
+from evaluation.run.folder import RunFolder
 
 
 @click.command("bouncerbench-chain")

@@ -10,9 +10,9 @@ from threading import Lock
 
 from bot.errors import OperatorError
 from bot.forge.replay import Snapshot
-from evaluation.crbench.cloned import ClonedForge
-from evaluation.crbench.git import GitRepository, find_clone
-from evaluation.replay import Staged
+from evaluation.git.forge import ClonedForge
+from evaluation.git.repository import GitRepository, find_clone
+from evaluation.run.staging import Staged
 
 #: What names a commit and nothing else: a data set must not hand options or expressions to git.
 _SHA = re.compile(r"[0-9a-f]{7,64}")

@@ -7,7 +7,7 @@ from pathlib import Path
 from bot.errors import OperatorError
 from evaluation.bouncerbench.answers import PAPER_LINE, Answer, Line, read_answers, run_answers
 from evaluation.bouncerbench.tasks import LABELS, Benchmark
-from evaluation.run_folder import RunFolder
+from evaluation.run.folder import RunFolder
 
 
 def line_of(benchmark: Benchmark, bounce_at: str | None, bounce_above: int | None) -> Line | None:

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError
 
 from bot.errors import OperatorError
 from evaluation.bouncerbench.answers import Answer
-from evaluation.sample import read_json
+from evaluation.dataset import read_json
 
 Board = Literal["input", "output", "lite"]
 FIELDS: dict[Board, tuple[str, ...]] = {

@@ -14,7 +14,7 @@ from pydantic import BeforeValidator
 from bot.errors import OperatorError
 from bot.frozen import Frozen
 from evaluation.bouncerbench.tasks import VAGUE_FROM, Level, Maybe, OutputTask, output_task, repository_of
-from evaluation.sample import Row, read_rows, shaped, task_id, unique
+from evaluation.dataset import Row, read_rows, shaped, task_id, unique
 
 #: Annotations of the hidden tests from which on they cannot serve as the ground truth (II.A.2).
 INVALID_TESTS_FROM = 2

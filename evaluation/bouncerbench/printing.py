@@ -11,8 +11,8 @@ from evaluation.bouncerbench.compare import Comparison, used_tools
 from evaluation.bouncerbench.metrics import Metrics
 from evaluation.bouncerbench.operating import Point
 from evaluation.bouncerbench.tasks import INPUT, Benchmark
+from evaluation.report.terminal import new_table, short, wide_console
 from evaluation.statistics import Estimate
-from evaluation.terminal import new_table, short, wide_console
 
 
 def print_scores(benchmark: Benchmark, scored: Mapping[str, Metrics], points: Sequence[Point]) -> None:

@@ -23,7 +23,7 @@ from evaluation.bouncerbench.sections import (
 from evaluation.bouncerbench.tasks import INPUT, OUTPUT, Benchmark, OutputTask, input_tasks, output_tasks
 from evaluation.report.facts import cost_section, facts_section
 from evaluation.report.page import Section
-from evaluation.run_folder import RunFolder
+from evaluation.run.folder import RunFolder
 
 #: Runs of one bouncer that are compared pair by pair; with more, each is compared with the first.
 ALL_PAIRS = 3

@@ -23,7 +23,7 @@ from evaluation.bouncerbench.tasks import (
     output_tasks,
 )
 from evaluation.cli.options import print_json
-from evaluation.run_folder import RunFolder
+from evaluation.run.folder import RunFolder
 
 Tasks = Sequence[InputTask | OutputTask]
 

@@ -7,7 +7,7 @@ from bot.errors import OperatorError
 from bot.offline import AUTHOR, issue_opened, pull_request_opened, split_title
 from evaluation.bouncerbench.code import Code
 from evaluation.bouncerbench.tasks import InputTask, OutputTask, number_of
-from evaluation.replay import Staged
+from evaluation.run.staging import Staged
 
 
 def stage_input(task: InputTask, code: Code | None = None) -> Staged:

@@ -18,7 +18,7 @@ from pydantic import BeforeValidator, Field
 from bot.bouncers.labels import InputLabel, OutputLabel
 from bot.errors import OperatorError
 from bot.frozen import Frozen
-from evaluation.sample import Row, read_rows, shaped, task_id, unique
+from evaluation.dataset import Row, read_rows, shaped, task_id, unique
 
 Benchmark = Literal["bouncerbench-input", "bouncerbench-output"]
 INPUT: Benchmark = "bouncerbench-input"

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from bot.errors import OperatorError
 from bot.frozen import Frozen
-from evaluation.sample import read_rows, shaped, task_id, unique
+from evaluation.dataset import read_rows, shaped, task_id, unique
 
 
 class Case(Frozen):

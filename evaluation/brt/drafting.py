@@ -25,8 +25,8 @@ from bot.reproduce.run import Author, reproduce_in
 from bot.sandbox.protocol import Limits, Sandbox
 from evaluation.brt.cases import Candidate, Case
 from evaluation.brt.judge import Judge
-from evaluation.runner import Outcome, Postponed
-from evaluation.sample import read_rows, shaped, task_id
+from evaluation.dataset import read_rows, shaped, task_id
+from evaluation.run.runner import Outcome, Postponed
 
 PROMPTS = ("reproduce.draft", "reproduce.repair", "reproduce.pick")
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from evaluation.brt.rankings import Ranking
-from evaluation.run_folder import Record
+from evaluation.run.folder import Record
 
 
 def drafted(records: Iterable[Record]) -> bool:

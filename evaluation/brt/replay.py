@@ -8,9 +8,9 @@ from bot import __version__
 from bot.sandbox.protocol import Limits, Sandbox
 from evaluation.brt.cases import Candidate, Case, read_candidates, read_cases
 from evaluation.brt.judge import Judge
-from evaluation.run_folder import RunFacts, Tasks
-from evaluation.runner import Outcome, Task
-from evaluation.sample import fingerprint
+from evaluation.dataset import fingerprint
+from evaluation.run.folder import RunFacts, Tasks
+from evaluation.run.runner import Outcome, Task
 
 BENCHMARK = "brt"
 

@@ -13,7 +13,7 @@ from evaluation.brt.scores import NS, RankingScores, RunScores
 from evaluation.report.facts import cost_section, facts_section
 from evaluation.report.figures import Series, bars
 from evaluation.report.page import Cell, Figure, Section, Table
-from evaluation.run_folder import Record, RunFolder
+from evaluation.run.folder import Record, RunFolder
 from evaluation.statistics import Estimate
 
 Runs = Sequence[tuple[str, RunFolder]]

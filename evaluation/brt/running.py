@@ -17,11 +17,11 @@ from evaluation.brt.drafting import PROMPTS, Drafter, read_book
 from evaluation.brt.judge import Judge
 from evaluation.brt.replay import BENCHMARK, candidate_tasks, judged, run_facts
 from evaluation.cli.options import say
-from evaluation.cli.replaying import NOT_KEPT, Wanted, build_model, kept_and_capped
-from evaluation.cli.running import report_result, run_shown
-from evaluation.run_folder import RunFacts, RunFolder, Tasks
-from evaluation.runner import Task
-from evaluation.sample import choose, fingerprint
+from evaluation.dataset import choose, fingerprint
+from evaluation.run.folder import RunFacts, RunFolder, Tasks
+from evaluation.run.progress import report_result, run_shown
+from evaluation.run.replay import NOT_KEPT, Wanted, build_model, kept_and_capped
+from evaluation.run.runner import Task
 
 
 def replay_command(

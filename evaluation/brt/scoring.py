@@ -13,9 +13,9 @@ from evaluation.brt import outcomes
 from evaluation.brt.rankings import read_rankings
 from evaluation.brt.scores import NS, RankingScores, RunScores
 from evaluation.cli.options import print_json
-from evaluation.run_folder import RunFolder
+from evaluation.report.terminal import new_table, wide_console
+from evaluation.run.folder import RunFolder
 from evaluation.statistics import Estimate
-from evaluation.terminal import new_table, wide_console
 
 
 def score_command(

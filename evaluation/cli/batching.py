@@ -24,7 +24,7 @@ def export_command(context: click.Context, bench: str, arguments: tuple[str, ...
 
     Takes the options of ``replay BENCH`` and --format openai|anthropic; --out is the file of requests.
     """
-    from evaluation.cli.replaying import Export
+    from evaluation.run.replay import Export
 
     form, rest = _format(arguments)
     command = replay.get_command(context, bench)
@@ -58,8 +58,8 @@ def import_command(file: str, cache: str, as_json: bool) -> int:
     """Put the result lines of OpenAI's Batch API or Anthropic's Message Batches into the cache."""
     from bot import settings
     from bot.models.prices import load as load_prices
-    from evaluation.batch import import_results
-    from evaluation.cache import FolderStore
+    from evaluation.run.batch import import_results
+    from evaluation.run.cache import FolderStore
 
     prices = load_prices(settings.load().bouncer_prices_file)
     found = import_results(file, FolderStore(Path(cache)), prices)

@@ -15,7 +15,7 @@ from bot.errors import OperatorError
 from evaluation.cli.options import json_option, say
 from evaluation.report.facts import is_timeless
 from evaluation.report.page import Report, Section, as_html, as_json, as_markdown
-from evaluation.run_folder import RunFolder
+from evaluation.run.folder import RunFolder
 
 Runs = Sequence[tuple[str, RunFolder]]
 

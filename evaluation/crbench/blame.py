@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from bot.review.diff import FileDiff
 from evaluation.crbench.fix import FixError, is_documentation, is_test, parse_fix, ranges, removed_lines
-from evaluation.crbench.git import GitRepository
+from evaluation.git.repository import GitRepository
 
 _ENTRY = re.compile(rb"([0-9a-f]{40,64}) \d+ \d+")
 

@@ -12,10 +12,10 @@ from bot.errors import BudgetExceeded, ForgeError, ModelError, NotRecorded, Tran
 from evaluation.crbench.blame import BlameOptions
 from evaluation.crbench.clones import Clones
 from evaluation.crbench.context import ContextError, PullContext
-from evaluation.crbench.git import GitError
 from evaluation.crbench.mapping import Instance, MappedInstance, Unmapped, discarded, map_instance
 from evaluation.crbench.steps import Steps, describe
 from evaluation.crbench.task import ReviewTask, begin, finish
+from evaluation.git.repository import GitError
 
 T = TypeVar("T")
 

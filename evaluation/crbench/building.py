@@ -19,20 +19,20 @@ from bot.errors import BudgetExceeded, ForgeError, OperatorError, SettingsError,
 from bot.forge.protocol import Forge
 from bot.settings import Settings
 from evaluation.cli.options import print_json, say
-from evaluation.crbench.asking import asked_model
 from evaluation.crbench.blame import BlameOptions
 from evaluation.crbench.build import MappingOptions, build_tasks, map_instances, tally
 from evaluation.crbench.clones import Clones
 from evaluation.crbench.dataset import statistics
-from evaluation.crbench.git import GitError, GitRepository, find_clone
 from evaluation.crbench.lines import LineFile
 from evaluation.crbench.mapping import Instance, MappedInstance
 from evaluation.crbench.own import own_fixes
 from evaluation.crbench.printing import print_statistics
 from evaluation.crbench.steps import PARAPHRASE, PREVENTABLE, TAGS, Steps
 from evaluation.crbench.task import ReviewTask
+from evaluation.dataset import fingerprint, read_rows, shaped, task_id, unique
+from evaluation.git.repository import GitError, GitRepository, find_clone
 from evaluation.prompts import benchmark_prompts
-from evaluation.sample import fingerprint, read_rows, shaped, task_id, unique
+from evaluation.run.model import asked_model
 
 
 def build_command(instances: str, repos: Path, out: Path, **given: Any) -> int:

@@ -11,10 +11,10 @@ from typing import Literal
 from bot.errors import OperatorError
 from bot.forge.protocol import Forge
 from evaluation.crbench.context import ClonedContext, ContextFinder, ForgeContext
-from evaluation.crbench.git import GitError, GitRepository
-from evaluation.crbench.history import CommitGraph, History, Pulls
-from evaluation.crbench.inference import PullCommits
 from evaluation.crbench.mapping import ClonedPulls, ForgePulls, Instance, PullFinder
+from evaluation.git.history import CommitGraph, History, Pulls
+from evaluation.git.inference import PullCommits
+from evaluation.git.repository import GitError, GitRepository
 
 #: How a clone's pull refs are used: not at all, to refute numbers in subjects, or also to infer missing ones.
 PullRefs = Literal["ignore", "verify", "infer"]

@@ -10,9 +10,9 @@ from pydantic import Field
 from bot.errors import BouncerError
 from bot.forge.protocol import Forge
 from bot.frozen import Frozen
-from evaluation.crbench.git import GitRepository
-from evaluation.crbench.history import History, Pulls
-from evaluation.crbench.subjects import bare_title
+from evaluation.git.history import History, Pulls
+from evaluation.git.repository import GitRepository
+from evaluation.git.subjects import bare_title
 
 #: Bytes of the largest diff that becomes a task; a task is one line of a file.
 MAX_DIFF = 4 << 20

@@ -18,11 +18,11 @@ from bot.errors import OperatorError
 from bot.frozen import Frozen
 from bot.review.taxonomy import Impact, Severity
 from evaluation.crbench.context import ContextError, PullContext, read_diff
-from evaluation.crbench.git import GitError, GitRepository
-from evaluation.crbench.history import Pulls
 from evaluation.crbench.steps import Known
 from evaluation.crbench.task import ReviewTask
-from evaluation.sample import Row, shaped
+from evaluation.dataset import Row, shaped
+from evaluation.git.history import Pulls
+from evaluation.git.repository import GitError, GitRepository
 
 GoldenSet = Literal["aacr", "martian"]
 

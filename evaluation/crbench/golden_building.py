@@ -9,12 +9,12 @@ from typing import Any
 
 from evaluation.cli.options import print_json, say
 from evaluation.crbench.build import tally
-from evaluation.crbench.git import GitRepository, find_clone
 from evaluation.crbench.golden import GoldenPull, GoldenSet, golden_task, read_golden
-from evaluation.crbench.history import Pulls
 from evaluation.crbench.lines import LineFile
 from evaluation.crbench.task import ReviewTask
-from evaluation.sample import fingerprint, read_rows
+from evaluation.dataset import fingerprint, read_rows
+from evaluation.git.history import Pulls
+from evaluation.git.repository import GitRepository, find_clone
 
 
 def build_golden_command(

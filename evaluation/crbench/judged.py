@@ -20,8 +20,8 @@ from evaluation.crbench.judge import PROMPT, Judgement, Panel, Verdicts, agreeme
 from evaluation.crbench.metrics import Metrics, Tally, score, tallies
 from evaluation.crbench.said import Said, Scope, said_in, said_in_file
 from evaluation.crbench.task import ReviewTask, read_tasks
-from evaluation.run_folder import RunFolder
-from evaluation.sample import fingerprint
+from evaluation.dataset import fingerprint
+from evaluation.run.folder import RunFolder
 
 FACTS_FILE = "judge.json"
 JUDGEMENTS_FILE = "judgements.jsonl"

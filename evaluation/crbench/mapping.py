@@ -17,9 +17,9 @@ from bot.forge.protocol import Forge
 from bot.frozen import Frozen
 from evaluation.crbench.blame import BlameOptions, blame_fix
 from evaluation.crbench.fix import FixError, parse_fix
-from evaluation.crbench.git import GitError, GitRepository
-from evaluation.crbench.history import History
-from evaluation.crbench.inference import PullCommits
+from evaluation.git.history import History
+from evaluation.git.inference import PullCommits
+from evaluation.git.repository import GitError, GitRepository
 
 #: What becomes of an instance some of whose blamed commits no pull request brought in.
 Unmapped = Literal["ignore", "discard"]

@@ -18,9 +18,9 @@ from bot.domain import Issue
 from bot.errors import NotFound
 from bot.forge.protocol import Forge
 from evaluation.crbench.fix import is_documentation, is_test
-from evaluation.crbench.git import GitRepository
 from evaluation.crbench.mapping import Instance
-from evaluation.crbench.subjects import merge_number, squash_number
+from evaluation.git.repository import GitRepository
+from evaluation.git.subjects import merge_number, squash_number
 
 #: Bytes of the largest change that is taken for one fix; SWE-bench's largest are near 100 KB.
 MAX_FIX = 200_000

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from bot.errors import NotRecorded
 from bot.forge.replay import Snapshot
-from evaluation.crbench.cloned import ClonedForge
 from evaluation.crbench.context import PullContext
-from evaluation.crbench.git import GitError, GitRepository
+from evaluation.git.forge import ClonedForge
+from evaluation.git.repository import GitError, GitRepository
 
 
 class PastForge(ClonedForge):

@@ -11,8 +11,8 @@ from evaluation.crbench import paper
 from evaluation.crbench.dataset import PAPER, Averages, Statistics
 from evaluation.crbench.judged import Scored
 from evaluation.crbench.metrics import by_kind
+from evaluation.report.terminal import new_table, wide_console
 from evaluation.statistics import Estimate
-from evaluation.terminal import new_table, wide_console
 
 #: Figure -> what it is called, and whether it is a share that is shown in percent.
 FIGURES: dict[str, tuple[str, bool]] = {

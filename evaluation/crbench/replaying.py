@@ -8,11 +8,11 @@ from threading import Lock
 from typing import Any
 
 from bot import wiring
-from evaluation.cli.replaying import Replayable, Wanted, replay
-from evaluation.crbench.git import GitRepository, find_clone
 from evaluation.crbench.staging import stage
 from evaluation.crbench.task import ReviewTask, read_tasks
-from evaluation.replay import Staged
+from evaluation.git.repository import GitRepository, find_clone
+from evaluation.run.replay import Replayable, Wanted, replay
+from evaluation.run.staging import Staged
 
 BENCHMARK = "crbench"
 

@@ -12,7 +12,7 @@ from evaluation.crbench.printing import FIGURES, counted_line, interval, judges_
 from evaluation.report.facts import cost_section, facts_section
 from evaluation.report.figures import Series, bars, radar
 from evaluation.report.page import Cell, Figure, Section, Table
-from evaluation.run_folder import RunFolder
+from evaluation.run.folder import RunFolder
 
 DIMENSIONS = ("category", "impact", "severity")
 #: Comments that are listed with their judgement, per run.

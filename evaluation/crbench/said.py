@@ -10,8 +10,8 @@ from pydantic import Field
 
 from bot.frozen import Frozen
 from bot.review.findings import Finding
-from evaluation.run_folder import Record
-from evaluation.sample import read_rows, shaped
+from evaluation.dataset import read_rows, shaped
+from evaluation.run.folder import Record
 
 #: Which findings are judged: those that people would have seen, or also those that were held back.
 Scope = Literal["posted", "reported"]

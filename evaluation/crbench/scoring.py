@@ -8,7 +8,6 @@ from typing import Any
 from bot import settings
 from bot.errors import BudgetExceeded, OperatorError
 from evaluation.cli.options import print_json, say
-from evaluation.crbench.asking import asked_model
 from evaluation.crbench.judge import Panel
 from evaluation.crbench.judged import (
     Reviewed,
@@ -23,7 +22,8 @@ from evaluation.crbench.metrics import by_kind
 from evaluation.crbench.printing import print_scores
 from evaluation.crbench.replaying import BENCHMARK
 from evaluation.prompts import benchmark_prompts
-from evaluation.run_folder import RunFacts, RunFolder
+from evaluation.run.folder import RunFacts, RunFolder
+from evaluation.run.model import asked_model
 
 #: What a bug can be told apart by.
 DIMENSIONS = ("category", "impact", "severity")

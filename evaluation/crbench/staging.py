@@ -8,9 +8,9 @@ from bot.forge.protocol import PullDiff
 from bot.forge.replay import ReplayForge, Snapshot
 from bot.offline import AUTHOR, BOUNCER
 from evaluation.crbench.context import PullContext
-from evaluation.crbench.git import GitRepository
 from evaluation.crbench.past import PastForge
-from evaluation.replay import Staged
+from evaluation.git.repository import GitRepository
+from evaluation.run.staging import Staged
 
 
 def stage(task_id: str, full_name: str, pull: PullContext, clone: GitRepository | None = None) -> Staged:

@@ -12,7 +12,7 @@ from evaluation.crbench.context import PullContext
 from evaluation.crbench.fix import FixError, parse_fix
 from evaluation.crbench.mapping import Instance, MappedInstance
 from evaluation.crbench.steps import Judged, Known, Preventability
-from evaluation.sample import read_rows, shaped, unique
+from evaluation.dataset import read_rows, shaped, unique
 
 
 class ReviewTask(MappedInstance):

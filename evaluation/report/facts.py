@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from evaluation.report.page import Cell, Section, Table
-from evaluation.run_folder import RunFacts, RunFolder
+from evaluation.run.folder import RunFacts, RunFolder
 
 
 def sections(runs: Sequence[tuple[str, RunFolder]], *_: object) -> list[Section]:

@@ -16,9 +16,9 @@ from pathlib import Path
 from evaluation.crbench.build import MappingOptions, map_instances, tally
 from evaluation.crbench.building import read_instances
 from evaluation.crbench.clones import Clones
-from evaluation.crbench.git import GitRepository, find_clone
 from evaluation.crbench.mapping import Instance
 from evaluation.crbench.own import own_fixes
+from evaluation.git.repository import GitRepository, find_clone
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ from bot.actions import Usage
 from bot.errors import OperatorError
 from bot.models.cached import Cached, cache_key
 from bot.models.protocol import Prompt, Reply, T
-from evaluation.cache import FolderStore, is_key
+from evaluation.run.cache import FolderStore, is_key
 
 
 class Said(BaseModel):

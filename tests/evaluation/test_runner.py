@@ -18,8 +18,8 @@ import pytest
 
 from bot.actions import Usage
 from bot.errors import BudgetExceeded, ModelError, OperatorError, TransientError
-from evaluation.run_folder import RunFacts, RunFolder, Tasks
-from evaluation.runner import Options, Outcome, Postponed, Task, run
+from evaluation.run.folder import RunFacts, RunFolder, Tasks
+from evaluation.run.runner import Options, Outcome, Postponed, Task, run
 
 ROOT = Path(__file__).parents[2]
 
@@ -257,8 +257,8 @@ KILLED = """
     import sys, time
     from datetime import UTC, datetime
     from pathlib import Path
-    from evaluation.run_folder import RunFacts, RunFolder, Tasks
-    from evaluation.runner import Options, Outcome, Postponed, Task, run
+    from evaluation.run.folder import RunFacts, RunFolder, Tasks
+    from evaluation.run.runner import Options, Outcome, Postponed, Task, run
 
     def judge(n):
         time.sleep(0.002)

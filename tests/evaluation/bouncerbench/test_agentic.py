@@ -15,7 +15,7 @@ from bot.prompts import Prompts
 from bot.testing.models import ScriptedModel
 from evaluation.bouncerbench.benches import input_bench, output_bench
 from evaluation.bouncerbench.code import Code
-from evaluation.replay import Setup, judge
+from evaluation.run.staging import Setup, judge
 from tests.evaluation.bouncerbench.conftest import Command, Write
 from tests.evaluation.crbench.repositories import Scratch
 

@@ -17,7 +17,7 @@ from evaluation.bouncerbench.tasks import (
     output_task,
     repository_of,
 )
-from evaluation.sample import Row
+from evaluation.dataset import Row
 
 ID = "astropy__astropy-12907"
 

@@ -13,7 +13,7 @@ import pytest
 from bot.reproduce.report import parse_report
 from evaluation.brt.drafting import Pair, examples_for
 from evaluation.cli import main
-from evaluation.run_folder import Record, RunFacts, RunFolder, Tasks
+from evaluation.run.folder import Record, RunFacts, RunFolder, Tasks
 
 BUGGY = (
     "def split(items, size):\n    return [items[i * size : (i + 1) * size] for i in range(len(items) // size)]\n"

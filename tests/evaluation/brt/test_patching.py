@@ -14,7 +14,7 @@ from unidiff.patch import PatchedFile, PatchSet
 from evaluation.brt.added import added_tests
 from evaluation.brt.patching import PatchRejected, apply
 from evaluation.brt.reading import read_text
-from evaluation.sample import read_rows
+from evaluation.dataset import read_rows
 
 OLD = "one\ntwo\nthree\nfour\nfive\nsix\nseven\n"
 PATCH = "--- a/t.py\n+++ b/t.py\n@@ -2,3 +2,4 @@\n two\n three\n+new\n four\n"

@@ -8,7 +8,7 @@ import pytest
 
 from bot.errors import OperatorError
 from evaluation.crbench.blame import BlameOptions, blame_fix
-from evaluation.crbench.git import GitError, GitRepository, find_clone
+from evaluation.git.repository import GitError, GitRepository, find_clone
 from tests.evaluation.crbench.repositories import Scratch
 
 

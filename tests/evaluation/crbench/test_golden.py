@@ -11,7 +11,7 @@ import pytest
 from evaluation.cli import main
 from evaluation.crbench.golden import read_golden
 from evaluation.crbench.task import read_tasks
-from evaluation.sample import read_rows
+from evaluation.dataset import read_rows
 from tests.evaluation.crbench.conftest import recording
 from tests.evaluation.crbench.repositories import Scratch
 

@@ -12,8 +12,8 @@ import pytest
 
 from evaluation.crbench.build import MappingOptions, map_instances
 from evaluation.crbench.clones import Clones
-from evaluation.crbench.git import find_clone
 from evaluation.crbench.mapping import Instance
+from evaluation.git.repository import find_clone
 from tests.evaluation.crbench.repositories import Scratch
 
 FILES, LINES = 20, 60

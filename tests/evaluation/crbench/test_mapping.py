@@ -11,8 +11,8 @@ import pytest
 from evaluation.crbench.blame import BlameOptions
 from evaluation.crbench.build import MappingOptions, map_instances
 from evaluation.crbench.clones import Clones, PullRefs
-from evaluation.crbench.git import find_clone
 from evaluation.crbench.mapping import Instance, MappedInstance
+from evaluation.git.repository import find_clone
 from tests.evaluation.crbench.repositories import GITHUB, Scratch
 
 MapFix = Callable[..., MappedInstance]

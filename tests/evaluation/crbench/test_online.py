@@ -17,11 +17,11 @@ from bot.testing.models import ScriptedModel
 from evaluation.crbench.build import MappingOptions, build_tasks, map_instances
 from evaluation.crbench.building import read_instances
 from evaluation.crbench.clones import Clones
-from evaluation.crbench.git import GitRepository, find_clone
 from evaluation.crbench.mapping import Instance
 from evaluation.crbench.own import own_fixes
 from evaluation.crbench.steps import Steps
 from evaluation.crbench.task import ReviewTask
+from evaluation.git.repository import GitRepository, find_clone
 from evaluation.prompts import benchmark_prompts
 from tests.evaluation.crbench.repositories import Scratch
 

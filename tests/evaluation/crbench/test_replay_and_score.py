@@ -10,11 +10,11 @@ import pytest
 
 from bot.errors import NotFound, NotRecorded
 from evaluation.cli import main
-from evaluation.crbench.git import GitRepository
 from evaluation.crbench.said import Said, said_in
 from evaluation.crbench.staging import stage
 from evaluation.crbench.task import read_tasks
-from evaluation.run_folder import RunFolder
+from evaluation.git.repository import GitRepository
+from evaluation.run.folder import RunFolder
 from tests.evaluation.crbench.conftest import recording
 from tests.evaluation.crbench.repositories import Scratch
 

@@ -17,8 +17,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from evaluation.cli.options import print_json, say
-from evaluation.run_folder import Record, RunFolder
-from evaluation.runner import Options, Outcome, Result, Task, run
+from evaluation.run.folder import Record, RunFolder
+from evaluation.run.runner import Options, Outcome, Result, Task, run
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ from bot.models.prices import load as load_prices
 from bot.models.protocol import Model
 from bot.settings import Settings
 from bot.wiring import build_model
-from evaluation.cache import FolderStore
+from evaluation.run.cache import FolderStore
 
 
 def asked_model(environment: Settings, model_id: str, cache: Path, max_cost: float | None) -> Model:

@@ -24,7 +24,7 @@ from bot.models.protocol import Model, Prompt, Reply
 from bot.prompts import Prompts
 from bot.sandbox.protocol import Sandbox
 from bot.services import NoHistory, Services
-from evaluation.runner import Outcome, Postponed
+from evaluation.run.runner import Outcome, Postponed
 
 T = TypeVar("T", bound=BaseModel)
 

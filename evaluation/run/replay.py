@@ -22,14 +22,14 @@ from bot.models.protocol import Model, Prompt, Reply, T
 from bot.models.registry import ModelKeys, Models
 from bot.prompts import Prompts
 from bot.settings import Settings
-from evaluation.batch import Pending
-from evaluation.cache import FolderStore
 from evaluation.cli.options import print_json, say
-from evaluation.cli.running import report_result, run_shown
-from evaluation.replay import Setup, Staged, judge
-from evaluation.run_folder import RunFacts, RunFolder, Tasks
-from evaluation.runner import Postponed, Task
-from evaluation.sample import choose, fingerprint
+from evaluation.dataset import choose, fingerprint
+from evaluation.run.batch import Pending
+from evaluation.run.cache import FolderStore
+from evaluation.run.folder import RunFacts, RunFolder, Tasks
+from evaluation.run.progress import report_result, run_shown
+from evaluation.run.runner import Postponed, Task
+from evaluation.run.staging import Setup, Staged, judge
 
 Item = TypeVar("Item")
 

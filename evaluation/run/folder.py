@@ -24,7 +24,7 @@ from pydantic import Field, ValidationError
 from bot.actions import Usage
 from bot.errors import OperatorError
 from bot.frozen import Frozen
-from evaluation.sample import choose, fingerprint, read_rows
+from evaluation.dataset import choose, fingerprint, read_rows
 
 RUN_FILE = "run.json"
 RECORDS_FILE = "records.jsonl"

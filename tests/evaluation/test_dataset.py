@@ -16,7 +16,7 @@ import pytest
 from bot.errors import OperatorError
 from bot.frozen import Frozen
 from evaluation import sample
-from evaluation.sample import choose, fingerprint, read_json, read_rows, shaped, task_id, unique
+from evaluation.dataset import choose, fingerprint, read_json, read_rows, shaped, task_id, unique
 
 
 def written(path: Path, text: str | bytes) -> str:

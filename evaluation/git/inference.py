@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from evaluation.crbench.git import GitRepository
-from evaluation.crbench.history import Pulls
+from evaluation.git.history import Pulls
+from evaluation.git.repository import GitRepository
 
 _AUTHOR = re.compile(rb"^author .*<(?P<email>[^<>\n]*)> (?P<time>-?\d+) [+-]\d+$", re.MULTILINE)
 

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from bot.errors import NotFound, NotRecorded
 from bot.forge.protocol import TreeEntry
 from bot.forge.replay import ReplayForge, Snapshot
-from evaluation.crbench.git import GitRepository
+from evaluation.git.repository import GitRepository
 
 #: The share of a commit's files that a clone may lack: partial clones leave out a few large ones.
 MISSING = 0.01

@@ -26,9 +26,9 @@ from bot.models.conversation import Answer, Request
 from bot.models.parsing import Unusable, extract
 from bot.models.prices import Prices
 from bot.models.protocol import Prompt, Reply
-from evaluation.cache import FolderStore, is_key
-from evaluation.runner import Postponed
-from evaluation.sample import Row, read_rows
+from evaluation.dataset import Row, read_rows
+from evaluation.run.cache import FolderStore, is_key
+from evaluation.run.runner import Postponed
 
 T = TypeVar("T", bound=BaseModel)
 

@@ -35,7 +35,7 @@ from typing import Any, Generic, TypeVar
 
 from bot.actions import Decision, Usage
 from bot.errors import BouncerError, BudgetExceeded, ModelError, TransientError
-from evaluation.run_folder import Record, RunFolder
+from evaluation.run.folder import Record, RunFolder
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)

@@ -1,0 +1,1 @@
+"""Reading clones that nobody vouches for, and where their commits came from."""

@@ -1,0 +1,1 @@
+"""Running tasks: generate once, keep what was paid for, score many times."""
