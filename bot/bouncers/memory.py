@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.actions import Decision
+from bot.actions import Decision, SetLabels
 
 
 def last_verdict(past: Sequence[Decision]) -> Decision | None:
@@ -15,6 +15,17 @@ def last_verdict(past: Sequence[Decision]) -> Decision | None:
 def bounced(decision: Decision | None) -> bool:
     """Whether a decision turned its subject back."""
     return decision is not None and bool(decision.evidence.get("bounced"))
+
+
+def label_stands(past: Sequence[Decision]) -> bool:
+    """Whether a label of a bounce may be on the subject: a verdict that took it off was carried out to the end."""
+    stands = False
+    for decision in past:
+        if bounced(decision):
+            stands = True
+        elif any(isinstance(action, SetLabels) and action.remove for action in decision.actions):
+            stands = False
+    return stands
 
 
 def accepted(past: Sequence[Decision]) -> bool:

@@ -101,7 +101,7 @@ def _judge(event: Judged | Said, services: Services, past: Sequence[Decision]) -
         kind="triage",
         subject=event.subject,
         verdict=verdict.label,
-        actions=_actions(verdict, issue, services, reply.model, was_bounced=memory.bounced(last)),
+        actions=_actions(verdict, issue, services, reply.model, was_bounced=memory.label_stands(past)),
         reason=_reason(verdict, services),
         evidence={**_evidence(verdict, reply, prompt.hash, services), **investigation.evidence(notes)},
         usage=notes.usage + reply.usage,

@@ -141,12 +141,12 @@ class Runner:
         except Refused:
             self._ledger.decisions.settle(job.id, position, "refused")
             raise
-        self._ledger.decisions.settle(job.id, position, published.outcome)
+        outcome = self._ledger.decisions.settle(job.id, position, published.outcome)
         if published.outcome == "moved":
             # A delivery that came late may have superseded the one that was up to date.
             self._jobs.revive(job.id, self._jobs.clock() + REVIVE_SECONDS)
-        _log.info("published", outcome=published.outcome, notes=published.notes)
-        return "; ".join((published.outcome, *published.notes))
+        _log.info("published", outcome=outcome, notes=published.notes)
+        return "; ".join((outcome, *published.notes))
 
     def _finish(self, job: Job, outcome: str) -> None:
         self._jobs.finish(job.id, job.attempt, outcome)

@@ -7,21 +7,25 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, Literal
 
 from pydantic_core import PydanticSerializationError
-from sqlalchemy import or_, select, update
+from sqlalchemy import Connection, or_, select, update
 
 from bot.actions import Decision, Task
 from bot.ledger.database import Database
 from bot.ledger.signals import Signals
-from bot.ledger.tables import DECISIONS
+from bot.ledger.tables import DECISIONS, POSTINGS
 
 #: Decisions that say, or imply, what people made of an earlier one.
 _SIGNS: tuple[Task, ...] = ("triage", "review", "commands", "feedback")
 
 
 #: posted: all that was to be written stands; nothing: there was nothing to write; moved: the subject changed
-#: meanwhile; stopped: superseded or cancelled; refused: GitHub or our own rules would not have it; taken up
-#: again: it was an abstention for want of budget, and a later day decided.
-Outcome = Literal["posted", "nothing", "moved", "stopped", "refused", "taken up again"]
+#: meanwhile; stopped: superseded or cancelled; partly posted: moved or stopped after a part was written, which
+#: stands; refused: GitHub or our own rules would not have it; taken up again: it was an abstention for want of
+#: budget, and a later day decided.
+Outcome = Literal["posted", "nothing", "moved", "stopped", "partly posted", "refused", "taken up again"]
+
+#: People have seen these, or may be about to.
+_SEEN: tuple[Outcome, ...] = ("posted", "nothing", "partly posted")
 
 
 class Decisions:
@@ -57,23 +61,34 @@ class Decisions:
                 .values(position=-DECISIONS.c.id, outcome="taken up again")
             )
 
-    def settle(self, job: str, position: int, outcome: Outcome) -> None:
-        """Note what publishing came to."""
+    def settle(self, job: str, position: int, outcome: Outcome) -> Outcome:
+        """Note what publishing came to; the outcome as it is recorded, which knows what stands all the same."""
         with self._database.write() as connection:
-            connection.execute(
-                update(DECISIONS)
-                .where(DECISIONS.c.job == job, DECISIONS.c.position == position)
-                .values(outcome=outcome)
-            )
+            return self._settle(connection, job, position, outcome)
 
     def stop(self, job: str) -> None:
         """Note that what a job decided, and has not published yet, will not be."""
+        open_ = DECISIONS.c.job == job, DECISIONS.c.outcome.is_(None)
         with self._database.write() as connection:
-            connection.execute(
-                update(DECISIONS)
-                .where(DECISIONS.c.job == job, DECISIONS.c.outcome.is_(None))
-                .values(outcome="stopped")
-            )
+            for position in connection.scalars(select(DECISIONS.c.position).where(*open_)).all():
+                self._settle(connection, job, position, "stopped")
+
+    def _settle(self, connection: Connection, job: str, position: int, outcome: Outcome) -> Outcome:
+        here = DECISIONS.c.job == job, DECISIONS.c.position == position
+        values: dict[str, str] = {"outcome": outcome}
+        text = connection.scalar(select(DECISIONS.c.decision).where(*here))
+        if outcome in ("moved", "stopped") and text is not None:
+            decision = Decision.model_validate_json(text)
+            posted = (POSTINGS.c.job == job, POSTINGS.c.task == decision.kind)
+            written = set(connection.scalars(select(POSTINGS.c.type).where(*posted)))
+            standing = tuple(action for action in decision.actions if action.type in written)
+            if standing:
+                # Later decisions go by what people see: the part that was never written was never said.
+                outcome = "partly posted"
+                narrowed = decision.model_copy(update={"actions": standing})
+                values = {"outcome": outcome, "decision": narrowed.model_dump_json()}
+        connection.execute(update(DECISIONS).where(*here).values(**values))
+        return outcome
 
     def decisions(self, subject: str, *kinds: Task) -> tuple[Decision, ...]:
         """Decisions on ``owner/name#number`` of these kinds (all where none is named), oldest first.
@@ -85,7 +100,7 @@ class Decisions:
         query = select(DECISIONS.c.decision).where(
             DECISIONS.c.repository == repository,
             DECISIONS.c.number == int(number),
-            or_(DECISIONS.c.outcome.is_(None), DECISIONS.c.outcome.in_(("posted", "nothing"))),
+            or_(DECISIONS.c.outcome.is_(None), DECISIONS.c.outcome.in_(_SEEN)),
         )
         if kinds:
             query = query.where(DECISIONS.c.kind.in_(kinds))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from bot import events
 from bot.actions import Decision
 from bot.bodies import read_marker
 from bot.config import RepoConfig
-from bot.forge.github import GitHubApp, GitHubForge, GitHubWriter
+from bot.forge.github import GitHubApp, GitHubForge
 from bot.ledger import Ledger, migrate, open_database, open_ledger
 from bot.models.protocol import Prompt
 from bot.publisher import Publisher
@@ -46,7 +46,7 @@ class Site:
         self.github, self.ledger = github, ledger
         self.model = ScriptedModel(careful)
         self.forge: GitHubForge
-        self.writer: GitHubWriter
+        self.writer: Any
         self.forge, self.writer = app.forge(installation, NAME)
         self.publisher = Publisher(ledger.postings, ledger.paces, apart=0, hosts=[github.web_url])
         self.jobs = 0
@@ -185,6 +185,39 @@ def test_a_push_between_thinking_and_writing_leaves_nothing_behind(site: Site) -
     assert site.posted(number) == []
     site.happen(site.pushed(number))
     assert len(site.posted(number)) == 2
+
+
+def test_findings_that_stand_although_the_head_moved_before_the_summary_are_not_posted_again(site: Site) -> None:
+    number = opened(site, BROKEN)
+    site.happen(site.pushed(number))
+    second = WORSE.replace("return data.value", "return data")
+    site.github.push(NAME, number, {"src/app.py": second})
+    site.writer = Hurried(site.writer, lambda: site.github.push(NAME, number, {"src/app.py": "\n" + second}))
+    site.happen(site.pushed(number))
+    assert site.github.comments(NAME, number) == []
+    assert len(site.posted(number)) == 2
+    site.writer = site.writer.inner
+    again = site.happen(site.pushed(number))
+    assert again is not None
+    assert again.evidence["counts"]["posted"] == 0
+    assert len(site.posted(number)) == 2
+    (summary,) = site.github.comments(NAME, number)
+    assert "No longer in the change:\n- `src/app.py`: Fails for an empty file" in summary
+
+
+class Hurried:
+    """A writer during whose reviews somebody pushes."""
+
+    def __init__(self, inner: Any, then: Callable[[], object]) -> None:
+        self.inner, self._then = inner, then
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def create_review(self, *what: Any) -> int:
+        made: int = self.inner.create_review(*what)
+        self._then()
+        return made
 
 
 def test_a_fork_is_reviewed_like_any_other(site: Site) -> None:

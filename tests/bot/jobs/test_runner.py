@@ -300,3 +300,72 @@ def test_a_budget_that_stays_spent_is_not_waited_for_for_ever(bench):
     for _ in range(3):
         assert bench.run(job).state == "waiting"
     assert bench.run(job).state == "done"
+
+
+class Hurried:
+    """A writer during whose comments somebody edits the issue."""
+
+    def __init__(self, writer: Any, then: Callable[[], object]) -> None:
+        self._writer, self._then = writer, then
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._writer, name)
+
+    def create_comment(self, number: int, body: str) -> int:
+        made = self._writer.create_comment(number, body)
+        self._then()
+        return made
+
+
+CLEAR = {**REPLY, "open_points": [], "missing": [], "p_bounce": 2, "label": "WELL_SPECIFIED"}
+
+
+def test_a_bounce_that_stands_although_the_issue_moved_before_its_label_is_cleared_by_the_next_verdict(bench):
+    job = bench.open()
+    edited: list[str] = []
+    hurried = Hurried(bench.desk.writer, lambda: edited.append(bench.edit(1, "read() fails in 4.2: see the log.")))
+    bench.runner = Runner(
+        bench.jobs, bench.desk.ledger, lambda event: (bench.services, hurried), bench.desk.publisher
+    )
+    bench.run(job)
+    (standing,) = bench.desk.ledger.decisions.decisions(f"{NAME}#1", "triage")
+    assert [action.type for action in standing.actions] == ["upsert_comment"]
+    bench.services = replace(bench.services, model=ScriptedModel(lambda prompt: CLEAR))
+    assert bench.run(edited[0]).outcome == "posted"
+    assert bench.desk.github.comments(NAME, 1) == ["Thanks, this is clear now.\n\n<!-- bouncer:triage:v1 -->"]
+
+
+def test_a_bounce_whose_job_was_cancelled_after_its_comment_stood_is_remembered(bench):
+    job = bench.open()
+    hurried = Hurried(bench.desk.writer, lambda: bench.desk.github.fail("too_many", "POST", "/labels$", wait=60))
+    bench.runner = Runner(
+        bench.jobs, bench.desk.ledger, lambda event: (bench.services, hurried), bench.desk.publisher
+    )
+    assert bench.run(job).state == "waiting"
+    bench.edit(1, "read() fails in 4.2.")
+    bench.runner.run(job, bench.jobs.get(job).attempt)
+    (standing,) = bench.desk.ledger.decisions.decisions(f"{NAME}#1", "triage")
+    assert [action.type for action in standing.actions] == ["upsert_comment"]
+
+
+def test_a_label_that_was_not_taken_off_because_the_issue_moved_is_taken_off_by_the_next_verdict(bench):
+    assert bench.run(bench.open()).outcome == "posted"
+    bench.services = replace(bench.services, model=ScriptedModel(lambda prompt: CLEAR))
+    later: list[str] = []
+
+    class Late(Hurried):
+        def edit_comment(self, comment_id: int, body: str) -> None:
+            self._writer.edit_comment(comment_id, body)
+            self._then()
+
+    late = Late(bench.desk.writer, lambda: later.append(bench.edit(1, "read() fails in 4.2, on Linux.")))
+    bench.runner = Runner(
+        bench.jobs, bench.desk.ledger, lambda event: (bench.services, late), bench.desk.publisher
+    )
+    bench.run(bench.edit(1, "read() fails in 4.2."))
+    bench.runner = Runner(
+        bench.jobs, bench.desk.ledger, lambda event: (bench.services, bench.desk.writer), bench.desk.publisher
+    )
+    assert bench.desk.forge.issue(1).labels
+    assert bench.run(later[0]).outcome == "posted"
+    assert bench.desk.forge.issue(1).labels == ()
