@@ -29,8 +29,8 @@ from bot.forge.protocol import PullDiff
 from bot.forge.replay import ReplayForge, Snapshot
 from bot.router import decide
 from bot.services import NoHistory, Services
-from bot.testing.models import ScriptedModel
 from tests.bot.web.dashboard import conftest as dashboard
+from tests.scripted import ScriptedModel
 
 FOLDER = Path(__file__).resolve().parent.parent / ".github" / "pictures"
 ACME = Repository(id=1, owner="acme", name="rocket", html_url="https://github.example/acme/rocket")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from bot.actions import Decision
     from bot.jobs.store import Jobs
     from bot.ledger import Ledger
-    from bot.testing.github import SimulatedGitHub
+    from bot.simgithub import SimulatedGitHub
 
 REPOSITORY = "acme/rocket"
 SECRET = "demo"  # noqa: S105 - signs deliveries of this machine to itself
@@ -71,7 +71,7 @@ def command(model: str) -> int:
     """Open three issues on a simulated GitHub and show what Bouncer makes of them."""
     from rich.console import Console
 
-    from bot.testing.github import SimulatedGitHub
+    from bot.simgithub import SimulatedGitHub
 
     console = Console(highlight=False)
     with tempfile.TemporaryDirectory(prefix="bouncer-demo-") as folder, SimulatedGitHub() as github:

@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from bot.testing.github import SimulatedGitHub
+from bot.simgithub import SimulatedGitHub
 from tests.bench.pipeline import github_seconds
 from tests.bot.jobs.rig import REPOSITORY, Rig, wait
 

@@ -16,7 +16,7 @@ from sqlalchemy import select
 
 from bot.ledger.tables import DELIVERIES
 from bot.metrics import GITHUB_SECONDS
-from bot.testing.github import SimulatedGitHub
+from bot.simgithub import SimulatedGitHub
 from tests.bot.jobs.rig import REPOSITORY, Rig, wait
 
 

@@ -31,8 +31,8 @@ from bot.review.packing import estimate, pack
 from bot.review.strategies import NAME, Question
 from bot.router import decide
 from bot.services import NoHistory, Services
-from bot.testing.models import ScriptedModel
 from bot.wiring import now
+from tests.scripted import ScriptedModel
 
 FILES, LINES, FINDINGS, RUNS = 40, 500, 500, 7
 BUDGET = RepoConfig().review.call_tokens

@@ -15,9 +15,9 @@ from bot.forge.github import GitHubApp, GitHubForge, GitHubWriter
 from bot.ledger import Database, Ledger, migrate, open_database, open_ledger
 from bot.publisher import Published, Publisher
 from bot.services import NoHistory, Services
-from bot.testing.github import SimulatedGitHub
-from bot.testing.models import ScriptedModel
+from bot.simgithub import SimulatedGitHub
 from tests.conformance.checking import violations
+from tests.scripted import ScriptedModel
 
 NAME = "octo/demo"
 SECRET = "hunter2-hunter2"

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from bot import events
 from bot.errors import InvalidSignature, MalformedDelivery
 from bot.events import from_json, load, parse, sign, to_json, verify
-from bot.testing import deliveries
+from tests import deliveries
 
 PAYLOADS = Path(__file__).parent.parent / "payloads"
 EXAMPLES = sorted(PAYLOADS.glob("*/*.json"))

@@ -15,7 +15,7 @@ import pytest
 import structlog
 
 from bot import logs
-from bot.testing.github import SimulatedGitHub
+from bot.simgithub import SimulatedGitHub
 from tests.bot.jobs.rig import REPOSITORY, ROOT, Rig, wait
 
 CANARY = "canary-1f3870be274f6c49b3e31a0c6728957f"

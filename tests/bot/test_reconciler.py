@@ -16,7 +16,7 @@ from bot.forge.github import GitHubApp, HookDelivery
 from bot.ledger import Database, migrate, open_database
 from bot.ledger.tables import DELIVERIES
 from bot.reconciler import Reconciler, due, recorded
-from bot.testing.github import App, SimulatedGitHub
+from bot.simgithub import App, SimulatedGitHub
 from bot.web.app import Backend, create_app
 
 NAME = "octo/demo"

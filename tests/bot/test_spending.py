@@ -20,9 +20,9 @@ from bot.models.prices import Price
 from bot.router import decide
 from bot.services import NoHistory, Services
 from bot.settings import Settings
-from bot.testing.models import ScriptedModel
 from tests.bot.handlers import test_triage as triage
 from tests.bot.handlers.conftest import REPOSITORY
+from tests.scripted import ScriptedModel
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

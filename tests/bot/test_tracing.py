@@ -15,7 +15,7 @@ import sys
 from bot import tracing
 from bot.errors import ModelError
 from bot.models.protocol import Prompt
-from bot.testing.models import ScriptedModel
+from tests.scripted import ScriptedModel
 from tests.bot.models.replies import CLEAR, Verdict
 from opentelemetry import trace
 

@@ -14,7 +14,7 @@ from graphql.execution import get_variable_values
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
-from bot.testing.github.server import Recorded
+from bot.simgithub.server import RecordedRequest
 from tests.conformance.extract import pattern_of
 
 EXTRACT = Path(__file__).with_name("openapi.json")
@@ -36,7 +36,7 @@ def validator(operation: str, *where: str) -> Draft202012Validator:
     return Draft202012Validator({"schemas": description()["schemas"], **schema})
 
 
-def operation_of(request: Recorded) -> str | None:
+def operation_of(request: RecordedRequest) -> str | None:
     """``METHOD /template`` of the operation that a request means; None where GitHub has none."""
     fitting = [
         name
@@ -47,7 +47,7 @@ def operation_of(request: Recorded) -> str | None:
     return max(fitting, key=lambda name: len(re.sub(r"\{[^}]+\}", "", name)), default=None)
 
 
-def violations(requests: Iterable[Recorded]) -> list[str]:
+def violations(requests: Iterable[RecordedRequest]) -> list[str]:
     """What GitHub would not understand, one line each."""
     return [
         problem
@@ -62,7 +62,7 @@ def schema() -> GraphQLSchema:
     return build_schema(SCHEMA.read_text(encoding="utf-8"))
 
 
-def _graphql(request: Recorded) -> Iterator[str]:
+def _graphql(request: RecordedRequest) -> Iterator[str]:
     if set(request.body) - {"query", "variables"}:
         yield f"GraphQL: unknown fields in {sorted(request.body)}"
     document = parse(request.body["query"])
@@ -73,7 +73,7 @@ def _graphql(request: Recorded) -> Iterator[str]:
         yield from (f"GraphQL: {error.message}" for error in (values if isinstance(values, list) else ()))
 
 
-def _problems(request: Recorded) -> Iterator[str]:
+def _problems(request: RecordedRequest) -> Iterator[str]:
     name = operation_of(request)
     if name is None:
         yield f"{request.method} {request.path}: no such operation"
@@ -93,7 +93,7 @@ def _problems(request: Recorded) -> Iterator[str]:
         yield from (f"{name}: answer {each}" for each in found)
 
 
-def _query(request: Recorded, name: str, operation: dict[str, Any]) -> Iterator[str]:
+def _query(request: RecordedRequest, name: str, operation: dict[str, Any]) -> Iterator[str]:
     for key, value in request.query.items():
         if key not in operation["query"]:
             yield f"{key} is not known"

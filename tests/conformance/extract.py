@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bot.testing.github.routes import ROUTES
+from bot.simgithub.routes import ROUTES
 
 TARGET = Path(__file__).with_name("openapi.json")
 KEPT = {

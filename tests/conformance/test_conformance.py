@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from bot.forge.github.forge import QUERIES
-from bot.testing.github.routes import ROUTES
-from bot.testing.github.server import Recorded
+from bot.simgithub.routes import ROUTES
+from bot.simgithub.server import RecordedRequest
 from tests.conformance.checking import description, operation_of, violations
 
-REVIEW = Recorded(
+REVIEW = RecordedRequest(
     method="POST",
     path="/repos/octo/demo/pulls/3/reviews",
     query={},
@@ -47,7 +47,7 @@ def test_a_right_request_is_no_violation() -> None:
         (replace(REVIEW, path="/repos/octo/demo/check-runs", body=None, status=422), "no body"),
     ],
 )
-def test_what_github_would_not_understand_is_found(wrong: Recorded, said: str) -> None:
+def test_what_github_would_not_understand_is_found(wrong: RecordedRequest, said: str) -> None:
     [problem] = violations([wrong])
     assert said in problem
 

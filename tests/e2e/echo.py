@@ -12,7 +12,7 @@ import requests
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from bot.testing.github import SimulatedGitHub
+from bot.simgithub import SimulatedGitHub
 
 _OWN = {"content-length", "transfer-encoding", "connection", "content-encoding"}
 

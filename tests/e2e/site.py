@@ -15,8 +15,8 @@ from sqlalchemy import func, select
 
 from bot.actions import Decision, Task
 from bot.ledger.tables import DELIVERIES, JOBS
-from bot.testing.github import SimulatedGitHub
-from bot.testing.github.state import CheckRun, Review, ReviewComment
+from bot.simgithub import SimulatedGitHub
+from bot.simgithub.state import CheckRunState, Review, ReviewCommentState
 from tests.bot.jobs.rig import Rig, wait
 from tests.e2e.provider import Provider, provider
 
@@ -86,7 +86,7 @@ class Site(Rig):
         """Our comments in the conversation."""
         return self.github.comments(repository, number, by=BOUNCER)
 
-    def inline(self, repository: str, number: int) -> list[ReviewComment]:
+    def inline(self, repository: str, number: int) -> list[ReviewCommentState]:
         """Our comments on lines."""
         return [each for each in self.github.review_comments(repository, number) if each.author.login == BOUNCER]
 
@@ -100,7 +100,7 @@ class Site(Rig):
         assert pull is not None
         return pull.head_sha
 
-    def checks(self, repository: str, sha: str) -> list[CheckRun]:
+    def checks(self, repository: str, sha: str) -> list[CheckRunState]:
         return [each for each in self.github.checks(repository) if each.head_sha == sha]
 
     def payload(self, repository: str, number: int, action: str, **more: Any) -> tuple[str, dict[str, Any]]:

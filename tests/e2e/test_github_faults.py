@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.testing.github.faults import Kind
+from bot.simgithub.faults import Kind
 from tests.e2e.site import APP, BROKEN, Site, site
 
 #: Failures after which the same request may well succeed; how often each strikes at one place.

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from bot.testing.github import SimulatedGitHub
+from bot.simgithub import SimulatedGitHub
 from tests.bot.web.setup.conftest import form_of
 
 REPOSITORY = "octo/demo"

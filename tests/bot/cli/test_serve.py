@@ -17,7 +17,7 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from pytest_httpserver import HTTPServer
 
-from bot.testing.github import SimulatedGitHub
+from bot.simgithub import SimulatedGitHub
 from tests.bot.jobs.rig import REPOSITORY, Rig, wait
 from tests.bot.jobs.test_crash import children
 

@@ -19,7 +19,7 @@ from bot.doctor.github import _clock
 from bot.ledger.database import open_database
 from bot.ledger.migrate import migrate
 from bot.settings import Settings
-from bot.testing.github import SimulatedGitHub
+from bot.simgithub import SimulatedGitHub
 
 CANARY = "canary-0123456789-abcdef"
 PUBLIC = "https://bouncer.example"

@@ -14,7 +14,7 @@ from bot.errors import NotFound
 from bot.forge.github import GitHubApp, GitHubForge, GitHubWriter
 from bot.forge.protocol import Forge
 from bot.forge.replay import RecordingForge, ReplayForge, Snapshot
-from bot.testing.github import App, Installation, SimulatedGitHub
+from bot.simgithub import App, InstallationState, SimulatedGitHub
 from tests.conformance.checking import violations
 
 NAME = "octo/demo"
@@ -32,7 +32,7 @@ class Site:
 
     github: SimulatedGitHub
     registered: App
-    installation: Installation
+    installation: InstallationState
     app: GitHubApp
 
     @property

@@ -15,7 +15,7 @@ from bot import manifest
 from bot.errors import NotFound, SettingsError, TransientError
 from bot.forge.github import GitHubApp, load_key
 from bot.forge.github.tokens import InstallationIdentity
-from bot.testing.github import SimulatedGitHub
+from bot.simgithub import SimulatedGitHub
 from tests.bot.forge.conftest import NAME, Site
 
 

@@ -10,7 +10,7 @@ import pytest
 from bot.errors import ForgeError, NotFound, TransientError
 from bot.forge.github import Call, GitHubApp
 from bot.forge.github.writer import Pace
-from bot.testing.github.faults import Kind
+from bot.simgithub.faults import Kind
 from tests.bot.forge.conftest import NAME, Site
 
 TOKENS = "access_tokens"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bot.forge.github.listing import assemble, quoted
 from bot.review.diff import parse
-from bot.testing.github import diffs
+from bot.simgithub import diffs
 
 PATCH = "@@ -1 +1 @@\n-a\n+b"
 

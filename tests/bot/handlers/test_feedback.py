@@ -17,8 +17,8 @@ from bot.review.findings import Finding
 from bot.review.taxonomy import Category, Impact, Severity
 from bot.router import decide
 from bot.services import Services
-from bot.testing.models import ScriptedModel
 from tests.bot.handlers.conftest import REPOSITORY, Remembered
+from tests.scripted import ScriptedModel
 
 ANN = Actor(id=11, login="ann")
 MAINTAINER = Actor(id=13, login="mia")

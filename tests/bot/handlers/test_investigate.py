@@ -11,9 +11,9 @@ from bot import events
 from bot.errors import NotRecorded
 from bot.router import decide
 from bot.services import Services
-from bot.testing.models import ScriptedModel
 from tests.bot.handlers import test_triage as triage
 from tests.bot.handlers import test_verify as verify
+from tests.scripted import ScriptedModel
 
 Build = Callable[..., Services]
 CODE = {"x.py": b"def read(path):\n    raise ValueError('empty')\n"}

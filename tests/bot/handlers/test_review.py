@@ -16,9 +16,9 @@ from bot.forge.replay import ReplayForge, Snapshot
 from bot.models.protocol import Prompt
 from bot.router import decide
 from bot.services import Services
-from bot.testing.models import ScriptedModel
 from tests.bot.handlers.conftest import REPOSITORY, Remembered
 from tests.bot.handlers.reviews import ANN, CLEAN, DIFF, MIA, finding, opened, pull, reply, snapshot
+from tests.scripted import ScriptedModel
 
 Build = Callable[..., Services]
 

@@ -23,11 +23,11 @@ from bot.publisher import Publisher
 from bot.review.diff import parse
 from bot.router import decide
 from bot.services import Services
-from bot.testing.models import ScriptedModel
 from tests.bot.handlers.conftest import Remembered
 from tests.bot.handlers.injections import PAYLOADS, WORD
 from tests.bot.handlers.reviews import DIFF, finding, opened, reply, snapshot
 from tests.bot.review.diffs import quoted
+from tests.scripted import ScriptedModel
 
 Build = Callable[..., Services]
 

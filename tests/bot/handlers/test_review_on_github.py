@@ -18,10 +18,10 @@ from bot.models.protocol import Prompt
 from bot.publisher import Publisher
 from bot.router import decide
 from bot.services import Services
-from bot.testing.github import SimulatedGitHub
-from bot.testing.models import ScriptedModel
+from bot.simgithub import SimulatedGitHub
 from tests.bot.handlers.conftest import NOON
 from tests.bot.handlers.reviews import finding, reply
+from tests.scripted import ScriptedModel
 
 NAME = "acme/rocket"
 BASE = "def load(path):\n    with open(path) as file:\n        return parse(file)\n    raise Missing(path)\n"

@@ -11,7 +11,6 @@ from bot.domain import Actor, Comment, Issue, ReviewComment
 from bot.forge.protocol import Reactions
 from bot.router import decide
 from bot.services import Services
-from bot.testing.models import ScriptedModel
 from tests.bot.handlers.conftest import REPOSITORY, Remembered
 from tests.bot.handlers.reviews import (
     ANN,
@@ -25,6 +24,7 @@ from tests.bot.handlers.reviews import (
     reply,
     snapshot,
 )
+from tests.scripted import ScriptedModel
 
 Build = Callable[..., Services]
 

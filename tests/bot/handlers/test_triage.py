@@ -14,8 +14,8 @@ from bot.errors import ModelError, TransientError
 from bot.forge.replay import Snapshot
 from bot.router import decide
 from bot.services import Services
-from bot.testing.models import ScriptedModel
 from tests.bot.handlers.conftest import REPOSITORY, Remembered
+from tests.scripted import ScriptedModel
 
 ANN = Actor(id=11, login="ann")
 BOB = Actor(id=12, login="bob")

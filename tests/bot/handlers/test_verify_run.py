@@ -18,8 +18,8 @@ from bot.reproduce.evidence import StoredTest
 from bot.router import decide
 from bot.sandbox.bubblewrap import Bubblewrap
 from bot.services import Services
-from bot.testing.models import ScriptedModel
 from tests.bot.handlers.conftest import REPOSITORY, Remembered
+from tests.scripted import ScriptedModel
 
 pytestmark = pytest.mark.debian("bubblewrap")
 

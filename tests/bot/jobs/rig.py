@@ -18,7 +18,7 @@ from typing import Any
 from bot.events import sign
 from bot.jobs.store import Jobs
 from bot.ledger import Ledger, migrate, open_database, open_ledger
-from bot.testing.github import SimulatedGitHub
+from bot.simgithub import SimulatedGitHub
 
 ROOT = Path(__file__).resolve().parents[3]
 SECRET = "rig-secret"

@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import func, select
 
 from bot.ledger.tables import DELIVERIES, JOBS
-from bot.testing.github import SimulatedGitHub
+from bot.simgithub import SimulatedGitHub
 from tests.bot.jobs.rig import Rig, wait
 
 DELIVERED = 200

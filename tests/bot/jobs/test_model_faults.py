@@ -11,7 +11,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from bot.testing.github import SimulatedGitHub
+from bot.simgithub import SimulatedGitHub
 from tests.bot.jobs.rig import REPLY, REPOSITORY, Rig, wait
 
 

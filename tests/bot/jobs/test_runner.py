@@ -20,9 +20,9 @@ from bot.jobs.store import Jobs
 from bot.ledger import Database
 from bot.ledger.overview import Filter, Overview
 from bot.services import Services
-from bot.testing.models import ScriptedModel
 from tests.bot.desk import Desk, make_desk
 from tests.bot.jobs.rig import REPLY
+from tests.scripted import ScriptedModel
 
 VAGUE = dict(REPLY)
 NAME = "octo/demo"

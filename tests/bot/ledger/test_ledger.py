@@ -15,8 +15,8 @@ from bot.jobs.remembered import Remembered
 from bot.ledger import Posting
 from bot.models.budget import Limit, Spent
 from bot.models.protocol import Prompt
-from bot.testing.models import ScriptedModel
 from tests.bot.jobs.rig import REPLY
+from tests.scripted import ScriptedModel
 
 DAY = date(2026, 11, 1)
 

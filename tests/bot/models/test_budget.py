@@ -14,8 +14,8 @@ from bot.errors import BudgetExceeded, ModelError, SettingsError, TransientError
 from bot.models.budget import REQUESTS, Budget, Budgeted, Limit, MemoryBudget, Spent, worst_case
 from bot.models.conversation import Answer
 from bot.models.prices import Price
-from bot.testing.models import ScriptedModel
 from tests.bot.models.replies import CLEAR, PROMPT, Verdict
+from tests.scripted import ScriptedModel
 
 PRICE = Price(input=1.0, output=10.0)
 TODAY = date(2026, 11, 21)

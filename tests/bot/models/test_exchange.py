@@ -9,8 +9,8 @@ import pytest
 from bot.actions import Usage
 from bot.errors import BouncerError, ModelError, TransientError
 from bot.models.conversation import Answer
-from bot.testing.models import ScriptedModel
 from tests.bot.models.replies import CLEAR, PROMPT, Verdict
+from tests.scripted import ScriptedModel
 
 GOOD = CLEAR.model_dump_json()
 CUT = Answer('{"explanation": "and then and then', "length", 10, 4000)

@@ -11,8 +11,8 @@ from bot.forge.replay import ReplayForge, Snapshot
 from bot.models.investigation import MAX_STEPS, informed, investigate
 from bot.models.tools import ANSWER, Files
 from bot.prompts import Prompts
-from bot.testing.models import ScriptedModel
 from tests.bot.models.replies import PROMPT
+from tests.scripted import ScriptedModel
 
 FILES = {
     "src/table.py": b"def read(path):\n    if not path:\n        raise ValueError('empty')\n    return Table()\n",

@@ -17,8 +17,8 @@ from bot.models.fallback import Fallback
 from bot.models.protocol import Model, Prompt
 from bot.models.recorded import Recorded, Recording
 from bot.models.retry import Retried
-from bot.testing.models import ScriptedModel
 from tests.bot.models.replies import CLEAR, PROMPT, Verdict
+from tests.scripted import ScriptedModel
 
 
 def recorded(file: Path, name: str = "") -> Model:

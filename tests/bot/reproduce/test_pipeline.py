@@ -20,7 +20,7 @@ from bot.reproduce.pipeline import Options
 from bot.reproduce.report import parse_report
 from bot.reproduce.run import Author, reproduce_in
 from bot.sandbox.protocol import Outcome, Sandbox
-from bot.testing.models import Line, ScriptedModel
+from tests.scripted import Line, ScriptedModel
 
 from .conftest import REPORT
 

@@ -12,7 +12,6 @@ import pytest
 
 from bot.models.protocol import Prompt
 from bot.prompts import Prompts
-from bot.testing.models import Line, ScriptedModel
 from evaluation.bloom.apply import Namer, mask_case
 from evaluation.bloom.comparison import compare
 from evaluation.bloom.components import PUBLISHED, presence, shares
@@ -26,6 +25,7 @@ from evaluation.bloom.understand import NotHeld, Rewriter
 from evaluation.brt.cases import Case
 from evaluation.brt.rankings import Ranking
 from evaluation.prompts import benchmark_prompts
+from tests.scripted import Line, ScriptedModel
 
 REPORT = (
     "split drops the rest\n\nCalling `split([1, 2, 3], 2)` gives:\n\n```\n[[1, 2]]\n```\n\nThe 3 is missing.\n"

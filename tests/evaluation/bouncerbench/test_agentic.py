@@ -12,12 +12,12 @@ import pytest
 from bot.errors import NotRecorded, OperatorError
 from bot.models.recorded import Recording
 from bot.prompts import Prompts
-from bot.testing.models import ScriptedModel
 from evaluation.bouncerbench.benches import input_bench, output_bench
 from evaluation.bouncerbench.code import Code
 from evaluation.run.staging import Setup, judge
 from tests.evaluation.bouncerbench.conftest import Command, Write
 from tests.evaluation.crbench.repositories import Scratch
+from tests.scripted import ScriptedModel
 
 LOOK = {"thought": "what does it do now?", "action": "read", "target": "engine.py"}
 LATER = {"thought": "was it fixed?", "action": "read", "target": "later.py"}

@@ -9,12 +9,12 @@ import pytest
 
 from bot.errors import BudgetExceeded, ModelError, TransientError
 from bot.models.protocol import Prompt
-from bot.testing.models import ScriptedModel
 from evaluation.crbench.judge import CLASSES, Panel, Vote, agreement, decide, judge_all
 from evaluation.crbench.said import Said
 from evaluation.crbench.steps import Known
 from evaluation.crbench.task import ReviewTask
 from evaluation.prompts import benchmark_prompts
+from tests.scripted import ScriptedModel
 
 FIX = "--- a/src/engine.py\n+++ b/src/engine.py\n@@ -1 +1 @@\n-a\n+b\n"
 

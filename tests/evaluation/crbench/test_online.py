@@ -13,7 +13,6 @@ from bot.errors import NotRecorded, TransientError
 from bot.forge.protocol import PullDiff
 from bot.forge.replay import ReplayForge, Snapshot
 from bot.prompts import Prompts
-from bot.testing.models import ScriptedModel
 from evaluation.crbench.build import MappingOptions, build_tasks, map_instances
 from evaluation.crbench.building import read_instances
 from evaluation.crbench.clones import Clones
@@ -24,6 +23,7 @@ from evaluation.crbench.task import ReviewTask
 from evaluation.git.repository import GitRepository, find_clone
 from evaluation.prompts import benchmark_prompts
 from tests.evaluation.crbench.repositories import Scratch
+from tests.scripted import ScriptedModel
 
 ADA = Actor(id=1, login="ada")
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)

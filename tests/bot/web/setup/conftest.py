@@ -18,7 +18,7 @@ from bot import credentials as stored
 from bot.credentials import Credentials
 from bot.errors import SettingsError
 from bot.forge.github.registration import convert
-from bot.testing.github import SimulatedGitHub
+from bot.simgithub import SimulatedGitHub
 from bot.web.setup.flow import Addresses, Choice, Guard
 from bot.web.setup.pages import Setup, blueprint, landing
 

@@ -6,17 +6,16 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from types import TracebackType
 
-from bot.domain import Permission
-from bot.testing.github import registry
-from bot.testing.github.acts import Acts
-from bot.testing.github.conversation import Conversation
-from bot.testing.github.faults import Fault, Kind
-from bot.testing.github.hooks import Hooks
-from bot.testing.github.pull_requests import PullRequests
-from bot.testing.github.render import Renderer
-from bot.testing.github.server import PREFIX, Recorded, Server
-from bot.testing.github.stage import Text, as_bytes
-from bot.testing.github.state import App, Installation, Repository, World
+from bot.simgithub import registry
+from bot.simgithub.base import Text, as_bytes
+from bot.simgithub.discussion import Discussion
+from bot.simgithub.faults import Fault, Kind
+from bot.simgithub.hooks import Hooks
+from bot.simgithub.operations import Operations
+from bot.simgithub.pull_requests import PullRequests
+from bot.simgithub.render import Renderer
+from bot.simgithub.server import PREFIX, ApiServer, RecordedRequest
+from bot.simgithub.state import App, InstallationState, Permission, RepositoryState, World
 
 #: What Bouncer's own app asks for.
 PERMISSIONS = {"contents": "write", "issues": "write", "pull_requests": "write", "checks": "write"}
@@ -31,7 +30,7 @@ EVENTS = (
 )
 
 
-class SimulatedGitHub(Conversation, PullRequests):
+class SimulatedGitHub(Discussion, PullRequests):
     """Starts with ``with``. Repositories are named ``owner/name``, people by login; both exist once mentioned.
 
     Every act that GitHub would announce is delivered, signed, to the apps that are installed and subscribed;
@@ -42,8 +41,8 @@ class SimulatedGitHub(Conversation, PullRequests):
         world = World()
         render = Renderer(world, "", "")
         self._hooks = Hooks(world, render)
-        super().__init__(Acts(world, render, self._hooks))
-        self._server = Server(self._acts, host, port)
+        super().__init__(Operations(world, render, self._hooks))
+        self._server = ApiServer(self._operations, host, port)
         self.web_url = f"http://{host}:{self._server.port}"
         self.api_url = self.web_url + PREFIX
         render.api, render.web = self.api_url, self.web_url
@@ -84,17 +83,19 @@ class SimulatedGitHub(Conversation, PullRequests):
 
     def create_repository(
         self, name: str, files: Text | None = None, *, private: bool = False, default_branch: str = "main"
-    ) -> Repository:
+    ) -> RepositoryState:
         """A repository with one commit on its default branch."""
         owner, _, short = name.partition("/")
         with self.world.lock:
-            repository = Repository(self.world.next_id(), self.world.user(owner), short, private, default_branch)
+            repository = RepositoryState(
+                self.world.next_id(), self.world.user(owner), short, private, default_branch
+            )
             self.world.repositories[name] = repository
             tree = files or {"README.md": f"# {short}\n"}
-            self._acts.push(repository, default_branch, as_bytes(tree), repository.owner)
+            self._operations.push(repository, default_branch, as_bytes(tree), repository.owner)
             return repository
 
-    def install(self, app: App, *repositories: str) -> Installation:
+    def install(self, app: App, *repositories: str) -> InstallationState:
         """Install an app on repositories of one owner (all of its own where none is named); tells the app."""
         with self.world.lock:
             named = repositories or tuple(
@@ -103,7 +104,7 @@ class SimulatedGitHub(Conversation, PullRequests):
             chosen = [self.world.repositories[name] for name in named]
             account = chosen[0].owner if chosen else app.owner
             installation = registry.install(self.world, app, account, chosen)
-            self._acts.installed(installation, account)
+            self._operations.installed(installation, account)
         self.settle()
         return installation
 
@@ -151,7 +152,7 @@ class SimulatedGitHub(Conversation, PullRequests):
             return list(self.find(repository, number)[1].labels)
 
     @property
-    def requests(self) -> list[Recorded]:
+    def requests(self) -> list[RecordedRequest]:
         """Every request to the API so far."""
         with self.world.lock:
             return list(self._server.requests)

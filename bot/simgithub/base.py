@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bot.testing.github.acts import Acts
-from bot.testing.github.state import Issue, Repository
+from bot.simgithub.operations import Operations
+from bot.simgithub.state import IssueState, RepositoryState
 
 Text = Mapping[str, str | bytes | None]
 
 
-class Stage:
+class Base:
     """Repositories are named ``owner/name`` and people by login."""
 
-    def __init__(self, acts: Acts) -> None:
-        self.world = acts.world
-        self._acts = acts
+    def __init__(self, operations: Operations) -> None:
+        self.world = operations.world
+        self._operations = operations
 
     def settle(self) -> None:
         """Wait until every webhook was answered or given up."""
         self.world.outbox.join()
 
-    def find(self, repository: str, number: int) -> tuple[Repository, Issue]:
+    def find(self, repository: str, number: int) -> tuple[RepositoryState, IssueState]:
         """The records of an issue or pull request."""
         where = self.world.repositories[repository]
         return where, where.issues[number]

@@ -7,14 +7,14 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from bot.domain import Side
+from bot.simgithub.state import Side
 
 MAX_PATCH_BYTES = 1_000_000
 _HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
 @dataclass(frozen=True)
-class Change:
+class FileChange:
     """One file of a diff; ``patch`` is None where GitHub would not show it (binary, or over 1 MB)."""
 
     path: str
@@ -24,21 +24,21 @@ class Change:
     deletions: int
 
 
-def changes(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> list[Change]:
+def changes(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> list[FileChange]:
     """Every file that differs, by path. Renames show as a removal and an addition."""
     paths = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
     return [_change(path, before.get(path), after.get(path)) for path in paths]
 
 
-def _change(path: str, old: bytes | None, new: bytes | None) -> Change:
+def _change(path: str, old: bytes | None, new: bytes | None) -> FileChange:
     status = "added" if old is None else "removed" if new is None else "modified"
     if b"\0" in (old or b"") + (new or b""):
-        return Change(path, status, None, 0, 0)
+        return FileChange(path, status, None, 0, 0)
     lines = list(_hunks(old or b"", new or b""))
     patch = "\n".join(lines)
     added = sum(line.startswith("+") for line in lines)
     removed = sum(line.startswith("-") for line in lines)
-    return Change(path, status, patch if len(patch) <= MAX_PATCH_BYTES else None, added, removed)
+    return FileChange(path, status, patch if len(patch) <= MAX_PATCH_BYTES else None, added, removed)
 
 
 def _hunks(old: bytes, new: bytes) -> Iterator[str]:
@@ -56,12 +56,12 @@ def _lines(text: bytes) -> list[str]:
     return re.findall(r"[^\n]*\n|[^\n]+", text.decode("utf-8", "replace"))
 
 
-def unified(files: list[Change]) -> str:
+def unified(files: list[FileChange]) -> str:
     """The whole diff as text."""
     return "".join(_file(each) for each in files)
 
 
-def _file(change: Change) -> str:
+def _file(change: FileChange) -> str:
     old, new = _quoted("a/" + change.path), _quoted("b/" + change.path)
     head = f"diff --git {old} {new}\n"
     head += {"added": "new file mode 100644\n", "removed": "deleted file mode 100644\n"}.get(change.status, "")

@@ -9,8 +9,8 @@ import io
 import tarfile
 from collections.abc import Mapping
 
-from bot.testing.github.state import Commit, Json, Repository, World
-from bot.testing.github.wire import Answer, Call, Refused, Route
+from bot.simgithub.state import Commit, Json, RepositoryState, World
+from bot.simgithub.wire import ApiAnswer, ApiCall, ApiRefusal, Route
 
 #: Larger files come without content from the contents API.
 MAX_CONTENT = 1_000_000
@@ -20,22 +20,22 @@ def blob_sha(content: bytes) -> str:
     return hashlib.sha1(b"blob %d\0%s" % (len(content), content), usedforsecurity=False).hexdigest()
 
 
-def commit_at(world: World, repository: Repository, ref: str) -> Commit:
+def commit_at(world: World, repository: RepositoryState, ref: str) -> Commit:
     """The commit of a branch or SHA; 404 where there is none."""
     sha = repository.branches.get(ref.removeprefix("refs/heads/"), ref)
     if sha not in world.commits:
-        raise Refused(404, f"No commit found for the ref {ref}")
+        raise ApiRefusal(404, f"No commit found for the ref {ref}")
     return world.commits[sha]
 
 
-def get_ref(call: Call) -> Answer:
+def get_ref(call: ApiCall) -> ApiAnswer:
     sha = call.repository.branches.get(call.args["branch"])
     if sha is None:
-        raise Refused(404, "Not Found")
-    return Answer(body=_ref(call, call.args["branch"], sha))
+        raise ApiRefusal(404, "Not Found")
+    return ApiAnswer(body=_ref(call, call.args["branch"], sha))
 
 
-def _ref(call: Call, branch: str, sha: str) -> Json:
+def _ref(call: ApiCall, branch: str, sha: str) -> Json:
     url = f"{call.render.api}/repos/{call.repository.full_name}/git"
     return {
         "ref": f"refs/heads/{branch}",
@@ -45,33 +45,33 @@ def _ref(call: Call, branch: str, sha: str) -> Json:
     }
 
 
-def create_ref(call: Call) -> Answer:
+def create_ref(call: ApiCall) -> ApiAnswer:
     ref, sha = call.field("ref", str), call.field("sha", str)
     branch = ref.removeprefix("refs/heads/")
     if branch == ref or not branch:
-        raise Refused(422, "Reference name must start with 'refs/heads/'")
+        raise ApiRefusal(422, "Reference name must start with 'refs/heads/'")
     if branch in call.repository.branches:
-        raise Refused(422, "Reference already exists")
+        raise ApiRefusal(422, "Reference already exists")
     if sha not in call.world.commits:
-        raise Refused(422, "Object does not exist")
+        raise ApiRefusal(422, "Object does not exist")
     call.repository.branches[branch] = sha
-    return Answer(201, _ref(call, branch, sha))
+    return ApiAnswer(201, _ref(call, branch, sha))
 
 
-def get_content(call: Call) -> Answer:
+def get_content(call: ApiCall) -> ApiAnswer:
     repository, path = call.repository, call.args["path"]
     commit = commit_at(call.world, repository, call.query.get("ref", repository.default_branch))
     content = commit.files.get(path)
     if content is None:
         below = [each for each in commit.files if each.startswith(f"{path}/")]
         if not below:
-            raise Refused(404, "Not Found")
-        return Answer(body=[_file(each, commit.files[each]) for each in below])
+            raise ApiRefusal(404, "Not Found")
+        return ApiAnswer(body=[_file(each, commit.files[each]) for each in below])
     if "raw" in call.accept:
-        return Answer(body=content, content_type="application/vnd.github.raw+json; charset=utf-8")
+        return ApiAnswer(body=content, content_type="application/vnd.github.raw+json; charset=utf-8")
     large = len(content) > MAX_CONTENT
     encoded = base64.encodebytes(content).decode()
-    return Answer(
+    return ApiAnswer(
         body=_file(path, content)
         | {"encoding": "none" if large else "base64", "content": "" if large else encoded}
     )
@@ -87,30 +87,30 @@ def _file(path: str, content: bytes) -> Json:
     }
 
 
-def put_content(call: Call) -> Answer:
+def put_content(call: ApiCall) -> ApiAnswer:
     repository, path = call.repository, call.args["path"]
     branch = call.field("branch", str, repository.default_branch)
     if branch not in repository.branches:
-        raise Refused(404, f"Branch {branch} not found")
+        raise ApiRefusal(404, f"Branch {branch} not found")
     if path.startswith(".github/workflows/"):
-        raise Refused(403, "Resource not accessible by integration")
+        raise ApiRefusal(403, "Resource not accessible by integration")
     call.text("message")
     try:
         content = base64.b64decode(call.field("content", str), validate=True)
     except binascii.Error:
-        raise Refused(422, "content is not valid Base64") from None
+        raise ApiRefusal(422, "content is not valid Base64") from None
     before = call.world.commits[repository.branches[branch]].files.get(path)
     sha = call.field("sha", str, None)
     if before is not None and sha is None:
-        raise Refused(422, 'Invalid request.\n\n"sha" wasn\'t supplied.')
+        raise ApiRefusal(422, 'Invalid request.\n\n"sha" wasn\'t supplied.')
     if before is not None and sha != blob_sha(before):
-        raise Refused(409, f"{path} does not match {sha}")
-    commit = call.acts.push(repository, branch, {path: content}, call.bot)
+        raise ApiRefusal(409, f"{path} does not match {sha}")
+    commit = call.operations.push(repository, branch, {path: content}, call.bot)
     status = 201 if before is None else 200
-    return Answer(status, {"content": _file(path, content), "commit": {"sha": commit}})
+    return ApiAnswer(status, {"content": _file(path, content), "commit": {"sha": commit}})
 
 
-def get_blob(call: Call) -> Answer:
+def get_blob(call: ApiCall) -> ApiAnswer:
     """Files of any commit of the simulated world: enough for what is read by SHA."""
     wanted = call.args["sha"]
     for sha in call.repository.branches.values():
@@ -119,28 +119,28 @@ def get_blob(call: Call) -> Answer:
                 if blob_sha(content) == wanted:
                     encoded = base64.encodebytes(content).decode()
                     size = len(content)
-                    return Answer(body={"sha": wanted, "size": size, "encoding": "base64", "content": encoded})
-    raise Refused(404, "Not Found")
+                    return ApiAnswer(body={"sha": wanted, "size": size, "encoding": "base64", "content": encoded})
+    raise ApiRefusal(404, "Not Found")
 
 
-def get_tree(call: Call) -> Answer:
+def get_tree(call: ApiCall) -> ApiAnswer:
     commit = commit_at(call.world, call.repository, call.args["ref"])
     entries = [
         {"path": path, "mode": "100644", "type": "blob", "sha": blob_sha(content), "size": len(content)}
         for path, content in sorted(commit.files.items())
     ]
-    return Answer(body={"sha": commit.sha, "tree": entries, "truncated": False})
+    return ApiAnswer(body={"sha": commit.sha, "tree": entries, "truncated": False})
 
 
-def get_archive(call: Call) -> Answer:
+def get_archive(call: ApiCall) -> ApiAnswer:
     """As on GitHub, a redirect to another host, with its own short-lived secret in the address."""
     commit = commit_at(call.world, call.repository, call.args["ref"])
     other = call.render.web.replace("127.0.0.1", "localhost")
     url = f"{other}/_codeload/{call.repository.full_name}/legacy.tar.gz/{commit.sha}?token=ONETIME"
-    return Answer(302, headers={"Location": url})
+    return ApiAnswer(302, headers={"Location": url})
 
 
-def archive(repository: Repository, commit: Commit) -> bytes:
+def archive(repository: RepositoryState, commit: Commit) -> bytes:
     """A gzipped tar with everything under one folder, as codeload makes it."""
     folder = f"{repository.full_name.replace('/', '-')}-{commit.sha[:7]}"
     return tar({f"{folder}/{path}": content for path, content in commit.files.items()})

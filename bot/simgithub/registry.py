@@ -8,7 +8,7 @@ import secrets
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from bot.testing.github.state import App, Installation, Json, Repository, User, World
+from bot.simgithub.state import App, InstallationState, Json, RepositoryState, User, World
 
 
 def create_app(world: World, manifest: Json, owner: User) -> App:
@@ -42,9 +42,9 @@ def create_app(world: World, manifest: Json, owner: User) -> App:
     return app
 
 
-def install(world: World, app: App, account: User, repositories: list[Repository]) -> Installation:
+def install(world: World, app: App, account: User, repositories: list[RepositoryState]) -> InstallationState:
     """Give an app access to an account's repositories with all that it asks for."""
-    installation = Installation(
+    installation = InstallationState(
         id=world.next_id(),
         app=app,
         account=account,

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
-from bot.testing.github.acts import Acts
-from bot.testing.github.render import Renderer
-from bot.testing.github.state import App, Installation, Issue, Json, Repository, Token, User, World
+from bot.simgithub.operations import Operations
+from bot.simgithub.render import Renderer
+from bot.simgithub.state import App, InstallationState, IssueState, Json, RepositoryState, Token, User, World
 
 MAX_BODY = 65_536
 
 
-class Refused(Exception):
+class ApiRefusal(Exception):
     """GitHub says no: a status and a message, with the errors that a 422 lists."""
 
     def __init__(self, status: int, message: str, errors: list[Any] | None = None) -> None:
@@ -24,15 +24,15 @@ class Refused(Exception):
         self.message = message
         self.errors = errors
 
-    def answer(self) -> Answer:
+    def answer(self) -> ApiAnswer:
         body: Json = {"message": self.message, "documentation_url": "https://docs.github.com/rest"}
         if self.errors is not None:
             body["errors"] = self.errors
-        return Answer(self.status, {**body, "status": str(self.status)})
+        return ApiAnswer(self.status, {**body, "status": str(self.status)})
 
 
 @dataclass
-class Answer:
+class ApiAnswer:
     """``body`` is JSON unless it is text or bytes."""
 
     status: int = 200
@@ -49,10 +49,10 @@ class Answer:
 
 
 @dataclass
-class Call:
+class ApiCall:
     """One authenticated request."""
 
-    acts: Acts
+    operations: Operations
     base: str
     path: str
     args: Mapping[str, Any]
@@ -64,14 +64,14 @@ class Call:
 
     @property
     def world(self) -> World:
-        return self.acts.world
+        return self.operations.world
 
     @property
     def render(self) -> Renderer:
-        return self.acts.render
+        return self.operations.render
 
     @property
-    def installation(self) -> Installation:
+    def installation(self) -> InstallationState:
         assert self.token is not None
         return self.token.installation
 
@@ -87,49 +87,49 @@ class Call:
         return self.acting_app.bot
 
     @property
-    def repository(self) -> Repository:
+    def repository(self) -> RepositoryState:
         """The repository named in the path; 404 unless the token reaches it, as GitHub hides what is not yours."""
         name = f"{self.args['owner']}/{self.args['repo']}"
         repository = self.world.repositories.get(name)
         if repository is None or (self.token is not None and name not in self.token.repositories):
-            raise Refused(404, "Not Found")
+            raise ApiRefusal(404, "Not Found")
         return repository
 
     @property
-    def issue(self) -> Issue:
+    def issue(self) -> IssueState:
         """The issue or pull request named in the path."""
         issue = self.repository.issues.get(self.args["number"])
         if issue is None:
-            raise Refused(404, "Not Found")
+            raise ApiRefusal(404, "Not Found")
         return issue
 
     @property
-    def pull(self) -> Issue:
+    def pull(self) -> IssueState:
         """The pull request named in the path."""
         if self.issue.pull is None:
-            raise Refused(404, "Not Found")
+            raise ApiRefusal(404, "Not Found")
         return self.issue
 
     def field(self, name: str, kind: type, default: Any = ...) -> Any:
         """A field of the JSON body; 422 where it is missing or of another type."""
         value = self.body.get(name, default) if isinstance(self.body, dict) else ...
         if value is ...:
-            raise Refused(422, f'Invalid request.\n\n"{name}" wasn\'t supplied.')
+            raise ApiRefusal(422, f'Invalid request.\n\n"{name}" wasn\'t supplied.')
         if value is not default and not isinstance(value, kind):
-            raise Refused(422, f"Invalid request.\n\nFor '{name}', {value!r} is not a {kind.__name__}.")
+            raise ApiRefusal(422, f"Invalid request.\n\nFor '{name}', {value!r} is not a {kind.__name__}.")
         return value
 
     def text(self, name: str = "body", default: Any = ...) -> str:
         """A text field within GitHub's limit for bodies."""
         value = str(self.field(name, str, default))
         if default is ... and not value.strip():
-            raise Refused(422, "Validation Failed", [{"field": name, "code": "missing_field"}])
+            raise ApiRefusal(422, "Validation Failed", [{"field": name, "code": "missing_field"}])
         if len(value) > MAX_BODY:
             message = f"{name} is too long (maximum is {MAX_BODY} characters)"
-            raise Refused(422, "Validation Failed", [{"field": name, "code": "custom", "message": message}])
+            raise ApiRefusal(422, "Validation Failed", [{"field": name, "code": "custom", "message": message}])
         return value
 
-    def page(self, items: list[Json], key: str = "") -> Answer:
+    def page(self, items: list[Json], key: str = "") -> ApiAnswer:
         """One page of a list, with GitHub's Link header; ``key`` where the list is wrapped in an object."""
         size = min(max(int(self.query.get("per_page", 30)), 1), 100)
         number = max(int(self.query.get("page", 1)), 1)
@@ -137,7 +137,7 @@ class Call:
         chosen = items[(number - 1) * size : number * size]
         body: Any = {"total_count": len(items), key: chosen} if key else chosen
         links = {"next": number + 1, "last": last} if number < last else {}
-        return Answer(body=body, headers={"Link": self._links(links)} if links else {})
+        return ApiAnswer(body=body, headers={"Link": self._links(links)} if links else {})
 
     def _links(self, pages: Mapping[str, int]) -> str:
         def url(page: int) -> str:
@@ -146,7 +146,7 @@ class Call:
         return ", ".join(f'<{url(page)}>; rel="{rel}"' for rel, page in pages.items())
 
 
-Respond = Callable[[Call], Answer]
+Respond = Callable[[ApiCall], ApiAnswer]
 
 
 @dataclass(frozen=True)

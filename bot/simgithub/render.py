@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from bot.testing.github import diffs
-from bot.testing.github.state import (
+from bot.simgithub import diffs
+from bot.simgithub.state import (
     App,
-    CheckRun,
-    Comment,
-    Installation,
-    Issue,
+    CheckRunState,
+    CommentState,
+    InstallationState,
+    IssueState,
     Json,
     Reaction,
-    Repository,
+    RepositoryState,
     Review,
-    ReviewComment,
+    ReviewCommentState,
     User,
     World,
 )
@@ -45,7 +45,7 @@ class Renderer:
             "site_admin": False,
         }
 
-    def repository(self, repository: Repository) -> Json:
+    def repository(self, repository: RepositoryState) -> Json:
         return {
             "id": repository.id,
             "node_id": f"R_{repository.id}",
@@ -63,7 +63,7 @@ class Renderer:
             "disabled": False,
         }
 
-    def label(self, repository: Repository, name: str) -> Json:
+    def label(self, repository: RepositoryState, name: str) -> Json:
         return {
             "id": sum(name.encode()) + repository.id,
             "node_id": f"LA_{name}",
@@ -74,7 +74,7 @@ class Renderer:
             "description": None,
         }
 
-    def issue(self, repository: Repository, issue: Issue) -> Json:
+    def issue(self, repository: RepositoryState, issue: IssueState) -> Json:
         kind = "pull" if issue.pull else "issues"
         value: Json = {
             "url": f"{self.api}/repos/{repository.full_name}/issues/{issue.number}",
@@ -103,7 +103,7 @@ class Renderer:
             value["pull_request"] = {"url": url, "html_url": value["html_url"]}
         return value
 
-    def comment(self, repository: Repository, issue: Issue, comment: Comment) -> Json:
+    def comment(self, repository: RepositoryState, issue: IssueState, comment: CommentState) -> Json:
         kind = "pull" if issue.pull else "issues"
         page = f"{self.web}/{repository.full_name}/{kind}/{issue.number}"
         return {
@@ -120,7 +120,7 @@ class Renderer:
             "performed_via_github_app": self.app(comment.app) if comment.app else None,
         }
 
-    def pull(self, repository: Repository, issue: Issue) -> Json:
+    def pull(self, repository: RepositoryState, issue: IssueState) -> Json:
         pull = issue.pull
         assert pull is not None
         head = self.world.repositories.get(pull.head_repository or "")
@@ -157,7 +157,7 @@ class Renderer:
             "changed_files": len(changed),
         }
 
-    def review(self, repository: Repository, issue: Issue, review: Review) -> Json:
+    def review(self, repository: RepositoryState, issue: IssueState, review: Review) -> Json:
         page = f"{self.web}/{repository.full_name}/pull/{issue.number}"
         return {
             "id": review.id,
@@ -172,7 +172,7 @@ class Renderer:
             "author_association": "NONE",
         }
 
-    def review_comment(self, repository: Repository, issue: Issue, comment: ReviewComment) -> Json:
+    def review_comment(self, repository: RepositoryState, issue: IssueState, comment: ReviewCommentState) -> Json:
         page = f"{self.web}/{repository.full_name}/pull/{issue.number}"
         value: Json = {
             "url": f"{self.api}/repos/{repository.full_name}/pulls/comments/{comment.id}",
@@ -198,7 +198,7 @@ class Renderer:
         }
         return value | ({"in_reply_to_id": comment.in_reply_to} if comment.in_reply_to else {})
 
-    def check_run(self, repository: Repository, check: CheckRun) -> Json:
+    def check_run(self, repository: RepositoryState, check: CheckRunState) -> Json:
         pulls = [
             {"number": each.number, "head": {"sha": each.pull.head_sha}, "base": {"ref": each.pull.base_ref}}
             for each in repository.issues.values()
@@ -242,7 +242,7 @@ class Renderer:
             "events": list(app.events),
         }
 
-    def installation(self, installation: Installation) -> Json:
+    def installation(self, installation: InstallationState) -> Json:
         return {
             "id": installation.id,
             "account": self.user(installation.account),

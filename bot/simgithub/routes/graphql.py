@@ -5,11 +5,11 @@ The two queries that Bouncer sends are recognised by what they ask for; anything
 
 from __future__ import annotations
 
-from bot.testing.github.state import Issue, Json, Pull
-from bot.testing.github.wire import Answer, Call, Route
+from bot.simgithub.state import IssueState, Json, Pull
+from bot.simgithub.wire import ApiAnswer, ApiCall, Route
 
 
-def query(call: Call) -> Answer:
+def query(call: ApiCall) -> ApiAnswer:
     text = call.field("query", str)
     variables: Json = call.field("variables", dict, {})
     repository = call.world.repositories.get(f"{variables.get('owner')}/{variables.get('name')}")
@@ -30,14 +30,14 @@ def query(call: Call) -> Answer:
         "nodes": nodes[start : start + size],
         "pageInfo": {"hasNextPage": start + size < len(nodes), "endCursor": str(start + size)},
     }
-    return Answer(body={"data": {"repository": {"pullRequest": {field: page}}}})
+    return ApiAnswer(body={"data": {"repository": {"pullRequest": {field: page}}}})
 
 
 def _links(pull: Pull) -> list[Json]:
     return [{"number": number, "repository": {"nameWithOwner": name}} for name, number in pull.closes]
 
 
-def _threads(issue: Issue) -> list[Json]:
+def _threads(issue: IssueState) -> list[Json]:
     assert issue.pull is not None
     first = [each for each in issue.pull.comments if each.in_reply_to is None]
     return [
@@ -45,8 +45,8 @@ def _threads(issue: Issue) -> list[Json]:
     ]
 
 
-def _error(kind: str, message: str) -> Answer:
-    return Answer(body={"data": None, "errors": [{"type": kind, "message": message}]})
+def _error(kind: str, message: str) -> ApiAnswer:
+    return ApiAnswer(body={"data": None, "errors": [{"type": kind, "message": message}]})
 
 
 ROUTES = (Route("POST", "/graphql", query, "pull_requests:read"),)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.testing.github.stage import Stage, Text, as_bytes
-from bot.testing.github.state import CheckRun, Issue, Pull, Repository, ReviewComment, User
+from bot.simgithub.base import Base, Text, as_bytes
+from bot.simgithub.state import CheckRunState, IssueState, Pull, RepositoryState, ReviewCommentState, User
 
 
-class PullRequests(Stage):
+class PullRequests(Base):
     """Each act is announced to the apps and returns once they have answered."""
 
     def open_pull(
@@ -31,17 +31,17 @@ class PullRequests(Stage):
             home = self._fork(where, user) if fork else where
             branch = branch or f"patch-{len(where.issues) + 1}"
             home.branches[branch] = where.branches[base]
-            sha = self._acts.push(home, branch, as_bytes(files), user)
+            sha = self._operations.push(home, branch, as_bytes(files), user)
             pull = Pull(branch, home.full_name, sha, base, where.branches[base], draft)
             pull.closes = [(repository, number) for number in closes]
-            number = self._acts.open_pull(where, title, body, user, pull).number
+            number = self._operations.open_pull(where, title, body, user, pull).number
         self.settle()
         return number
 
-    def _fork(self, upstream: Repository, user: User) -> Repository:
+    def _fork(self, upstream: RepositoryState, user: User) -> RepositoryState:
         name = f"{user.login}/{upstream.name}"
         if name not in self.world.repositories:
-            fork = Repository(self.world.next_id(), user, upstream.name, upstream.private)
+            fork = RepositoryState(self.world.next_id(), user, upstream.name, upstream.private)
             fork.branches = dict(upstream.branches)
             self.world.repositories[name] = fork
         return self.world.repositories[name]
@@ -54,7 +54,7 @@ class PullRequests(Stage):
             assert issue.pull.head_repository is not None
             home = self.world.repositories[issue.pull.head_repository]
             user = self.world.user(by) if by else issue.author
-            sha = self._acts.push(home, issue.pull.head_ref, as_bytes(files), user)
+            sha = self._operations.push(home, issue.pull.head_ref, as_bytes(files), user)
         self.settle()
         return sha
 
@@ -63,7 +63,7 @@ class PullRequests(Stage):
         with self.world.lock:
             where = self.world.repositories[repository]
             user = self.world.user(by) if by else where.owner
-            sha = self._acts.push(where, branch, as_bytes(files), user)
+            sha = self._operations.push(where, branch, as_bytes(files), user)
         self.settle()
         return sha
 
@@ -71,7 +71,7 @@ class PullRequests(Stage):
         """Mark a draft as ready for review."""
         with self.world.lock:
             where, issue = self.find(repository, number)
-            self._acts.set_draft(where, issue, False, self.world.user(by) if by else issue.author)
+            self._operations.set_draft(where, issue, False, self.world.user(by) if by else issue.author)
         self.settle()
 
     def merge(self, repository: str, number: int, *, by: str) -> None:
@@ -80,7 +80,7 @@ class PullRequests(Stage):
             where, issue = self.find(repository, number)
             assert issue.pull is not None
             issue.pull.merged = True
-            self._acts.set_state(where, issue, "closed", self.world.user(by), None)
+            self._operations.set_state(where, issue, "closed", self.world.user(by), None)
             tip = where.branches[issue.pull.base_ref]
             files = self.world.commits[issue.pull.head_sha].files
             where.branches[issue.pull.base_ref] = self.world.commit(files, "Merge", (tip, issue.pull.head_sha)).sha
@@ -91,7 +91,7 @@ class PullRequests(Stage):
         with self.world.lock:
             where = self.world.repositories[repository]
             issue, first = self._review_comment(where, comment_id)
-            comment = ReviewComment(
+            comment = ReviewCommentState(
                 id=self.world.next_id(),
                 body=body,
                 author=self.world.user(by),
@@ -103,7 +103,7 @@ class PullRequests(Stage):
                 review=first.review,
                 in_reply_to=first.in_reply_to or first.id,
             )
-            self._acts.add_review_comment(where, issue, comment)
+            self._operations.add_review_comment(where, issue, comment)
         self.settle()
         return comment.id
 
@@ -111,7 +111,7 @@ class PullRequests(Stage):
         """Resolve the thread that a review comment began."""
         with self.world.lock:
             where = self.world.repositories[repository]
-            self._acts.resolve_thread(where, *self._review_comment(where, comment_id), self.world.user(by))
+            self._operations.resolve_thread(where, *self._review_comment(where, comment_id), self.world.user(by))
         self.settle()
 
     def react(self, repository: str, comment_id: int, content: str, *, by: str) -> None:
@@ -121,28 +121,28 @@ class PullRequests(Stage):
             found = where.comment(comment_id) or where.review_comment(comment_id)
             if found is None:
                 raise LookupError(f"no comment {comment_id}")
-            self._acts.react(found[1], self.world.user(by), content)
+            self._operations.react(found[1], self.world.user(by), content)
 
     def rerequest(self, repository: str, check_id: int, *, by: str) -> None:
         """Press "Re-run" on a check."""
         with self.world.lock:
             where = self.world.repositories[repository]
             check = next(each for each in where.checks if each.id == check_id)
-            self._acts.rerequest_check(where, check, self.world.user(by))
+            self._operations.rerequest_check(where, check, self.world.user(by))
         self.settle()
 
-    def checks(self, repository: str, name: str = "") -> list[CheckRun]:
+    def checks(self, repository: str, name: str = "") -> list[CheckRunState]:
         """Check runs, oldest first."""
         with self.world.lock:
             return [each for each in self.world.repositories[repository].checks if name in ("", each.name)]
 
-    def review_comments(self, repository: str, number: int) -> list[ReviewComment]:
+    def review_comments(self, repository: str, number: int) -> list[ReviewCommentState]:
         """Inline comments, oldest first."""
         with self.world.lock:
             pull = self.find(repository, number)[1].pull
             return list(pull.comments) if pull else []
 
-    def _review_comment(self, where: Repository, comment_id: int) -> tuple[Issue, ReviewComment]:
+    def _review_comment(self, where: RepositoryState, comment_id: int) -> tuple[IssueState, ReviewCommentState]:
         found = where.review_comment(comment_id)
         if found is None:
             raise LookupError(f"no review comment {comment_id}")

@@ -1,7 +1,7 @@
 """The operations of the simulated GitHub's API, one file a topic."""
 
-from bot.testing.github.routes import apps, checks, git, graphql, issues, pulls
-from bot.testing.github.wire import Route
+from bot.simgithub.routes import apps, checks, git, graphql, issues, pulls
+from bot.simgithub.wire import Route
 
 ROUTES: tuple[Route, ...] = (
     *apps.ROUTES,

@@ -2,49 +2,49 @@
 
 from __future__ import annotations
 
-from bot.testing.github.state import CheckRun, Json
-from bot.testing.github.wire import Answer, Call, Refused, Route
+from bot.simgithub.state import CheckRunState, Json
+from bot.simgithub.wire import ApiAnswer, ApiCall, ApiRefusal, Route
 
 MAX_TEXT = 65_535
 MAX_ANNOTATIONS = 50
 CONCLUSIONS = ("action_required", "cancelled", "failure", "neutral", "success", "skipped", "timed_out")
 
 
-def create(call: Call) -> Answer:
+def create(call: ApiCall) -> ApiAnswer:
     sha = call.field("head_sha", str)
     if sha not in call.world.commits:
-        raise Refused(422, f"No commit found for SHA: {sha}")
-    check = CheckRun(call.world.next_id(), call.text("name"), sha, call.acting_app)
+        raise ApiRefusal(422, f"No commit found for SHA: {sha}")
+    check = CheckRunState(call.world.next_id(), call.text("name"), sha, call.acting_app)
     _fill(call, check)
     call.repository.checks.append(check)
-    return Answer(201, call.render.check_run(call.repository, check))
+    return ApiAnswer(201, call.render.check_run(call.repository, check))
 
 
-def edit(call: Call) -> Answer:
+def edit(call: ApiCall) -> ApiAnswer:
     check = next((each for each in call.repository.checks if each.id == call.args["id"]), None)
     if check is None or check.app is not call.acting_app:
-        raise Refused(404, "Not Found")
+        raise ApiRefusal(404, "Not Found")
     _fill(call, check)
-    return Answer(body=call.render.check_run(call.repository, check))
+    return ApiAnswer(body=call.render.check_run(call.repository, check))
 
 
-def _fill(call: Call, check: CheckRun) -> None:
+def _fill(call: ApiCall, check: CheckRunState) -> None:
     conclusion = call.field("conclusion", str, check.conclusion)
     status = call.field("status", str, "completed" if conclusion else check.status)
     if status == "completed" and conclusion not in CONCLUSIONS:
-        raise Refused(422, f'Invalid request.\n\n"conclusion" {conclusion!r} is not possible for "completed".')
+        raise ApiRefusal(422, f'Invalid request.\n\n"conclusion" {conclusion!r} is not possible for "completed".')
     output: Json = call.field("output", dict, check.output)
     if output and not (output.get("title") and output.get("summary")):
-        raise Refused(422, 'Invalid request.\n\n"title", "summary" weren\'t supplied.')
+        raise ApiRefusal(422, 'Invalid request.\n\n"title", "summary" weren\'t supplied.')
     if any(len(output.get(name) or "") > MAX_TEXT for name in ("summary", "text")):
-        raise Refused(422, "Only 65535 characters are allowed; the output is too long.")
+        raise ApiRefusal(422, "Only 65535 characters are allowed; the output is too long.")
     if len(output.get("annotations", ())) > MAX_ANNOTATIONS:
-        raise Refused(422, "No more than 50 annotations are allowed.")
+        raise ApiRefusal(422, "No more than 50 annotations are allowed.")
     check.status, check.conclusion, check.output = status, conclusion, output
     check.external_id = call.field("external_id", str, check.external_id)
 
 
-def list_for_ref(call: Call) -> Answer:
+def list_for_ref(call: ApiCall) -> ApiAnswer:
     repository, sha = call.repository, call.args["ref"]
     name, app = call.query.get("check_name"), call.query.get("app_id")
     found = [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import http.client
 import json
 import threading
@@ -11,9 +13,8 @@ import urllib.request
 import uuid
 from dataclasses import replace
 
-from bot.events import sign
-from bot.testing.github.render import Renderer
-from bot.testing.github.state import App, Delivery, Installation, Json, Repository, User, World
+from bot.simgithub.render import Renderer
+from bot.simgithub.state import App, DeliveryState, InstallationState, Json, RepositoryState, User, World
 
 #: GitHub gives a receiver this long, in seconds.
 PATIENCE = 10.0
@@ -34,7 +35,7 @@ class Hooks:
         self.world.outbox.put(None)
         self._thread.join(PATIENCE + 5)
 
-    def emit(self, repository: Repository, event: str, action: str, sender: User, payload: Json) -> None:
+    def emit(self, repository: RepositoryState, event: str, action: str, sender: User, payload: Json) -> None:
         """Tell every app that is installed on the repository and subscribed to the event."""
         for installation in self.world.installed(repository):
             if event in installation.events:
@@ -43,17 +44,17 @@ class Hooks:
 
     def tell(
         self,
-        installation: Installation,
+        installation: InstallationState,
         event: str,
         action: str | None,
         sender: User,
         payload: Json,
-        repository: Repository | None = None,
+        repository: RepositoryState | None = None,
     ) -> None:
         """Queue one delivery to one app."""
         named = {"id": installation.id, "node_id": f"IN_{installation.id}"}
         whole = {"installation": named, **payload, "sender": self.render.user(sender)}
-        delivery = Delivery(
+        delivery = DeliveryState(
             id=self.world.next_id(),
             guid=str(uuid.uuid4()),
             event=event,
@@ -65,14 +66,14 @@ class Hooks:
         )
         self._queue(installation.app, delivery)
 
-    def redeliver(self, app: App, delivery: Delivery) -> None:
+    def redeliver(self, app: App, delivery: DeliveryState) -> None:
         """Another attempt with the same guid and payload."""
         again = replace(
             delivery, id=self.world.next_id(), redelivery=True, delivered_at=self.world.now(), status="pending"
         )
         self._queue(app, again)
 
-    def _queue(self, app: App, delivery: Delivery) -> None:
+    def _queue(self, app: App, delivery: DeliveryState) -> None:
         if app.webhook_url:
             app.deliveries.append(delivery)
             self.world.outbox.put((app, delivery))
@@ -83,7 +84,7 @@ class Hooks:
             self.world.outbox.task_done()
         self.world.outbox.task_done()
 
-    def _post(self, app: App, delivery: Delivery) -> None:
+    def _post(self, app: App, delivery: DeliveryState) -> None:
         start = time.monotonic()
         request = urllib.request.Request(  # noqa: S310 - the receiver is the caller's own server
             app.webhook_url, data=delivery.body, headers=headers(app, delivery), method="POST"
@@ -102,7 +103,7 @@ class Hooks:
             delivery.seconds = time.monotonic() - start
 
 
-def headers(app: App, delivery: Delivery) -> dict[str, str]:
+def headers(app: App, delivery: DeliveryState) -> dict[str, str]:
     """The headers that GitHub sends with a delivery."""
     return {
         "Accept": "*/*",
@@ -113,5 +114,9 @@ def headers(app: App, delivery: Delivery) -> dict[str, str]:
         "X-GitHub-Hook-ID": str(app.id),
         "X-GitHub-Hook-Installation-Target-ID": str(app.id),
         "X-GitHub-Hook-Installation-Target-Type": "integration",
-        "X-Hub-Signature-256": sign(delivery.body, app.webhook_secret),
+        "X-Hub-Signature-256": f"sha256={_digest(delivery.body, app.webhook_secret)}",
     }
+
+
+def _digest(body: bytes, secret: str) -> str:
+    return hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()

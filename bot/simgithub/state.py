@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
-from bot.domain import Permission, Side
-
+#: What a collaborator may do, weakest first (GitHub's role names).
+Permission = Literal["none", "read", "triage", "write", "maintain", "admin"]
+Side = Literal["LEFT", "RIGHT"]
 Json = dict[str, Any]
 Files = dict[str, bytes]
 
@@ -24,7 +25,7 @@ class User:
 
 
 @dataclass
-class Delivery:
+class DeliveryState:
     """One attempt to deliver a webhook; a redelivery is a new attempt with the old ``guid``."""
 
     id: int
@@ -56,11 +57,11 @@ class App:
     events: tuple[str, ...]
     permissions: Mapping[str, str]
     setup_url: str = ""
-    deliveries: list[Delivery] = field(default_factory=list)
+    deliveries: list[DeliveryState] = field(default_factory=list)
 
 
 @dataclass
-class Installation:
+class InstallationState:
     id: int
     app: App
     account: User
@@ -73,7 +74,7 @@ class Installation:
 @dataclass
 class Token:
     value: str
-    installation: Installation
+    installation: InstallationState
     repositories: tuple[str, ...]
     permissions: Mapping[str, str]
     expires_at: datetime
@@ -88,7 +89,7 @@ class Reaction:
 
 
 @dataclass
-class Comment:
+class CommentState:
     id: int
     body: str
     author: User
@@ -98,7 +99,7 @@ class Comment:
 
 
 @dataclass
-class ReviewComment(Comment):
+class ReviewCommentState(CommentState):
     path: str = ""
     line: int | None = None
     side: Side = "RIGHT"
@@ -119,7 +120,7 @@ class Review:
 
 
 @dataclass
-class CheckRun:
+class CheckRunState:
     id: int
     name: str
     head_sha: str
@@ -151,11 +152,11 @@ class Pull:
     merged: bool = False
     closes: list[tuple[str, int]] = field(default_factory=list)
     reviews: list[Review] = field(default_factory=list)
-    comments: list[ReviewComment] = field(default_factory=list)
+    comments: list[ReviewCommentState] = field(default_factory=list)
 
 
 @dataclass
-class Issue:
+class IssueState:
     number: int
     title: str
     body: str
@@ -164,31 +165,31 @@ class Issue:
     state: Literal["open", "closed"] = "open"
     state_reason: str | None = None
     labels: list[str] = field(default_factory=list)
-    comments: list[Comment] = field(default_factory=list)
+    comments: list[CommentState] = field(default_factory=list)
     pull: Pull | None = None
 
 
 @dataclass
-class Repository:
+class RepositoryState:
     id: int
     owner: User
     name: str
     private: bool = False
     default_branch: str = "main"
     branches: dict[str, str] = field(default_factory=dict)
-    issues: dict[int, Issue] = field(default_factory=dict)
+    issues: dict[int, IssueState] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
-    checks: list[CheckRun] = field(default_factory=list)
+    checks: list[CheckRunState] = field(default_factory=list)
     roles: dict[str, Permission] = field(default_factory=dict)
 
     @property
     def full_name(self) -> str:
         return f"{self.owner.login}/{self.name}"
 
-    def comment(self, comment_id: int) -> tuple[Issue, Comment] | None:
+    def comment(self, comment_id: int) -> tuple[IssueState, CommentState] | None:
         return next(((i, c) for i in self.issues.values() for c in i.comments if c.id == comment_id), None)
 
-    def review_comment(self, comment_id: int) -> tuple[Issue, ReviewComment] | None:
+    def review_comment(self, comment_id: int) -> tuple[IssueState, ReviewCommentState] | None:
         for issue in self.issues.values():
             for comment in issue.pull.comments if issue.pull else ():
                 if comment.id == comment_id:
@@ -204,11 +205,11 @@ class World:
         self.users: dict[str, User] = {}
         self.apps: dict[int, App] = {}
         self.manifests: dict[str, tuple[Json, User, datetime]] = {}
-        self.installations: dict[int, Installation] = {}
+        self.installations: dict[int, InstallationState] = {}
         self.tokens: dict[str, Token] = {}
-        self.repositories: dict[str, Repository] = {}
+        self.repositories: dict[str, RepositoryState] = {}
         self.commits: dict[str, Commit] = {}
-        self.outbox: queue.Queue[tuple[App, Delivery] | None] = queue.Queue()
+        self.outbox: queue.Queue[tuple[App, DeliveryState] | None] = queue.Queue()
         self.ahead = timedelta()
         self._id = 1000
 
@@ -256,7 +257,7 @@ class World:
         base = self.merge_base(pull.base_sha, pull.head_sha)
         return self.commits[base].files, self.commits[pull.head_sha].files
 
-    def installed(self, repository: Repository) -> Iterable[Installation]:
+    def installed(self, repository: RepositoryState) -> Iterable[InstallationState]:
         """Installations that see a repository."""
         return [
             each

@@ -20,24 +20,24 @@ from werkzeug.routing import Map, Rule
 from werkzeug.serving import WSGIRequestHandler, make_server
 from werkzeug.wrappers import Request, Response
 
-from bot.testing.github import pages
-from bot.testing.github.acts import Acts
-from bot.testing.github.faults import Fault
-from bot.testing.github.routes import ROUTES, apps
-from bot.testing.github.state import App, Token
-from bot.testing.github.wire import Answer, Call, Refused, Route
+from bot.simgithub import pages
+from bot.simgithub.faults import Fault
+from bot.simgithub.operations import Operations
+from bot.simgithub.routes import ROUTES, apps
+from bot.simgithub.state import App, Token
+from bot.simgithub.wire import ApiAnswer, ApiCall, ApiRefusal, Route
 
 LIMIT = 5000
 #: Requests that are remembered.
 KEPT = 20_000
-#: The API of a GitHub Enterprise Server; the public GitHub has no prefix.
+#: The API of a GitHub Enterprise ApiServer; the public GitHub has no prefix.
 PREFIX = "/api/v3"
 
 StartResponse = Callable[..., Any]
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedRequest:
     """One request as it came in, without the value of its credentials, and what was answered.
 
     ``injected`` marks the answer of a fault.
@@ -61,17 +61,17 @@ class _Quiet(WSGIRequestHandler):
         self.close_connection = True
 
 
-class Server:
+class ApiServer:
     """Listens on loopback; ``start`` and ``stop`` it once."""
 
-    def __init__(self, acts: Acts, host: str, port: int) -> None:
-        self.acts = acts
-        self.requests: deque[Recorded] = deque(maxlen=KEPT)
+    def __init__(self, operations: Operations, host: str, port: int) -> None:
+        self.operations = operations
+        self.requests: deque[RecordedRequest] = deque(maxlen=KEPT)
         self.faults: list[Fault] = []
         self.used = 0
         rules = [Rule(each.path, methods=[each.method], endpoint=each) for each in ROUTES]
         self._rules = Map(rules).bind("api")
-        self.pages = pages.Pages(acts)
+        self.pages = pages.Pages(operations)
         self._server = make_server(host, port, self._wsgi, threaded=True, request_handler=_Quiet)
         # The argument is how long ``stop`` waits at most, seconds.
         self._thread = threading.Thread(
@@ -98,33 +98,33 @@ class Server:
             return _drop(environ)
         if fault and fault.kind == "slow":
             time.sleep(fault.wait)
-        answer = fault.answer(self.acts.world.now().timestamp()) if fault else None
+        answer = fault.answer(self.operations.world.now().timestamp()) if fault else None
         if path is None:
             response = _response(answer) if answer else self.pages.respond(request)
         else:
-            with self.acts.world.lock:
+            with self.operations.world.lock:
                 response = _response(self._record(request, path, answer))
         if fault and fault.kind == "lost":
             return _drop(environ)
         return response(environ, start)
 
     def _strike(self, method: str, path: str) -> Fault | None:
-        with self.acts.world.lock:
+        with self.operations.world.lock:
             for fault in self.faults:
                 if fault.strikes(method, path):
                     return fault
         return None
 
-    def _record(self, request: Request, path: str, instead: Answer | None) -> Answer:
+    def _record(self, request: Request, path: str, instead: ApiAnswer | None) -> ApiAnswer:
         """Answer and keep the request; a fault's answer replaces the real one before anything is applied."""
         try:
             route, args = self._rules.match(path, request.method)
             answer = instead or self._respond(request, path, route, dict(args))
         except HTTPException as error:
-            answer = instead or Answer(error.code or 404, {"message": "Not Found"})
-        except Refused as error:
+            answer = instead or ApiAnswer(error.code or 404, {"message": "Not Found"})
+        except ApiRefusal as error:
             answer = error.answer()
-        recorded = Recorded(
+        recorded = RecordedRequest(
             method=request.method,
             path=path,
             query=request.args.to_dict(),
@@ -136,7 +136,7 @@ class Server:
         )
         self.requests.append(recorded)
         self.used += 1
-        reset = int(self.acts.world.now().timestamp()) + 3600
+        reset = int(self.operations.world.now().timestamp()) + 3600
         limits = {
             "x-ratelimit-limit": str(LIMIT),
             "x-ratelimit-remaining": str(LIMIT - self.used),
@@ -147,13 +147,13 @@ class Server:
         answer.headers = {**limits, **answer.headers}
         return answer
 
-    def _respond(self, request: Request, path: str, route: Route, args: dict[str, Any]) -> Answer:
+    def _respond(self, request: Request, path: str, route: Route, args: dict[str, Any]) -> ApiAnswer:
         body = _json(request)
         if body is _BROKEN:
-            raise Refused(400, "Problems parsing JSON")
-        call = Call(
-            acts=self.acts,
-            base=self.acts.render.api,
+            raise ApiRefusal(400, "Problems parsing JSON")
+        call = ApiCall(
+            operations=self.operations,
+            base=self.operations.render.api,
             path=path,
             args=args,
             query=request.args.to_dict(),
@@ -163,37 +163,37 @@ class Server:
         self._authenticate(request, route, call)
         return route.respond(call)
 
-    def _authenticate(self, request: Request, route: Route, call: Call) -> None:
+    def _authenticate(self, request: Request, route: Route, call: ApiCall) -> None:
         if not route.needs:
             return
         scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
         if scheme.lower() not in ("bearer", "token") or not secret:
-            raise Refused(401, "Requires authentication")
+            raise ApiRefusal(401, "Requires authentication")
         if route.needs == "app":
             call.app = self._app(secret)
             return
         call.token = self._token(secret)
         if not apps.allows(call.token, route.needs):
-            raise Refused(403, "Resource not accessible by integration")
+            raise ApiRefusal(403, "Resource not accessible by integration")
 
     def _token(self, secret: str) -> Token:
-        token = self.acts.world.tokens.get(secret)
-        if token is None or token.revoked or token.expires_at <= self.acts.world.now():
-            raise Refused(401, "Bad credentials")
+        token = self.operations.world.tokens.get(secret)
+        if token is None or token.revoked or token.expires_at <= self.operations.world.now():
+            raise ApiRefusal(401, "Bad credentials")
         if token.installation.suspended:
-            raise Refused(403, "This installation has been suspended")
+            raise ApiRefusal(403, "This installation has been suspended")
         return token
 
     def _app(self, secret: str) -> App:
-        now = self.acts.world.now().timestamp()
+        now = self.operations.world.now().timestamp()
         try:
             claims = jwt.decode(secret, options={"verify_signature": False})
-            app = self.acts.world.apps[int(claims["iss"])]
+            app = self.operations.world.apps[int(claims["iss"])]
             jwt.decode(secret, app.public_key, ["RS256"], options={"verify_exp": False, "verify_iat": False})
         except (jwt.InvalidTokenError, KeyError, ValueError):
-            raise Refused(401, "A JSON web token could not be decoded") from None
+            raise ApiRefusal(401, "A JSON web token could not be decoded") from None
         if claims["exp"] < now or claims["exp"] > now + 600 + 5 or claims["iat"] > now + 5:
-            raise Refused(401, "'Expiration time' claim ('exp') is not in the allowed range")
+            raise ApiRefusal(401, "'Expiration time' claim ('exp') is not in the allowed range")
         return app
 
 
@@ -221,7 +221,7 @@ def _api_path(request: Request) -> str | None:
     return path if top in {each.path.split("/")[1] for each in ROUTES} else None
 
 
-def _response(answer: Answer) -> Response:
+def _response(answer: ApiAnswer) -> Response:
     return Response(answer.encoded(), answer.status, answer.headers, content_type=answer.content_type)
 
 

@@ -15,8 +15,8 @@ import pytest
 import requests
 
 from bot.events import Event, load, parse, verify
-from bot.testing import deliveries
-from bot.testing.github import App, SimulatedGitHub
+from bot.simgithub import App, SimulatedGitHub
+from tests import deliveries
 from tests.conformance.checking import violations
 
 NAME = "octo/demo"

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from bot.testing.github.hooks import Hooks
-from bot.testing.github.render import Renderer
-from bot.testing.github.state import (
+from bot.simgithub.hooks import Hooks
+from bot.simgithub.render import Renderer
+from bot.simgithub.state import (
     App,
-    CheckRun,
-    Comment,
-    Installation,
-    Issue,
+    CheckRunState,
+    CommentState,
+    InstallationState,
+    IssueState,
     Json,
     Pull,
     Reaction,
-    Repository,
+    RepositoryState,
     Review,
-    ReviewComment,
+    ReviewCommentState,
     User,
     World,
 )
@@ -26,7 +26,7 @@ from bot.testing.github.state import (
 CommentEvent = Literal["issue_comment", "pull_request_review_comment"]
 
 
-class Acts:
+class Operations:
     """Callers hold the world's lock."""
 
     def __init__(self, world: World, render: Renderer, hooks: Hooks) -> None:
@@ -37,21 +37,21 @@ class Acts:
     # Issues and the conversation
 
     def open_issue(
-        self, repository: Repository, title: str, body: str, author: User, labels: Sequence[str] = ()
-    ) -> Issue:
+        self, repository: RepositoryState, title: str, body: str, author: User, labels: Sequence[str] = ()
+    ) -> IssueState:
         issue = self._new(repository, title, body, author, labels)
         self.announce(repository, issue, "opened", author)
         return issue
 
     def _new(
-        self, repository: Repository, title: str, body: str, author: User, labels: Sequence[str] = ()
-    ) -> Issue:
+        self, repository: RepositoryState, title: str, body: str, author: User, labels: Sequence[str] = ()
+    ) -> IssueState:
         number = max(repository.issues, default=0) + 1
-        issue = Issue(number, title, body, author, self.world.now(), labels=list(labels))
+        issue = IssueState(number, title, body, author, self.world.now(), labels=list(labels))
         repository.issues[number] = issue
         return issue
 
-    def edit(self, repository: Repository, issue: Issue, by: User, **new: str) -> None:
+    def edit(self, repository: RepositoryState, issue: IssueState, by: User, **new: str) -> None:
         """Change title or body; an edit that changes nothing is still an event without changes."""
         changes = {name: {"from": getattr(issue, name)} for name in new if getattr(issue, name) != new[name]}
         for name, value in new.items():
@@ -59,24 +59,29 @@ class Acts:
         self.announce(repository, issue, "edited", by, changes=changes)
 
     def set_state(
-        self, repository: Repository, issue: Issue, state: Literal["open", "closed"], by: User, reason: str | None
+        self,
+        repository: RepositoryState,
+        issue: IssueState,
+        state: Literal["open", "closed"],
+        by: User,
+        reason: str | None,
     ) -> None:
         issue.state = state
         issue.state_reason = reason
         self.announce(repository, issue, "closed" if state == "closed" else "reopened", by)
 
-    def add_label(self, repository: Repository, issue: Issue, name: str, by: User) -> None:
+    def add_label(self, repository: RepositoryState, issue: IssueState, name: str, by: User) -> None:
         """Set a label; one that the repository does not know is made, as GitHub does."""
         repository.labels.setdefault(name, "ededed")
         if name not in issue.labels:
             issue.labels.append(name)
             self.announce(repository, issue, "labeled", by, label=self.render.label(repository, name))
 
-    def remove_label(self, repository: Repository, issue: Issue, name: str, by: User) -> None:
+    def remove_label(self, repository: RepositoryState, issue: IssueState, name: str, by: User) -> None:
         issue.labels.remove(name)
         self.announce(repository, issue, "unlabeled", by, label=self.render.label(repository, name))
 
-    def announce(self, repository: Repository, issue: Issue, action: str, by: User, **more: Any) -> None:
+    def announce(self, repository: RepositoryState, issue: IssueState, action: str, by: User, **more: Any) -> None:
         if issue.pull:
             payload = {"number": issue.number, "pull_request": self.render.pull(repository, issue), **more}
             self.hooks.emit(repository, "pull_request", action, by, payload)
@@ -85,25 +90,31 @@ class Acts:
             self.hooks.emit(repository, "issues", action, by, payload)
 
     def add_comment(
-        self, repository: Repository, issue: Issue, body: str, author: User, app: App | None = None
-    ) -> Comment:
-        comment = Comment(self.world.next_id(), body, author, self.world.now(), app)
+        self, repository: RepositoryState, issue: IssueState, body: str, author: User, app: App | None = None
+    ) -> CommentState:
+        comment = CommentState(self.world.next_id(), body, author, self.world.now(), app)
         issue.comments.append(comment)
         self.announce_comment(repository, issue, comment, "created", author)
         return comment
 
-    def edit_comment(self, repository: Repository, comment_id: int, body: str, by: User) -> None:
+    def edit_comment(self, repository: RepositoryState, comment_id: int, body: str, by: User) -> None:
         issue, comment = _there(repository.comment(comment_id))
         before, comment.body = comment.body, body
         self.announce_comment(repository, issue, comment, "edited", by, changes={"body": {"from": before}})
 
-    def delete_comment(self, repository: Repository, comment_id: int, by: User) -> None:
+    def delete_comment(self, repository: RepositoryState, comment_id: int, by: User) -> None:
         issue, comment = _there(repository.comment(comment_id))
         issue.comments.remove(comment)
         self.announce_comment(repository, issue, comment, "deleted", by)
 
     def announce_comment(
-        self, repository: Repository, issue: Issue, comment: Comment, action: str, by: User, **more: Any
+        self,
+        repository: RepositoryState,
+        issue: IssueState,
+        comment: CommentState,
+        action: str,
+        by: User,
+        **more: Any,
     ) -> None:
         payload = {
             "issue": self.render.issue(repository, issue),
@@ -112,7 +123,7 @@ class Acts:
         }
         self.hooks.emit(repository, "issue_comment", action, by, payload)
 
-    def react(self, comment: Comment, user: User, content: str) -> tuple[Reaction, bool]:
+    def react(self, comment: CommentState, user: User, content: str) -> tuple[Reaction, bool]:
         """The reaction, and whether it is new."""
         for reaction in comment.reactions:
             if (reaction.user, reaction.content) == (user, content):
@@ -122,13 +133,15 @@ class Acts:
 
     # Pull requests
 
-    def open_pull(self, repository: Repository, title: str, body: str, author: User, pull: Pull) -> Issue:
+    def open_pull(
+        self, repository: RepositoryState, title: str, body: str, author: User, pull: Pull
+    ) -> IssueState:
         issue = self._new(repository, title, body, author)
         issue.pull = pull
         self.announce(repository, issue, "opened", author)
         return issue
 
-    def push(self, repository: Repository, branch: str, files: Mapping[str, bytes | None], by: User) -> str:
+    def push(self, repository: RepositoryState, branch: str, files: Mapping[str, bytes | None], by: User) -> str:
         """Commit on a branch (None removes a file); pull requests from that branch move along."""
         tip = repository.branches.get(branch)
         tree = dict(self.world.commits[tip].files) if tip else {}
@@ -142,7 +155,7 @@ class Acts:
         self._move_pulls(repository, branch, commit.sha, by)
         return commit.sha
 
-    def _move_pulls(self, head: Repository, branch: str, sha: str, by: User) -> None:
+    def _move_pulls(self, head: RepositoryState, branch: str, sha: str, by: User) -> None:
         for repository in self.world.repositories.values():
             for issue in repository.issues.values():
                 pull = issue.pull
@@ -155,26 +168,34 @@ class Acts:
                         comment.line = None
                     self.announce(repository, issue, "synchronize", by, before=before, after=sha)
 
-    def set_draft(self, repository: Repository, issue: Issue, draft: bool, by: User) -> None:
+    def set_draft(self, repository: RepositoryState, issue: IssueState, draft: bool, by: User) -> None:
         assert issue.pull is not None
         issue.pull.draft = draft
         self.announce(repository, issue, "converted_to_draft" if draft else "ready_for_review", by)
 
     def add_review(
-        self, repository: Repository, issue: Issue, review: Review, comments: Sequence[ReviewComment]
+        self,
+        repository: RepositoryState,
+        issue: IssueState,
+        review: Review,
+        comments: Sequence[ReviewCommentState],
     ) -> None:
         assert issue.pull is not None
         issue.pull.reviews.append(review)
         for comment in comments:
             self.add_review_comment(repository, issue, comment)
 
-    def add_review_comment(self, repository: Repository, issue: Issue, comment: ReviewComment) -> None:
+    def add_review_comment(
+        self, repository: RepositoryState, issue: IssueState, comment: ReviewCommentState
+    ) -> None:
         assert issue.pull is not None
         issue.pull.comments.append(comment)
         payload = self.about_review_comment(repository, issue, comment)
         self.hooks.emit(repository, "pull_request_review_comment", "created", comment.author, payload)
 
-    def resolve_thread(self, repository: Repository, issue: Issue, first: ReviewComment, by: User) -> None:
+    def resolve_thread(
+        self, repository: RepositoryState, issue: IssueState, first: ReviewCommentState, by: User
+    ) -> None:
         assert issue.pull is not None
         first.resolved = True
         thread = [each for each in issue.pull.comments if first.id in (each.id, each.in_reply_to)]
@@ -184,13 +205,15 @@ class Acts:
         }
         self.hooks.emit(repository, "pull_request_review_thread", "resolved", by, payload)
 
-    def about_review_comment(self, repository: Repository, issue: Issue, comment: ReviewComment) -> Json:
+    def about_review_comment(
+        self, repository: RepositoryState, issue: IssueState, comment: ReviewCommentState
+    ) -> Json:
         return {
             "pull_request": self.render.pull(repository, issue),
             "comment": self.render.review_comment(repository, issue, comment),
         }
 
-    def rerequest_check(self, repository: Repository, check: CheckRun, by: User) -> None:
+    def rerequest_check(self, repository: RepositoryState, check: CheckRunState, by: User) -> None:
         """Somebody presses "Re-run"; only the app that owns the check is told."""
         for installation in self.world.installed(repository):
             if installation.app is check.app and "check_run" in installation.events:
@@ -201,7 +224,7 @@ class Acts:
                 }
                 self.hooks.tell(installation, "check_run", "rerequested", by, payload, repository)
 
-    def installed(self, installation: Installation, by: User) -> None:
+    def installed(self, installation: InstallationState, by: User) -> None:
         """Tell the app that it was installed."""
         named = [self.world.repositories[name] for name in installation.repositories]
         payload = {
@@ -215,7 +238,7 @@ class Acts:
         self.hooks.tell(installation, "installation", "created", by, payload)
 
 
-def _there(found: tuple[Issue, Comment] | None) -> tuple[Issue, Comment]:
+def _there(found: tuple[IssueState, CommentState] | None) -> tuple[IssueState, CommentState]:
     if found is None:
         raise LookupError("no such comment")
     return found

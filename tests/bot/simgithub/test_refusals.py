@@ -11,8 +11,8 @@ import pytest
 import requests
 
 from bot.events import parse
-from bot.testing.github import App, SimulatedGitHub
-from tests.bot.testing.test_github import NAME, signed
+from bot.simgithub import App, SimulatedGitHub
+from tests.bot.simgithub.test_github import NAME, signed
 
 PAGE = {"a.py": "x = 1\n", "data/b.bin": b"\0\1"}
 

@@ -11,19 +11,19 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from bot.events import Event, parse, sign
-from bot.testing.github.acts import Acts
-from bot.testing.github.hooks import Hooks
-from bot.testing.github.render import Renderer
-from bot.testing.github.state import (
+from bot.simgithub.hooks import Hooks
+from bot.simgithub.operations import Operations
+from bot.simgithub.render import Renderer
+from bot.simgithub.state import (
     App,
-    CheckRun,
+    CheckRunState,
     Commit,
-    Installation,
-    Issue,
+    InstallationState,
+    IssueState,
     Json,
     Pull,
-    Repository,
-    ReviewComment,
+    RepositoryState,
+    ReviewCommentState,
     World,
 )
 
@@ -88,14 +88,14 @@ class _Scene:
 
     def __post_init__(self) -> None:
         render = Renderer(self.world, API, WEB)
-        self.acts = Acts(self.world, render, Hooks(self.world, render))
+        self.operations = Operations(self.world, render, Hooks(self.world, render))
         owner, _, name = self.where.repository.partition("/")
         user = self.world.user(owner, "Organization")
-        self.repository = Repository(186853002, user, name, self.where.private, self.where.default_branch)
+        self.repository = RepositoryState(186853002, user, name, self.where.private, self.where.default_branch)
         self.world.repositories[self.where.repository] = self.repository
         bot = self.world.user("bouncer[bot]")
         self.app = App(1, "bouncer", "bouncer", user, bot, "", "", "", "http://receiver", "", (), {})
-        self.installation = Installation(
+        self.installation = InstallationState(
             self.where.installation, self.app, user, [self.where.repository], {}, _ALL
         )
         self.world.installations[self.where.installation] = self.installation
@@ -135,15 +135,15 @@ def issue(
 ) -> Sent:
     """An ``issues`` delivery. ``changes`` is as GitHub names them; an edit of the body where it is None."""
     scene = _Scene(where, sender or author)
-    record = Issue(number, title, body, scene.world.user(author), scene.world.now(), labels=list(labels))
+    record = IssueState(number, title, body, scene.world.user(author), scene.world.now(), labels=list(labels))
     record.state = "closed" if action == "closed" else "open"
     scene.repository.issues[number] = record
     more: Json = {}
     if action == "edited":
         more["changes"] = {"body": {"from": "before"}} if changes is None else changes
     if action in ("labeled", "unlabeled"):
-        more["label"] = scene.acts.render.label(scene.repository, label)
-    scene.acts.announce(scene.repository, record, action, scene.by, **more)
+        more["label"] = scene.operations.render.label(scene.repository, label)
+    scene.operations.announce(scene.repository, record, action, scene.by, **more)
     return scene.taken()
 
 
@@ -162,7 +162,7 @@ def comment(
     payload = (on or issue(where=where)).payload
     is_pull = "pull_request" in payload
     given = payload["pull_request" if is_pull else "issue"]
-    record = Issue(
+    record = IssueState(
         given["number"],
         given["title"],
         given["body"] or "",
@@ -173,9 +173,9 @@ def comment(
     if is_pull:
         record.pull = Pull("patch", where.repository, HEAD, "main", BASE)
     scene.repository.issues[record.number] = record
-    written = scene.acts.add_comment(scene.repository, record, body, scene.world.user(author))
+    written = scene.operations.add_comment(scene.repository, record, body, scene.world.user(author))
     written.id = comment_id
-    scene.acts.announce_comment(
+    scene.operations.announce_comment(
         scene.repository,
         record,
         written,
@@ -219,21 +219,21 @@ def pull_request(
         more["changes"] = {"body": {"from": "before"}} if changes is None else changes
     if action == "synchronize":
         more |= {"before": "e" * 40, "after": head_sha}
-    scene.acts.announce(scene.repository, record, action, scene.by, **more)
+    scene.operations.announce(scene.repository, record, action, scene.by, **more)
     return scene.taken()
 
 
-def _pull(scene: _Scene, number: int, title: str, body: str, author: str, head_sha: str, fork: bool) -> Issue:
+def _pull(scene: _Scene, number: int, title: str, body: str, author: str, head_sha: str, fork: bool) -> IssueState:
     user = scene.world.user(author)
     home = scene.where.repository
     if fork:
         home = f"{author}/{scene.repository.name}"
-        scene.world.repositories[home] = Repository(186853999, user, scene.repository.name)
+        scene.world.repositories[home] = RepositoryState(186853999, user, scene.repository.name)
     scene.world.commits[BASE] = Commit(BASE, (), {"table.py": b"def read():\n    pass\n"}, "before")
     scene.world.commits[head_sha] = Commit(
         head_sha, (BASE,), {"table.py": b"def read():\n    return 1\n"}, "after"
     )
-    record = Issue(number, title, body, user, scene.world.now())
+    record = IssueState(number, title, body, user, scene.world.now())
     record.pull = Pull("patch", home, head_sha, scene.where.default_branch, BASE)
     scene.repository.issues[number] = record
     return record
@@ -254,7 +254,7 @@ def review_comment(
     """A ``pull_request_review_comment`` delivery."""
     scene = _Scene(where, author)
     record = _pull(scene, number, "Close the file", "", "alice", HEAD, False)
-    written = ReviewComment(
+    written = ReviewCommentState(
         comment_id,
         body,
         scene.by,
@@ -264,8 +264,8 @@ def review_comment(
         commit_id=HEAD,
         in_reply_to=in_reply_to,
     )
-    payload = scene.acts.about_review_comment(scene.repository, record, written)
-    scene.acts.hooks.emit(scene.repository, "pull_request_review_comment", action, scene.by, payload)
+    payload = scene.operations.about_review_comment(scene.repository, record, written)
+    scene.operations.hooks.emit(scene.repository, "pull_request_review_comment", action, scene.by, payload)
     return scene.taken()
 
 
@@ -281,8 +281,8 @@ def check_rerequested(
     """A ``check_run`` delivery: somebody pressed "Re-run". A fork's names no pull request."""
     scene = _Scene(where, sender)
     _pull(scene, number, "Close the file", "", "alice", head_sha, fork)
-    check = CheckRun(128620228, name, head_sha, scene.app, status="completed", conclusion="neutral")
-    scene.acts.rerequest_check(scene.repository, check, scene.by)
+    check = CheckRunState(128620228, name, head_sha, scene.app, status="completed", conclusion="neutral")
+    scene.operations.rerequest_check(scene.repository, check, scene.by)
     return scene.taken()
 
 
@@ -300,14 +300,14 @@ def suite_rerequested(
 def installation(*, sender: str = "octo", where: Where = _HERE) -> Sent:
     """An ``installation`` delivery: the app was installed."""
     scene = _Scene(where, sender)
-    scene.acts.installed(scene.installation, scene.by)
+    scene.operations.installed(scene.installation, scene.by)
     return scene.taken()
 
 
 def ping() -> Sent:
     """GitHub tries the webhook out."""
     scene = _Scene(_HERE, "octo")
-    scene.acts.hooks.tell(
+    scene.operations.hooks.tell(
         scene.installation, "ping", None, scene.by, {"zen": "Keep it logically awesome.", "hook_id": 1}
     )
     return scene.taken()

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.domain import Side
-from bot.testing.github import diffs
-from bot.testing.github.state import Issue, Json, Pull, Review, ReviewComment
-from bot.testing.github.wire import MAX_BODY, Answer, Call, Refused, Route
+from bot.simgithub import diffs
+from bot.simgithub.state import IssueState, Json, Pull, Review, ReviewCommentState, Side
+from bot.simgithub.wire import MAX_BODY, ApiAnswer, ApiCall, ApiRefusal, Route
 
 #: Over these GitHub refuses to render a diff.
 MAX_DIFF_LINES = 20_000
@@ -15,33 +14,33 @@ MAX_DIFF_FILES = 300
 MAX_DIFF_BYTES = 1_000_000
 
 
-def get_pull(call: Call) -> Answer:
+def get_pull(call: ApiCall) -> ApiAnswer:
     issue = call.pull
     assert issue.pull is not None
     if "diff" not in call.accept:
-        return Answer(body=call.render.pull(call.repository, issue))
+        return ApiAnswer(body=call.render.pull(call.repository, issue))
     files = diffs.changes(*call.world.pull_files(issue.pull))
     text = diffs.unified(files)
     lines = text.count("\n")
     # What is too large for a patch of its own is no binary: as part of the whole it is too large as well.
     cut = any(each.patch is None and each.additions + each.deletions for each in files)
     if cut or lines > MAX_DIFF_LINES or len(files) > MAX_DIFF_FILES or len(text) > MAX_DIFF_BYTES:
-        raise Refused(
+        raise ApiRefusal(
             406,
             f"Sorry, the diff exceeded the maximum number of lines ({MAX_DIFF_LINES})",
             [{"resource": "PullRequest", "field": "diff", "code": "too_large"}],
         )
-    return Answer(body=text, content_type="application/vnd.github.diff; charset=utf-8")
+    return ApiAnswer(body=text, content_type="application/vnd.github.diff; charset=utf-8")
 
 
-def list_files(call: Call) -> Answer:
+def list_files(call: ApiCall) -> ApiAnswer:
     issue = call.pull
     assert issue.pull is not None
     files = diffs.changes(*call.world.pull_files(issue.pull))
     return call.page([_file(each) for each in files[:3000]])
 
 
-def _file(change: diffs.Change) -> Json:
+def _file(change: diffs.FileChange) -> Json:
     value: Json = {
         "sha": "0" * 40,
         "filename": change.path,
@@ -53,7 +52,7 @@ def _file(change: diffs.Change) -> Json:
     return value if change.patch is None else {**value, "patch": change.patch}
 
 
-def list_pulls(call: Call) -> Answer:
+def list_pulls(call: ApiCall) -> ApiAnswer:
     repository, state = call.repository, call.query.get("state", "open")
     head = call.query.get("head", "")
     found = []
@@ -67,12 +66,14 @@ def list_pulls(call: Call) -> Answer:
     return call.page(found)
 
 
-def create_pull(call: Call) -> Answer:
+def create_pull(call: ApiCall) -> ApiAnswer:
     repository = call.repository
     head, base = call.field("head", str), call.field("base", str)
     if head not in repository.branches or base not in repository.branches:
         field = "base" if head in repository.branches else "head"
-        raise Refused(422, "Validation Failed", [{"resource": "PullRequest", "field": field, "code": "invalid"}])
+        raise ApiRefusal(
+            422, "Validation Failed", [{"resource": "PullRequest", "field": field, "code": "invalid"}]
+        )
     if any(
         each.pull and each.pull.head_ref == head and each.state == "open" for each in repository.issues.values()
     ):
@@ -88,56 +89,58 @@ def create_pull(call: Call) -> Answer:
         draft=call.field("draft", bool, False),
     )
     text = call.text("body", "")
-    issue = call.acts.open_pull(repository, call.text("title"), text, call.bot, pull)
-    return Answer(201, call.render.pull(repository, issue))
+    issue = call.operations.open_pull(repository, call.text("title"), text, call.bot, pull)
+    return ApiAnswer(201, call.render.pull(repository, issue))
 
 
-def _custom(message: str) -> Refused:
-    return Refused(422, "Validation Failed", [{"resource": "PullRequest", "code": "custom", "message": message}])
+def _custom(message: str) -> ApiRefusal:
+    return ApiRefusal(
+        422, "Validation Failed", [{"resource": "PullRequest", "code": "custom", "message": message}]
+    )
 
 
-def list_reviews(call: Call) -> Answer:
+def list_reviews(call: ApiCall) -> ApiAnswer:
     issue = call.pull
     assert issue.pull is not None
     return call.page([call.render.review(call.repository, issue, each) for each in issue.pull.reviews])
 
 
-def list_review_comments(call: Call) -> Answer:
+def list_review_comments(call: ApiCall) -> ApiAnswer:
     issue = call.pull
     assert issue.pull is not None
     return call.page([call.render.review_comment(call.repository, issue, each) for each in issue.pull.comments])
 
 
-def create_review(call: Call) -> Answer:
+def create_review(call: ApiCall) -> ApiAnswer:
     """All or nothing: one comment that cannot be anchored refuses the whole review."""
     repository, issue = call.repository, call.pull
     assert issue.pull is not None
     event = call.field("event", str, "PENDING")
     if event not in ("COMMENT", "APPROVE", "REQUEST_CHANGES", "PENDING"):
-        raise Refused(422, "Unprocessable Entity", [f"Variable $event of type PullRequestReviewEvent: {event}"])
+        raise ApiRefusal(422, "Unprocessable Entity", [f"Variable $event of type PullRequestReviewEvent: {event}"])
     body, given = call.text("body", ""), call.field("comments", list, [])
     if event == "COMMENT" and not body and not given:
-        raise Refused(422, "Unprocessable Entity", ["Review body can't be blank"])
+        raise ApiRefusal(422, "Unprocessable Entity", ["Review body can't be blank"])
     commit_id = call.field("commit_id", str, issue.pull.head_sha)
     if commit_id not in call.world.ancestors(issue.pull.head_sha):
-        raise Refused(422, "Unprocessable Entity", ["Commit is not part of the pull request"])
+        raise ApiRefusal(422, "Unprocessable Entity", ["Commit is not part of the pull request"])
     review = Review(call.world.next_id(), call.bot, body, commit_id, "COMMENTED")
     comments = [_review_comment(call, issue, review, each) for each in given]
-    call.acts.add_review(repository, issue, review, comments)
-    return Answer(200, call.render.review(repository, issue, review))
+    call.operations.add_review(repository, issue, review, comments)
+    return ApiAnswer(200, call.render.review(repository, issue, review))
 
 
-def _review_comment(call: Call, issue: Issue, review: Review, given: Json) -> ReviewComment:
+def _review_comment(call: ApiCall, issue: IssueState, review: Review, given: Json) -> ReviewCommentState:
     assert issue.pull is not None
     body = given.get("body")
     if not isinstance(body, str) or not body.strip() or len(body) > MAX_BODY:
-        raise Refused(422, "Unprocessable Entity", ["Comment body is invalid"])
+        raise ApiRefusal(422, "Unprocessable Entity", ["Comment body is invalid"])
     files = {each.path: each for each in diffs.changes(*call.world.pull_files(issue.pull))}
     path = given.get("path")
     if path not in files:
-        raise Refused(422, "Unprocessable Entity", ["Path could not be resolved"])
+        raise ApiRefusal(422, "Unprocessable Entity", ["Path could not be resolved"])
     side, line, start = _anchor(given, files[path].patch or "")
-    return ReviewComment(
+    return ReviewCommentState(
         id=call.world.next_id(),
         body=body,
         author=call.bot,
@@ -158,18 +161,18 @@ def _anchor(given: Json, patch: str) -> tuple[Side, int, int | None]:
     line, start = given.get("line"), given.get("start_line")
     hunk = lines.get((side, line)) if isinstance(line, int) else None
     if hunk is None or not isinstance(line, int):
-        raise Refused(422, "Unprocessable Entity", ["Line could not be resolved"])
+        raise ApiRefusal(422, "Unprocessable Entity", ["Line could not be resolved"])
     if start is not None:
         same_side = given.get("start_side", side) == side
         if not same_side or start >= line or lines.get((side, start)) != hunk:
-            raise Refused(422, "Unprocessable Entity", ["Start line could not be resolved"])
+            raise ApiRefusal(422, "Unprocessable Entity", ["Start line could not be resolved"])
     return side, line, start
 
 
-def pulls_for_commit(call: Call) -> Answer:
+def pulls_for_commit(call: ApiCall) -> ApiAnswer:
     repository, sha = call.repository, call.args["sha"]
     if sha not in call.world.commits:
-        raise Refused(422, f"No commit found for SHA: {sha}")
+        raise ApiRefusal(422, f"No commit found for SHA: {sha}")
     found = []
     for issue in repository.issues.values():
         if issue.pull is None:

@@ -10,18 +10,18 @@ from urllib.parse import urlencode
 from werkzeug.utils import redirect
 from werkzeug.wrappers import Request, Response
 
-from bot.testing.github.acts import Acts
-from bot.testing.github.registry import install
-from bot.testing.github.routes.git import archive
-from bot.testing.github.state import Json
+from bot.simgithub.operations import Operations
+from bot.simgithub.registry import install
+from bot.simgithub.routes.git import archive
+from bot.simgithub.state import Json
 
 
 class Pages:
     """The signed-in user is ``owner``, or the organisation in the address."""
 
-    def __init__(self, acts: Acts, owner: str = "octo") -> None:
-        self.acts = acts
-        self.world = acts.world
+    def __init__(self, operations: Operations, owner: str = "octo") -> None:
+        self.operations = operations
+        self.world = operations.world
         self.owner = owner
         #: Requests to the archive host that carried credentials; there must be none.
         self.leaked: list[str] = []
@@ -74,7 +74,7 @@ class Pages:
         account = app.owner
         mine = [each for each in self.world.repositories.values() if each.owner is account]
         installation = install(self.world, app, account, mine)
-        self.acts.installed(installation, account)
+        self.operations.installed(installation, account)
         if app.setup_url:
             query = urlencode({"installation_id": installation.id, "setup_action": "install"})
             return redirect(f"{app.setup_url}?{query}")

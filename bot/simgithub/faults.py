@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from bot.testing.github.wire import Answer
+from bot.simgithub.wire import ApiAnswer
 
 Kind = Literal[
     "unauthorized",
@@ -51,23 +51,23 @@ class Fault:
         self.times -= 1
         return True
 
-    def answer(self, now: float) -> Answer | None:
+    def answer(self, now: float) -> ApiAnswer | None:
         """What is answered instead; None where the fault is not an answer."""
         limit = {"message": "API rate limit exceeded for installation ID 1."}
         second = {"message": "You have exceeded a secondary rate limit. Please wait a few minutes."}
         reset = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": str(int(now + self.wait) + 1)}
         after = {"retry-after": str(int(self.wait))}
         answers = {
-            "unauthorized": Answer(401, {"message": "Bad credentials"}),
-            "forbidden": Answer(403, {"message": "Resource not accessible by integration"}),
-            "rate_limited": Answer(403, limit, reset),
-            "secondary_limit": Answer(403, second, after),
-            "too_many": Answer(429, second, after),
-            "server_error": Answer(500, {"message": "Server Error"}),
-            "bad_gateway": Answer(502, "<html><title>502 Bad Gateway</title></html>", {}, "text/html"),
-            "html": Answer(200, "<html><title>Unicorn!</title></html>", {}, "text/html"),
-            "malformed": Answer(200, '{"id": 12, "body": "cut'),
-            "redirect": Answer(302, None, {"Location": self.location}),
-            "huge": Answer(200, b'{"body": "' + b"x" * (64 << 20) + b'"}'),
+            "unauthorized": ApiAnswer(401, {"message": "Bad credentials"}),
+            "forbidden": ApiAnswer(403, {"message": "Resource not accessible by integration"}),
+            "rate_limited": ApiAnswer(403, limit, reset),
+            "secondary_limit": ApiAnswer(403, second, after),
+            "too_many": ApiAnswer(429, second, after),
+            "server_error": ApiAnswer(500, {"message": "Server Error"}),
+            "bad_gateway": ApiAnswer(502, "<html><title>502 Bad Gateway</title></html>", {}, "text/html"),
+            "html": ApiAnswer(200, "<html><title>Unicorn!</title></html>", {}, "text/html"),
+            "malformed": ApiAnswer(200, '{"id": 12, "body": "cut'),
+            "redirect": ApiAnswer(302, None, {"Location": self.location}),
+            "huge": ApiAnswer(200, b'{"body": "' + b"x" * (64 << 20) + b'"}'),
         }
         return answers.get(self.kind)

@@ -6,56 +6,56 @@ import secrets
 from datetime import timedelta
 from urllib.parse import urlencode
 
-from bot.testing.github.registry import create_app
-from bot.testing.github.state import Delivery, Installation, Json, Token
-from bot.testing.github.wire import Answer, Call, Refused, Route
+from bot.simgithub.registry import create_app
+from bot.simgithub.state import DeliveryState, InstallationState, Json, Token
+from bot.simgithub.wire import ApiAnswer, ApiCall, ApiRefusal, Route
 
 LEVELS = ("read", "write", "admin")
 TOKEN_LIFE = timedelta(hours=1)
 MANIFEST_LIFE = timedelta(hours=1)
 
 
-def get_app(call: Call) -> Answer:
-    return Answer(body=call.render.app(call.acting_app))
+def get_app(call: ApiCall) -> ApiAnswer:
+    return ApiAnswer(body=call.render.app(call.acting_app))
 
 
-def list_installations(call: Call) -> Answer:
+def list_installations(call: ApiCall) -> ApiAnswer:
     mine = [each for each in call.world.installations.values() if each.app is call.app]
     return call.page([call.render.installation(each) for each in mine])
 
 
-def get_repo_installation(call: Call) -> Answer:
+def get_repo_installation(call: ApiCall) -> ApiAnswer:
     name = f"{call.args['owner']}/{call.args['repo']}"
     for each in call.world.installations.values():
         if each.app is call.app and name in each.repositories:
-            return Answer(body=call.render.installation(each))
-    raise Refused(404, "Not Found")
+            return ApiAnswer(body=call.render.installation(each))
+    raise ApiRefusal(404, "Not Found")
 
 
-def _installation(call: Call) -> Installation:
+def _installation(call: ApiCall) -> InstallationState:
     found = call.world.installations.get(call.args["id"])
     if found is None or found.app is not call.app:
-        raise Refused(404, "Not Found")
+        raise ApiRefusal(404, "Not Found")
     if found.suspended:
-        raise Refused(403, "This installation has been suspended")
+        raise ApiRefusal(403, "This installation has been suspended")
     return found
 
 
-def get_installation(call: Call) -> Answer:
-    return Answer(body=call.render.installation(_installation(call)))
+def get_installation(call: ApiCall) -> ApiAnswer:
+    return ApiAnswer(body=call.render.installation(_installation(call)))
 
 
-def create_token(call: Call) -> Answer:
+def create_token(call: ApiCall) -> ApiAnswer:
     installation = _installation(call)
     owner = installation.account.login
     names = call.field("repositories", list, None) if call.body else None
     wanted = installation.repositories if names is None else [f"{owner}/{name}" for name in names]
     if not set(wanted) <= set(installation.repositories):
-        raise Refused(422, "There is at least one repository that does not exist or is not accessible.")
+        raise ApiRefusal(422, "There is at least one repository that does not exist or is not accessible.")
     permissions = (call.field("permissions", dict, None) if call.body else None) or installation.permissions
     for name, level in permissions.items():
         if not _covers(installation.permissions.get(name), level):
-            raise Refused(422, "The permissions requested are not granted to this installation.")
+            raise ApiRefusal(422, "The permissions requested are not granted to this installation.")
     token = Token(
         value="ghs_" + secrets.token_hex(18),
         installation=installation,
@@ -64,10 +64,10 @@ def create_token(call: Call) -> Answer:
         expires_at=call.world.now() + TOKEN_LIFE,
     )
     call.world.tokens[token.value] = token
-    return Answer(201, _token(call, token))
+    return ApiAnswer(201, _token(call, token))
 
 
-def _token(call: Call, token: Token) -> Json:
+def _token(call: ApiCall, token: Token) -> Json:
     return {
         "token": token.value,
         "expires_at": call.render.time(token.expires_at),
@@ -87,26 +87,26 @@ def allows(token: Token, needs: str) -> bool:
     return name == "metadata" or _covers(token.permissions.get(name), level)
 
 
-def revoke_token(call: Call) -> Answer:
+def revoke_token(call: ApiCall) -> ApiAnswer:
     assert call.token is not None
     call.token.revoked = True
-    return Answer(204)
+    return ApiAnswer(204)
 
 
-def get_hook(call: Call) -> Answer:
+def get_hook(call: ApiCall) -> ApiAnswer:
     app = call.acting_app
     config = {"url": app.webhook_url, "content_type": "json", "insecure_ssl": "0", "secret": "********"}
-    return Answer(body=config)
+    return ApiAnswer(body=config)
 
 
-def edit_hook(call: Call) -> Answer:
+def edit_hook(call: ApiCall) -> ApiAnswer:
     app = call.acting_app
     app.webhook_url = call.field("url", str, app.webhook_url)
     app.webhook_secret = call.field("secret", str, app.webhook_secret)
     return get_hook(call)
 
 
-def list_deliveries(call: Call) -> Answer:
+def list_deliveries(call: ApiCall) -> ApiAnswer:
     """Newest first, paged by cursor."""
     size = min(int(call.query.get("per_page", 30)), 100)
     before = int(call.query.get("cursor", 0)) or None
@@ -122,14 +122,14 @@ def list_deliveries(call: Call) -> Answer:
         query = urlencode({**call.query, "per_page": size, "cursor": page[-1].id})
         url = f"{call.base}{call.path}?{query}"
         headers["Link"] = f'<{url}>; rel="next"'
-    return Answer(body=[_delivery(call, each) for each in page], headers=headers)
+    return ApiAnswer(body=[_delivery(call, each) for each in page], headers=headers)
 
 
-def _outcome(delivery: Delivery) -> str:
+def _outcome(delivery: DeliveryState) -> str:
     return "success" if 200 <= delivery.status_code < 300 else "failure"
 
 
-def _delivery(call: Call, delivery: Delivery) -> Json:
+def _delivery(call: ApiCall, delivery: DeliveryState) -> Json:
     return {
         "id": delivery.id,
         "guid": delivery.guid,
@@ -146,33 +146,33 @@ def _delivery(call: Call, delivery: Delivery) -> Json:
     }
 
 
-def redeliver(call: Call) -> Answer:
+def redeliver(call: ApiCall) -> ApiAnswer:
     app = call.acting_app
     for delivery in app.deliveries:
         if delivery.id == call.args["id"]:
-            call.acts.hooks.redeliver(app, delivery)
-            return Answer(202, {})
-    raise Refused(404, "Not Found")
+            call.operations.hooks.redeliver(app, delivery)
+            return ApiAnswer(202, {})
+    raise ApiRefusal(404, "Not Found")
 
 
-def convert_manifest(call: Call) -> Answer:
+def convert_manifest(call: ApiCall) -> ApiAnswer:
     """A code works once and for an hour."""
     found = call.world.manifests.pop(call.args["code"], None)
     if found is None or call.world.now() - found[2] > MANIFEST_LIFE:
-        raise Refused(404, "Not Found")
+        raise ApiRefusal(404, "Not Found")
     manifest, owner, _ = found
     app = create_app(call.world, manifest, owner)
     secret = {"client_secret": app.client_secret, "webhook_secret": app.webhook_secret, "pem": app.private_key}
-    return Answer(201, call.render.app(app) | secret)
+    return ApiAnswer(201, call.render.app(app) | secret)
 
 
-def rate_limit(call: Call) -> Answer:
+def rate_limit(call: ApiCall) -> ApiAnswer:
     core = {"limit": 5000, "used": 0, "remaining": 5000, "reset": int(call.world.now().timestamp()) + 3600}
-    return Answer(body={"resources": {"core": core, "graphql": core, "search": core}, "rate": core})
+    return ApiAnswer(body={"resources": {"core": core, "graphql": core, "search": core}, "rate": core})
 
 
-def meta(call: Call) -> Answer:
-    return Answer(body={"verifiable_password_authentication": False, "installed_version": "3.17.0"})
+def meta(call: ApiCall) -> ApiAnswer:
+    return ApiAnswer(body={"verifiable_password_authentication": False, "installed_version": "3.17.0"})
 
 
 ROUTES = (
