@@ -48,6 +48,15 @@ ROUTES: Mapping[type[Event], tuple[Task, ...]] = {
     events.CheckRerequested: ("verify", "review"),
 }
 
+#: What a task builds upon: it does not begin while one of these may still decide about the same event. A command
+#: changes what the others find, and reproduction by itself takes only what triage found clear.
+BUILDS_ON: Mapping[Task, frozenset[Task]] = {
+    "triage": frozenset({"commands"}),
+    "reproduce": frozenset({"commands", "triage"}),
+    "verify": frozenset({"commands"}),
+    "review": frozenset({"commands"}),
+}
+
 
 def tasks(event: Event) -> tuple[Task, ...]:
     """Who deals with an event, in this order; nobody where it is of no interest."""

@@ -25,9 +25,12 @@ if TYPE_CHECKING:
 @settings_options
 def command(concurrency: int, **values: Any) -> None:
     """Work on recorded deliveries: decide, and publish."""
+    from bot.ledger import open_database
+
     settings = load_settings(**values)
     check_app(settings)
     check_thinking(settings)
+    open_database(settings.database_url).close()
     run(settings, concurrency)
 
 
@@ -64,20 +67,21 @@ def run(settings: Settings, concurrency: int) -> None:
 def work(settings: Settings, stop: threading.Event, pace: Pace, *, apart: float = 1.0) -> bool:
     """Work until ``stop`` is set; False where another worker took the place.
 
-    ``apart`` is the pause between two writes through one installation, seconds. Raises SettingsError before
-    anything starts.
+    A database that is away is waited for. ``apart`` is the pause between two writes through one installation,
+    seconds. Raises SettingsError before anything starts.
     """
     from bot.jobs.runner import Runner
     from bot.jobs.store import Jobs
     from bot.jobs.worker import Worker
-    from bot.ledger import migrate, open_database, open_ledger
+    from bot.ledger import await_database, open_ledger
     from bot.metrics import Counts
     from bot.publisher import Publisher
     from bot.reconciler import Reconciler, recorded
     from bot.wiring import Live
 
-    database = open_database(settings.database_url)
-    migrate(database)
+    database = await_database(settings.database_url, stop)
+    if database is None:
+        return True
     ledger, jobs, counts = open_ledger(database), Jobs(database), Counts()
     live = Live(settings, ledger, lambda call: observe(counts, call), apart=apart)
     publisher = Publisher(

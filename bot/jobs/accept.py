@@ -78,6 +78,11 @@ class Acceptor:
             raise TransientError("the database did not record the delivery")
         return item.new
 
+    @property
+    def alive(self) -> bool:
+        """Whether there is still somebody who records."""
+        return self._writer.is_alive()
+
     def close(self) -> None:
         """Record what waits, and end."""
         self._waiting.put(None)
@@ -103,7 +108,12 @@ class Acceptor:
             with self._database.write() as connection:
                 for item in batch:
                     item.new = connection.exec_driver_sql(self._insert, item.row).first() is not None
-        except SQLAlchemyError as error:
+        except Exception as error:  # noqa: BLE001 - the writer's loop: whatever one delivery brings, the next is written
+            if len(batch) > 1 and not isinstance(error, SQLAlchemyError):
+                # One of them is to blame, and the others shall not pay for it.
+                for item in batch:
+                    self._write([item])
+                return
             _log.error("deliveries_not_recorded", count=len(batch), error=type(error).__name__)
             for item in batch:
                 item.failed = True

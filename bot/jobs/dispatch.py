@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import structlog
 from pydantic import ValidationError
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, exists, or_, select, update
 
 from bot import events
 from bot.actions import Task
@@ -17,6 +17,7 @@ from bot.jobs.job import OPEN, Job, workflow_id
 from bot.jobs.supersede import supersedes
 from bot.ledger.database import Database
 from bot.ledger.tables import DELIVERIES, JOBS
+from bot.router import BUILDS_ON
 
 #: Deliveries or jobs that one step handles at most, so that no transaction is held for long.
 BATCH = 100
@@ -134,7 +135,7 @@ class Dispatcher:
             # A runner must not begin one of them between this look and the mark below.
             .with_for_update(of=JOBS)
         ).all()
-        older = [each for each in rivals if supersedes(task, event, events.from_json(each.event))]
+        older = [each for each in rivals if _supersedes(task, event, each.event)]
         for each in older:
             connection.execute(
                 update(JOBS)
@@ -147,14 +148,14 @@ class Dispatcher:
     def _start_due(self) -> int:
         due = (
             select(*(JOBS.c[name] for name in Job.model_fields))
-            .where(JOBS.c.state == "waiting", JOBS.c.due <= self._clock())
+            .where(JOBS.c.state == "waiting", JOBS.c.due <= self._clock(), ~_awaited())
             .order_by(JOBS.c.seq, JOBS.c.position)
             .limit(BATCH)
         )
         with self._database.read() as connection:
             jobs = [Job(**row._mapping) for row in connection.execute(due)]
         for job in jobs:
-            self._queue.start(job.workflow, job.id, job.attempt, job.repository, job.order)
+            self._queue.start(job.workflow, job.id, job.attempt, job.partition, job.order)
         if jobs:
             with self._database.write() as connection:
                 for job in jobs:
@@ -164,3 +165,27 @@ class Dispatcher:
                         .values(state="queued")
                     )
         return len(jobs)
+
+
+def _supersedes(task: Task, newer: Event, older: str) -> bool:
+    try:
+        return supersedes(task, newer, events.from_json(older))
+    except ValidationError:
+        # Written by another version of the program: it is left alone, and nobody else is stopped by it.
+        return False
+
+
+def _awaited() -> ColumnElement[bool]:
+    """Whether a job's task builds upon another of its delivery that may still decide."""
+    other = JOBS.alias("other")
+    return or_(
+        *(
+            and_(
+                JOBS.c.task == task,
+                exists().where(
+                    other.c.delivery == JOBS.c.delivery, other.c.task.in_(needed), other.c.state.in_(OPEN)
+                ),
+            )
+            for task, needed in BUILDS_ON.items()
+        )
+    )

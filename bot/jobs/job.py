@@ -43,8 +43,13 @@ class Job(Frozen):
 
     @property
     def order(self) -> int:
-        """Its place in the repository's line."""
+        """Its place in its subject's line."""
         return self.seq * TASKS + self.position
+
+    @property
+    def partition(self) -> str:
+        """What it is about: jobs on one issue or pull request run one after the other, others beside them."""
+        return f"{self.repository}#{self.number}"
 
     @property
     def workflow(self) -> str:

@@ -78,11 +78,12 @@ class Jobs:
         moved = self._move(job, attempt, OPEN, state="running", started_at=self.clock())
         return self.get(job) if moved else None
 
-    def next_queued(self, repository: str) -> Job | None:
-        """The first queued job in a repository's line."""
+    def next_queued(self, partition: str) -> Job | None:
+        """The first queued job in a subject's line."""
+        repository, _, number = partition.rpartition("#")
         query = (
             select(*_COLUMNS)
-            .where(JOBS.c.repository == repository, JOBS.c.state == "queued")
+            .where(JOBS.c.repository == repository, JOBS.c.number == int(number), JOBS.c.state == "queued")
             .order_by(JOBS.c.seq, JOBS.c.position)
             .limit(1)
         )

@@ -9,12 +9,21 @@ from bot.ledger.calls import Calls
 from bot.ledger.counters import Counters
 from bot.ledger.database import Database, database_at, open_database
 from bot.ledger.decisions import Decisions
-from bot.ledger.migrate import migrate
+from bot.ledger.migrate import await_database, migrate
 from bot.ledger.paces import Paces
 from bot.ledger.postings import Posting, Postings
 from bot.ledger.signals import Signals
 
-__all__ = ["Database", "Ledger", "Posting", "database_at", "migrate", "open_database", "open_ledger"]
+__all__ = [
+    "Database",
+    "Ledger",
+    "Posting",
+    "await_database",
+    "database_at",
+    "migrate",
+    "open_database",
+    "open_ledger",
+]
 
 
 @dataclass(frozen=True)

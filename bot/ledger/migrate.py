@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+import threading
 from pathlib import Path
 
+import structlog
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from bot.errors import OperatorError
-from bot.ledger.database import Database
+from bot.errors import DatabaseAway, OperatorError
+from bot.ledger.database import Database, open_database
 from bot.ledger.locks import held
 
 #: The newest migration; alembic itself is imported only where this one is not in place yet.
@@ -18,6 +21,10 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 
 #: How long one process waits for another's migration, seconds.
 PATIENCE = 120.0
+#: The longest pause between two looks for a database that is away, seconds.
+LONGEST_PAUSE_SECONDS = 10.0
+
+_log = structlog.get_logger(__name__)
 
 
 def version(database: Database) -> str | None:
@@ -46,6 +53,27 @@ def migrate(database: Database) -> None:
                 f"the database is at version {present}, which only a newer Bouncer knows: upgrade it"
             )
         _upgrade(database)
+
+
+def await_database(url: str, stop: threading.Event) -> Database | None:
+    """The migrated database, waited for as long as it cannot be reached; None where ``stop`` was set meanwhile.
+
+    For a process that is started again during an outage: its settings were right before.
+    """
+    for failures in itertools.count():
+        database = None
+        try:
+            database = open_database(url)
+            migrate(database)
+            return database
+        except (DatabaseAway, DBAPIError, TimeoutError) as error:
+            if database is not None:
+                database.close()
+            pause = min(LONGEST_PAUSE_SECONDS, 0.5 * 2.0**failures)
+            _log.warning("database_away", error=str(error).splitlines()[0], again_in=pause)
+            if stop.wait(pause):
+                return None
+    return None
 
 
 def known() -> frozenset[str]:

@@ -92,7 +92,7 @@ def create_app(
     if trust_proxy:
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=1, x_proto=1, x_host=1)  # type: ignore[method-assign]
     app.register_blueprint(webhook.blueprint(secrets, backend.acceptor, backend.counts))
-    app.register_blueprint(health.blueprint(backend.ledger, backend.jobs))
+    app.register_blueprint(health.blueprint(backend.ledger, backend.jobs, backend.acceptor))
     for make in more:
         app.register_blueprint(make(backend))
     return app

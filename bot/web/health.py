@@ -9,6 +9,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.wrappers import Response as Answer
 
+from bot.jobs.accept import Acceptor
 from bot.jobs.store import Jobs
 from bot.ledger import Ledger
 from bot.metrics import exposition
@@ -17,14 +18,20 @@ from bot.metrics import exposition
 WORKER_SECONDS = 15.0
 
 
-def blueprint(ledger: Callable[[], Ledger], jobs: Callable[[], Jobs]) -> Blueprint:
+def blueprint(
+    ledger: Callable[[], Ledger], jobs: Callable[[], Jobs], acceptor: Callable[[], Acceptor]
+) -> Blueprint:
     """The routes; the arguments are asked in the process that serves."""
     routes = Blueprint("health", __name__)
 
     @routes.get("/healthz")
     def healthz() -> Answer:
-        """The process is up."""
-        return jsonify(status="ok")
+        """The process is up, and so is the thread that records deliveries."""
+        if acceptor().alive:
+            return jsonify(status="ok")
+        response = jsonify(status="failing", why="the thread that records deliveries has ended")
+        response.status_code = 503
+        return response
 
     @routes.get("/readyz")
     def readyz() -> Answer:

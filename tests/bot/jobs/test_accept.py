@@ -91,6 +91,18 @@ def test_a_database_that_is_locked_is_a_refusal_within_the_deadline(tmp_path):
     database.close()
 
 
+def test_an_error_that_is_not_the_databases_fails_one_delivery_and_the_next_is_recorded(acceptor, database):
+    # Half of a surrogate pair: SQLite's and PostgreSQL's drivers raise what is no error of SQLAlchemy's.
+    ids = [f"d-{n}" if n != 3 else "\ud800" for n in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        tries = [pool.submit(acceptor.accept, each, opened()) for each in ids]
+    refused = [n for n, each in enumerate(tries) if each.exception() is not None]
+    assert refused == [3]
+    assert isinstance(tries[3].exception(), TransientError)
+    assert acceptor.alive
+    assert acceptor.accept("d-9", opened()) is True
+
+
 def test_a_database_that_is_gone_is_a_refusal_at_once():
     database = database_at("postgresql://nobody@127.0.0.1:9/none")
     acceptor = Acceptor(database)

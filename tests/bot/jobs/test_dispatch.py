@@ -72,11 +72,11 @@ def states(jobs: Jobs) -> dict[str, str]:
 def test_each_task_of_a_delivery_is_a_job_in_the_order_of_the_table(accept, dispatcher, line, jobs):
     accept("d-1", opened())
     assert dispatcher.step() > 0
-    assert [workflow for workflow, _, _ in line.started] == [f"d-1:{task}" for task in router.tasks(opened())]
-    assert {partition for _, partition, _ in line.started} == {"acme/rocket"}
+    assert set(states(jobs)) == {f"d-1:{task}" for task in router.tasks(opened())}
+    assert [workflow for workflow, _, _ in line.started] == ["d-1:config", "d-1:triage"]
+    assert {partition for _, partition, _ in line.started} == {"acme/rocket#7"}
     orders = [order for _, _, order in line.started]
     assert orders == sorted(set(orders))
-    assert set(states(jobs).values()) == {"queued"}
 
 
 def test_a_step_that_is_repeated_after_a_crash_changes_nothing(accept, dispatcher, line, jobs, database):
@@ -156,6 +156,32 @@ def test_what_cannot_be_read_is_kept_and_does_not_stop_the_rest(accept, dispatch
     with database.read() as connection:
         problem = connection.scalar(select(DELIVERIES.c.problem).where(DELIVERIES.c.id == "d-1"))
     assert "cannot be read" in problem
+
+
+def test_a_waiting_job_whose_event_cannot_be_read_stops_nobody(accept, dispatcher, jobs, database):
+    accept("d-1", opened())
+    dispatcher.step()
+    with database.write() as connection:
+        connection.execute(update(DELIVERIES).values(event='{"kind": "of another time"}'))
+    accept("d-2", edited())
+    dispatcher.step()
+    assert states(jobs)["d-2:triage"] == "queued"
+
+
+def test_reproduction_waits_for_the_verdict_of_triage_however_often_that_is_tried(
+    accept, dispatcher, line, jobs, clock
+):
+    accept("d-1", opened())
+    dispatcher.step()
+    jobs.claim("d-1:triage", 0)
+    jobs.again("d-1:triage", 0, clock.now + 60, "GitHub answered 503")
+    clock.now += 61
+    dispatcher.step()
+    assert "d-1:reproduce" not in [workflow for workflow, _, _ in line.started]
+    jobs.claim("d-1:triage", 1)
+    jobs.finish("d-1:triage", 1, "posted")
+    dispatcher.step()
+    assert line.started[-1][0] == "d-1:reproduce"
 
 
 def test_a_job_whose_moment_has_not_come_is_not_queued(accept, dispatcher, line, jobs, clock):

@@ -93,7 +93,7 @@ def test_what_a_dead_worker_was_running_is_taken_over(database, database_url, sl
         reaper = Reaper(database, queue, delivered, slot)
         assert queue.executors() == {executor(1)}
         assert reaper.take_over() == 1
-        wait(lambda: ran == [("d:triage", 0, "acme/rocket")])
+        wait(lambda: ran == [("d:triage", 0, "acme/rocket#7")])
         assert reaper.take_over() == 0
     finally:
         queue.close(0)

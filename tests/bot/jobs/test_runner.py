@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
@@ -13,7 +12,6 @@ from bot import events
 from bot.errors import BudgetExceeded, ForgeError, NotFound, TransientError
 from bot.jobs.accept import Acceptor
 from bot.jobs.dispatch import Dispatcher
-from bot.jobs.lane import Lane
 from bot.jobs.retry import MAX_TRIES, MAX_TRIES_BUG
 from bot.jobs.runner import Runner
 from bot.jobs.store import Jobs
@@ -249,22 +247,6 @@ def test_a_late_delivery_does_not_lose_the_judgement_that_it_superseded(bench):
     assert bench.run(late).outcome == "posted", "it judges what is there, not what was"
     assert bench.jobs.get(edit).state == "superseded"
     assert len(bench.desk.github.comments(NAME, number)) == 1
-
-
-def test_a_lane_runs_all_that_waits_in_a_repository_and_takes_it_out_of_the_queue(bench):
-    jobs = [bench.open() for _ in range(3)]
-    dropped: list[str] = []
-    Lane(bench.jobs, bench.runner, threading.Event()).run(jobs[0], 0, NAME, dropped.extend)
-    assert {bench.jobs.get(job).state for job in jobs} == {"done"}
-    assert dropped == jobs[1:]
-
-
-def test_a_lane_stops_between_two_jobs_when_the_worker_does(bench):
-    jobs = [bench.open() for _ in range(3)]
-    stop = threading.Event()
-    bench.think = stop.set
-    Lane(bench.jobs, bench.runner, stop).run(jobs[0], 0, NAME, lambda _: None)
-    assert [bench.jobs.get(job).state for job in jobs] == ["done", "queued", "queued"]
 
 
 def test_a_spent_budget_is_a_visible_skip_today_and_a_decision_tomorrow(bench):
