@@ -33,7 +33,7 @@ from bot.events.happened import (
     to_json,
 )
 from bot.events.parsing import Payload, load, parse
-from bot.events.signature import sign, verify
+from bot.events.signature import check_form, sign, verify
 
 __all__ = [
     "CheckRerequested",
@@ -65,6 +65,7 @@ __all__ = [
     "ReviewCommentEdited",
     "ReviewEvent",
     "ReviewThreadResolved",
+    "check_form",
     "from_json",
     "load",
     "parse",

@@ -1,14 +1,36 @@
-"""gunicorn around the application: threads, a graceful end, and no preloading."""
+"""gunicorn around the application: threads, deadlines for slow senders, a graceful end, and no preloading."""
 
 from __future__ import annotations
 
+import contextlib
+import resource
+import socket
+import time
 from collections.abc import Callable
+from functools import partial
+from selectors import EVENT_READ
 from typing import Any
 
 from flask import Flask
 from gunicorn.app.base import BaseApplication
 from gunicorn.glogging import Logger
+from gunicorn.workers.gthread import TConn, ThreadWorker
 
+#: Threads of a process at most. One serves a connection from its first byte to the answer, so this many slow
+#: senders can be borne at once; they are started as they are needed.
+THREADS = 256
+#: How long a connection may stay silent before its first byte, seconds.
+IDLE_SECONDS = 10.0
+#: How long a request may take to arrive, headers and body: GitHub itself gives up after 10 s.
+ARRIVAL_SECONDS = 15.0
+#: The same where half of the threads are taken.
+CROWDED_SECONDS = 5.0
+#: How long a request may take in all, with an answer that nobody reads.
+REQUEST_SECONDS = 60.0
+#: Connections of a process, and of these how many may be silent: beyond, the oldest silent one goes.
+CONNECTIONS, SILENT = 2_000, 1_000
+#: Files and sockets of a process that are no connections.
+OTHER_FILES = 100
 #: How long running requests are given at SIGTERM, seconds.
 GRACEFUL_SECONDS = 20
 
@@ -28,18 +50,89 @@ def _close(_arbiter: Any, worker: Any) -> None:
         close()
 
 
+class GuardedWorker(ThreadWorker):  # type: ignore[misc]
+    """Threads for requests, none for silence: what is held open without need costs others nothing.
+
+    A new connection waits without a thread until it says something. A request that does not arrive in time reads
+    as if its sender had hung up.
+    """
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        #: When the request that a thread serves began.
+        self._begun: dict[TConn, float] = {}
+
+    def init_process(self) -> None:
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = CONNECTIONS + OTHER_FILES
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        if soft != resource.RLIM_INFINITY and soft < most:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+        self.worker_connections = min(CONNECTIONS, most - OTHER_FILES)
+        super().init_process()
+
+    def accept(self, listener: socket.socket) -> None:
+        """Take a connection, and wait until it says something."""
+        try:
+            client, address = listener.accept()
+        except (BlockingIOError, ConnectionAbortedError):
+            return
+        if len(self.pending_conns) >= SILENT:
+            self._drop(self.pending_conns.popleft())
+        conn = TConn(self.cfg, client, address, listener.getsockname())
+        self.nr_conns += 1
+        conn.timeout = time.monotonic() + IDLE_SECONDS
+        self.pending_conns.append(conn)
+        self.poller.register(client, EVENT_READ, partial(self.on_pending_socket_readable, conn))
+
+    def enqueue_req(self, conn: TConn) -> None:
+        self._begun[conn] = time.monotonic()
+        super().enqueue_req(conn)
+
+    def handle(self, conn: TConn) -> Any:
+        kept = super().handle(conn)
+        if kept is False:
+            # Waiting for the other side to notice is done here, not in the thread that accepts.
+            conn.close(graceful=True)
+        return kept
+
+    def finish_request(self, conn: TConn, fs: Any) -> None:
+        self._begun.pop(conn, None)
+        super().finish_request(conn, fs)
+
+    def murder_pending(self) -> None:
+        """Close what stayed silent, and end what does not arrive; gunicorn calls it every second."""
+        super().murder_pending()
+        now = time.monotonic()
+        crowded = 2 * len(self._begun) > self.cfg.threads
+        arrival = CROWDED_SECONDS if crowded else ARRIVAL_SECONDS
+        for conn, since in self._begun.items():
+            if now - since > arrival:
+                # Reading ends, as it were, with the sender hanging up; an answer can still be written.
+                how = socket.SHUT_RDWR if now - since > REQUEST_SECONDS else socket.SHUT_RD
+                with contextlib.suppress(OSError):
+                    conn.sock.shutdown(how)
+
+    def _drop(self, conn: TConn) -> None:
+        with contextlib.suppress(OSError, KeyError, ValueError):
+            self.poller.unregister(conn.sock)
+        self.nr_conns -= 1
+        conn.close()
+
+
 class Server(BaseApplication):  # type: ignore[misc]
     """Serves what ``make_app`` returns, called in each worker process after the fork."""
 
     def __init__(
-        self, make_app: Callable[[], Flask], host: str, port: int, *, processes: int = 1, threads: int = 8
+        self, make_app: Callable[[], Flask], host: str, port: int, *, processes: int = 1, threads: int = THREADS
     ) -> None:
         self._make_app = make_app
         self._options: dict[str, Any] = {
             "bind": f"[{host}]:{port}" if ":" in host else f"{host}:{port}",
             "workers": processes,
             "threads": threads,
-            "worker_class": "gthread",
+            "worker_class": f"{GuardedWorker.__module__}.{GuardedWorker.__qualname__}",
+            "worker_connections": CONNECTIONS,
             "graceful_timeout": GRACEFUL_SECONDS,
             "timeout": 60,
             "keepalive": 5,

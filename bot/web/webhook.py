@@ -67,9 +67,12 @@ def _receive(
     """(status, what became of it, why) of the request at hand."""
     if not secrets:
         return 503, "unavailable", "not set up yet: there is no webhook secret"
+    signature = request.headers.get("X-Hub-Signature-256", "")
     try:
+        # Who did not even try to sign gets the answer before anything of the body is read.
+        events.check_form(signature)
         body = _body()
-        events.verify(body, request.headers.get("X-Hub-Signature-256"), secrets)
+        events.verify(body, signature, secrets)
         if not name:
             raise MalformedDelivery("the header X-GitHub-Event is missing")
         if not _DELIVERY_ID.fullmatch(delivery):

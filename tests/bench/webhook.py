@@ -80,9 +80,7 @@ def main() -> None:
             "signed": signed_app,
             "durable": lambda: durable_app(url),
         }
-        print(
-            f"{options.processes} process(es) x 8 threads, payload {Sender(0, 202).size} bytes, fresh connections"
-        )
+        print(f"{options.processes} process(es), payload {Sender(0, 202).size} bytes, fresh connections")
         for name, make in apps.items():
             steady, closed = measure(make, options.processes, options.seconds)
             rates[name] = closed.rate

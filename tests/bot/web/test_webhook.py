@@ -153,7 +153,8 @@ def test_a_body_beyond_githubs_limit_is_refused_whether_or_not_it_says_so(on_sql
     assert (status, answer["error"]) == (413, f"the body is larger than {MAX_BYTES} bytes")
     connection = http.client.HTTPConnection("127.0.0.1", site.port, timeout=30)
     chunks = (b"x" * (1 << 20) for _ in range(26))
-    connection.request("POST", "/webhook", chunks, {"X-GitHub-Event": "issues"}, encode_chunked=True)
+    signed = {"X-GitHub-Event": "issues", "X-Hub-Signature-256": sign(b"", "anything")}
+    connection.request("POST", "/webhook", chunks, signed, encode_chunked=True)
     assert connection.getresponse().status == 413
     connection.close()
     assert site.post()[0] == 202
