@@ -30,13 +30,13 @@ def github(settings: Settings) -> Iterator[Finding]:
     if any(finding.state == "fail" for finding in reached):
         return
     try:
-        app = wiring.build_app(settings)
+        github_app = wiring.build_app(settings)
     except SettingsError as error:
         yield fail("github app", str(error), "see the settings above")
         return
-    with app:
+    with github_app:
         try:
-            yield from _app(app, settings)
+            yield from _app(github_app, settings)
         except (ForgeError, TransientError) as error:
             yield fail("github app", str(error), "check that GITHUB_APP_ID and the private key belong together")
 

@@ -78,16 +78,16 @@ def read_instances(source: str) -> list[Instance]:
 def forge_for(environment: Settings, full_name: str) -> Forge:
     """GitHub as the operator's App sees one repository. Raises OperatorError where it does not."""
     try:
-        app = wiring.build_app(environment)
+        github_app = wiring.build_app(environment)
     except SettingsError as error:
         raise OperatorError(f"{error}; --offline needs no GitHub") from error
     try:
-        installation = app.installation_for(*full_name.split("/", 1))
+        installation = github_app.installation_for(*full_name.split("/", 1))
     except (ForgeError, TransientError) as error:
         raise OperatorError(
             f"the App cannot read {full_name} ({error}); --offline reads the clone alone"
         ) from error
-    return app.forge(installation.id, full_name)[0]
+    return github_app.forge(installation.id, full_name)[0]
 
 
 @dataclass
