@@ -6,8 +6,8 @@ import hashlib
 import re
 from collections.abc import Collection, Iterable
 
-from bot.actions import InlineComment, Task
-from bot.frozen import Frozen
+from bot.core.actions import InlineComment, Task
+from bot.core.frozen import Frozen
 from bot.redaction import redact
 from bot.text import cap, fence, net, visible
 

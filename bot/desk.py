@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bot.actions import (
+from bot.bodies import MAX_CHECK, Rules, content_hash, read_marker
+from bot.core.actions import (
     Action,
     Decision,
     InlineComment,
@@ -16,7 +17,6 @@ from bot.actions import (
     SubmitReview,
     UpsertComment,
 )
-from bot.bodies import MAX_CHECK, Rules, content_hash, read_marker
 from bot.errors import NotFound
 from bot.forge.protocol import ForgeWriter
 from bot.ledger.postings import Posting, Postings

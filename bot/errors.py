@@ -25,7 +25,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bot.actions import Usage
+    from bot.core.actions import Usage
 
 
 class BouncerError(Exception):

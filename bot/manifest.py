@@ -10,8 +10,8 @@ from typing import Any, Literal
 import yaml
 from pydantic import Field, ValidationError
 
+from bot.core.frozen import Frozen
 from bot.errors import OperatorError
-from bot.frozen import Frozen
 
 Level = Literal["read", "write"]
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from bot.domain import Actor, Comment, Issue, PullRequest, Repository, ReviewComment
+from bot.core.model import Actor, Comment, Issue, PullRequest, Repository, ReviewComment
 
 Json = Mapping[str, Any]
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import partial
 from urllib.parse import urlsplit
 
-from bot.actions import Decision
 from bot.bodies import rules
+from bot.core.actions import Decision
 from bot.desk import Desk, Moved
 from bot.errors import ForgeError, NotFound
 from bot.forge.protocol import ForgeWriter

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bot import events
-from bot.actions import Decision, Task, Usage
+from bot.core import events
+from bot.core.actions import Decision, Task, Usage
+from bot.core.events import Event
 from bot.errors import BudgetExceeded, ForgeError, ModelError, NotRecorded, SandboxError, TransientError, UserError
-from bot.events import Event
 from bot.handlers import commands, config, feedback, reproduce, review, triage, verify
 from bot.services import Handler, Services
 

@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
-from bot.actions import Decision, Task
-from bot.config import RepoConfig
-from bot.config_file import Problem
-from bot.domain import Repository
+from bot.core.actions import Decision, Task
+from bot.core.config import RepoConfig
+from bot.core.config_file import Problem
+from bot.core.model import Repository
 from bot.forge.protocol import Forge
 from bot.models.protocol import Model
 from bot.prompts import Prompts
 from bot.sandbox.protocol import Sandbox
 
 if TYPE_CHECKING:
-    from bot.events import Event
+    from bot.core.events import Event
     from bot.reproduce.setup import Environments
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from bot.events import Event, parse, sign
+from bot.core.events import Event, parse, sign
 from bot.simgithub.hooks import Hooks
 from bot.simgithub.operations import Operations
 from bot.simgithub.render import Renderer

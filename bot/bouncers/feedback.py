@@ -12,8 +12,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from bot.actions import Decision
-from bot.frozen import Frozen
+from bot.core.actions import Decision
+from bot.core.frozen import Frozen
 
 #: addressed: the line was changed or the thread resolved; dismissed: somebody said no; ignored: neither.
 Outcome = Literal["addressed", "dismissed", "ignored"]

@@ -9,9 +9,9 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from bot.bouncers.labels import InputLabel, Percent, bounces, tidy_label
-from bot.config import TriageConfig
-from bot.domain import Comment, Issue
-from bot.frozen import Frozen
+from bot.core.config import TriageConfig
+from bot.core.frozen import Frozen
+from bot.core.model import Comment, Issue
 from bot.models.protocol import Model, Prompt, Reply
 from bot.prompts import Prompts
 

@@ -6,8 +6,8 @@ from datetime import date
 from urllib.parse import urlsplit
 
 from bot.bouncers.input import InputVerdict
-from bot.bouncers.speaker import caveat
-from bot.domain import Repository
+from bot.core.disclaimer import caveat
+from bot.core.model import Repository
 from bot.text import clean, clean_line
 
 #: Characters of one question, and of the folded explanation.

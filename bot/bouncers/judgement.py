@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.actions import Decision, Usage
 from bot.bouncers import output as bouncer
 from bot.bouncers import output_check
 from bot.bouncers.labels import severity
 from bot.bouncers.output import OutputVerdict
 from bot.bouncers.output_check import ExecutedTest, Unjudged
-from bot.domain import Issue, PullRequest, Subject
+from bot.core.actions import Decision, Usage
+from bot.core.model import Issue, PullRequest, Subject
 from bot.errors import BudgetExceeded, ForgeError, ModelError, NotRecorded
 from bot.models import investigation
 from bot.models.investigation import Notes

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bot.bouncers.links import closing_links
 from bot.bouncers.output_check import Unjudged
-from bot.domain import Issue, PullRequest
+from bot.core.model import Issue, PullRequest
 from bot.errors import NotFound
 from bot.forge.protocol import IssueLink
 from bot.services import Services

@@ -8,9 +8,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from bot.bouncers.input import MAX_BODY, clip
 from bot.bouncers.labels import OutputLabel, Percent, bounces, tidy_label
-from bot.config import VerifyConfig
-from bot.domain import Issue
-from bot.frozen import Frozen
+from bot.core.config import VerifyConfig
+from bot.core.frozen import Frozen
+from bot.core.model import Issue
 from bot.models.protocol import Model, Prompt, Reply
 from bot.prompts import Prompts
 

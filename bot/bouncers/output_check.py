@@ -7,12 +7,12 @@ from urllib.parse import urlsplit
 
 from pydantic import Field
 
-from bot.actions import Conclusion, SetCheck, Usage
 from bot.bouncers.labels import OutputLabel
 from bot.bouncers.output import OutputVerdict
-from bot.bouncers.speaker import caveat
-from bot.domain import Repository
-from bot.frozen import Frozen
+from bot.core.actions import Conclusion, SetCheck, Usage
+from bot.core.disclaimer import caveat
+from bot.core.frozen import Frozen
+from bot.core.model import Repository
 from bot.text import clean, clean_line
 
 NAME = "bouncer / verify"

@@ -69,7 +69,7 @@ def with_env_file(command: click.Command) -> click.Command:
 
 def _export(_context: click.Context, _option: click.Parameter, file: str | None) -> None:
     if file is not None:
-        from bot import settings
+        from bot.ops import settings
 
         settings.export(Path(file))
 

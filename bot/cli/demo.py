@@ -25,7 +25,7 @@ import click
 from bot.errors import OperatorError
 
 if TYPE_CHECKING:
-    from bot.actions import Decision
+    from bot.core.actions import Decision
     from bot.jobs.store import Jobs
     from bot.ledger import Ledger
     from bot.simgithub import SimulatedGitHub
@@ -122,7 +122,7 @@ def _posted(github: SimulatedGitHub, number: int) -> str:
 
 
 def _closing(model: str) -> str:
-    from bot.bouncers.speaker import caveat
+    from bot.core.disclaimer import caveat
 
     note = caveat(model)
     return (

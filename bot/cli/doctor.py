@@ -12,7 +12,7 @@ from bot.cli.options import settings_options
 from bot.errors import OperatorError
 
 if TYPE_CHECKING:
-    from bot.config_file import Problem
+    from bot.core.config_file import Problem
 
 #: Bad input, as everywhere: a wrong file is not a failed check.
 BAD_INPUT = 2
@@ -35,8 +35,8 @@ def command(config: str | None, skip: tuple[str, ...], as_json: bool, **settings
     """
     if config is not None:
         return _check_file(Path(config), as_json)
-    from bot import doctor
-    from bot.settings import load
+    from bot.ops import doctor
+    from bot.ops.settings import load
 
     failed, findings = False, []
     for finding in doctor.examine(load(env_file=Path(".env"), **settings), skip):
@@ -50,7 +50,7 @@ def command(config: str | None, skip: tuple[str, ...], as_json: bool, **settings
 
 
 def _check_file(file: Path, as_json: bool) -> int:
-    from bot import config_file
+    from bot.core import config_file
 
     try:
         _, problems = config_file.load(file.read_bytes())

@@ -13,8 +13,8 @@ import click
 from bot.errors import OperatorError, TransientError
 
 if TYPE_CHECKING:
-    from bot.actions import Decision, Task
-    from bot.events import RepositoryEvent
+    from bot.core.actions import Decision, Task
+    from bot.core.events import RepositoryEvent
     from bot.forge.replay import Snapshot
 
 #: Bytes of an input file: more than GitHub shows of any issue or diff.
@@ -80,13 +80,12 @@ def decide(
     overrides: dict[str, dict[str, Any]] | None = None,
 ) -> Decision:
     """What the live handler of ``task`` makes of an event; ``overrides`` are keys of the repository's config."""
-    from bot import router, settings, wiring
+    from bot import app, router
     from bot.forge.replay import ReplayForge
+    from bot.ops import settings
 
     environment = settings.load(bouncer_model=model, bouncer_prompts_dir=prompts)
-    services = wiring.offline_services(
-        environment, ReplayForge(snapshot), wiring.repo_config(config, overrides or {})
-    )
+    services = app.offline_services(environment, ReplayForge(snapshot), app.repo_config(config, overrides or {}))
     try:
         decisions = router.decide(event, services, only=task)
     except TransientError as error:
@@ -98,7 +97,7 @@ def decide(
 
 
 def _unanswered(task: Task, event: RepositoryEvent, error: TransientError) -> Decision:
-    from bot.actions import Decision, Usage
+    from bot.core.actions import Decision, Usage
 
     return Decision(
         kind=task,
@@ -124,7 +123,7 @@ def show_card(text: str) -> None:
 
 def spoken(decision: Decision) -> str:
     """The last line of a card: who spoke, for how long, and what that is worth."""
-    from bot.bouncers.speaker import caveat
+    from bot.core.disclaimer import caveat
 
     return " ".join(f"{decision.model}, {decision.usage.seconds:.1f} s. {caveat(decision.model)}".split())
 

@@ -100,9 +100,9 @@ def cancel_jobs(job_ids: tuple[str, ...], database_url: str | None, as_json: boo
 
 @contextmanager
 def _open(database_url: str | None) -> Iterator[tuple[Jobs, Ledger]]:
-    from bot import settings
     from bot.jobs.store import Jobs
     from bot.ledger import migrate, open_database, open_ledger
+    from bot.ops import settings
 
     database = open_database(settings.load(database_url=database_url).database_url, must_exist=True)
     try:

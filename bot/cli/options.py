@@ -11,7 +11,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from bot.errors import SettingsError
-from bot.settings import Settings
+from bot.ops.settings import Settings
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -56,8 +56,9 @@ def command(
     as_json: bool,
 ) -> int:
     """Draft tests for a bug report, run them on a checkout in a sandbox, print the best that fails as reported."""
-    from bot import settings, wiring
-    from bot.offline import REPOSITORY
+    from bot import app
+    from bot.forge.offline import REPOSITORY
+    from bot.ops import settings
     from bot.reproduce.pipeline import Options
     from bot.reproduce.report import parse_report
     from bot.reproduce.run import Author, reproduce_in
@@ -67,8 +68,8 @@ def command(
         raise OperatorError(f"{issue_file}: its first line, the title, is empty")
     environment = settings.load(bouncer_model=model, bouncer_prompts_dir=prompts)
     subject = f"{REPOSITORY.full_name}#1"
-    author = Author(wiring.build_model(environment), wiring.prompts(environment), subject)
-    harness = _harness(wiring.build_sandbox(environment), test_command, seconds)
+    author = Author(app.build_model(environment), app.prompts(environment), subject)
+    harness = _harness(app.build_sandbox(environment), test_command, seconds)
     options = Options(samples=samples, threshold=threshold, pick=pick)
     try:
         result = reproduce_in(repo, report, author, harness, options)

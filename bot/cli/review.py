@@ -12,7 +12,7 @@ from bot.cli.files import as_object, decide, model_options, print_json, read_dif
 from bot.errors import OperatorError
 
 if TYPE_CHECKING:
-    from bot.actions import Decision
+    from bot.core.actions import Decision
     from bot.review.findings import Finding
 
 
@@ -50,7 +50,7 @@ def command(
     as_json: bool,
 ) -> int:
     """Say which defects a diff introduces."""
-    from bot.offline import pull_request_opened
+    from bot.forge.offline import pull_request_opened
 
     # No change at all is no error: there is nothing to say about it.
     diff = read_diff(diff_file, may_be_empty=True)

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bot.settings import Settings
+    from bot.ops.settings import Settings
 
 
 def load_settings(**overrides: Any) -> Settings:
     """The settings, of a ``.env`` file in the working directory too; raises SettingsError."""
-    from bot import settings
+    from bot.ops import settings
 
     loaded = settings.load(env_file=Path(".env"), **overrides)
     observe(loaded)
@@ -22,14 +22,14 @@ def observe(settings: Settings) -> None:
     """Let this process log without its secrets, and send traces where they are wanted. Each process does it."""
     configure_logs(settings)
     if settings.otel_exporter_otlp_endpoint:
-        from bot import tracing
+        from bot.ops import tracing
 
         tracing.configure(settings.otel_exporter_otlp_endpoint)
 
 
 def configure_logs(settings: Settings) -> None:
     """Log to standard error, secrets taken out."""
-    from bot import logs
+    from bot.ops import logs
 
     logs.configure(settings.log_level, secrets_of(settings))
 

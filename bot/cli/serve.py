@@ -14,7 +14,7 @@ from bot.cli.running import configure_logs, load_settings, observe
 from bot.cli.supervise import Child, supervise
 
 if TYPE_CHECKING:
-    from bot.settings import Settings
+    from bot.ops.settings import Settings
 
 
 @click.command()

@@ -19,7 +19,7 @@ from bot.cli.files import (
 )
 
 if TYPE_CHECKING:
-    from bot.actions import Decision
+    from bot.core.actions import Decision
 
 
 @click.command()
@@ -41,7 +41,7 @@ def command(
     as_json: bool,
 ) -> int:
     """Say whether the issue in FILE (its first line is the title) is specified well enough to act on."""
-    from bot.offline import issue_opened, split_title
+    from bot.forge.offline import issue_opened, split_title
 
     title, body = split_title(read_text(file))
     event, snapshot = issue_opened(title, body)

@@ -20,7 +20,7 @@ from bot.cli.files import (
 )
 
 if TYPE_CHECKING:
-    from bot.actions import Decision
+    from bot.core.actions import Decision
 
 
 @click.command()
@@ -46,8 +46,8 @@ def command(
     as_json: bool,
 ) -> int:
     """Say whether a patch solves an issue."""
-    from bot.domain import Issue
-    from bot.offline import AUTHOR, pull_request_opened, split_title
+    from bot.core.model import Issue
+    from bot.forge.offline import AUTHOR, pull_request_opened, split_title
 
     if issue_file == patch_file == "-":
         raise click.UsageError("--issue and --patch cannot both be standard input")

@@ -13,7 +13,7 @@ from bot.cli.running import load_settings
 from bot.errors import SettingsError
 
 if TYPE_CHECKING:
-    from bot.settings import Settings
+    from bot.ops.settings import Settings
 
 
 @click.command()
@@ -53,11 +53,11 @@ def serve(settings: Settings, processes: int | None, link: str | None = None) ->
 
     ``link`` opens set-up, whose state one process holds.
     """
+    from bot.app import pages
     from bot.ledger import migrate, open_database
     from bot.web.app import Backend, create_app
     from bot.web.server import Server
     from bot.web.setup.pages import landing
-    from bot.wiring import pages
 
     database = open_database(settings.database_url)
     migrate(database)

@@ -16,8 +16,8 @@ from bot.cli.running import load_settings, secrets_of
 if TYPE_CHECKING:
     from bot.forge.github.client import Call
     from bot.jobs.worker import Pace
-    from bot.metrics import Counts
-    from bot.settings import Settings
+    from bot.ops.metrics import Counts
+    from bot.ops.settings import Settings
 
 
 @click.command()
@@ -36,14 +36,14 @@ def command(concurrency: int, **values: Any) -> None:
 
 def check_app(settings: Settings) -> None:
     """Refuse to start without a usable id and key of a GitHub App; raises SettingsError."""
-    from bot.wiring import build_app
+    from bot.app import build_app
 
     build_app(settings).close()
 
 
 def check_thinking(settings: Settings) -> None:
     """Refuse to start without a model that can be asked and prompts to ask it; raises SettingsError."""
-    from bot.wiring import build_models, prompts
+    from bot.app import build_models, prompts
 
     build_models(settings).build(settings.bouncer_model)
     prompts(settings)
@@ -51,8 +51,8 @@ def check_thinking(settings: Settings) -> None:
 
 def run(settings: Settings, concurrency: int) -> None:
     """Work until SIGTERM or SIGINT, then end the process."""
-    from bot import tracing
     from bot.jobs.worker import Pace
+    from bot.ops import tracing
 
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -70,14 +70,14 @@ def work(settings: Settings, stop: threading.Event, pace: Pace, *, apart: float 
     A database that is away is waited for. ``apart`` is the pause between two writes through one installation,
     seconds. Raises SettingsError before anything starts.
     """
+    from bot.app import Live
+    from bot.jobs.redelivery import Reconciler, recorded
     from bot.jobs.runner import Runner
     from bot.jobs.store import Jobs
     from bot.jobs.worker import Worker
     from bot.ledger import await_database, open_ledger
-    from bot.metrics import Counts
+    from bot.ops.metrics import Counts
     from bot.publisher import Publisher
-    from bot.reconciler import Reconciler, recorded
-    from bot.wiring import Live
 
     database = await_database(settings.database_url, stop)
     if database is None:
@@ -101,7 +101,7 @@ def work(settings: Settings, stop: threading.Event, pace: Pace, *, apart: float 
 
 def observe(counts: Counts, call: Call) -> None:
     """Count a call to GitHub, and note what is left of the installation's quota."""
-    from bot.metrics import GITHUB_CALLS, GITHUB_REMAINING, GITHUB_SECONDS
+    from bot.ops.metrics import GITHUB_CALLS, GITHUB_REMAINING, GITHUB_SECONDS
 
     counts.add(GITHUB_CALLS, method=call.method, status=str(call.status))
     counts.add(GITHUB_SECONDS, call.seconds)

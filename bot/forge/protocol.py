@@ -10,9 +10,9 @@ from typing import Protocol
 
 from pydantic import Field
 
-from bot.actions import Conclusion, InlineComment
-from bot.domain import Actor, CheckRun, Comment, Issue, Permission, PullRequest, Repository, ReviewComment
-from bot.frozen import Frozen
+from bot.core.actions import Conclusion, InlineComment
+from bot.core.frozen import Frozen
+from bot.core.model import Actor, CheckRun, Comment, Issue, Permission, PullRequest, Repository, ReviewComment
 
 
 class PullDiff(Frozen):

@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 
 from pydantic import ConfigDict, Field
 
-from bot.domain import Actor, CheckRun, Comment, Issue, Permission, PullRequest, Repository, ReviewComment
+from bot.core.frozen import Frozen
+from bot.core.model import Actor, CheckRun, Comment, Issue, Permission, PullRequest, Repository, ReviewComment
 from bot.errors import NotFound, NotRecorded
 from bot.forge.protocol import Forge, IssueLink, PostedReview, PullDiff, Reactions, TreeEntry
-from bot.frozen import Frozen
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)

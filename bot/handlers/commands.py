@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from bot import events
-from bot.actions import Action, Decision, React, SetLabels, UpsertComment
-from bot.bouncers import input_comment, memory
-from bot.commands import MEANINGS, Command, may, read
-from bot.domain import Comment, ReviewComment
-from bot.events import Event
+from bot.bouncers import history, input_comment
+from bot.core import events
+from bot.core.actions import Action, Decision, React, SetLabels, UpsertComment
+from bot.core.commands import MEANINGS, Command, may, read
+from bot.core.events import Event
+from bot.core.model import Comment, ReviewComment
 from bot.services import Services
 
 Said = events.CommentCreated | events.ReviewCommentCreated
@@ -67,7 +67,7 @@ def _actions(event: Said, done: tuple[Command, ...], services: Services) -> tupl
         actions.append(UpsertComment(task="commands", number=event.number, body=help_text()))
     if "accept" in words:
         past = services.history.decisions(event.subject.key, "triage")
-        if memory.bounced(memory.last_verdict(past)):
+        if history.bounced(history.last_verdict(past)):
             body = input_comment.accepted(event.sender.login)
             actions.append(UpsertComment(task="triage", number=event.number, body=body, only_edit=True))
         accepted = services.config.triage.accepted_label

@@ -8,12 +8,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from bot import events
-from bot.actions import Decision, UpsertComment
-from bot.config import PATH
-from bot.config_file import Problem
-from bot.domain import Subject
-from bot.events import Event
+from bot.core import events
+from bot.core.actions import Decision, UpsertComment
+from bot.core.config import PATH
+from bot.core.config_file import Problem
+from bot.core.events import Event
+from bot.core.model import Subject
 from bot.services import Services
 from bot.text import clean_line
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bot import events
-from bot.actions import Decision
-from bot.bouncers import memory
+from bot.bouncers import history
 from bot.bouncers.feedback import Outcome, Signal
-from bot.commands import may
-from bot.domain import ReviewComment
-from bot.events import Event
+from bot.core import events
+from bot.core.actions import Decision
+from bot.core.commands import may
+from bot.core.events import Event
+from bot.core.model import ReviewComment
 from bot.review.findings import Finding
 from bot.review.history import finding_of, recall
 from bot.services import Services
@@ -104,7 +104,7 @@ def _sign(
 
 def _on_bounce(event: OnBounce, services: Services) -> Iterator[Signal]:
     past = services.history.decisions(event.subject.key, "triage", "commands")
-    if not memory.bounced(memory.last_verdict(past)):
+    if not history.bounced(history.last_verdict(past)):
         return
     found: tuple[Outcome, str] | None = None
     if isinstance(event, events.IssueClosed):

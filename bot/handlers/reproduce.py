@@ -11,13 +11,13 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bot import events
-from bot.actions import Decision
-from bot.bouncers import memory
-from bot.commands import may, read
-from bot.domain import Issue
+from bot.bouncers import history
+from bot.core import events
+from bot.core.actions import Decision
+from bot.core.commands import may, read
+from bot.core.events import Event
+from bot.core.model import Issue
 from bot.errors import BudgetExceeded, ForgeError, ModelError, NotRecorded, SandboxError
-from bot.events import Event
 from bot.reproduce import workshop
 from bot.reproduce.command import TestCommand
 from bot.reproduce.delivery import Delivery
@@ -72,16 +72,16 @@ def _asked_for(event: Cause, services: Services) -> bool:
 def _by_itself(event: Cause, services: Services, past: Sequence[Decision]) -> bool:
     """Whether the repository wants this issue tried without being asked, and nobody has tried this text yet."""
     config = services.config.reproduce
-    if config.mode == "off" or not config.automatic or memory.paused(past):
+    if config.mode == "off" or not config.automatic or history.paused(past):
         return False
     if config.label.lower() not in {label.lower() for label in event.issue.labels}:
         return False
-    triaged = memory.last_verdict([each for each in past if each.kind == "triage"])
+    triaged = history.last_verdict([each for each in past if each.kind == "triage"])
     clear = (
-        triaged is not None and not memory.bounced(triaged) and triaged.subject.revision == event.issue.revision
+        triaged is not None and not history.bounced(triaged) and triaged.subject.revision == event.issue.revision
     )
     tried = any(each.kind == "reproduce" and each.subject.revision == event.issue.revision for each in past)
-    return (clear or memory.accepted(past)) and not tried
+    return (clear or history.accepted(past)) and not tried
 
 
 def _attempt(event: Cause, services: Services, delivery: Delivery) -> Decision:

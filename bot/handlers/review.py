@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot import pulls
-from bot.actions import Decision
-from bot.bouncers.memory import paused
+from bot.bouncers import pull_request
+from bot.bouncers.history import paused
 from bot.bouncers.output_check import NAME as CHECK
-from bot.domain import Subject
+from bot.bouncers.pull_request import Asked
+from bot.core.actions import Decision
+from bot.core.events import Event
+from bot.core.model import Subject
 from bot.errors import ForgeError, NotRecorded
-from bot.events import Event
-from bot.pulls import Asked
 from bot.review import dismissal, strategies, texts
 from bot.review.diff import Diff, parse
 from bot.review.filtering import Policy, select
@@ -32,13 +32,13 @@ def handle(event: Event, services: Services) -> Decision | None:
     """Review the pull request of an event, or take findings back; None where nothing asks for either."""
     if services.config.review.mode == "off":
         return None
-    asked = pulls.asked(event, services, "review", CHECK)
+    asked = pull_request.asked(event, services, "review", CHECK)
     if asked is None:
         return dismissal.dismiss(event, services)
     pull = asked.pull_request
     subject = Subject(repository=services.forge.repository, number=pull.number, revision=pull.revision)
     past = services.history.decisions(subject.key, "review", "commands", "feedback")
-    left_alone = None if asked.explicitly else pulls.why_not(pull, services.config.pulls) or _paused(past)
+    left_alone = None if asked.explicitly else pull_request.why_not(pull, services.config.pulls) or _paused(past)
     if left_alone is not None:
         return Decision(kind="review", subject=subject, abstained=left_alone[0], reason=left_alone[1])
     review = _Review(asked, subject, past, services)

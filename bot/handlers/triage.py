@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot import events
-from bot.actions import Action, Decision, SetLabels, UpsertComment
+from bot.bouncers import history, input_comment
 from bot.bouncers import input as bouncer
-from bot.bouncers import input_comment, memory
 from bot.bouncers.input import InputReply, InputVerdict
-from bot.commands import may, read
-from bot.domain import Comment, Issue, Permission
-from bot.events import Event
+from bot.core import events
+from bot.core.actions import Action, Decision, SetLabels, UpsertComment
+from bot.core.commands import may, read
+from bot.core.events import Event
+from bot.core.model import Comment, Issue, Permission
 from bot.models import investigation
 from bot.models.investigation import Notes
 from bot.models.protocol import Prompt, Reply
@@ -56,21 +56,21 @@ def _asked_for(event: Judged | Said, services: Services) -> bool:
 
 def _gives_cause(event: Judged | Said, past: Sequence[Decision]) -> bool:
     """Whether the issue has to be read again because of this event."""
-    last = memory.last_verdict(past)
+    last = history.last_verdict(past)
     if isinstance(event, events.IssueEdited):
         return last is None or last.subject.revision != event.issue.revision
     if isinstance(event, Said):
         by_author = event.sender.id == event.issue.author.id
-        return by_author and not read(event.comment.body) and memory.bounced(last)
+        return by_author and not read(event.comment.body) and history.bounced(last)
     return True
 
 
 def _why_not(issue: Issue, services: Services, past: Sequence[Decision]) -> tuple[str, str] | None:
     """Why this issue is left alone: a word to count by and a sentence."""
     config = services.config.triage
-    if memory.paused(past):
+    if history.paused(past):
         return "skipped:paused", "paused by a maintainer"
-    if memory.accepted(past):
+    if history.accepted(past):
         return "skipped:accepted", "a maintainer accepted this issue"
     if issue.state == "closed":
         return "skipped:closed", "the issue is closed"
@@ -87,9 +87,9 @@ def _why_not(issue: Issue, services: Services, past: Sequence[Decision]) -> tupl
 
 def _judge(event: Judged | Said, services: Services, past: Sequence[Decision]) -> Decision:
     issue, config = event.issue, services.config.triage
-    last = memory.last_verdict(past)
+    last = history.last_verdict(past)
     answers = () if last is None and isinstance(event, events.IssueOpened) else _answers(issue, services)
-    asked = memory.questions(past)
+    asked = history.questions(past)
     prompt = bouncer.question(services.prompts, config.prompt, issue, answers, asked)
     prompt = prompt.model_copy(update={"subject": event.subject.key})
     notes = _looked(prompt, services)
@@ -101,7 +101,7 @@ def _judge(event: Judged | Said, services: Services, past: Sequence[Decision]) -
         kind="triage",
         subject=event.subject,
         verdict=verdict.label,
-        actions=_actions(verdict, issue, services, reply.model, was_bounced=memory.label_stands(past)),
+        actions=_actions(verdict, issue, services, reply.model, was_bounced=history.label_stands(past)),
         reason=_reason(verdict, services),
         evidence={**_evidence(verdict, reply, prompt.hash, services), **investigation.evidence(notes)},
         usage=notes.usage + reply.usage,

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot import events, pulls
-from bot.actions import Decision
-from bot.bouncers import judgement, linked, memory, output_check
+from bot.bouncers import history, judgement, linked, output_check, pull_request
 from bot.bouncers.judgement import Judgement
-from bot.domain import Subject
-from bot.events import Event
-from bot.pulls import Asked
+from bot.bouncers.pull_request import Asked
+from bot.core import events
+from bot.core.actions import Decision
+from bot.core.events import Event
+from bot.core.model import Subject
 from bot.services import Services
 
 
@@ -21,14 +21,14 @@ def handle(event: Event, services: Services) -> Decision | None:
     """Judge the pull request of an event against the issues that it closes; None where nothing asks for it."""
     if services.config.verify.mode == "off":
         return None
-    asked = pulls.asked(event, services, "verify", output_check.NAME)
+    asked = pull_request.asked(event, services, "verify", output_check.NAME)
     if asked is None:
         return None
     pull = asked.pull_request
     subject = Subject(repository=services.forge.repository, number=pull.number, revision=pull.revision)
     past = services.history.decisions(subject.key, "verify", "commands")
-    left_alone = pulls.why_not(pull, services.config.pulls)
-    if left_alone is None and memory.paused(past):
+    left_alone = pull_request.why_not(pull, services.config.pulls)
+    if left_alone is None and history.paused(past):
         left_alone = "skipped:paused", "paused by a maintainer"
     if left_alone and not asked.explicitly:
         return judgement.abstain(subject, pull, *left_alone, services)
@@ -54,5 +54,5 @@ def _run_was_asked_for(asked: Asked, subject: Subject, past: Sequence[Decision])
 
 def _same(past: Sequence[Decision], subject: Subject, judged: dict[str, str]) -> bool:
     """Whether exactly this code was judged against exactly these issues already."""
-    last = memory.last_verdict(past)
+    last = history.last_verdict(past)
     return last is not None and last.subject == subject and last.evidence.get("judged") == judged

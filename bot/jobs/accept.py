@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
-from bot import events
+from bot.core import events
+from bot.core.events import Event
 from bot.errors import TransientError
-from bot.events import Event
 from bot.ledger.database import Database
 
 #: GitHub waits 10 s and then counts a delivery as failed; the answer has to be its own before that.

@@ -10,9 +10,9 @@ import structlog
 from pydantic import ValidationError
 from sqlalchemy import ColumnElement, Connection, Row, and_, exists, or_, select, update
 
-from bot import events
-from bot.actions import Task
-from bot.events import Event
+from bot.core import events
+from bot.core.actions import Task
+from bot.core.events import Event
 from bot.jobs.job import OPEN, Job, workflow_id
 from bot.jobs.supersede import supersedes
 from bot.ledger.database import Database

@@ -6,8 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from bot.actions import Task
-from bot.frozen import Frozen
+from bot.core.actions import Task
+from bot.core.frozen import Frozen
 
 #: waiting for its moment; queued to run; running; then one of the four ends.
 State = Literal["waiting", "queued", "running", "done", "dead", "cancelled", "superseded"]

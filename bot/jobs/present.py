@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bot import events
-from bot.actions import Task
-from bot.events import Event
+from bot.core import events
+from bot.core.actions import Task
+from bot.core.events import Event
 from bot.forge.protocol import Forge
 
 #: Tasks that judge what is there, whatever it was that happened to it.

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from bot.actions import Usage
+from bot.core.actions import Usage
 from bot.errors import ModelError, TransientError
 from bot.ledger.calls import Calls
 from bot.models.protocol import Model, Prompt, Reply

@@ -10,10 +10,11 @@ import structlog
 from sqlalchemy.exc import InterfaceError, OperationalError
 from structlog.contextvars import bound_contextvars
 
-from bot import events, router, tracing
-from bot.actions import Decision
+from bot import router
+from bot.core import events
+from bot.core.actions import Decision
+from bot.core.events import Event
 from bot.errors import ForgeError, NotFound, TransientError
-from bot.events import Event
 from bot.forge.protocol import ForgeWriter
 from bot.jobs.job import Job
 from bot.jobs.present import at_present
@@ -21,6 +22,7 @@ from bot.jobs.remembered import Remembered
 from bot.jobs.retry import MAX_TRIES, MAX_TRIES_BUG, pause
 from bot.jobs.store import Jobs
 from bot.ledger import Ledger
+from bot.ops import tracing
 from bot.publisher import Publisher, Refused
 from bot.services import Services
 

@@ -6,10 +6,10 @@ the same thing again because of the newer one. Commands and feedback are said on
 
 from __future__ import annotations
 
-from bot import events
-from bot.actions import Task
-from bot.commands import read
-from bot.events import Event
+from bot.core import events
+from bot.core.actions import Task
+from bot.core.commands import read
+from bot.core.events import Event
 
 _Judged = events.IssueOpened | events.IssueEdited | events.IssueReopened
 _Pushed = (

@@ -12,7 +12,7 @@ import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
 from bot import router
-from bot.events import Event
+from bot.core.events import Event
 from bot.jobs.dispatch import DEBOUNCE, Dispatcher
 from bot.jobs.lane import Lane
 from bot.jobs.queue import Queue
@@ -22,7 +22,7 @@ from bot.jobs.runner import Runner
 from bot.jobs.store import Jobs
 from bot.ledger import Ledger
 from bot.ledger.locks import Held, Locks
-from bot.metrics import Counts
+from bot.ops.metrics import Counts
 
 #: Seconds between two looks for new deliveries, between two rounds of the reaper, and between two sweeps.
 DISPATCH_SECONDS = 0.05

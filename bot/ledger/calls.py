@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from sqlalchemy import select
 
-from bot.actions import Usage
+from bot.core.actions import Usage
 from bot.ledger.database import Database
 from bot.ledger.tables import MODEL_CALLS
 from bot.models.protocol import Prompt

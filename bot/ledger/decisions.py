@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic_core import PydanticSerializationError
 from sqlalchemy import Connection, or_, select, update
 
-from bot.actions import Decision, Task
+from bot.core.actions import Decision, Task
 from bot.ledger.database import Database
 from bot.ledger.signals import Signals
 from bot.ledger.tables import DECISIONS, POSTINGS

@@ -9,8 +9,8 @@ from typing import Any, Literal
 from pydantic import Field
 from sqlalchemy import ColumnElement, Integer, Select, and_, case, cast, func, or_, select
 
-from bot.actions import Decision, Task
-from bot.frozen import Frozen
+from bot.core.actions import Decision, Task
+from bot.core.frozen import Frozen
 from bot.ledger.database import Database
 from bot.ledger.tables import BUDGETS, DECISIONS, MODEL_CALLS, POSTINGS
 from bot.models.budget import Spent

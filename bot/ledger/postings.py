@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pydantic import Field
 from sqlalchemy import delete, select
 
-from bot.actions import Task
-from bot.frozen import Frozen
+from bot.core.actions import Task
+from bot.core.frozen import Frozen
 from bot.ledger.database import Database
 from bot.ledger.tables import POSTINGS
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 
 from sqlalchemy import Connection, func, select
 
-from bot.actions import Decision
 from bot.bouncers.feedback import Counts, Outcome, Row, Signal, muted, outcomes, rates, signals
+from bot.core.actions import Decision
 from bot.ledger.database import Database
 from bot.ledger.tables import SIGNALS
 

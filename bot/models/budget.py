@@ -16,9 +16,9 @@ from typing import Protocol, TypeVar
 
 from pydantic import BaseModel, Field
 
-from bot.actions import Usage
+from bot.core.actions import Usage
+from bot.core.frozen import Frozen
 from bot.errors import BudgetExceeded, ModelError, SettingsError, TransientError
-from bot.frozen import Frozen
 from bot.models.prices import Price
 from bot.models.protocol import Model, Prompt, Reply
 

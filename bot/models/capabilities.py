@@ -6,7 +6,7 @@ import re
 from collections.abc import Container
 from typing import Literal
 
-from bot.frozen import Frozen
+from bot.core.frozen import Frozen
 
 # OpenAI's own, and the open families that think before they answer.
 _REASONING = re.compile(

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from bot.actions import Usage
+from bot.core.actions import Usage
 from bot.errors import BudgetExceeded, ModelError, TransientError
 from bot.models.protocol import Model, Prompt, Reply
 

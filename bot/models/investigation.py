@@ -12,9 +12,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bot.actions import Usage
+from bot.core.actions import Usage
+from bot.core.frozen import Frozen
 from bot.forge.protocol import Forge
-from bot.frozen import Frozen
 from bot.models.protocol import Model, Prompt
 from bot.models.tools import Files
 from bot.prompts import Prompts

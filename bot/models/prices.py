@@ -11,8 +11,8 @@ from typing import Any
 import yaml
 from pydantic import Field, ValidationError
 
+from bot.core.frozen import Frozen
 from bot.errors import SettingsError
-from bot.frozen import Frozen
 
 PACKAGED = Path(__file__).parent / "prices.yml"
 _FREE_PROVIDERS = ("local", "recorded", "scripted")

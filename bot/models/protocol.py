@@ -8,8 +8,8 @@ from typing import Generic, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, Field
 
-from bot.actions import Usage
-from bot.frozen import Frozen
+from bot.core.actions import Usage
+from bot.core.frozen import Frozen
 
 T = TypeVar("T", bound=BaseModel)
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from pydantic import Field, SecretStr
 
+from bot.core.frozen import Frozen
 from bot.errors import SettingsError
-from bot.frozen import Frozen
 from bot.models.budget import Budget, Budgeted
 from bot.models.conversation import Conversation, Provider
 from bot.models.fallback import Fallback

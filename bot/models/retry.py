@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from bot.actions import Usage
+from bot.core.actions import Usage
 from bot.errors import TransientError
 from bot.models.protocol import Model, Prompt, Reply
 

@@ -6,8 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from bot.actions import Usage
-from bot.frozen import Frozen
+from bot.core.actions import Usage
+from bot.core.frozen import Frozen
 from bot.reproduce.inject import Candidate
 from bot.reproduce.match import Grade
 from bot.reproduce.outcome import TestOutcome

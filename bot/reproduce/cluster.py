@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from pydantic import Field
 
-from bot.frozen import Frozen
+from bot.core.frozen import Frozen
 from bot.reproduce.failure import Failure, signature
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from bot.frozen import Frozen
+from bot.core.frozen import Frozen
 
 #: The element of a command that the tests take the place of.
 PLACE = "{tests}"

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from pydantic import Field
 
-from bot.frozen import Frozen
+from bot.core.frozen import Frozen
 from bot.reproduce.checkout import Checkout
 from bot.reproduce.inject import choose_host
 from bot.reproduce.language import Definition, Language

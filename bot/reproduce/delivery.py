@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bot.actions import Action, Decision, OpenDraftPull, SetLabels, UpsertComment, Usage
-from bot.bouncers.speaker import caveat
-from bot.domain import Issue, Subject
+from bot.core.actions import Action, Decision, OpenDraftPull, SetLabels, UpsertComment, Usage
+from bot.core.disclaimer import caveat
+from bot.core.model import Issue, Subject
 from bot.reproduce import evidence, texts
 from bot.reproduce.attempt import Reproduction
 from bot.reproduce.command import TestCommand

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bot.actions import Usage
+from bot.core.actions import Usage
 from bot.errors import BudgetExceeded, ModelError
 from bot.models.protocol import Model, Prompt, Reply
 from bot.prompts import Prompts

@@ -9,8 +9,8 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from bot.actions import Decision
-from bot.frozen import Frozen
+from bot.core.actions import Decision
+from bot.core.frozen import Frozen
 from bot.reproduce.attempt import Attempt, Reproduction
 from bot.reproduce.command import Target, TestCommand
 from bot.reproduce.execution import Harness

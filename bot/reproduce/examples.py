@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from pydantic import Field
 
-from bot.frozen import Frozen
+from bot.core.frozen import Frozen
 from bot.reproduce.language import Language
 from bot.reproduce.lexical import Bm25, words
 from bot.reproduce.report import Report

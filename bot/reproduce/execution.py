@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bot.frozen import Frozen
+from bot.core.frozen import Frozen
 from bot.reproduce import console, junit
 from bot.reproduce.command import Target, TestCommand
 from bot.reproduce.interpreter import Program, folders_in, resolve

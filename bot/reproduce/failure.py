@@ -6,7 +6,7 @@ import re
 
 from pydantic import Field
 
-from bot.frozen import Frozen
+from bot.core.frozen import Frozen
 
 
 class Failure(Frozen):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pydantic import Field
 
-from bot.frozen import Frozen
+from bot.core.frozen import Frozen
 from bot.reproduce.language import DraftRejected, Injected, Language, Names, NoNames
 from bot.reproduce.lexical import Bm25, words
 

@@ -7,8 +7,8 @@ from typing import Protocol
 
 from pydantic import Field
 
+from bot.core.frozen import Frozen
 from bot.errors import BouncerError
-from bot.frozen import Frozen
 
 
 class DraftRejected(BouncerError):

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from bot.frozen import Frozen
+from bot.core.frozen import Frozen
 from bot.reproduce.failure import Failure
 from bot.reproduce.report import GENERIC, Facts
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bot.bouncers.output_check import ExecutedTest
-from bot.domain import PullRequest
+from bot.core.model import PullRequest
 from bot.errors import ForgeError, NotRecorded, SandboxError
 from bot.reproduce import evidence, workshop
 from bot.reproduce.evidence import StoredTest

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from bot.frozen import Frozen
+from bot.core.frozen import Frozen
 from bot.reproduce.failure import Failure
 
 Status = Literal["passed", "failed", "error", "skipped", "timeout"]

@@ -12,8 +12,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bot.core.frozen import Frozen
 from bot.errors import BudgetExceeded
-from bot.frozen import Frozen
 from bot.reproduce.attempt import Attempt, Reproduction, Shown
 from bot.reproduce.checkout import Checkout
 from bot.reproduce.cluster import FailingTest

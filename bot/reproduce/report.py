@@ -6,7 +6,7 @@ import re
 
 from pydantic import Field
 
-from bot.frozen import Frozen
+from bot.core.frozen import Frozen
 from bot.reproduce.markdown import to_markdown
 
 #: Names that say "something went wrong" and nothing more.

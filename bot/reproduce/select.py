@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from bot.frozen import Frozen
+from bot.core.frozen import Frozen
 from bot.reproduce.cluster import Cluster, FailingTest, cluster
 from bot.reproduce.match import Match, match
 from bot.reproduce.rank import rank

@@ -22,8 +22,8 @@ from pathlib import Path
 
 from pydantic import Field
 
+from bot.core.frozen import Frozen
 from bot.errors import UserError
-from bot.frozen import Frozen
 from bot.reproduce.interpreter import resolve
 from bot.sandbox.launch import ENVIRONMENT
 from bot.sandbox.processes import written

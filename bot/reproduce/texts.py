@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-from bot.domain import Repository
-from bot.frozen import Frozen
+from bot.core.frozen import Frozen
+from bot.core.model import Repository
 from bot.reproduce.attempt import Attempt, Reproduction, Shown
 from bot.reproduce.outcome import TestOutcome
 from bot.text import clean_line, fence

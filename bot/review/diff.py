@@ -13,7 +13,7 @@ from typing import Literal
 from unidiff.errors import UnidiffParseError
 from unidiff.patch import PatchSet
 
-from bot.domain import Side
+from bot.core.model import Side
 from bot.review.paths import read_names
 from bot.review.sections import Flaw, RawHunk, Section, cut
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from bot import events
-from bot.actions import Decision
-from bot.commands import may, read
-from bot.domain import PullRequest, ReviewComment, Subject
-from bot.events import Event
+from bot.core import events
+from bot.core.actions import Decision
+from bot.core.commands import may, read
+from bot.core.events import Event
+from bot.core.model import PullRequest, ReviewComment, Subject
 from bot.forge.protocol import Forge
 from bot.review.findings import Finding
 from bot.review.history import PastFindings, finding_of, recall

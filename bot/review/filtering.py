@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from bot.frozen import Frozen
+from bot.core.frozen import Frozen
 from bot.review.findings import Finding, same_defect
 from bot.review.taxonomy import Impact, Severity
 

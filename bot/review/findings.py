@@ -8,8 +8,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bot.domain import Side
-from bot.frozen import Frozen
+from bot.core.frozen import Frozen
+from bot.core.model import Side
 from bot.review.taxonomy import Category, Impact, Severity
 
 #: Why a reported finding is no finding: what it cites is not in the diff.

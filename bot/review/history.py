@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from bot.actions import Decision, SubmitReview, UpsertComment
-from bot.domain import ReviewComment
+from bot.core.actions import Decision, SubmitReview, UpsertComment
+from bot.core.model import ReviewComment
 from bot.review.diff import Diff
 from bot.review.findings import Finding
 from bot.review.quotes import Index

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import pathspec
 
-from bot.frozen import Frozen
+from bot.core.frozen import Frozen
 from bot.review.diff import Diff, DiffLine, FileDiff, Hunk
 from bot.review.escaping import show
 from bot.review.file_classes import language, left_out, risk

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from bot.actions import Usage
+from bot.core.actions import Usage
 from bot.errors import BudgetExceeded, ModelError
 from bot.models.protocol import Model, Prompt, Reply
 from bot.prompts import Prompts

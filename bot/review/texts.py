@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
-from bot.actions import Action, InlineComment, SubmitReview, UpsertComment
-from bot.bouncers.speaker import caveat
-from bot.domain import PullRequest, Repository
+from bot.core.actions import Action, InlineComment, SubmitReview, UpsertComment
+from bot.core.disclaimer import caveat
+from bot.core.model import PullRequest, Repository
 from bot.review.filtering import Suppressed
 from bot.review.findings import Finding
 from bot.review.history import PastFindings

@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 
 from pydantic import Field
 
-from bot.frozen import Frozen
+from bot.core.frozen import Frozen
 
 #: How a run ended: on its own (``exited``), at the limit that is named (``timeout`` is wall-clock or CPU time), or
 #: by a SIGKILL that no limit sent (``killed``): the program killed itself, its launcher, or the kernel ran short.

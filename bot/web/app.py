@@ -14,7 +14,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from bot.jobs.accept import Acceptor
 from bot.jobs.store import Jobs
 from bot.ledger import Ledger, database_at, open_ledger
-from bot.metrics import Counts
+from bot.ops.metrics import Counts
 from bot.web import health, webhook
 from bot.web.webhook import Secrets
 

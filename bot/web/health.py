@@ -12,7 +12,7 @@ from werkzeug.wrappers import Response as Answer
 from bot.jobs.accept import Acceptor
 from bot.jobs.store import Jobs
 from bot.ledger import Ledger
-from bot.metrics import exposition
+from bot.ops.metrics import exposition
 
 #: A worker that was not seen for this long is counted as gone, seconds.
 WORKER_SECONDS = 15.0

@@ -11,10 +11,10 @@ from flask import Blueprint, Response, jsonify, request
 from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.wrappers import Response as Answer
 
-from bot import events
+from bot.core import events
+from bot.core.events import Event
 from bot.errors import InvalidSignature, MalformedDelivery, TransientError
-from bot.events import Event
-from bot.metrics import DELIVERIES, Counts
+from bot.ops.metrics import DELIVERIES, Counts
 
 #: GitHub's own limit on a payload, bytes.
 MAX_BYTES = 25 * 1024 * 1024

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from bot.frozen import Frozen
+from bot.core.frozen import Frozen
 from evaluation.bloom.components import COMPONENTS, PUBLISHED, Component, Presence, shares
 from evaluation.bloom.scott_knott import scott_knott_esd
 

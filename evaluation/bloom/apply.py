@@ -14,8 +14,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bot.actions import Usage
-from bot.frozen import Frozen
+from bot.core.actions import Usage
+from bot.core.frozen import Frozen
 from bot.models.protocol import Model, Prompt
 from bot.prompts import Prompts
 from bot.reproduce.language import Definition

@@ -9,9 +9,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bot import settings, wiring
+from bot import app
 from bot.errors import ModelError, OperatorError
 from bot.models.protocol import Model
+from bot.ops import settings
 from evaluation.bloom.apply import Namer, mask_case
 from evaluation.bloom.create import Clarifier
 from evaluation.bloom.understand import Rewriter
@@ -56,7 +57,7 @@ class Workshop:
 
     def _clarified(self, case: Case) -> Built:
         environment = settings.load()
-        clarifier = Clarifier(self.model(), self.judge(), wiring.prompts(environment), benchmark_prompts())
+        clarifier = Clarifier(self.model(), self.judge(), app.prompts(environment), benchmark_prompts())
         found = clarifier.clarify(case.problem_statement, self.known.get(case.instance_id, ""), case.instance_id)
         about = found.model_dump(mode="json", exclude={"report"})
         return Built(case.model_copy(update={"problem_statement": found.report}), about)

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import Field
 
-from bot.frozen import Frozen
+from bot.core.frozen import Frozen
 from evaluation.brt.metrics import baseline_consistency, brt_share
 from evaluation.statistics import mcnemar
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Literal, get_args
 
-from bot.frozen import Frozen
+from bot.core.frozen import Frozen
 
 Component = Literal[
     "natural language bug description",

@@ -13,17 +13,18 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bot import events, router
-from bot.actions import Decision, Task, Usage
-from bot.config import RepoConfig
-from bot.domain import Comment
+from bot import router
+from bot.app import now
+from bot.core import events
+from bot.core.actions import Decision, Task, Usage
+from bot.core.config import RepoConfig
+from bot.core.frozen import Frozen
+from bot.core.model import Comment
+from bot.forge.offline import AUTHOR, REPOSITORY, OpenedIssue, issue_opened, split_title
 from bot.forge.replay import ReplayForge
-from bot.frozen import Frozen
 from bot.models.protocol import Model, Prompt
-from bot.offline import AUTHOR, REPOSITORY, OpenedIssue, issue_opened, split_title
 from bot.prompts import Prompts
 from bot.services import NoHistory, Services
-from bot.wiring import now
 
 
 class Answered(BaseModel):

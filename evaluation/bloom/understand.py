@@ -12,7 +12,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bot.actions import Usage
+from bot.core.actions import Usage
 from bot.errors import ModelError
 from bot.models.protocol import Model, Prompt
 from bot.prompts import Prompts

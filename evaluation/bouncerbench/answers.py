@@ -13,10 +13,10 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from bot.actions import Usage
 from bot.bouncers.labels import tidy_label
+from bot.core.actions import Usage
+from bot.core.frozen import Frozen
 from bot.errors import OperatorError
-from bot.frozen import Frozen
 from evaluation.bouncerbench.tasks import INPUT, LABELS, Benchmark, Maybe
 from evaluation.dataset import Row, read_json, read_rows, shaped, task_id, unique
 from evaluation.run.folder import Record, RunFolder

@@ -7,8 +7,8 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from bot import wiring
-from bot.config import TriageConfig, VerifyConfig
+from bot import app
+from bot.core.config import TriageConfig, VerifyConfig
 from bot.errors import OperatorError
 from evaluation.bouncerbench.code import Code
 from evaluation.bouncerbench.staging import stage_input, stage_output
@@ -23,7 +23,7 @@ def input_bench(
     tasks: str, config: str | None = None, code: Code | None = None, **shaping: Any
 ) -> Replayable[InputTask]:
     """The issues of a task file, for the triage handler; ``shaping`` are keys of its config, None = unset."""
-    repo_config = wiring.repo_config(config, {"triage": shaping})
+    repo_config = app.repo_config(config, {"triage": shaping})
     return Replayable(
         benchmark=INPUT,
         source=tasks,
@@ -42,7 +42,7 @@ def output_bench(
     tasks: str, config: str | None = None, code: Code | None = None, **shaping: Any
 ) -> Replayable[OutputTask]:
     """The patches of a task file, for the verify handler; ``shaping`` as in ``input_bench``."""
-    repo_config = wiring.repo_config(config, {"verify": shaping})
+    repo_config = app.repo_config(config, {"verify": shaping})
     return Replayable(
         benchmark=OUTPUT,
         source=tasks,

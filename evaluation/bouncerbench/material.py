@@ -11,8 +11,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
+from bot.core.frozen import Frozen
 from bot.errors import OperatorError
-from bot.frozen import Frozen
 from evaluation.bouncerbench.tasks import VAGUE_FROM, Level, Maybe, OutputTask, output_task, repository_of
 from evaluation.dataset import Row, read_rows, shaped, task_id, unique
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bot.domain import Issue, Repository
+from bot.core.model import Issue, Repository
 from bot.errors import OperatorError
-from bot.offline import AUTHOR, issue_opened, pull_request_opened, split_title
+from bot.forge.offline import AUTHOR, issue_opened, pull_request_opened, split_title
 from evaluation.bouncerbench.code import Code
 from evaluation.bouncerbench.tasks import InputTask, OutputTask, number_of
 from evaluation.run.staging import Staged

@@ -16,8 +16,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from bot.bouncers.labels import InputLabel, OutputLabel
+from bot.core.frozen import Frozen
 from bot.errors import OperatorError
-from bot.frozen import Frozen
 from evaluation.dataset import Row, read_rows, shaped, task_id, unique
 
 Benchmark = Literal["bouncerbench-input", "bouncerbench-output"]

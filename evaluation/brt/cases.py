@@ -7,8 +7,8 @@ from pathlib import Path
 
 from pydantic import Field, model_validator
 
+from bot.core.frozen import Frozen
 from bot.errors import OperatorError
-from bot.frozen import Frozen
 from evaluation.dataset import read_rows, shaped, task_id, unique
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from pydantic import Field
 
+from bot.core.frozen import Frozen
 from bot.errors import BudgetExceeded
-from bot.frozen import Frozen
 from bot.models.protocol import Model
 from bot.prompts import Prompts
 from bot.reproduce.attempt import Attempt, Reproduction

@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 
 from pydantic import Field
 
-from bot.frozen import Frozen
+from bot.core.frozen import Frozen
 from bot.reproduce.command import Target, TestCommand
 from bot.reproduce.execution import Harness
 from bot.reproduce.outcome import TestOutcome, TestReport

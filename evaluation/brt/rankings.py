@@ -7,8 +7,8 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
+from bot.core.frozen import Frozen
 from bot.errors import OperatorError
-from bot.frozen import Frozen
 
 #: What stands in the column ``first_success_rank`` of a bug that no test reproduces.
 NEVER = 100_000

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import click
 
-from bot import __version__, settings, wiring
+from bot import __version__, app
 from bot.errors import OperatorError
+from bot.ops import settings
 from bot.reproduce.pipeline import Options
 from bot.sandbox.protocol import Limits, Sandbox
 from evaluation.brt.cases import read_cases
@@ -67,7 +68,7 @@ def _judge(cases: str, candidates: str, limits: Limits, wanted: Wanted) -> int:
 
 def _draft(cases: str, book: str | None, options: Options, limits: Limits, wanted: Wanted) -> int:
     environment = settings.load(bouncer_model=wanted.model, bouncer_prompts_dir=wanted.prompts)
-    texts = wiring.prompts(environment)
+    texts = app.prompts(environment)
     known = read_cases(cases)
     chosen = choose(known, wanted.limit, wanted.seed)
     tasks = [Task(name, case) for name, case in known.items() if chosen is None or name in chosen]
@@ -104,7 +105,7 @@ def _draft(cases: str, book: str | None, options: Options, limits: Limits, wante
 
 
 def _sandbox() -> Sandbox:
-    sandbox = wiring.build_sandbox(settings.load())
+    sandbox = app.build_sandbox(settings.load())
     if sandbox is None:
         raise OperatorError("the sandbox is switched off (BOUNCER_SANDBOX): tests are run nowhere else")
     return sandbox

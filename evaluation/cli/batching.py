@@ -56,8 +56,8 @@ def _format(arguments: tuple[str, ...]) -> tuple[str, list[str]]:
 @json_option
 def import_command(file: str, cache: str, as_json: bool) -> int:
     """Put the result lines of OpenAI's Batch API or Anthropic's Message Batches into the cache."""
-    from bot import settings
     from bot.models.prices import load as load_prices
+    from bot.ops import settings
     from evaluation.run.batch import import_results
     from evaluation.run.cache import FolderStore
 

@@ -13,11 +13,12 @@ from typing import Any
 from rich.console import Console
 from rich.progress import track
 
-from bot import settings, wiring
-from bot.bouncers.speaker import caveat
+from bot import app
+from bot.core.disclaimer import caveat
 from bot.errors import BudgetExceeded, ForgeError, OperatorError, SettingsError, TransientError
 from bot.forge.protocol import Forge
-from bot.settings import Settings
+from bot.ops import settings
+from bot.ops.settings import Settings
 from evaluation.cli.options import print_json, say
 from evaluation.crbench.blame import BlameOptions
 from evaluation.crbench.build import MappingOptions, build_tasks, map_instances, tally
@@ -78,7 +79,7 @@ def read_instances(source: str) -> list[Instance]:
 def forge_for(environment: Settings, full_name: str) -> Forge:
     """GitHub as the operator's App sees one repository. Raises OperatorError where it does not."""
     try:
-        github_app = wiring.build_app(environment)
+        github_app = app.build_app(environment)
     except SettingsError as error:
         raise OperatorError(f"{error}; --offline needs no GitHub") from error
     try:

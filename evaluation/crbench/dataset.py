@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from bot.frozen import Frozen
+from bot.core.frozen import Frozen
 from evaluation.crbench.build import tally
 from evaluation.crbench.task import ReviewTask
 

@@ -14,8 +14,8 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
+from bot.core.frozen import Frozen
 from bot.errors import OperatorError
-from bot.frozen import Frozen
 from bot.review.taxonomy import Impact, Severity
 from evaluation.crbench.context import ContextError, PullContext, read_diff
 from evaluation.crbench.steps import Known

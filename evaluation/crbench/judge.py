@@ -20,9 +20,9 @@ from typing import Literal, get_args
 import numpy as np
 from pydantic import Field
 
-from bot.actions import Usage
+from bot.core.actions import Usage
+from bot.core.frozen import Frozen
 from bot.errors import BudgetExceeded, ModelError, TransientError
-from bot.frozen import Frozen
 from bot.models.protocol import Model, Prompt
 from bot.prompts import Prompts
 from evaluation.crbench.said import Said

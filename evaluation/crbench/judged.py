@@ -13,9 +13,9 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
-from bot.actions import Usage
+from bot.core.actions import Usage
+from bot.core.frozen import Frozen
 from bot.errors import OperatorError
-from bot.frozen import Frozen
 from evaluation.crbench.judge import PROMPT, Judgement, Panel, Verdicts, agreement, judge_all
 from evaluation.crbench.metrics import Metrics, Tally, score, tallies
 from evaluation.crbench.said import Said, Scope, said_in, said_in_file

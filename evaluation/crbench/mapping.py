@@ -13,8 +13,8 @@ from typing import Annotated, Literal, Protocol
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
+from bot.core.frozen import Frozen
 from bot.forge.protocol import Forge
-from bot.frozen import Frozen
 from evaluation.crbench.blame import BlameOptions, blame_fix
 from evaluation.crbench.fix import FixError, parse_fix
 from evaluation.git.history import History

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bot.bouncers.links import closing_links
-from bot.domain import Issue
+from bot.core.model import Issue
 from bot.errors import NotFound
 from bot.forge.protocol import Forge
 from evaluation.crbench.fix import is_documentation, is_test

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 
-from bot.bouncers.speaker import caveat
+from bot.core.disclaimer import caveat
 from evaluation.crbench import paper
 from evaluation.crbench.dataset import PAPER, Averages, Statistics
 from evaluation.crbench.judged import Scored

@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from bot import wiring
+from bot import app
 from evaluation.crbench.staging import stage
 from evaluation.crbench.task import ReviewTask, read_tasks
 from evaluation.git.repository import GitRepository, find_clone
@@ -34,7 +34,7 @@ def replay_command(
         "min_severity": min_severity,
         "max_findings": max_findings,
     }
-    repo_config = wiring.repo_config(config, {"review": overrides})
+    repo_config = app.repo_config(config, {"review": overrides})
     with ExitStack() as stack:
         clones: dict[str, GitRepository | None] = {}
         mutex = Lock()

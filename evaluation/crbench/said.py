@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from bot.frozen import Frozen
+from bot.core.frozen import Frozen
 from bot.review.findings import Finding
 from evaluation.dataset import read_rows, shaped
 from evaluation.run.folder import Record

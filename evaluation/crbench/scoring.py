@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from bot import settings
 from bot.errors import BudgetExceeded, OperatorError
+from bot.ops import settings
 from evaluation.cli.options import print_json, say
 from evaluation.crbench.judge import Panel
 from evaluation.crbench.judged import (

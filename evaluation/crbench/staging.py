@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from bot.domain import PullRequest, Repository
-from bot.events import PullRequestOpened
+from bot.core.events import PullRequestOpened
+from bot.core.model import PullRequest, Repository
+from bot.forge.offline import AUTHOR, BOUNCER
 from bot.forge.protocol import PullDiff
 from bot.forge.replay import ReplayForge, Snapshot
-from bot.offline import AUTHOR, BOUNCER
 from evaluation.crbench.context import PullContext
 from evaluation.crbench.past import PastForge
 from evaluation.git.repository import GitRepository

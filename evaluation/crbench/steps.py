@@ -7,8 +7,8 @@ from typing import Literal, TypeVar
 
 from pydantic import BaseModel, Field, field_validator
 
-from bot.actions import Usage
-from bot.frozen import Frozen
+from bot.core.actions import Usage
+from bot.core.frozen import Frozen
 from bot.models.protocol import Model, Prompt, Reply
 from bot.prompts import Prompts
 from bot.review.taxonomy import Category, Impact, Severity

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from pydantic import Field
 
-from bot.actions import Usage
+from bot.core.actions import Usage
 from bot.review.diff import FileDiff
 from evaluation.crbench.context import PullContext
 from evaluation.crbench.fix import FixError, parse_fix

@@ -18,7 +18,7 @@ from typing import Any, NoReturn, TextIO, TypeVar
 
 from pydantic import BaseModel
 
-from bot.actions import Usage
+from bot.core.actions import Usage
 from bot.errors import ModelError, OperatorError, TransientError
 from bot.models import capabilities, chat
 from bot.models.cached import cache_key

@@ -21,9 +21,9 @@ from typing import Any, BinaryIO, TypeVar
 
 from pydantic import Field, ValidationError
 
-from bot.actions import Usage
+from bot.core.actions import Usage
+from bot.core.frozen import Frozen
 from bot.errors import OperatorError
-from bot.frozen import Frozen
 from evaluation.dataset import choose, fingerprint, read_rows
 
 RUN_FILE = "run.json"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+from bot.app import build_model
 from bot.models.budget import Budget, Budgeted, Limit, MemoryBudget
 from bot.models.cached import Cached
 from bot.models.prices import load as load_prices
 from bot.models.protocol import Model
-from bot.settings import Settings
-from bot.wiring import build_model
+from bot.ops.settings import Settings
 from evaluation.run.cache import FolderStore
 
 

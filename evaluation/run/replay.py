@@ -10,9 +10,9 @@ from typing import Any, Generic, TextIO, TypeVar
 
 import click
 
-from bot import __version__, settings, wiring
-from bot.actions import Task as Handler
-from bot.config import RepoConfig
+from bot import __version__, app
+from bot.core.actions import Task as Handler
+from bot.core.config import RepoConfig
 from bot.errors import OperatorError, SettingsError
 from bot.models.budget import Budget, Budgeted, Limit, MemoryBudget
 from bot.models.cached import Cached
@@ -20,8 +20,9 @@ from bot.models.prices import Prices
 from bot.models.prices import load as load_prices
 from bot.models.protocol import Model, Prompt, Reply, T
 from bot.models.registry import ModelKeys, Models
+from bot.ops import settings
+from bot.ops.settings import Settings
 from bot.prompts import Prompts
-from bot.settings import Settings
 from evaluation.cli.options import print_json, say
 from evaluation.dataset import choose, fingerprint
 from evaluation.run.batch import Pending
@@ -85,7 +86,7 @@ class Export:
 def replay(bench: Replayable[Item], wanted: Wanted) -> int:
     """Run or continue a replay, or export its requests; returns the exit code. Raises OperatorError."""
     environment = settings.load(bouncer_model=wanted.model, bouncer_prompts_dir=wanted.prompts)
-    prompts = wiring.prompts(environment)
+    prompts = app.prompts(environment)
     chosen, total = choose_tasks(bench, wanted)
     export = click.get_current_context().find_object(Export)
     if export is not None:

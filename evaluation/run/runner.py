@@ -33,7 +33,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 
-from bot.actions import Decision, Usage
+from bot.core.actions import Decision, Usage
 from bot.errors import BouncerError, BudgetExceeded, ModelError, TransientError
 from evaluation.run.folder import Record, RunFolder
 

@@ -14,10 +14,10 @@ from typing import TypeVar
 from pydantic import BaseModel
 
 from bot import router
-from bot.actions import Decision, Task, Usage
-from bot.config import RepoConfig
+from bot.core.actions import Decision, Task, Usage
+from bot.core.config import RepoConfig
+from bot.core.events import RepositoryEvent
 from bot.errors import BudgetExceeded, ModelError, TransientError
-from bot.events import RepositoryEvent
 from bot.forge.protocol import Forge
 from bot.forge.replay import ReplayForge, Snapshot
 from bot.models.protocol import Model, Prompt, Reply

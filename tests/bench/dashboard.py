@@ -15,8 +15,8 @@ from typing import NamedTuple
 from flask import Flask
 from sqlalchemy import insert
 
-from bot.actions import Decision, Usage
-from bot.domain import Subject
+from bot.core.actions import Decision, Usage
+from bot.core.model import Subject
 from bot.jobs.store import Jobs
 from bot.ledger import Ledger, migrate, open_database, open_ledger
 from bot.ledger.tables import DECISIONS, MODEL_CALLS, SIGNALS

@@ -15,7 +15,7 @@ from pathlib import Path
 from sqlalchemy import select
 
 from bot.ledger.tables import DELIVERIES
-from bot.metrics import GITHUB_SECONDS
+from bot.ops.metrics import GITHUB_SECONDS
 from bot.simgithub import SimulatedGitHub
 from tests.bot.jobs.rig import REPOSITORY, Rig, wait
 

@@ -20,9 +20,10 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any, NamedTuple
 
-from bot.config import RepoConfig
+from bot.app import now
+from bot.core.config import RepoConfig
+from bot.forge.offline import pull_request_opened
 from bot.forge.replay import ReplayForge
-from bot.offline import pull_request_opened
 from bot.prompts import Prompts
 from bot.review.anchoring import anchor
 from bot.review.diff import parse
@@ -31,7 +32,6 @@ from bot.review.packing import estimate, pack
 from bot.review.strategies import NAME, Question
 from bot.router import decide
 from bot.services import NoHistory, Services
-from bot.wiring import now
 from tests.scripted import ScriptedModel
 
 FILES, LINES, FINDINGS, RUNS = 40, 500, 500, 7

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from flask import Flask, request
 
-from bot import logs
 from bot.ledger import migrate, open_database
+from bot.ops import logs
 from bot.web.app import Backend, create_app
 from bot.web.server import Server
 from tests.bench.load import SECRET, Sender, Timings, closed_loop, free_port, open_loop, serving
@@ -39,7 +39,7 @@ class _Nowhere:
 
 def signed_app() -> Flask:
     """The real handler on a store that forgets."""
-    from bot.metrics import Counts
+    from bot.ops.metrics import Counts
     from bot.web import webhook
 
     app = Flask("signed")

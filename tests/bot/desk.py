@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bot.actions import Action, Decision, Task
-from bot.config import RepoConfig
-from bot.domain import Subject
+from bot.core.actions import Action, Decision, Task
+from bot.core.config import RepoConfig
+from bot.core.model import Subject
 from bot.forge.github import GitHubApp, GitHubForge, GitHubWriter
 from bot.ledger import Database, Ledger, migrate, open_database, open_ledger
 from bot.publisher import Published, Publisher

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.commands import Command, may, read
+from bot.core.commands import Command, may, read
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.config import RepoConfig
-from bot.config_file import load
+from bot.core.config import RepoConfig
+from bot.core.config_file import load
 
 
 def said(text: str | bytes) -> list[str]:

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot import events
+from bot.core import events
+from bot.core.events import from_json, load, parse, sign, to_json, verify
 from bot.errors import InvalidSignature, MalformedDelivery
-from bot.events import from_json, load, parse, sign, to_json, verify
 from tests import deliveries
 
 PAYLOADS = Path(__file__).parent.parent / "payloads"

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import structlog
 
-from bot import logs
+from bot.ops import logs
 from bot.simgithub import SimulatedGitHub
 from tests.bot.jobs.rig import REPOSITORY, ROOT, Rig, wait
 

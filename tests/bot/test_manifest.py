@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from bot import manifest
+from bot.core.events.parsing import NAMES
 from bot.errors import OperatorError
-from bot.events.parsing import NAMES
 from bot.forge.github import tokens
 
 ROOT = Path(__file__).resolve().parent.parent.parent

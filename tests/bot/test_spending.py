@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bot import wiring
-from bot.config import RepoConfig
+from bot import app
+from bot.core.config import RepoConfig
 from bot.forge.replay import ReplayForge
 from bot.ledger.budgets import Budgets
 from bot.ledger.database import open_database
@@ -17,9 +17,9 @@ from bot.ledger.migrate import migrate
 from bot.models.budget import Budget, Budgeted, BudgetStore, Limit, MemoryBudget, Spent
 from bot.models.conversation import Answer
 from bot.models.prices import Price
+from bot.ops.settings import Settings
 from bot.router import decide
 from bot.services import NoHistory, Services
-from bot.settings import Settings
 from tests.bot.handlers import test_triage as triage
 from tests.bot.handlers.conftest import REPOSITORY
 from tests.scripted import ScriptedModel
@@ -82,7 +82,7 @@ def test_an_operator_sets_limits_for_repository_owner_and_all_together() -> None
     settings = Settings(
         bouncer_daily_budget_usd=10, bouncer_owner_budget_usd=5, bouncer_repository_budget_usd=1, _env_file=None
     )
-    assert wiring.limits(settings, "acme/rocket") == (
+    assert app.limits(settings, "acme/rocket") == (
         Limit(scope="repository:acme/rocket", usd=1, calls=2000),
         Limit(scope="owner:acme", usd=5),
         Limit(scope="all", usd=10),

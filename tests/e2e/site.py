@@ -13,7 +13,7 @@ from urllib.parse import urlencode, urljoin
 
 from sqlalchemy import func, select
 
-from bot.actions import Decision, Task
+from bot.core.actions import Decision, Task
 from bot.ledger.tables import DELIVERIES, JOBS
 from bot.simgithub import SimulatedGitHub
 from bot.simgithub.state import CheckRunState, Review, ReviewCommentState

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from bot.actions import Usage
+from bot.core.actions import Usage
 from bot.errors import OperatorError
 from bot.models.cached import Cached, cache_key
 from bot.models.protocol import Prompt, Reply, T

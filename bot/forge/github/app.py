@@ -12,7 +12,8 @@ from urllib.parse import quote, urlsplit
 
 from pydantic import Field
 
-from bot.domain import Actor
+from bot.core.frozen import Frozen
+from bot.core.model import Actor
 from bot.errors import ForgeError, SettingsError
 from bot.forge.github.client import Client, Observe, Query, unobserved
 from bot.forge.github.forge import GitHubForge
@@ -20,7 +21,6 @@ from bot.forge.github.key import load_key
 from bot.forge.github.reading import read
 from bot.forge.github.tokens import CONTENTS, READ, WRITE, AppIdentity, InstallationIdentity
 from bot.forge.github.writer import GitHubWriter, Pace
-from bot.frozen import Frozen
 from bot.payloads import actor
 
 PUBLIC_API = "https://api.github.com"

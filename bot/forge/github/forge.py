@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 from bot import payloads
-from bot.domain import (
+from bot.core.model import (
     PERMISSIONS,
     Actor,
     CheckRun,

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
-from bot.actions import Conclusion, InlineComment
+from bot.core.actions import Conclusion, InlineComment
 from bot.errors import ForgeError, NotFound
 from bot.forge.github.addresses import below, segment
 from bot.forge.github.client import Client

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from bot.frozen import Frozen
+from bot.core.frozen import Frozen
 from bot.jobs.store import Jobs
 from bot.ledger import Ledger
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from bot.frozen import Frozen
+from bot.core.frozen import Frozen
 
 WIDTH, HEIGHT = 720, 180
 LEFT, RIGHT, TOP, BOTTOM = 44, 8, 10, 26

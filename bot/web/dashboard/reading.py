@@ -10,11 +10,11 @@ from flask import abort, g, render_template, request
 from pydantic import ValidationError
 from sqlalchemy.exc import NoResultFound
 
-from bot import events
-from bot.actions import Task
 from bot.bouncers.feedback import Row
+from bot.core import events
+from bot.core.actions import Task
+from bot.core.frozen import Frozen
 from bot.errors import OperatorError
-from bot.frozen import Frozen
 from bot.jobs.store import Jobs
 from bot.ledger.overview import PAGE, Came, Filter, Overview
 from bot.web.dashboard import charts

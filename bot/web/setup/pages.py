@@ -13,8 +13,8 @@ from flask import Blueprint, Response, make_response, redirect, render_template,
 from werkzeug.wrappers import Response as Answer
 
 from bot import manifest
-from bot.credentials import Credentials
 from bot.errors import ForgeError, NotFound, SettingsError, TransientError
+from bot.ops.credentials import Credentials
 from bot.web.dashboard.access import secured
 from bot.web.setup.flow import Addresses, Choice, Guard, choose, unreachable
 

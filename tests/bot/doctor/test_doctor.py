@@ -15,10 +15,10 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from bot import cli
-from bot.doctor.github import _clock
 from bot.ledger.database import open_database
 from bot.ledger.migrate import migrate
-from bot.settings import Settings
+from bot.ops.doctor.github import _clock
+from bot.ops.settings import Settings
 from bot.simgithub import SimulatedGitHub
 
 CANARY = "canary-0123456789-abcdef"

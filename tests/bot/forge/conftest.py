@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.actions import InlineComment
+from bot.core.actions import InlineComment
 from bot.errors import NotFound
 from bot.forge.github import GitHubApp, GitHubForge, GitHubWriter
 from bot.forge.protocol import Forge

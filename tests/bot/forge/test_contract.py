@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.domain import text_revision
+from bot.core.model import text_revision
 from bot.errors import NotFound
 from bot.forge.protocol import Forge, IssueLink
 from tests.bot.forge.conftest import FILES, NAME, Scene

@@ -12,7 +12,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from bot.domain import Actor
+from bot.core.model import Actor
 from bot.errors import ForgeError, NotFound, TransientError
 from bot.forge.github import GitHubForge, GitHubWriter
 from bot.forge.github import client as clients

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from bot.domain import Actor, Issue
+from bot.core.model import Actor, Issue
 from bot.errors import NotFound, NotRecorded
 from bot.forge.protocol import Forge
 from bot.forge.replay import RecordingForge, ReplayForge, Snapshot

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.actions import InlineComment
+from bot.core.actions import InlineComment
 from bot.errors import ForgeError, NotFound
 from tests.bot.forge.conftest import NAME, Site
 

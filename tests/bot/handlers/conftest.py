@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from bot.actions import Decision, Task
-from bot.config_file import load
-from bot.domain import Repository
+from bot.core.actions import Decision, Task
+from bot.core.config_file import load
+from bot.core.model import Repository
 from bot.forge.replay import ReplayForge, Snapshot
 from bot.models.protocol import Model
 from bot.services import Services

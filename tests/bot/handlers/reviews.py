@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot import events
-from bot.domain import Actor, PullRequest
+from bot.core import events
+from bot.core.model import Actor, PullRequest
 from bot.forge.protocol import PullDiff
 from bot.forge.replay import Snapshot
 from tests.bot.handlers.conftest import REPOSITORY

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from bot import events
-from bot.actions import Decision, SubmitReview
 from bot.bouncers.feedback import Signal, signals
-from bot.domain import Actor, Comment, Issue, PullRequest, ReviewComment, Subject
+from bot.core import events
+from bot.core.actions import Decision, SubmitReview
+from bot.core.model import Actor, Comment, Issue, PullRequest, ReviewComment, Subject
 from bot.forge.protocol import Reactions
 from bot.forge.replay import Snapshot
 from bot.review.findings import Finding

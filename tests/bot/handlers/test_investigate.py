@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot import events
+from bot.core import events
 from bot.errors import NotRecorded
 from bot.router import decide
 from bot.services import Services

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from bot import events
-from bot.actions import Decision, OpenDraftPull, SetLabels, UpsertComment
-from bot.domain import Actor, Comment, Issue
+from bot.core import events
+from bot.core.actions import Decision, OpenDraftPull, SetLabels, UpsertComment
+from bot.core.model import Actor, Comment, Issue
 from bot.errors import ModelError
 from bot.forge.replay import Snapshot
 from bot.reproduce import evidence

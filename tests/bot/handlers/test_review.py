@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from bot import events
-from bot.actions import Decision, SubmitReview, UpsertComment
-from bot.domain import Actor, Comment, Issue
+from bot.core import events
+from bot.core.actions import Decision, SubmitReview, UpsertComment
+from bot.core.model import Actor, Comment, Issue
 from bot.errors import ForgeError, ModelError
 from bot.forge.protocol import PullDiff
 from bot.forge.replay import ReplayForge, Snapshot

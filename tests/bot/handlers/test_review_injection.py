@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from bot.actions import InlineComment
+from bot.core.actions import InlineComment
 from bot.forge.protocol import PostedReview
 from bot.forge.replay import Snapshot
 from bot.ledger import Ledger, migrate, open_database, open_ledger

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from bot import events
-from bot.actions import Decision
 from bot.bodies import read_marker
-from bot.config import RepoConfig
+from bot.core import events
+from bot.core.actions import Decision
+from bot.core.config import RepoConfig
 from bot.forge.github import GitHubApp, GitHubForge
 from bot.ledger import Ledger, migrate, open_database, open_ledger
 from bot.models.protocol import Prompt

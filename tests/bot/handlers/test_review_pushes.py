@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from bot import events
-from bot.actions import Decision, SubmitReview, UpsertComment
-from bot.domain import Actor, Comment, Issue, ReviewComment
+from bot.core import events
+from bot.core.actions import Decision, SubmitReview, UpsertComment
+from bot.core.model import Actor, Comment, Issue, ReviewComment
 from bot.forge.protocol import Reactions
 from bot.router import decide
 from bot.services import Services

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from bot import events
-from bot.actions import SetLabels, UpsertComment
-from bot.domain import Actor, Comment, Issue
+from bot.core import events
+from bot.core.actions import SetLabels, UpsertComment
+from bot.core.model import Actor, Comment, Issue
 from bot.errors import ModelError, TransientError
 from bot.forge.replay import Snapshot
 from bot.router import decide

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from bot import events
-from bot.actions import SetCheck
-from bot.domain import Actor, Comment, Issue, PullRequest
+from bot.core import events
+from bot.core.actions import SetCheck
+from bot.core.model import Actor, Comment, Issue, PullRequest
 from bot.errors import BudgetExceeded, ModelError
 from bot.forge.protocol import IssueLink, PullDiff
 from bot.forge.replay import Snapshot

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from bot import events
-from bot.actions import Decision, SetCheck
-from bot.domain import Actor, Comment, Issue, PullRequest, Subject
+from bot.core import events
+from bot.core.actions import Decision, SetCheck
+from bot.core.model import Actor, Comment, Issue, PullRequest, Subject
 from bot.forge.protocol import IssueLink, PullDiff
 from bot.forge.replay import Snapshot
 from bot.reproduce.evidence import StoredTest

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bot import events
-from bot.domain import Actor, Comment, Issue, PullRequest, Repository
+from bot.core import events
+from bot.core.model import Actor, Comment, Issue, PullRequest, Repository
 
 ANA = Actor(id=1, login="ana")
 ROCKET = Repository(id=1, owner="acme", name="rocket")

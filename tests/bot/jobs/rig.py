@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bot.events import sign
+from bot.core.events import sign
 from bot.jobs.store import Jobs
 from bot.ledger import Ledger, migrate, open_database, open_ledger
 from bot.simgithub import SimulatedGitHub

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import func, select
 
-from bot import events
+from bot.core import events
 from bot.errors import TransientError
 from bot.jobs.accept import Acceptor
 from bot.ledger import Database, database_at, open_database

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import pytest
 from sqlalchemy import select, update
 
-from bot import events, router
+from bot import router
+from bot.core import events
 from bot.jobs.accept import Acceptor
 from bot.jobs.dispatch import DEBOUNCE, Dispatcher
 from bot.jobs.store import Jobs

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import func, select
 
-from bot import events
-from bot.actions import Decision
-from bot.domain import Subject
+from bot.core import events
+from bot.core.actions import Decision
+from bot.core.model import Subject
 from bot.jobs.accept import Acceptor
 from bot.jobs.dispatch import Dispatcher
 from bot.jobs.retention import DAY, KEEP_DEAD_SECONDS, KEEP_SECONDS, Retention

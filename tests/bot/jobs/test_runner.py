@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from bot import events
+from bot.core import events
 from bot.errors import BudgetExceeded, ForgeError, NotFound, TransientError
 from bot.jobs.accept import Acceptor
 from bot.jobs.dispatch import Dispatcher

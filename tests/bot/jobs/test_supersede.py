@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bot import events
-from bot.domain import Actor, Comment, Issue, PullRequest, Repository
+from bot.core import events
+from bot.core.model import Actor, Comment, Issue, PullRequest, Repository
 from bot.jobs.supersede import supersedes
 
 HUMAN = Actor(id=1, login="ana")

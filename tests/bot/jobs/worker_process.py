@@ -11,10 +11,10 @@ import signal
 import sys
 import threading
 
-from bot import settings
 from bot.cli.running import configure_logs
 from bot.cli.worker import work
 from bot.jobs.worker import Pace
+from bot.ops import settings
 
 
 def run() -> None:

@@ -7,9 +7,9 @@ from datetime import date
 
 import pytest
 
-from bot.actions import Decision, Usage
 from bot.bouncers.input import InputReply
-from bot.domain import Subject
+from bot.core.actions import Decision, Usage
+from bot.core.model import Subject
 from bot.errors import BudgetExceeded, ModelError
 from bot.jobs.remembered import Remembered
 from bot.ledger import Posting

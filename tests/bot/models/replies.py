@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from bot.frozen import Frozen
+from bot.core.frozen import Frozen
 from bot.models.protocol import Prompt
 
 

@@ -12,13 +12,13 @@ import pytest
 from pydantic import SecretStr
 from pytest_httpserver import HTTPServer
 
-from bot import wiring
+from bot import app
 from bot.errors import SettingsError
 from bot.models import prices
 from bot.models.budget import Budget, Limit, MemoryBudget
 from bot.models.prices import Price, Prices
 from bot.models.registry import ModelKeys, Models, build
-from bot.settings import Settings
+from bot.ops.settings import Settings
 from tests.bot.models.replies import CLEAR, PROMPT, Verdict
 
 KEYS = ModelKeys(openai_api_key=SecretStr("sk-canary"), anthropic_api_key=SecretStr("sk-ant-canary"))
@@ -97,8 +97,8 @@ def test_an_operator_can_have_replies_written_down_and_answered_again(
     content = {"choices": [{"message": {"content": CLEAR.model_dump_json()}, "finish_reason": "stop"}]}
     httpserver.expect_oneshot_request("/v1/chat/completions").respond_with_json(content)
     settings = Settings(openai_base_url=httpserver.url_for("/v1"), bouncer_record_file=file, _env_file=None)
-    said = wiring.build_model(settings, "openai:qwen3").complete(PROMPT, Verdict)
-    again = wiring.build_model(Settings(_env_file=None), f"recorded:{file}#openai:qwen3").complete(PROMPT, Verdict)
+    said = app.build_model(settings, "openai:qwen3").complete(PROMPT, Verdict)
+    again = app.build_model(Settings(_env_file=None), f"recorded:{file}#openai:qwen3").complete(PROMPT, Verdict)
     assert again.value == said.value
 
 

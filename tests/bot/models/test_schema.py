@@ -7,7 +7,7 @@ from typing import Any, Literal
 import jsonschema
 from pydantic import Field
 
-from bot.frozen import Frozen
+from bot.core.frozen import Frozen
 from bot.models.schema import bounded, strict
 from tests.bot.models.replies import CLEAR, Verdict
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.actions import Usage
+from bot.core.actions import Usage
 from bot.errors import BudgetExceeded, ModelError, SettingsError, TransientError
 from bot.models.cached import Cached, MemoryStore, cache_key
 from bot.models.conversation import Answer, Conversation

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.actions import React, SetLabels, UpsertComment
+from bot.core.actions import React, SetLabels, UpsertComment
 from bot.errors import ForgeError, TransientError
 from bot.ledger.paces import Paces
 from bot.publisher import Publisher

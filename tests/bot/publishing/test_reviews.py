@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.actions import InlineComment, OpenDraftPull, SetCheck, SubmitReview
+from bot.core.actions import InlineComment, OpenDraftPull, SetCheck, SubmitReview
 from bot.errors import TransientError
 from bot.ledger.paces import Paces
 

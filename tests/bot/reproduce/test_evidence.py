@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.actions import Decision
-from bot.domain import Subject
+from bot.core.actions import Decision
+from bot.core.model import Subject
 from bot.reproduce.evidence import StoredTest, check_patch, recall
 from bot.reproduce.execution import Harness
 

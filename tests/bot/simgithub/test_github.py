@@ -14,7 +14,7 @@ import jwt
 import pytest
 import requests
 
-from bot.events import Event, load, parse, verify
+from bot.core.events import Event, load, parse, verify
 from bot.simgithub import App, SimulatedGitHub
 from tests import deliveries
 from tests.conformance.checking import violations

@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 import pytest
 from sqlalchemy import func, select
 
-from bot.events import sign
+from bot.core.events import sign
 from bot.ledger import Database, migrate, open_database
 from bot.ledger.tables import DELIVERIES
 from bot.web.app import Backend, create_app

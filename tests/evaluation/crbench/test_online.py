@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.domain import Actor, Comment, Issue, PullRequest
+from bot.core.model import Actor, Comment, Issue, PullRequest
 from bot.errors import NotRecorded, TransientError
 from bot.forge.protocol import PullDiff
 from bot.forge.replay import ReplayForge, Snapshot

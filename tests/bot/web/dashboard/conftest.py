@@ -12,9 +12,9 @@ from flask import Flask
 from sqlalchemy import insert
 from werkzeug.serving import make_server
 
-from bot.actions import Decision, UpsertComment, Usage
 from bot.bouncers.feedback import Signal
-from bot.domain import Subject
+from bot.core.actions import Decision, UpsertComment, Usage
+from bot.core.model import Subject
 from bot.jobs.store import Jobs
 from bot.ledger import Ledger, migrate, open_database, open_ledger
 from bot.ledger.tables import DELIVERIES, JOBS

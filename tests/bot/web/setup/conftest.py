@@ -14,10 +14,10 @@ import requests
 from flask import Flask
 from werkzeug.serving import make_server
 
-from bot import credentials as stored
-from bot.credentials import Credentials
 from bot.errors import SettingsError
 from bot.forge.github.registration import convert
+from bot.ops import credentials as stored
+from bot.ops.credentials import Credentials
 from bot.simgithub import SimulatedGitHub
 from bot.web.setup.flow import Addresses, Choice, Guard
 from bot.web.setup.pages import Setup, blueprint, landing

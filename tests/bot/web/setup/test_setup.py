@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 import requests
 
-from bot import credentials as stored
-from bot.credentials import Credentials
 from bot.errors import SettingsError
 from bot.forge.github import GitHubApp
 from bot.forge.github.registration import convert
-from bot.settings import Settings
+from bot.ops import credentials as stored
+from bot.ops.credentials import Credentials
+from bot.ops.settings import Settings
 from bot.web.app import Backend, create_app
 from bot.web.setup.flow import Addresses, Guard, api_of, choose, unreachable
 from bot.web.setup.pages import Setup, blueprint

@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from bot.doctor.finding import Finding, fail, note, ok
-from bot.settings import Settings
+from bot.ops.doctor.finding import Finding, fail, note, ok
+from bot.ops.settings import Settings
 
 #: Without them ``bouncer serve`` accepts no delivery.
 _SET_UP = "create the app with `bouncer serve` at /setup, or set it"

@@ -7,27 +7,27 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bot import config_file
-from bot.config import PATH, RepoConfig
-from bot.config_file import Problem
+from bot.core import config_file
+from bot.core.config import PATH, RepoConfig
+from bot.core.config_file import Problem
 from bot.errors import ForgeError, NotFound, OperatorError, SettingsError
 from bot.services import NoHistory, Services
 
 if TYPE_CHECKING:
     from flask import Blueprint
 
-    from bot.domain import Repository
-    from bot.events import Event
+    from bot.core.events import Event
+    from bot.core.model import Repository
     from bot.forge.github import GitHubApp, Observe
     from bot.forge.protocol import Forge, ForgeWriter
     from bot.ledger import Ledger
     from bot.models.budget import Budget, Limit
     from bot.models.protocol import Model
     from bot.models.registry import Models
+    from bot.ops.settings import Settings
     from bot.prompts import Prompts
     from bot.reproduce.setup import Environments
     from bot.sandbox.protocol import Sandbox
-    from bot.settings import Settings
     from bot.web.app import Backend
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pathspec import GitIgnoreSpec
 from pydantic import AfterValidator, Field, StringConstraints
 
-from bot.frozen import Frozen
+from bot.core.frozen import Frozen
 
 PATH = ".github/bouncer.yml"
 

@@ -13,8 +13,8 @@ from dotenv.parser import parse_stream
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from bot import credentials
 from bot.errors import SettingsError
+from bot.ops import credentials
 
 #: Of env files; some editors begin one with a mark.
 _ENCODING = "utf-8-sig"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Literal, get_args
 
-from bot.domain import Permission, at_least
-from bot.frozen import Frozen
+from bot.core.frozen import Frozen
+from bot.core.model import Permission, at_least
 
 Word = Literal["help", "recheck", "accept", "pause", "resume", "review", "verify", "dismiss", "reproduce"]
 WORDS: tuple[Word, ...] = get_args(Word)

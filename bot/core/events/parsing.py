@@ -8,8 +8,7 @@ from urllib.parse import parse_qs
 
 from pydantic import ValidationError
 
-from bot.errors import MalformedDelivery
-from bot.events.happened import (
+from bot.core.events.happened import (
     CheckRerequested,
     CommentCreated,
     CommentDeleted,
@@ -34,6 +33,7 @@ from bot.events.happened import (
     ReviewCommentEdited,
     ReviewThreadResolved,
 )
+from bot.errors import MalformedDelivery
 from bot.payloads import actor, comment, issue, pull_request, readable, repository, review_comment
 
 Payload = Mapping[str, Any]

@@ -1,6 +1,6 @@
 """References made from the typed settings themselves: bouncer.yml's keys, its JSON Schema, the environment.
 
-``python -m bot.config_reference`` brings README.md and ``bot/bouncer.schema.json`` of a checkout up to date.
+``python -m bot.core.config_reference`` brings README.md and ``bot/bouncer.schema.json`` of a checkout up to date.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bot.config import RepoConfig
-from bot.frozen import Frozen
-from bot.settings import Settings
+from bot.core.config import RepoConfig
+from bot.core.frozen import Frozen
+from bot.ops.settings import Settings
 
 SCHEMA = Path(__file__).with_name("bouncer.schema.json")
 

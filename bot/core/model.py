@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from bot.frozen import Frozen
+from bot.core.frozen import Frozen
 
 #: What a collaborator may do, weakest first (GitHub's role names).
 Permission = Literal["none", "read", "triage", "write", "maintain", "admin"]

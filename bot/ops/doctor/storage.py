@@ -7,11 +7,11 @@ from pathlib import Path
 
 from sqlalchemy.engine import make_url
 
-from bot.doctor.finding import Finding, fail, note, ok
 from bot.errors import SettingsError
 from bot.ledger.database import database_at, open_database
 from bot.ledger.migrate import HEAD, known, version
-from bot.settings import Settings
+from bot.ops.doctor.finding import Finding, fail, note, ok
+from bot.ops.settings import Settings
 
 
 def database(settings: Settings) -> Iterator[Finding]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping
 
-from bot.doctor.files import files
-from bot.doctor.finding import Finding
-from bot.doctor.github import github
-from bot.doctor.model import models
-from bot.doctor.sandbox import sandbox
-from bot.doctor.storage import database
-from bot.doctor.variables import variables
-from bot.settings import Settings
+from bot.ops.doctor.files import files
+from bot.ops.doctor.finding import Finding
+from bot.ops.doctor.github import github
+from bot.ops.doctor.model import models
+from bot.ops.doctor.sandbox import sandbox
+from bot.ops.doctor.storage import database
+from bot.ops.doctor.variables import variables
+from bot.ops.settings import Settings
 
 Check = Callable[[Settings], Iterator[Finding]]
 

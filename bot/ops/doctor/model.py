@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from bot import wiring
-from bot.doctor.finding import Finding, fail, note, ok
+from bot import app
+from bot.core.frozen import Frozen
 from bot.errors import ModelError, SettingsError, TransientError
-from bot.frozen import Frozen
 from bot.models.budget import Budget, MemoryBudget
 from bot.models.protocol import Prompt
 from bot.models.registry import Models
-from bot.settings import Settings
+from bot.ops.doctor.finding import Finding, fail, note, ok
+from bot.ops.settings import Settings
 
 
 class Word(Frozen):
@@ -30,7 +30,7 @@ QUESTION = Prompt(
 def models(settings: Settings) -> Iterator[Finding]:
     """The models of BOUNCER_MODEL and BOUNCER_JUDGE_MODEL."""
     try:
-        built = wiring.build_models(settings)
+        built = app.build_models(settings)
     except SettingsError as error:
         yield fail("model", f"cannot be built: {error}")
         return
@@ -43,7 +43,7 @@ def models(settings: Settings) -> Iterator[Finding]:
 
 
 def _budget(model_id: str, built: Models, settings: Settings) -> Finding:
-    limits = wiring.limits(settings, "owner/name")
+    limits = app.limits(settings, "owner/name")
     dollars = ", ".join(
         f"{limit.scope.partition(':')[0]} {limit.usd:.2f}" for limit in limits if limit.usd is not None
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.actions import Decision, SetLabels
+from bot.core.actions import Decision, SetLabels
 
 
 def last_verdict(past: Sequence[Decision]) -> Decision | None:

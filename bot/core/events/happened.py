@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
 
-from bot.domain import Actor, Comment, Issue, PullRequest, Repository, ReviewComment, Subject
-from bot.frozen import Frozen
+from bot.core.frozen import Frozen
+from bot.core.model import Actor, Comment, Issue, PullRequest, Repository, ReviewComment, Subject
 
 
 class _Happened(Frozen):

@@ -6,10 +6,10 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from bot import wiring
-from bot.doctor.finding import Finding, fail, ok
+from bot import app
 from bot.errors import SettingsError
-from bot.settings import Settings
+from bot.ops.doctor.finding import Finding, fail, ok
+from bot.ops.settings import Settings
 
 
 def files(settings: Settings) -> Iterator[Finding]:
@@ -32,7 +32,7 @@ def _writable(subject: str, folder: Path) -> Finding:
 
 def _prompts(settings: Settings) -> Finding:
     try:
-        names = wiring.prompts(settings).names()
+        names = app.prompts(settings).names()
     except SettingsError as error:
         return fail("prompts", str(error))
     return ok("prompts", f"{len(names)} prompts, {settings.bouncer_prompts_dir or 'as packaged'}")

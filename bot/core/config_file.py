@@ -8,9 +8,9 @@ from typing import Any
 import yaml
 from pydantic import Field, ValidationError
 
-from bot.config import RepoConfig
+from bot.core.config import RepoConfig
+from bot.core.frozen import Frozen
 from bot.errors import ConfigError
-from bot.frozen import Frozen
 
 MAX_BYTES = 64 * 1024
 

@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from bot import manifest, wiring
-from bot.doctor.finding import Finding, fail, note, ok
+from bot import app, manifest
 from bot.errors import ForgeError, SettingsError, TransientError
 from bot.forge.github import AppInfo, GitHubApp, Installation
-from bot.settings import Settings
+from bot.ops.doctor.finding import Finding, fail, note, ok
+from bot.ops.settings import Settings
 
 #: A token is issued a minute back and good for five: beyond this GitHub refuses it, seconds.
 MAX_SKEW = 60.0
@@ -30,7 +30,7 @@ def github(settings: Settings) -> Iterator[Finding]:
     if any(finding.state == "fail" for finding in reached):
         return
     try:
-        github_app = wiring.build_app(settings)
+        github_app = app.build_app(settings)
     except SettingsError as error:
         yield fail("github app", str(error), "see the settings above")
         return

@@ -6,11 +6,11 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from bot import wiring
-from bot.doctor.finding import Finding, fail, note, ok
+from bot import app
 from bot.errors import SandboxError
+from bot.ops.doctor.finding import Finding, fail, note, ok
+from bot.ops.settings import Settings
 from bot.sandbox.protocol import Limits
-from bot.settings import Settings
 
 _REMEDY = {
     "bubblewrap": "install it (Debian: apt-get install bubblewrap), or set BOUNCER_SANDBOX to docker or off",
@@ -20,7 +20,7 @@ _REMEDY = {
 
 def sandbox(settings: Settings) -> Iterator[Finding]:
     """Run one word in it."""
-    runner = wiring.build_sandbox(settings)
+    runner = app.build_sandbox(settings)
     if runner is None:
         yield note("sandbox", "off: no test is drafted or run")
         return

@@ -1,6 +1,6 @@
 """From raw webhook bytes to something that happened: ``verify`` first, then ``load`` and ``parse``. No I/O."""
 
-from bot.events.happened import (
+from bot.core.events.happened import (
     CheckRerequested,
     CommentCreated,
     CommentDeleted,
@@ -32,8 +32,8 @@ from bot.events.happened import (
     from_json,
     to_json,
 )
-from bot.events.parsing import Payload, load, parse
-from bot.events.signature import check_form, sign, verify
+from bot.core.events.parsing import Payload, load, parse
+from bot.core.events.signature import check_form, sign, verify
 
 __all__ = [
     "CheckRerequested",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
-from bot import events
-from bot.commands import Command, Word, may, read
-from bot.config import PullConfig
-from bot.domain import PullRequest
+from bot.core import events
+from bot.core.commands import Command, Word, may, read
+from bot.core.config import PullConfig
+from bot.core.events import Event
+from bot.core.frozen import Frozen
+from bot.core.model import PullRequest
 from bot.errors import NotFound
-from bot.events import Event
-from bot.frozen import Frozen
 from bot.services import Services
 
 _MOVED = (

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
+from bot.core.frozen import Frozen
 from bot.errors import SettingsError
-from bot.frozen import Frozen
 
 FILE = "credentials.json"
 

@@ -10,8 +10,8 @@ import hashlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from bot.domain import Actor, Issue, PullRequest, Repository
-from bot.events import IssueOpened, PullRequestOpened
+from bot.core.events import IssueOpened, PullRequestOpened
+from bot.core.model import Actor, Issue, PullRequest, Repository
 from bot.forge.protocol import IssueLink, PullDiff
 from bot.forge.replay import Snapshot
 
