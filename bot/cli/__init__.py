@@ -22,7 +22,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "review": ("bot.cli.review", "Does this diff introduce a defect?"),
     "reproduce": ("bot.cli.reproduce", "Draft a test that fails as the issue reports."),
     "jobs": ("bot.cli.jobs", "List, show, retry and cancel jobs."),
-    "doctor": ("bot.cli.doctor", "Check settings, database, GitHub, model and sandbox."),
+    "doctor": ("bot.cli.doctor.command", "Check settings, database, GitHub, model and sandbox."),
 }
 
 

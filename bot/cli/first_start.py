@@ -12,7 +12,7 @@ import click
 if TYPE_CHECKING:
     from flask import Blueprint
 
-    from bot.ops.credentials import Credentials
+    from bot.forge.github.credentials import Credentials
     from bot.ops.settings import Settings
     from bot.web.app import Backend
     from bot.web.setup.flow import Choice
@@ -51,7 +51,7 @@ def pages(settings: Settings, link: str) -> tuple[Callable[[Backend], Blueprint]
 def keep(settings: Settings, credentials: Credentials, choice: Choice) -> None:
     """Store what GitHub gave, or print it, as the operator chose. Raises SettingsError."""
     from bot.cli.running import configure_logs
-    from bot.ops import credentials as stored
+    from bot.forge.github import credentials as stored
 
     if choice.keep == "terminal":
         click.echo(f"\n{credentials.environment()}\n")

@@ -22,7 +22,7 @@ def observe(settings: Settings) -> None:
     """Let this process log without its secrets, and send traces where they are wanted. Each process does it."""
     configure_logs(settings)
     if settings.otel_exporter_otlp_endpoint:
-        from bot.ops import tracing
+        from bot.core import tracing
 
         tracing.configure(settings.otel_exporter_otlp_endpoint)
 

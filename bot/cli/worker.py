@@ -51,8 +51,8 @@ def check_thinking(settings: Settings) -> None:
 
 def run(settings: Settings, concurrency: int) -> None:
     """Work until SIGTERM or SIGINT, then end the process."""
+    from bot.core import tracing
     from bot.jobs.worker import Pace
-    from bot.ops import tracing
 
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

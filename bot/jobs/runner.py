@@ -11,7 +11,7 @@ from sqlalchemy.exc import InterfaceError, OperationalError
 from structlog.contextvars import bound_contextvars
 
 from bot import router
-from bot.core import events
+from bot.core import events, tracing
 from bot.core.actions import Decision
 from bot.core.events import Event
 from bot.errors import ForgeError, NotFound, TransientError
@@ -22,7 +22,6 @@ from bot.jobs.remembered import Remembered
 from bot.jobs.retry import MAX_TRIES, MAX_TRIES_BUG, pause
 from bot.jobs.store import Jobs
 from bot.ledger import Ledger
-from bot.ops import tracing
 from bot.publisher import Publisher, Refused
 from bot.services import Services
 

@@ -13,13 +13,13 @@ from typing import Literal, NamedTuple, Protocol, TypeVar
 
 from pydantic import BaseModel
 
+from bot.core import tracing
 from bot.core.actions import Usage
 from bot.errors import ModelError, TransientError
 from bot.models.parsing import Unusable, read
 from bot.models.prices import Price
 from bot.models.protocol import Effort, Prompt, Reply
 from bot.models.schema import strict
-from bot.ops import tracing
 
 T = TypeVar("T", bound=BaseModel)
 

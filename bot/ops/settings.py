@@ -14,7 +14,7 @@ from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from bot.errors import SettingsError
-from bot.ops import credentials
+from bot.forge.github import credentials
 
 #: Of env files; some editors begin one with a mark.
 _ENCODING = "utf-8-sig"

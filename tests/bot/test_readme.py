@@ -8,15 +8,15 @@ import jsonschema
 import yaml
 
 from bot.core.config_file import load
-from bot.core.config_reference import SCHEMA, filled, json_schema, schema_text
+from bot.ops.reference import SCHEMA, filled, json_schema, schema_text
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 
 
 def test_its_references_are_up_to_date() -> None:
     text = README.read_text("utf-8")
-    assert filled(text) == text, "run: python -m bot.core.config_reference"
-    assert SCHEMA.read_text("utf-8") == schema_text(), "run: python -m bot.core.config_reference"
+    assert filled(text) == text, "run: python -m bot.ops.reference"
+    assert SCHEMA.read_text("utf-8") == schema_text(), "run: python -m bot.ops.reference"
 
 
 def test_its_example_configuration_is_right() -> None:

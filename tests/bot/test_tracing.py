@@ -12,7 +12,7 @@ from werkzeug import Request, Response
 
 PROGRAM = """
 import sys
-from bot import tracing
+from bot.core import tracing
 from bot.errors import ModelError
 from bot.models.protocol import Prompt
 from tests.scripted import ScriptedModel

@@ -14,8 +14,8 @@ from bot.forge.github import failures
 from bot.forge.github.app import checked_url
 from bot.forge.github.client import TIMEOUT
 from bot.forge.github.connection import CappedRequester
+from bot.forge.github.credentials import Credentials
 from bot.forge.github.reading import read
-from bot.ops.credentials import Credentials
 
 _CODE = re.compile(r"[A-Za-z0-9_-]{1,200}")
 

@@ -14,7 +14,7 @@ from werkzeug.wrappers import Response as Answer
 
 from bot import manifest
 from bot.errors import ForgeError, NotFound, SettingsError, TransientError
-from bot.ops.credentials import Credentials
+from bot.forge.github.credentials import Credentials
 from bot.web.dashboard.access import secured
 from bot.web.setup.flow import Addresses, Choice, Guard, choose, unreachable
 

@@ -15,9 +15,9 @@ from flask import Flask
 from werkzeug.serving import make_server
 
 from bot.errors import SettingsError
+from bot.forge.github import credentials as stored
+from bot.forge.github.credentials import Credentials
 from bot.forge.github.registration import convert
-from bot.ops import credentials as stored
-from bot.ops.credentials import Credentials
 from bot.simgithub import SimulatedGitHub
 from bot.web.setup.flow import Addresses, Choice, Guard
 from bot.web.setup.pages import Setup, blueprint, landing

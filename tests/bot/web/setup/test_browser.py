@@ -11,7 +11,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from bot.ops import credentials as stored
+from bot.forge.github import credentials as stored
 from tests.bot.web.setup.conftest import LINK, Site
 
 pytestmark = pytest.mark.debian("chromium")

@@ -1,6 +1,6 @@
 """References made from the typed settings themselves: bouncer.yml's keys, its JSON Schema, the environment.
 
-``python -m bot.core.config_reference`` brings README.md and ``bot/bouncer.schema.json`` of a checkout up to date.
+``python -m bot.ops.reference`` brings README.md and ``bot/bouncer.schema.json`` of a checkout up to date.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from bot.core.config import RepoConfig
 from bot.core.frozen import Frozen
 from bot.ops.settings import Settings
 
-SCHEMA = Path(__file__).with_name("bouncer.schema.json")
+SCHEMA = Path(__file__).parent.parent / "bouncer.schema.json"
 
 
 def json_schema() -> dict[str, Any]:
@@ -97,6 +97,6 @@ def _plain(value: object) -> str:
 
 
 if __name__ == "__main__":
-    readme = Path(__file__).parent.parent / "README.md"
+    readme = Path(__file__).parents[2] / "README.md"
     readme.write_text(filled(readme.read_text("utf-8")), "utf-8")
     SCHEMA.write_text(schema_text(), "utf-8")

@@ -7,14 +7,14 @@ from pathlib import Path
 
 from sqlalchemy.engine import make_url
 
+from bot.cli.doctor.diagnosis import Diagnosis, fail, note, ok
 from bot.errors import SettingsError
 from bot.ledger.database import database_at, open_database
 from bot.ledger.migrate import HEAD, known, version
-from bot.ops.doctor.finding import Finding, fail, note, ok
 from bot.ops.settings import Settings
 
 
-def database(settings: Settings) -> Iterator[Finding]:
+def database(settings: Settings) -> Iterator[Diagnosis]:
     """Reachable, migrated."""
     try:
         place = database_at(settings.database_url).engine.url
@@ -34,13 +34,13 @@ def database(settings: Settings) -> Iterator[Finding]:
     yield _version(present)
 
 
-def _to_be_made(file: Path) -> Finding:
+def _to_be_made(file: Path) -> Diagnosis:
     if not file.parent.is_dir():
         return fail("database", f"there is no folder {file.parent}", "make it, or set DATABASE_URL")
     return note("database", f"{file} is not there yet: it is made at the first start")
 
 
-def _version(present: str | None) -> Finding:
+def _version(present: str | None) -> Diagnosis:
     if present == HEAD:
         return ok("migrations", f"at {present}, up to date")
     if present is None:

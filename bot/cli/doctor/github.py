@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 import httpx2
 
 from bot import app, manifest
+from bot.cli.doctor.diagnosis import Diagnosis, fail, note, ok
 from bot.errors import ForgeError, SettingsError, TransientError
 from bot.forge.github import AppInfo, GitHubApp, Installation
-from bot.ops.doctor.finding import Finding, fail, note, ok
 from bot.ops.settings import Settings
 
 #: A token is issued a minute back and good for five: beyond this GitHub refuses it, seconds.
@@ -23,7 +23,7 @@ KEPT = timedelta(days=3)
 _SECONDS = 10.0
 
 
-def github(settings: Settings) -> Iterator[Finding]:
+def github(settings: Settings) -> Iterator[Diagnosis]:
     """What is asked without credentials first, then as the App."""
     reached = tuple(_reach(settings))
     yield from reached
@@ -41,7 +41,7 @@ def github(settings: Settings) -> Iterator[Finding]:
             yield fail("github app", str(error), "check that GITHUB_APP_ID and the private key belong together")
 
 
-def _reach(settings: Settings) -> Iterator[Finding]:
+def _reach(settings: Settings) -> Iterator[Diagnosis]:
     url = settings.github_api_url
     try:
         with httpx2.Client(timeout=_SECONDS, follow_redirects=False) as client:
@@ -59,7 +59,7 @@ def _reach(settings: Settings) -> Iterator[Finding]:
         yield _clock(date, time.time())
 
 
-def _clock(date: str, now: float) -> Finding:
+def _clock(date: str, now: float) -> Diagnosis:
     try:
         skew = now - parsedate_to_datetime(date).timestamp()
     except ValueError:
@@ -70,7 +70,7 @@ def _clock(date: str, now: float) -> Finding:
     return ok("clock", f"within {max(1, round(abs(skew)))} s of GitHub's")
 
 
-def _app(app: GitHubApp, settings: Settings) -> Iterator[Finding]:
+def _app(app: GitHubApp, settings: Settings) -> Iterator[Diagnosis]:
     info = app.app()
     yield ok("github app", f"{info.slug} (id {info.id}), {info.html_url}")
     yield from _rights(info)
@@ -79,7 +79,7 @@ def _app(app: GitHubApp, settings: Settings) -> Iterator[Finding]:
     yield _deliveries(app)
 
 
-def _rights(info: AppInfo) -> Iterator[Finding]:
+def _rights(info: AppInfo) -> Iterator[Diagnosis]:
     wanted = manifest.load()
     if gaps := wanted.gaps(info.permissions, info.events):
         where = "change it in the App's settings under Permissions & events, and have installations accept it"
@@ -93,7 +93,7 @@ def _rights(info: AppInfo) -> Iterator[Finding]:
         yield note("permissions", "no contents: write, so that reproduce.mode: pull cannot open pull requests")
 
 
-def _installations(installations: tuple[Installation, ...], info: AppInfo) -> Iterator[Finding]:
+def _installations(installations: tuple[Installation, ...], info: AppInfo) -> Iterator[Diagnosis]:
     if not installations:
         yield note("installations", "none yet", f"install the App: {info.html_url}/installations/new")
         return
@@ -106,7 +106,7 @@ def _installations(installations: tuple[Installation, ...], info: AppInfo) -> It
             yield fail("installations", told, "accept the request there")
 
 
-def _webhook(url: str, settings: Settings) -> Finding:
+def _webhook(url: str, settings: Settings) -> Diagnosis:
     wanted = f"{settings.bouncer_public_url}/webhook" if settings.bouncer_public_url else None
     if not url:
         return fail("webhook", "the App has no webhook URL", f"set it to {wanted or 'https://YOUR-HOST/webhook'}")
@@ -120,7 +120,7 @@ def _webhook(url: str, settings: Settings) -> Finding:
     return ok("webhook", url)
 
 
-def _deliveries(app: GitHubApp) -> Finding:
+def _deliveries(app: GitHubApp) -> Diagnosis:
     failed = app.failed_deliveries(datetime.now(UTC) - KEPT)
     if not failed:
         return ok("deliveries", "none failed in the last 3 days")

@@ -9,7 +9,7 @@ from pydantic import Field
 from bot.core.frozen import Frozen
 
 
-class Finding(Frozen):
+class Diagnosis(Frozen):
     """What was looked at, and how it stands."""
 
     subject: str
@@ -23,13 +23,13 @@ class Finding(Frozen):
         return f"{self.state:<4}  {self.subject}: {' '.join(text.split())}"
 
 
-def ok(subject: str, message: str) -> Finding:
-    return Finding(subject=subject, state="ok", message=message)
+def ok(subject: str, message: str) -> Diagnosis:
+    return Diagnosis(subject=subject, state="ok", message=message)
 
 
-def note(subject: str, message: str, remedy: str = "") -> Finding:
-    return Finding(subject=subject, state="note", message=message, remedy=remedy)
+def note(subject: str, message: str, remedy: str = "") -> Diagnosis:
+    return Diagnosis(subject=subject, state="note", message=message, remedy=remedy)
 
 
-def fail(subject: str, message: str, remedy: str = "") -> Finding:
-    return Finding(subject=subject, state="fail", message=message, remedy=remedy)
+def fail(subject: str, message: str, remedy: str = "") -> Diagnosis:
+    return Diagnosis(subject=subject, state="fail", message=message, remedy=remedy)

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bot import app
+from bot.cli.doctor.diagnosis import Diagnosis, fail, ok
 from bot.errors import SettingsError
-from bot.ops.doctor.finding import Finding, fail, ok
 from bot.ops.settings import Settings
 
 
-def files(settings: Settings) -> Iterator[Finding]:
+def files(settings: Settings) -> Iterator[Diagnosis]:
     """Whether they are there and can be used."""
     yield _writable("data folder", settings.bouncer_data_dir)
     yield _prompts(settings)
@@ -20,7 +20,7 @@ def files(settings: Settings) -> Iterator[Finding]:
     yield from _key(settings)
 
 
-def _writable(subject: str, folder: Path) -> Finding:
+def _writable(subject: str, folder: Path) -> Diagnosis:
     """A folder that is not there yet is made later: its nearest parent counts."""
     nearest = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK):
@@ -30,7 +30,7 @@ def _writable(subject: str, folder: Path) -> Finding:
     return ok(subject, f"{folder}{'' if folder.exists() else ' (made when needed)'}")
 
 
-def _prompts(settings: Settings) -> Finding:
+def _prompts(settings: Settings) -> Diagnosis:
     try:
         names = app.prompts(settings).names()
     except SettingsError as error:
@@ -38,7 +38,7 @@ def _prompts(settings: Settings) -> Finding:
     return ok("prompts", f"{len(names)} prompts, {settings.bouncer_prompts_dir or 'as packaged'}")
 
 
-def _prices(settings: Settings) -> Finding:
+def _prices(settings: Settings) -> Diagnosis:
     from bot.models import prices
 
     try:
@@ -48,7 +48,7 @@ def _prices(settings: Settings) -> Finding:
     return ok("prices", f"{len(table.models)} models, {settings.bouncer_prices_file or 'as packaged'}")
 
 
-def _key(settings: Settings) -> Iterator[Finding]:
+def _key(settings: Settings) -> Iterator[Diagnosis]:
     from bot.forge.github import load_key
 
     try:

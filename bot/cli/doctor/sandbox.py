@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bot import app
+from bot.cli.doctor.diagnosis import Diagnosis, fail, note, ok
 from bot.errors import SandboxError
-from bot.ops.doctor.finding import Finding, fail, note, ok
 from bot.ops.settings import Settings
 from bot.sandbox.protocol import Limits
 
@@ -18,7 +18,7 @@ _REMEDY = {
 }
 
 
-def sandbox(settings: Settings) -> Iterator[Finding]:
+def sandbox(settings: Settings) -> Iterator[Diagnosis]:
     """Run one word in it."""
     runner = app.build_sandbox(settings)
     if runner is None:

@@ -35,7 +35,7 @@ def command(config: str | None, skip: tuple[str, ...], as_json: bool, **settings
     """
     if config is not None:
         return _check_file(Path(config), as_json)
-    from bot.ops import doctor
+    from bot.cli import doctor
     from bot.ops.settings import load
 
     failed, findings = False, []

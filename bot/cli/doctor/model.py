@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import Literal
 
 from bot import app
+from bot.cli.doctor.diagnosis import Diagnosis, fail, note, ok
 from bot.core.frozen import Frozen
 from bot.errors import ModelError, SettingsError, TransientError
 from bot.models.budget import Budget, MemoryBudget
 from bot.models.protocol import Prompt
 from bot.models.registry import Models
-from bot.ops.doctor.finding import Finding, fail, note, ok
 from bot.ops.settings import Settings
 
 
@@ -27,7 +27,7 @@ QUESTION = Prompt(
 )
 
 
-def models(settings: Settings) -> Iterator[Finding]:
+def models(settings: Settings) -> Iterator[Diagnosis]:
     """The models of BOUNCER_MODEL and BOUNCER_JUDGE_MODEL."""
     try:
         built = app.build_models(settings)
@@ -42,7 +42,7 @@ def models(settings: Settings) -> Iterator[Finding]:
             yield _ask(model_id, built)
 
 
-def _budget(model_id: str, built: Models, settings: Settings) -> Finding:
+def _budget(model_id: str, built: Models, settings: Settings) -> Diagnosis:
     limits = app.limits(settings, "owner/name")
     dollars = ", ".join(
         f"{limit.scope.partition(':')[0]} {limit.usd:.2f}" for limit in limits if limit.usd is not None
@@ -54,7 +54,7 @@ def _budget(model_id: str, built: Models, settings: Settings) -> Finding:
     return ok("budget", f"{model_id}: USD a day: {dollars}" if dollars else f"{model_id}: none in USD")
 
 
-def _ask(model_id: str, built: Models) -> Finding:
+def _ask(model_id: str, built: Models) -> Diagnosis:
     subject = f"model {model_id}"
     if model_id.startswith("recorded:"):
         return note(subject, "answers from a file and is not asked")

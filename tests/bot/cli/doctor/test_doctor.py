@@ -15,9 +15,9 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from bot import cli
+from bot.cli.doctor.github import _clock
 from bot.ledger.database import open_database
 from bot.ledger.migrate import migrate
-from bot.ops.doctor.github import _clock
 from bot.ops.settings import Settings
 from bot.simgithub import SimulatedGitHub
 

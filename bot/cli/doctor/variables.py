@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from bot.ops.doctor.finding import Finding, fail, note, ok
+from bot.cli.doctor.diagnosis import Diagnosis, fail, note, ok
 from bot.ops.settings import Settings
 
 #: Without them ``bouncer serve`` accepts no delivery.
@@ -16,13 +16,13 @@ _SET_UP = "create the app with `bouncer serve` at /setup, or set it"
 _PASSWORD = re.compile(r"(://[^:/@]*):[^@]*@")
 
 
-def variables(settings: Settings) -> Iterator[Finding]:
+def variables(settings: Settings) -> Iterator[Diagnosis]:
     """Every setting, with what is missing or worth knowing about it."""
     for name in Settings.model_fields:
         yield _special(name, settings) or ok(name.upper(), _shown(name, settings))
 
 
-def _special(name: str, settings: Settings) -> Finding | None:
+def _special(name: str, settings: Settings) -> Diagnosis | None:
     value, variable = getattr(settings, name), name.upper()
     if name == "github_app_id" and value is None:
         return fail(variable, "not set", _SET_UP)
