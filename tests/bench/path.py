@@ -1,0 +1,103 @@
+"""The way of one bounced issue through the program: files, functions, and the longest chain of modules.
+
+Web server and worker run as processes with a profiler that notes every call of a function of ``bot`` between the
+delivery and its comment, the rounds that a worker makes meanwhile included. A hop is a call from one module into
+another; counted is the longest chain of them in the web server and in the worker, from the bytes to GitHub.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from pathlib import Path
+
+from bot.simgithub import SimulatedGitHub
+from tests.bot.jobs.rig import REPOSITORY, Rig, wait
+
+#: Runs at the start of each process: notes calls while the file ``on`` is there.
+PROFILER = """
+import atexit, json, os, sys, threading, time
+folder = os.environ["BOUNCER_PATH_FOLDER"]
+package = os.environ["BOUNCER_PATH_PACKAGE"]
+seen, chain, on = set(), [], [False]
+
+def note(frame, event, _argument):
+    if not on[0] or event != "call":
+        return
+    code = frame.f_code
+    if not code.co_filename.startswith(package) or code.co_name.startswith("<"):
+        return
+    seen.add((code.co_filename, code.co_qualname))
+    modules = []
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if name.startswith(package) and (not modules or modules[-1] != name):
+            modules.append(name)
+        frame = frame.f_back
+    if len(modules) > len(chain):
+        chain[:] = modules[::-1]
+
+def watch():
+    while True:
+        present = os.path.exists(folder + "/on")
+        if on[0] and not present:
+            on[0] = False
+            with open(f"{folder}/{os.getpid()}.json", "w") as file:
+                json.dump({"seen": sorted(seen), "chain": chain}, file)
+        on[0] = present
+        time.sleep(0.02)
+
+if "-c" not in sys.argv[:1]:
+    sys.setprofile(note)
+    threading.setprofile(note)
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=lambda: threading.Thread(target=watch, daemon=True).start())
+"""
+
+
+def main() -> None:
+    """Measure and print."""
+    package = Path(__file__).resolve().parents[2] / "bot"
+    with tempfile.TemporaryDirectory() as place, SimulatedGitHub() as github:
+        folder = Path(place)
+        (folder / "sitecustomize.py").write_text(PROFILER)
+        rig = Rig(github, f"sqlite:///{folder}/path.db", folder)
+        rig.environment |= {
+            "PYTHONPATH": f"{folder}:{package.parent}",
+            "BOUNCER_PATH_FOLDER": place,
+            "BOUNCER_PATH_PACKAGE": f"{package}/",
+        }
+        try:
+            rig.web()
+            rig.worker()
+            wait(rig.ready, 60, "web and worker up")
+            _bounce(rig)
+            (folder / "on").touch()
+            time.sleep(0.2)
+            _bounce(rig)
+            (folder / "on").unlink()
+            time.sleep(1)
+        finally:
+            rig.close()
+        notes = [json.loads(file.read_text()) for file in folder.glob("*.json")]
+    seen = {tuple(each) for note in notes for each in note["seen"]}
+    files = {file for file, _ in seen}
+    chains = [note["chain"] for note in notes if note["chain"]]
+    print(f"one bounced issue: {len(files)} files, {len(seen)} functions")
+    for chain in sorted(chains, key=len):
+        names = [str(Path(each).relative_to(package)) for each in chain]
+        print(f"{len(chain) - 1} hops: {' > '.join(names)}")
+    print(f"hops in all: {sum(len(chain) - 1 for chain in chains)}")
+
+
+def _bounce(rig: Rig) -> None:
+    number = rig.github.open_issue(REPOSITORY, "Broken", "It does not work.")
+    assert rig.deliver("issues", rig.opened(number), f"path-{number}") == 202
+    wait(lambda: rig.github.comments(REPOSITORY, number), 60, "the comment")
+
+
+if __name__ == "__main__":
+    main()
