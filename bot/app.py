@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bot.bouncers.granted import by_maintainer
 from bot.core import config_file
 from bot.core.config import PATH, RepoConfig
 from bot.core.config_file import Problem
@@ -192,7 +193,7 @@ class Live:
         config, problems = _configuration(forge, repository)
         services = Services(
             forge=forge,
-            model=self._model_for(repository.full_name),
+            model=self._model_for(repository.full_name, reserve=not by_maintainer(event)),
             sandbox=self._sandbox,
             config=config,
             clock=now,
@@ -213,24 +214,25 @@ class Live:
         """Close all connections."""
         self._app.close()
 
-    def _model_for(self, repository: str) -> Model:
-        budget = _budget(self._ledger, limits(self._settings, repository))
+    def _model_for(self, repository: str, *, reserve: bool = False) -> Model:
+        budget = _budget(self._ledger, limits(self._settings, repository, reserve=reserve))
         return self._models.build(self._settings.bouncer_model, budget, attempts=2)
 
 
-def limits(settings: Settings, repository: str) -> tuple[Limit, ...]:
-    """What may be spent a day on a repository: its own limit, its owner's, and that of everything together."""
+def limits(settings: Settings, repository: str, *, reserve: bool = False) -> tuple[Limit, ...]:
+    """What may be spent a day on a repository: its own limit, its owner's, and that of everything together.
+
+    ``reserve``: less the share that is kept for maintainers' commands.
+    """
     from bot.models.budget import Limit
 
-    return (
-        Limit(
-            scope=f"repository:{repository}",
-            usd=settings.bouncer_repository_budget_usd,
-            calls=settings.bouncer_repository_calls,
-        ),
-        Limit(scope=f"owner:{repository.partition('/')[0]}", usd=settings.bouncer_owner_budget_usd),
-        Limit(scope="all", usd=settings.bouncer_daily_budget_usd),
+    kept = settings.bouncer_budget_reserve / 100 if reserve else 0.0
+    scopes = (
+        (f"repository:{repository}", settings.bouncer_repository_budget_usd, settings.bouncer_repository_calls),
+        (f"owner:{repository.partition('/')[0]}", settings.bouncer_owner_budget_usd, None),
+        ("all", settings.bouncer_daily_budget_usd, None),
     )
+    return tuple(Limit(scope=scope, usd=usd, calls=calls, reserve=kept) for scope, usd, calls in scopes)
 
 
 def _budget(ledger: Ledger, limits: tuple[Limit, ...]) -> Budget:

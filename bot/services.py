@@ -28,6 +28,10 @@ class History(Protocol):
         """Decisions on ``owner/name#number`` of these kinds (all kinds where none is named), oldest first."""
         ...
 
+    def commands(self, repository: str, since: datetime) -> tuple[Decision, ...]:
+        """The newest decisions about commands in a repository, on any subject."""
+        ...
+
     def muted(self, repository: str) -> frozenset[str]:
         """Review categories that this repository's people dismissed too often."""
         ...
@@ -37,6 +41,9 @@ class NoHistory:
     """A first meeting: used by the command line and by evaluation."""
 
     def decisions(self, subject: str, *kinds: Task) -> tuple[Decision, ...]:
+        return ()
+
+    def commands(self, repository: str, since: datetime) -> tuple[Decision, ...]:
         return ()
 
     def muted(self, repository: str) -> frozenset[str]:

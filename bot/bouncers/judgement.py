@@ -37,10 +37,10 @@ def held_against(verdict: OutputVerdict, runs: Sequence[ExecutedTest]) -> Output
 
 
 class Judgement:
-    """One pull request under judgement; ``may_run``: its head may be executed (in the sandbox)."""
+    """One pull request under judgement; ``no_run``: why its head may not be executed, None where it may."""
 
-    def __init__(self, subject: Subject, pull: PullRequest, services: Services, *, may_run: bool) -> None:
-        self.subject, self.pull, self.services, self.may_run = subject, pull, services, may_run
+    def __init__(self, subject: Subject, pull: PullRequest, services: Services, *, no_run: str | None) -> None:
+        self.subject, self.pull, self.services, self.no_run = subject, pull, services, no_run
         self.usage, self.model = Usage(), ""
         self.replies: list[dict[str, object]] = []
         self.looks = 0
@@ -72,6 +72,7 @@ class Judgement:
             repository=self.services.repository,
             usage=self.usage,
             model=self.model,
+            note=self.no_run or "",
         )
         worst = max((verdict.label for verdict in verdicts), key=severity, default=None)
         return Decision(
@@ -99,7 +100,7 @@ class Judgement:
 
     def _run(self, issues: Sequence[int]) -> tuple[ExecutedTest, ...]:
         """The issues' stored reproducing tests on base and head, where that is wanted and allowed."""
-        if not self.services.config.verify.execute or not self.may_run:
+        if not self.services.config.verify.execute or self.no_run is not None:
             return ()
         return on_patch.run_stored(issues, self.pull, self.services)
 

@@ -64,8 +64,9 @@ def check(
     repository: Repository,
     usage: Usage,
     model: str,
+    note: str = "",
 ) -> SetCheck:
-    """The check for a pull request with at least one linked issue."""
+    """The check for a pull request with at least one linked issue; ``note`` stands first."""
     host = urlsplit(repository.html_url).netloc
     if not verdicts:
         return skipped(head_sha, "; ".join(clean_line(each.why, host=host, limit=POINT) for each in unjudged))
@@ -74,15 +75,15 @@ def check(
     parts += [
         f"### {each.issue}\n\nNot judged: {clean_line(each.why, host=host, limit=POINT)}" for each in unjudged
     ]
-    if note := caveat(model):
-        parts.append(f"_{note}_")
+    if spoke := caveat(model):
+        parts.append(f"_{spoke}_")
     parts.append(_spent(usage, model))
     return SetCheck(
         name=NAME,
         head_sha=head_sha,
         conclusion=_conclusion(verdicts, gate),
         title=_title(verdicts, by_issue),
-        summary="\n\n".join(parts),
+        summary="\n\n".join(filter(None, (note, *parts))),
     )
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
+from bot.bouncers.granted import granted
 from bot.core import events
-from bot.core.commands import Command, Word, may, read
+from bot.core.commands import Command, Word
 from bot.core.config import PullConfig
 from bot.core.events import Event
 from bot.core.frozen import Frozen
@@ -52,20 +53,14 @@ def asked(event: Event, services: Services, word: Word, check: str) -> Asked | N
 def _commanded(
     event: events.CommentCreated | events.ReviewCommentCreated, services: Services, word: Word
 ) -> Asked | None:
-    # "recheck" is for everything that Bouncer does on a pull request.
-    command = next((each for each in read(event.comment.body) if each.word in (word, "recheck")), None)
-    if command is None or event.sender.is_bot:
-        return None
     if isinstance(event, events.CommentCreated) and not event.issue.is_pull_request:
         return None
-    is_author = event.sender.id == _author(event)
-    if not may(command.word, services.forge.permission(event.sender.login), is_author):
+    # "recheck" is for everything that Bouncer does on a pull request; what says more than that goes before it.
+    said = [command for command in granted(event, services) if command.word in (word, "recheck")]
+    if not said:
         return None
+    command = max(said, key=lambda each: (each.word == word, each.run or ""))
     return Asked(pull_request=services.forge.pull_request(event.number), command=command)
-
-
-def _author(event: events.CommentCreated | events.ReviewCommentCreated) -> int:
-    return event.issue.author.id if isinstance(event, events.CommentCreated) else event.pull_request.author.id
 
 
 def _rerun(event: events.CheckRerequested, services: Services, check: str) -> Asked | None:

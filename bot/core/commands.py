@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import Literal, get_args
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Literal, get_args
+
+from pydantic import Field
 
 from bot.core.frozen import Frozen
 from bot.core.model import Permission, at_least
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
 
 Word = Literal["help", "recheck", "accept", "pause", "resume", "review", "verify", "dismiss", "reproduce"]
 WORDS: tuple[Word, ...] = get_args(Word)
@@ -19,16 +26,17 @@ MEANINGS: dict[Word, str] = {
     "pause": "leave this issue or pull request alone",
     "resume": "look at it again from now on",
     "review": "review the pull request now",
-    "verify": "check the pull request against its issue now; `--run` also runs a stored test on a fork's code",
+    "verify": "check the pull request against its issue now; `--run <commit>` also runs a stored test on "
+    "that commit of a fork",
     "dismiss": "as a reply to a finding: wrong or unwanted, not to be posted here again",
     "reproduce": "draft a test that fails as the issue reports",
 }
 
-#: Only these may follow a word; anything else makes the line no command.
-FLAGS: dict[Word, frozenset[str]] = {"verify": frozenset({"--run"})}
-
-_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
-_COMMAND = re.compile(r"^/bouncer[ \t]+([a-z]+)((?:[ \t]+\S+)*)[ \t]*$")
+_LINE = re.compile(
+    r"^/bouncer[ \t]+([a-z]{1,20})(?:[ \t]+(--run)(?:[ \t]+([0-9a-f]{7,64}))?)?[ \t]*$", re.MULTILINE
+)
+#: Where these are open, what follows is not plain text to the people who read the comment.
+_HIDING = re.compile(r"<(?P<end>/?)(?P<tag>details|pre|code|blockquote)\b|<!--|-->", re.IGNORECASE)
 _MAX_COMMANDS = 5
 
 
@@ -36,40 +44,69 @@ class Command(Frozen):
     """One thing that somebody asks for."""
 
     word: Word
-    flags: frozenset[str] = frozenset()
+    run: str | None = Field(None, description="the commit behind ``--run``, empty where none is named")
 
 
 def read(body: str) -> tuple[Command, ...]:
     """The commands in a comment, in order, each once.
 
-    A command is the first thing on a line, outside code and quotes; unknown words and arguments are no
-    command.
+    A command is a line of its own in plain text, as GitHub shows it: not in code, a quote, a comment or folded
+    details; unknown words and arguments are no command.
     """
-    found: list[Command] = []
-    fence = ""
-    for line in body.replace("\r\n", "\n").split("\n"):
-        mark = _FENCE.match(line)
-        if fence:
-            closes = mark and mark[1][0] == fence[0] and len(mark[1]) >= len(fence)
-            if closes and not line.strip().strip(fence[0]):
-                fence = ""
-            continue
-        if mark:
-            fence = mark[1]
-            continue
-        command = _command(line)
-        if command and command not in found:
-            found.append(command)
-    return tuple(found[:_MAX_COMMANDS])
+    body = body.replace("\r\n", "\n")
+    if _LINE.search(body) is None:
+        return ()
+    found = (_command(line) for line in _plain_lines(body))
+    return tuple(dict.fromkeys(each for each in found if each))[:_MAX_COMMANDS]
 
 
 def _command(line: str) -> Command | None:
-    match = _COMMAND.match(line)
+    match = _LINE.fullmatch(line)
     if match is None or match[1] not in WORDS:
         return None
     word: Word = match[1]
-    flags = frozenset(match[2].split())
-    return Command(word=word, flags=flags) if flags <= FLAGS.get(word, frozenset()) else None
+    if match[2] and word != "verify":
+        return None
+    return Command(word=word, run=(match[3] or "") if match[2] else None)
+
+
+def _plain_lines(body: str) -> Iterator[str]:
+    """The lines of a text that are shown as they stand, and begin at the margin."""
+    from markdown_it import MarkdownIt
+
+    reader = MarkdownIt("commonmark").disable("reference")
+    reader.inline.ruler.enableOnly(["text", "newline", "escape", "backticks"])
+    at_margin = frozenset(line.rstrip() for line in body.split("\n"))
+    opened: Counter[str] = Counter()
+    for token in reader.parse(body):
+        if token.type in ("blockquote_open", "blockquote_close"):
+            opened["quote"] += token.nesting
+        elif token.type == "html_block":
+            _open(token.content, opened)
+        for line in _lines(token.children or ()):
+            if not any(opened.values()) and line in at_margin:
+                yield line
+            _open(line, opened)
+
+
+def _lines(tokens: Iterable[Token]) -> Iterator[str]:
+    """A paragraph's lines; a NUL stands for what is not plain text in them."""
+    line = ""
+    for token in tokens:
+        if token.type in ("softbreak", "hardbreak"):
+            yield line
+            line = ""
+        else:
+            line += token.content if token.type == "text" else "\0"
+    yield line
+
+
+def _open(text: str, opened: Counter[str]) -> None:
+    """Count the elements that ``text`` opens and closes."""
+    for match in _HIDING.finditer(text):
+        tag = (match["tag"] or "comment").lower()
+        step = -1 if match["end"] or match[0] == "-->" else 1
+        opened[tag] = max(0, opened[tag] + step)
 
 
 def may(word: Word, permission: Permission, is_author: bool) -> bool:

@@ -9,14 +9,13 @@ from __future__ import annotations
 from typing import Literal
 
 from bot.bouncers import history, input_comment
+from bot.bouncers.granted import Said, granted
 from bot.core import events
 from bot.core.actions import Action, Decision, React, SetLabels, UpsertComment
-from bot.core.commands import MEANINGS, Command, may, read
+from bot.core.commands import MEANINGS, Command, read
 from bot.core.events import Event
 from bot.core.model import Comment, ReviewComment
 from bot.services import Services
-
-Said = events.CommentCreated | events.ReviewCommentCreated
 
 #: Words that mean something on an issue, and on a pull request.
 ON_ISSUES = frozenset({"help", "recheck", "accept", "pause", "resume", "reproduce"})
@@ -30,12 +29,8 @@ def handle(event: Event, services: Services) -> Decision | None:
     commands = read(event.comment.body)
     if not commands:
         return None
-    permission = services.forge.permission(event.sender.login)
-    is_author = event.sender.id == _author(event)
     fits = ON_PULLS if _on_pull(event) else ON_ISSUES
-    done = tuple(
-        command for command in commands if may(command.word, permission, is_author) and command.word in fits
-    )
+    done = tuple(command for command in granted(event, services) if command.word in fits)
     return Decision(
         kind="commands",
         subject=event.subject,
@@ -43,12 +38,13 @@ def handle(event: Event, services: Services) -> Decision | None:
         actions=(_reaction(event.comment, understood=bool(done)), *_actions(event, done, services)),
         reason=_reason(event, commands, done),
         abstained=None if done else "refused",
-        evidence={"done": [command.word for command in done], "by": event.sender.login},
+        evidence={
+            "done": [command.word for command in done],
+            "by": event.sender.login,
+            "comment": event.comment.id,
+            "at": services.clock().timestamp(),
+        },
     )
-
-
-def _author(event: Said) -> int:
-    return event.issue.author.id if isinstance(event, events.CommentCreated) else event.pull_request.author.id
 
 
 def _on_pull(event: Said) -> bool:
@@ -85,7 +81,7 @@ def _reason(event: Said, commands: tuple[Command, ...], done: tuple[Command, ...
     refused = [command.word for command in commands if command not in done]
     if not refused:
         return f"{event.sender.login} asked for {', '.join(command.word for command in done)}"
-    return f"{event.sender.login} may not, or cannot here: {', '.join(refused)}"
+    return f"{event.sender.login} may not, not so soon again, or cannot here: {', '.join(refused)}"
 
 
 def help_text() -> str:

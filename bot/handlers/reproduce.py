@@ -12,9 +12,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bot.bouncers import history
+from bot.bouncers.granted import granted
 from bot.core import events
 from bot.core.actions import Decision
-from bot.core.commands import may, read
+from bot.core.commands import read
 from bot.core.events import Event
 from bot.core.model import Issue
 from bot.errors import BudgetExceeded, ForgeError, ModelError, NotRecorded, SandboxError
@@ -64,9 +65,7 @@ def _asked_for(event: Cause, services: Services) -> bool:
     """Whether the comment says ``/bouncer reproduce`` and comes from someone who may."""
     if not isinstance(event, events.CommentCreated):
         return False
-    if not any(command.word == "reproduce" for command in read(event.comment.body)):
-        return False
-    return may("reproduce", services.forge.permission(event.sender.login), is_author=False)
+    return any(command.word == "reproduce" for command in granted(event, services))
 
 
 def _by_itself(event: Cause, services: Services, past: Sequence[Decision]) -> bool:

@@ -11,12 +11,13 @@ from collections.abc import Sequence
 
 from bot.bouncers import history, input_comment
 from bot.bouncers import input as bouncer
+from bot.bouncers.granted import granted
 from bot.bouncers.input import InputReply, InputVerdict
 from bot.core import events
 from bot.core.actions import Action, Decision, SetLabels, UpsertComment
-from bot.core.commands import may, read
+from bot.core.commands import read
 from bot.core.events import Event
-from bot.core.model import Comment, Issue, Permission
+from bot.core.model import Comment, Issue
 from bot.models import investigation
 from bot.models.investigation import Notes
 from bot.models.protocol import Prompt, Reply
@@ -47,11 +48,7 @@ def _asked_for(event: Judged | Said, services: Services) -> bool:
     """Whether the comment says ``/bouncer recheck`` and comes from someone who may."""
     if not isinstance(event, events.CommentCreated):
         return False
-    if not any(command.word == "recheck" for command in read(event.comment.body)):
-        return False
-    is_author = event.sender.id == event.issue.author.id
-    permission: Permission = "none" if is_author else services.forge.permission(event.sender.login)
-    return may("recheck", permission, is_author)
+    return any(command.word == "recheck" for command in granted(event, services))
 
 
 def _gives_cause(event: Judged | Said, past: Sequence[Decision]) -> bool:

@@ -13,7 +13,7 @@ from bot.bouncers.pull_request import Asked
 from bot.core import events
 from bot.core.actions import Decision
 from bot.core.events import Event
-from bot.core.model import Subject
+from bot.core.model import PullRequest, Subject
 from bot.services import Services
 
 
@@ -39,17 +39,23 @@ def handle(event: Event, services: Services) -> Decision | None:
     judged = {str(issue.number): issue.revision for issue in issues}
     if isinstance(event, events.PullRequestEdited) and _same(past, subject, judged):
         return None
-    may_run = not pull.from_fork or _run_was_asked_for(asked, subject, past)
-    return Judgement(subject, pull, services, may_run=may_run).decide(issues, unjudged, judged)
+    return Judgement(subject, pull, services, no_run=_no_run(pull, asked)).decide(issues, unjudged, judged)
 
 
-def _run_was_asked_for(asked: Asked, subject: Subject, past: Sequence[Decision]) -> bool:
-    """Whether a maintainer said that a fork's head may be executed, of a commit that they could have seen.
+def _no_run(pull: PullRequest, asked: Asked) -> str | None:
+    """Why a fork's head is not executed, empty where nobody asked for it; None where it may be.
 
-    A commit that this bot meets for the first time was pushed after the word was given.
+    A maintainer names the commit that they read: what was pushed meanwhile is another one.
     """
-    known = any(each.kind == "verify" and each.subject == subject for each in past)
-    return known and asked.command is not None and "--run" in asked.command.flags
+    run = asked.command.run if asked.command else None
+    if not pull.from_fork or (run and pull.head_sha.startswith(run)):
+        return None
+    if run is None:
+        return ""
+    short = pull.head_sha[:7]
+    return (
+        f"Not executed, this is a fork's code: read commit {short}, then comment `/bouncer verify --run {short}`."
+    )
 
 
 def _same(past: Sequence[Decision], subject: Subject, judged: dict[str, str]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Sequence
+from datetime import datetime
 from typing import Any, Literal
 
 from pydantic_core import PydanticSerializationError
@@ -17,6 +18,9 @@ from bot.ledger.tables import DECISIONS, POSTINGS
 #: Decisions that say, or imply, what people made of an earlier one.
 _SIGNS: tuple[Task, ...] = ("triage", "review", "commands", "feedback")
 
+
+#: Commands that are looked at to tell whether somebody asks too often.
+_NEWEST = 500
 
 #: posted: all that was to be written stands; nothing: there was nothing to write; moved: the subject changed
 #: meanwhile; stopped: superseded or cancelled; partly posted: moved or stopped after a part was written, which
@@ -105,6 +109,15 @@ class Decisions:
         if kinds:
             query = query.where(DECISIONS.c.kind.in_(kinds))
         return self._read(query.order_by(DECISIONS.c.id))
+
+    def commands(self, repository: str, since: datetime) -> tuple[Decision, ...]:
+        """The newest decisions about commands in a repository, on any subject."""
+        query = select(DECISIONS.c.decision).where(
+            DECISIONS.c.repository == repository,
+            DECISIONS.c.kind == "commands",
+            DECISIONS.c.created_at >= since.timestamp(),
+        )
+        return self._read(query.order_by(DECISIONS.c.id.desc()).limit(_NEWEST))
 
     def muted(self, repository: str) -> frozenset[str]:
         """Review categories that this repository's people dismissed too often."""

@@ -36,6 +36,7 @@ class Limit(Frozen):
     scope: str = Field(description="``repository:owner/name``, ``owner:name`` or ``all``")
     usd: float | None = Field(None, ge=0)
     calls: int | None = Field(None, ge=0, description="bounds models without a known price too")
+    reserve: float = Field(0.0, ge=0, lt=1, description="share of both that is kept for somebody else")
 
 
 class Spent(Frozen):
@@ -75,15 +76,17 @@ class Budget:
 
 def over(limit: Limit, day: date, spent: Spent, worst: Spent) -> BudgetExceeded | None:
     """The error that every store raises where a limit leaves no room for the worst case; else None."""
-    if limit.calls is not None and spent.calls + worst.calls > limit.calls:
+    share = 1 - limit.reserve
+    kept = f" ({limit.reserve:.0%} are kept for what maintainers ask for)" if limit.reserve else ""
+    if limit.calls is not None and spent.calls + worst.calls > limit.calls * share:
         return BudgetExceeded(
             f"the budget of {limit.scope} on {day} is used up: {spent.calls} of {limit.calls} model calls are made"
-            f" or reserved, and this question may take {worst.calls}"
+            f" or reserved, and this question may take {worst.calls}{kept}"
         )
-    if limit.usd is not None and worst.micros and spent.micros + worst.micros > limit.usd * 1_000_000:
+    if limit.usd is not None and worst.micros and spent.micros + worst.micros > limit.usd * share * 1_000_000:
         return BudgetExceeded(
             f"the budget of {limit.scope} on {day} is used up: {spent.micros / 1e6:.2f} of {limit.usd:.2f} USD are"
-            f" spent or reserved, and this question may take {worst.micros / 1e6:.2f}"
+            f" spent or reserved, and this question may take {worst.micros / 1e6:.2f}{kept}"
         )
     return None
 

@@ -62,6 +62,9 @@ class Settings(BaseSettings):
     bouncer_daily_budget_usd: float | None = Field(None, ge=0, description="model cost a day, all repositories")
     bouncer_owner_budget_usd: float | None = Field(None, ge=0, description="model cost a day and owner")
     bouncer_repository_budget_usd: float | None = Field(None, ge=0, description="model cost a day and repository")
+    bouncer_budget_reserve: int = Field(
+        20, ge=0, lt=100, description="percent of every budget that only maintainers' commands may use"
+    )
     bouncer_repository_calls: int | None = Field(
         2_000, ge=0, description="model calls a day and repository; bounds models without a price too"
     )

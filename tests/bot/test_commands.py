@@ -24,6 +24,27 @@ from bot.core.commands import Command, may, read
         ("/bouncer rm -rf /", []),
         ("/bouncer accept --force", []),
         ("/bouncer verify --run", ["verify"]),
+        ("/bouncer verify --run abc1234", ["verify"]),
+        ("/bouncer verify --run abc123", []),
+        ("/bouncer recheck --run", []),
+        ("<!--\n/bouncer accept\n-->", []),
+        ("So <!--\n/bouncer accept\n--> it is", []),
+        ("<!-- never closed\n\n/bouncer accept", []),
+        ("<pre>\n\n/bouncer accept\n</pre>", []),
+        ("See <pre>\n/bouncer accept\n</pre>", []),
+        ("<details><summary>Log</summary>\n\n/bouncer accept\n\n</details>", []),
+        ("<details>\n\nlog\n\n</details>\n\n/bouncer accept", ["accept"]),
+        ("<blockquote>\n\n/bouncer accept\n\n</blockquote>", []),
+        ("a `<pre>` b\n/bouncer accept", ["accept"]),
+        ("`code\n/bouncer accept\ncode`", []),
+        ("\t/bouncer accept", []),
+        ("> said\n/bouncer accept", []),
+        ("> said\n\n/bouncer accept", ["accept"]),
+        ("- done\n/bouncer accept", ["accept"]),
+        ("- /bouncer accept", []),
+        ("\\/bouncer accept", []),
+        ("[a]: /b\n/bouncer accept", ["accept"]),
+        ("\x00\ud800\n/bouncer accept", ["accept"]),
         ("/bouncer", []),
         ("/bouncer  recheck  ", ["recheck"]),
         ("/bouncers accept", []),
@@ -35,7 +56,8 @@ def test_a_command_is_the_first_thing_on_a_line_outside_code_and_quotes(body: st
 
 
 def test_only_listed_flags_are_understood() -> None:
-    assert read("/bouncer verify --run") == (Command(word="verify", flags=frozenset({"--run"})),)
+    assert read("/bouncer verify --run") == (Command(word="verify", run=""),)
+    assert read("/bouncer verify --run abc1234") == (Command(word="verify", run="abc1234"),)
     assert read("/bouncer verify --run=$(id)") == ()
 
 

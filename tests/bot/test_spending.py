@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 from bot import app
+from bot.bouncers.granted import by_maintainer
 from bot.core.config import RepoConfig
+from bot.core.model import Actor
+from bot.errors import BudgetExceeded
 from bot.forge.replay import ReplayForge
 from bot.ledger.budgets import Budgets
 from bot.ledger.database import open_database
@@ -76,6 +79,32 @@ def test_stores_agree_on_what_was_spent(store: BudgetStore) -> None:
     assert isinstance(store, MemoryBudget | Budgets)
     for scope in ("repository:o/r", "owner:o"):
         assert store.spent(NOON.date(), scope) == Spent(micros=1234, calls=1)
+
+
+def test_a_share_is_kept_for_what_maintainers_ask_for(store: BudgetStore) -> None:
+    settings = Settings(bouncer_repository_calls=10, bouncer_budget_reserve=40, _env_file=None)
+    asked = app.limits(settings, "o/r")
+    unasked = app.limits(settings, "o/r", reserve=True)
+    store.reserve(NOON.date(), unasked, Spent(calls=6))
+    with pytest.raises(BudgetExceeded, match=r"40% are kept for what maintainers ask for"):
+        store.reserve(NOON.date(), unasked, Spent(calls=1))
+    store.reserve(NOON.date(), asked, Spent(calls=4))
+    with pytest.raises(BudgetExceeded):
+        store.reserve(NOON.date(), asked, Spent(calls=1))
+
+
+@pytest.mark.parametrize(
+    ("body", "by", "theirs"),
+    [
+        ("/bouncer recheck", triage.ANN, False),
+        ("/bouncer recheck", triage.MAINTAINER, True),
+        ("/bouncer reproduce", triage.ANN, True),  # carried out for maintainers alone
+        ("It is 4.2.", triage.MAINTAINER, False),
+    ],
+)
+def test_what_counts_as_asked_by_a_maintainer(body: str, by: Actor, theirs: bool) -> None:
+    assert by_maintainer(triage.said(body, by)) is theirs
+    assert not by_maintainer(triage.opened())
 
 
 def test_an_operator_sets_limits_for_repository_owner_and_all_together() -> None:

@@ -32,6 +32,9 @@ class Remembered:
             each for each in self.past if each.subject.key == subject and (not kinds or each.kind in kinds)
         )
 
+    def commands(self, repository: str, since: datetime) -> tuple[Decision, ...]:
+        return tuple(each for each in self.past if each.kind == "commands")
+
     def muted(self, repository: str) -> frozenset[str]:
         return frozenset()
 
@@ -49,11 +52,10 @@ def services(history: Remembered) -> Callable[..., Services]:
             forge=ReplayForge(snapshot),
             model=model,
             config=settings,
-            clock=lambda: NOON,
             history=history,
             repository=REPOSITORY,
             config_problems=problems,
-            **{"sandbox": None, **values},
+            **{"sandbox": None, "clock": lambda: NOON, **values},
         )
 
     return build

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from bot.errors import ModelError, TransientError
 from bot.forge.replay import Snapshot
 from bot.router import decide
 from bot.services import Services
-from tests.bot.handlers.conftest import REPOSITORY, Remembered
+from tests.bot.handlers.conftest import NOON, REPOSITORY, Remembered
 from tests.scripted import ScriptedModel
 
 ANN = Actor(id=11, login="ann")
@@ -219,6 +220,29 @@ def test_recheck_by_the_author_judges_again(services: Build) -> None:
     assert judged.verdict == "VAGUE"
     (refused,) = decide(said("/bouncer recheck", BOB), services(ScriptedModel([]), snapshot()))
     assert refused.abstained == "refused"
+
+
+def test_an_author_who_asks_again_and_again_is_told_once_by_a_reaction(
+    services: Build, history: Remembered
+) -> None:
+    def ask(comment: int, by: Actor = ANN, number: int = 5, minutes: int = 0) -> list[str | None]:
+        event = said("/bouncer recheck", by, number=number)
+        event = event.model_copy(update={"comment": event.comment.model_copy(update={"id": comment})})
+        state = snapshot().model_copy(update={"comments": {number: ()}})
+        built = services(ScriptedModel([VAGUE]), state, clock=lambda: NOON + timedelta(minutes=minutes))
+        decisions = decide(event, built)
+        history.past += decisions
+        return [each.verdict or each.abstained for each in decisions]
+
+    assert ask(1) == ["recheck", "VAGUE"]
+    assert ask(1) == ["recheck", "VAGUE"]  # the same comment, delivered to another handler
+    assert ask(2, minutes=5) == ["refused"]
+    assert "not so soon again" in history.past[-1].reason
+    assert ask(3, by=MAINTAINER, minutes=5) == ["recheck", "VAGUE"]
+    assert ask(4, minutes=11) == ["recheck", "VAGUE"]
+    for number in range(20, 24):
+        assert ask(number, number=number, minutes=30) == ["recheck", "VAGUE"]
+    assert ask(30, number=30, minutes=45) == ["refused"]
 
 
 def test_help_lists_the_commands(services: Build) -> None:

@@ -166,26 +166,51 @@ def test_without_a_stored_test_reading_decides(services: Build) -> None:
     assert not decision.evidence["bounced"]
 
 
-@pytest.mark.parametrize(
-    ("said", "seen", "executed"),
-    [("verify --run", True, True), ("verify --run", False, False), ("verify", True, False)],
-)
-def test_a_fork_s_code_needs_a_maintainer_s_word_for_a_commit_they_saw(
-    services: Build, reproduced: Remembered, said: str, seen: bool, executed: bool
-) -> None:
-    fork = pull(head_repository="ann/rocket")
-    if seen:
-        subject = Subject(repository="acme/rocket", number=20, revision=fork.revision)
-        reproduced.past.append(Decision(kind="verify", subject=subject, verdict="CORRECT_AND_PRECISE"))
-    issue = Issue(number=20, title="Halve", author=ANN, is_pull_request=True)
-    event = events.CommentCreated(
+def said(body: str) -> events.CommentCreated:
+    return events.CommentCreated(
         sender=MAINTAINER,
         repository=REPOSITORY,
-        issue=issue,
-        comment=Comment(id=1, body=f"/bouncer {said}", author=MAINTAINER),
+        issue=Issue(number=20, title="Halve", author=ANN, is_pull_request=True),
+        comment=Comment(id=1, body=body, author=MAINTAINER),
     )
-    decision = verify(services(ScriptedModel([GOOD]), snapshot(FIXED, fork), EXECUTE), event)
-    assert bool(decision.evidence["runs"]) is executed
+
+
+@pytest.mark.usefixtures("reproduced")
+@pytest.mark.parametrize(
+    "body",
+    [
+        "/bouncer verify --run aaaaaaa",
+        f"/bouncer verify --run {HEAD}",
+        "/bouncer recheck\n/bouncer verify --run aaaaaaa",
+        "/bouncer verify\n/bouncer verify --run aaaaaaa",
+    ],
+)
+def test_a_fork_s_code_runs_where_a_maintainer_names_its_commit(services: Build, body: str) -> None:
+    fork = snapshot(FIXED, pull(head_repository="ann/rocket"))
+    decision = verify(services(ScriptedModel([GOOD]), fork, EXECUTE), said(body))
+    assert decision.evidence["runs"]
+
+
+@pytest.mark.usefixtures("reproduced")
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("/bouncer verify --run", True),
+        ("/bouncer verify --run abcdef1", True),
+        ("/bouncer recheck\n/bouncer verify --run", True),
+        ("/bouncer verify", False),
+    ],
+)
+def test_another_commit_of_a_fork_does_not_run_and_one_line_says_what_to_type(
+    services: Build, body: str, told: bool
+) -> None:
+    fork = snapshot(FIXED, pull(head_repository="ann/rocket"))
+    decision = verify(services(ScriptedModel([GOOD]), fork, EXECUTE), said(body))
+    assert decision.evidence["runs"] == []
+    line = (
+        "Not executed, this is a fork's code: read commit aaaaaaa, then comment `/bouncer verify --run aaaaaaa`."
+    )
+    assert (check_of(decision).summary.split("\n")[0] == line) is told
 
 
 @pytest.mark.usefixtures("reproduced")
