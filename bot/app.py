@@ -104,10 +104,10 @@ def build_model(settings: Settings, model_id: str | None = None) -> Model:
     return Recording(model, settings.bouncer_record_file) if settings.bouncer_record_file else model
 
 
-def build_app(settings: Settings, observe: Observe | None = None, *, apart: float = 1.0) -> GitHubApp:
-    """The GitHub App, its writes ``apart`` seconds; raises SettingsError that names what is missing."""
+def build_app(settings: Settings, observe: Observe | None = None) -> GitHubApp:
+    """The GitHub App; raises SettingsError that names what is missing."""
     from bot.forge.github import GitHubApp, load_key
-    from bot.forge.github.client import unobserved
+    from bot.forge.github.http import unobserved
 
     key = settings.private_key()
     if settings.github_app_id is None:
@@ -120,7 +120,6 @@ def build_app(settings: Settings, observe: Observe | None = None, *, apart: floa
         key,
         settings.github_api_url,
         observe=observe or unobserved,
-        seconds_between_writes=apart,
     )
 
 
@@ -171,12 +170,10 @@ class Live:
     Raises SettingsError where a setting that the worker cannot do without is missing or wrong.
     """
 
-    def __init__(
-        self, settings: Settings, ledger: Ledger, observe: Observe | None = None, *, apart: float = 1.0
-    ) -> None:
+    def __init__(self, settings: Settings, ledger: Ledger, observe: Observe | None = None) -> None:
         self._settings = settings
         self._ledger = ledger
-        self._app = build_app(settings, observe, apart=apart)
+        self._app = build_app(settings, observe)
         self._models = build_models(settings)
         self._prompts = prompts(settings)
         self._sandbox = build_sandbox(settings)

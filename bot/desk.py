@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bot.bodies import MAX_CHECK, Rules, content_hash, read_marker
 from bot.core.actions import (
@@ -17,6 +17,7 @@ from bot.core.actions import (
     SubmitReview,
     UpsertComment,
 )
+from bot.core.model import Issue, PullRequest
 from bot.errors import NotFound
 from bot.forge.protocol import ForgeWriter
 from bot.ledger.postings import Posting, Postings
@@ -49,6 +50,7 @@ class Desk:
     pause: Callable[[], None]
     rules: Rules
     done: int = 0
+    _present: Issue | PullRequest | None = field(default=None, init=False)
 
     def carry_out(self, action: Action) -> tuple[str, ...]:
         match action:
@@ -63,6 +65,7 @@ class Desk:
             case OpenDraftPull():
                 return self._draft(action)
             case React():
+                self.pause()
                 self.writer.react(action.comment_id, action.content, review=action.on == "review")
                 self.done += 1
                 return ()
@@ -74,7 +77,7 @@ class Desk:
         if known and known.content_hash == content_hash([body]):
             self.done += 1
             return ()
-        self._still()
+        self._turn()
         if known and self._edited(known, body):
             return ()
         standing = self._own_comment(action)
@@ -84,7 +87,6 @@ class Desk:
             self.done += 1
             return ("no comment to edit",)
         else:
-            self._before_creation()
             standing = self.writer.create_comment(action.number, body)
         self._stands(key, action, action.number, standing, body)
         return ()
@@ -101,6 +103,9 @@ class Desk:
         return True
 
     def _own_comment(self, action: UpsertComment) -> int | None:
+        here = self._present
+        if isinstance(here, Issue) and here.number == action.number and here.comments == 0:
+            return None
         me = self.services.forge.identity().id
         for comment in self.services.forge.comments(action.number):
             sign = read_marker(comment.body)
@@ -119,13 +124,17 @@ class Desk:
         remove = tuple(label for label in action.remove if label in allowed and label not in add)
         if not add and not remove:
             return notes
-        self._still()
-        present = {label.lower() for label in self.services.forge.issue(action.number).labels}
+        self._turn()
+        here = self._present
+        if here is None or here.number != action.number:
+            here = self.services.forge.issue(action.number)
+        present = {label.lower() for label in here.labels}
         missing = tuple(label for label in add if label.lower() not in present)
         if missing:
             self.writer.add_labels(action.number, missing)
         for label in remove:
             if label.lower() in present:
+                self.pause()
                 self.writer.remove_label(action.number, label)
         self.done += 1
         return notes
@@ -135,7 +144,7 @@ class Desk:
         if self.postings.find(key):
             self.done += 1
             return ("this commit has its review",)
-        self._still()
+        self._turn()
         diff = parse(self.services.forge.diff(action.number).text)
         comments = tuple(self.rules.inline(each) for each in action.comments if _anchored(each, diff))
         notes = [f"{len(action.comments) - len(comments)} comments without a line"] * (
@@ -146,12 +155,15 @@ class Desk:
         body = self.rules.marked(action.body, "review", action.commit_id)
         standing = self._own_review(action)
         if standing is None:
-            self._before_creation()
             standing = self.writer.create_review(action.number, action.commit_id, body, comments)
         self._stands(key, action, action.number, standing, body)
         return tuple(notes)
 
     def _own_review(self, action: SubmitReview) -> int | None:
+        here = self._present
+        if isinstance(here, PullRequest) and here.number == action.number and here.review_comments == 0:
+            # A review of ours has a comment on a line, always.
+            return None
         me = self.services.forge.identity().id
         sign = ("review", action.commit_id)
         for review in self.services.forge.reviews(action.number):
@@ -171,7 +183,7 @@ class Desk:
         if known and known.content_hash == content_hash([sent]):
             self.done += 1
             return ()
-        self._still()
+        self._turn()
         standing = known.github_id if known else self._own_check(action)
         if standing is not None:
             try:
@@ -179,7 +191,6 @@ class Desk:
             except NotFound:
                 standing = None
         if standing is None:
-            self._before_creation()
             standing = self.writer.create_check(action.name, action.head_sha, self.job, action.conclusion, *texts)
         self._stands(key, action, self.decision.subject.number, standing, sent)
         return ()
@@ -196,13 +207,14 @@ class Desk:
         if self.postings.find(key):
             self.done += 1
             return ("its pull request was opened before",)
-        self._still()
+        self._turn()
         standing = self.writer.find_pull(action.branch)
         if standing is None:
-            self._before_creation()
             title = self.rules.title(action.title)
             self.writer.create_branch(action.branch, action.base_sha)
+            self.pause()
             self.writer.put_file(action.branch, action.path, action.content, title)
+            self.pause()
             body = self.rules.marked(action.body, "reproduce")
             standing = self.writer.create_draft_pull(action.branch, action.base, title, body)
         self._stands(key, action, action.number, standing, action.content)
@@ -223,22 +235,22 @@ class Desk:
         )
         self.done += 1
 
-    def _before_creation(self) -> None:
-        self.pause()
-        self._still()
+    def _turn(self) -> None:
+        """Wait for the turn to write, and look at the subject then: afresh, whatever the job has read before.
 
-    def _still(self) -> None:
-        """Raises Moved where the subject is not any more what was judged."""
+        Raises Moved where it is not any more what was judged.
+        """
+        self.pause()
         subject = self.decision.subject
         if self.decision.kind in _TIMELESS or not subject.number:
             return
         if subject.revision.startswith("sha:"):
-            present = self.services.forge.pull_request(subject.number).revision
+            self._present = self.services.forge.pull_request(subject.number)
         elif subject.revision.startswith("text:"):
-            present = self.services.forge.issue(subject.number).revision
+            self._present = self.services.forge.issue(subject.number)
         else:
             return
-        if present != subject.revision:
+        if self._present.revision != subject.revision:
             raise Moved
 
 

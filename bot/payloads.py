@@ -78,6 +78,7 @@ def issue(value: Json) -> Issue:
         html_url=value.get("html_url") or "",
         created_at=value.get("created_at"),
         is_pull_request=bool(value.get("pull_request")),
+        comments=value.get("comments"),
     )
 
 
@@ -99,6 +100,7 @@ def pull_request(value: Json) -> PullRequest:
         base_repository=(base.get("repo") or {}).get("full_name") or "",
         labels=_labels(value),
         html_url=value.get("html_url") or "",
+        review_comments=value.get("review_comments"),
     )
 
 

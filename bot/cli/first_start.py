@@ -34,7 +34,7 @@ def show_link(settings: Settings) -> str:
 
 def pages(settings: Settings, link: str) -> tuple[Callable[[Backend], Blueprint], ...]:
     """Makes the set-up pages for the server that the link opens."""
-    from bot.forge.github.registration import convert
+    from bot.forge.github.setup import convert
     from bot.web.setup.flow import Addresses, Guard
     from bot.web.setup.pages import Setup, blueprint
 

@@ -14,7 +14,7 @@ from bot.cli.options import settings_options
 from bot.cli.running import load_settings, secrets_of
 
 if TYPE_CHECKING:
-    from bot.forge.github.client import Call
+    from bot.forge.github.http import Call
     from bot.jobs.worker import Pace
     from bot.ops.metrics import Counts
     from bot.ops.settings import Settings
@@ -83,7 +83,7 @@ def work(settings: Settings, stop: threading.Event, pace: Pace, *, apart: float 
     if database is None:
         return True
     ledger, jobs, counts = open_ledger(database), Jobs(database), Counts()
-    live = Live(settings, ledger, lambda call: observe(counts, call), apart=apart)
+    live = Live(settings, ledger, lambda call: observe(counts, call))
     publisher = Publisher(
         ledger.postings,
         ledger.paces,

@@ -59,6 +59,7 @@ class Issue(Frozen):
     html_url: str = ""
     created_at: datetime | None = None
     is_pull_request: bool = False
+    comments: int | None = Field(None, description="how many there are; None where the forge did not say")
 
     @property
     def revision(self) -> str:
@@ -84,6 +85,7 @@ class PullRequest(Frozen):
     base_repository: str = ""
     labels: tuple[str, ...] = ()
     html_url: str = ""
+    review_comments: int | None = Field(None, description="on lines; None where the forge did not say")
 
     @property
     def revision(self) -> str:

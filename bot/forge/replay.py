@@ -1,6 +1,6 @@
-"""A forge that answers from a snapshot, and one that makes such snapshots.
+"""Forges that answer from what is known: what they asked before, or a snapshot of that.
 
-What was not recorded raises NotRecorded; it is never answered with "nothing".
+What a snapshot does not hold raises NotRecorded; it is never answered with "nothing".
 """
 
 from __future__ import annotations
@@ -135,17 +135,13 @@ class ReplayForge:
         raise NotRecorded(f"the snapshot of {self.repository} does not hold {name} {key}")
 
 
-class RecordingForge:
-    """Passes every question on to another forge and keeps the answers; ``snapshot`` returns them."""
+class ReadOnce:
+    """Asks another forge each question once: a job thinks about one state of the world, and reads it once."""
 
     def __init__(self, forge: Forge) -> None:
         self._forge = forge
-        self._answers: dict[str, Any] = {"repository": forge.repository}
-        self._missing: dict[str, None] = {}
-
-    def snapshot(self) -> Snapshot:
-        """Everything that was asked so far, with its answers."""
-        return Snapshot(**self._answers, missing=tuple(self._missing))
+        self._answers: dict[str, Any] = {}
+        self._missing: dict[str, NotFound] = {}
 
     @property
     def repository(self) -> str:
@@ -204,25 +200,39 @@ class RecordingForge:
         return self._keep("trees", ref, lambda: self._forge.tree(ref))
 
     def checkout(self, ref: str, folder: Path) -> None:
-        def unpack() -> dict[str, bytes]:
-            self._forge.checkout(ref, folder)
-            files = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
-            return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
-
-        self._keep("checkouts", ref, unpack)
+        self._forge.checkout(ref, folder)
 
     def _single(self, name: str, ask: Callable[[], T]) -> T:
-        answer = self._answers[name] = ask()
+        if name not in self._answers:
+            self._answers[name] = ask()
+        answer: T = self._answers[name]
         return answer
 
     def _keep(self, name: str, key: K, ask: Callable[[], T]) -> T:
-        try:
-            answer = ask()
-        except NotFound:
-            self._missing[f"{name} {key}"] = None
-            raise
-        self._answers.setdefault(name, {})[key] = answer
-        return answer
+        if missing := self._missing.get(f"{name} {key}"):
+            raise NotFound(str(missing), missing.status)
+        answers: dict[K, T] = self._answers.setdefault(name, {})
+        if key not in answers:
+            try:
+                answers[key] = ask()
+            except NotFound as error:
+                self._missing[f"{name} {key}"] = error
+                raise
+        return answers[key]
+
+
+class RecordingForge(ReadOnce):
+    """Asks another forge each question once; ``snapshot`` returns all answers."""
+
+    def snapshot(self) -> Snapshot:
+        """Everything that was asked so far, with its answers."""
+        return Snapshot(repository=self.repository, **self._answers, missing=tuple(self._missing))
+
+    def checkout(self, ref: str, folder: Path) -> None:
+        super().checkout(ref, folder)
+        files = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+        content = {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+        self._answers.setdefault("checkouts", {})[ref] = content
 
 
 def write_files(folder: Path, files: Mapping[str, bytes]) -> None:

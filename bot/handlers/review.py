@@ -71,22 +71,12 @@ class _Review:
         if not packed.pieces and not packed.skipped:
             return self.abstain("empty", "the change is empty")
         result = self._think(packed, memory)
-        if self._has_moved():
-            return self.abstain("superseded", "newer commits were pushed during the review", result)
         chosen, held = select(result.findings, self._policy(), memory.posted, memory.dismissed)
         return self._decision(Conclusion(packed, result, chosen, held, gone, memory))
 
-    def abstain(self, word: str, why: str, result: Result | None = None) -> Decision:
-        """A decision that says nothing; what was spent on it is still recorded."""
-        spent = result or Result()
-        return Decision(
-            kind="review",
-            subject=self.subject,
-            abstained=word,
-            reason=why,
-            usage=spent.usage,
-            model=spent.model,
-        )
+    def abstain(self, word: str, why: str) -> Decision:
+        """A decision that says nothing."""
+        return Decision(kind="review", subject=self.subject, abstained=word, reason=why)
 
     def _has_moved(self) -> bool:
         return self.services.forge.pull_request(self.pull.number).head_sha != self.pull.head_sha

@@ -16,6 +16,7 @@ from bot.core.actions import Decision
 from bot.core.events import Event
 from bot.errors import ForgeError, NotFound, TransientError
 from bot.forge.protocol import ForgeWriter
+from bot.forge.replay import ReadOnce
 from bot.jobs.job import Job
 from bot.jobs.present import at_present
 from bot.jobs.remembered import Remembered
@@ -116,7 +117,12 @@ class Runner:
         return "; ".join(outcomes) or "nothing to do"
 
     def _decide(self, job: Job, event: Event, services: Services) -> tuple[Decision, ...]:
-        services = replace(services, model=Remembered(services.model, self._ledger.calls, job.id))
+        # The publisher keeps the forge that asks anew.
+        services = replace(
+            services,
+            forge=ReadOnce(services.forge),
+            model=Remembered(services.model, self._ledger.calls, job.id),
+        )
         event = at_present(event, job.task, services.forge)
         try:
             decisions = router.decide(event, services, only=job.task)

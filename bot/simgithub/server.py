@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import os
@@ -124,6 +125,8 @@ class ApiServer:
             answer = instead or ApiAnswer(error.code or 404, {"message": "Not Found"})
         except ApiRefusal as error:
             answer = error.answer()
+        if request.method == "GET" and answer.status == 200 and instead is None:
+            answer = _conditional(answer, request.headers.get("If-None-Match"))
         recorded = RecordedRequest(
             method=request.method,
             path=path,
@@ -135,7 +138,8 @@ class ApiServer:
             injected=instead is not None,
         )
         self.requests.append(recorded)
-        self.used += 1
+        # What has not changed costs nothing of the quota.
+        self.used += answer.status != 304
         reset = int(self.operations.world.now().timestamp()) + 3600
         limits = {
             "x-ratelimit-limit": str(LIMIT),
@@ -195,6 +199,13 @@ class ApiServer:
         if claims["exp"] < now or claims["exp"] > now + 600 + 5 or claims["iat"] > now + 5:
             raise ApiRefusal(401, "'Expiration time' claim ('exp') is not in the allowed range")
         return app
+
+
+def _conditional(answer: ApiAnswer, known: str | None) -> ApiAnswer:
+    """The answer with its ETag; only "not modified" where that is what the asker has."""
+    etag = f'"{hashlib.sha256(answer.encoded()).hexdigest()}"'
+    answer.headers["ETag"] = etag
+    return ApiAnswer(304, headers={"ETag": etag}) if known == etag else answer
 
 
 _BROKEN = object()

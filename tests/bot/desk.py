@@ -70,7 +70,7 @@ def make_desk(database: Database) -> Iterator[Desk]:
         registered = github.create_app()
         github.create_repository(NAME, {"README.md": "# demo\n", "table.py": "def read():\n    return 1\n"})
         installation = github.install(registered, NAME)
-        with GitHubApp(registered.id, registered.private_key, github.api_url, seconds_between_writes=0) as app:
+        with GitHubApp(registered.id, registered.private_key, github.api_url) as app:
             forge, writer = app.forge(installation.id, NAME)
             services = Services(
                 forge=forge,

@@ -12,7 +12,7 @@ import pytest
 from bot import manifest
 from bot.core.events.parsing import NAMES
 from bot.errors import OperatorError
-from bot.forge.github import tokens
+from bot.forge.github import app as tokens
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 

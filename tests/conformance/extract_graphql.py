@@ -25,7 +25,7 @@ from graphql import (
     visit,
 )
 
-from bot.forge.github.forge import QUERIES
+from bot.forge.github.reader import QUERIES
 
 TARGET = Path(__file__).with_name("schema.graphql")
 HEAD = "# From npm @octokit/graphql-schema (MIT License, see LICENSE): the fields that our queries touch.\n"

@@ -7,10 +7,10 @@ from bot.forge.github.app import (
     HookDelivery,
     Installation,
     checked_url,
+    load_key,
 )
-from bot.forge.github.client import Call, Observe
-from bot.forge.github.forge import GitHubForge
-from bot.forge.github.key import load_key
+from bot.forge.github.http import Call, Observe
+from bot.forge.github.reader import GitHubForge
 from bot.forge.github.writer import GitHubWriter
 
 __all__ = [

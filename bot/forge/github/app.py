@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
@@ -10,22 +11,43 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+from github.Auth import AppAuth
 from pydantic import Field
 
 from bot.core.frozen import Frozen
 from bot.core.model import Actor
 from bot.errors import ForgeError, SettingsError
-from bot.forge.github.client import Client, Observe, Query, unobserved
-from bot.forge.github.forge import GitHubForge
-from bot.forge.github.key import load_key
-from bot.forge.github.reading import read
-from bot.forge.github.tokens import CONTENTS, READ, WRITE, AppIdentity, InstallationIdentity
-from bot.forge.github.writer import GitHubWriter, Pace
+from bot.forge.github.http import Answers, Client, Observe, Query, read, unobserved
+from bot.forge.github.reader import GitHubForge
+from bot.forge.github.writer import GitHubWriter
 from bot.payloads import actor
 
 PUBLIC_API = "https://api.github.com"
 #: Forges kept with their connections and tokens; the least recently used one goes.
 KEPT = 200
+
+#: What each half of the forge is allowed; minted apart, so that what reads cannot write.
+READ: Mapping[str, str] = {"contents": "read", "issues": "read", "pull_requests": "read", "checks": "read"}
+WRITE: Mapping[str, str] = {"contents": "read", "issues": "write", "pull_requests": "write", "checks": "write"}
+#: Only for test pull requests.
+CONTENTS: Mapping[str, str] = {"contents": "write", "pull_requests": "write"}
+
+#: A token is replaced when less than this is left of its hour, seconds.
+RENEW_BEFORE = 300.0
+
+#: How long one signature of the app's serves, seconds.
+SIGNED_SECONDS = 60.0
+
+#: Mints a token: its value, and the moment it expires.
+Mint = Callable[[], tuple[str, datetime]]
 
 
 class AppInfo(Frozen):
@@ -67,6 +89,60 @@ class HookDelivery(Frozen):
         return not 200 <= self.status_code < 300
 
 
+class AppIdentity:
+    """The app itself, by a JSON Web Token signed with its key: good for 5 minutes, used for one."""
+
+    def __init__(self, app_id: str, key: RSAPrivateKey, clock: Callable[[], float] = time.time) -> None:
+        # Issued a minute ago and short-lived (PyGithub's defaults): a clock that is a little off does no harm.
+        pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+        self._auth = AppAuth(app_id, pem)
+        self._clock = clock
+        self._signed = ("", float("-inf"))
+
+    @property
+    def installation(self) -> None:
+        return None
+
+    @property
+    def token(self) -> str:
+        token, since = self._signed
+        if not 0 <= self._clock() - since < SIGNED_SECONDS:
+            token = self._auth.token
+            self._signed = (token, self._clock())
+        return token
+
+    def refuse(self, secret: str) -> bool:
+        return False
+
+
+class InstallationIdentity:
+    """An installation, by a token that is minted when first needed, before it expires, and once when refused."""
+
+    def __init__(self, installation: int, mint: Mint, clock: Callable[[], float] = time.time) -> None:
+        self.installation = installation
+        self._mint = mint
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._token: str | None = None
+        self._renew_at = 0.0
+
+    @property
+    def token(self) -> str:
+        with self._lock:
+            now = self._clock()
+            if self._token is None or now >= self._renew_at:
+                self._token, expires = self._mint()
+                # Where our clock is far ahead every token looks expired; each is then used for a minute.
+                self._renew_at = max(expires.timestamp() - RENEW_BEFORE, now + 60.0)
+            return self._token
+
+    def refuse(self, secret: str) -> bool:
+        with self._lock:
+            if self._token == secret:
+                self._token = None
+        return True
+
+
 class GitHubApp:
     """Built once per process from the operator's settings; ``close`` it, or use it with ``with``.
 
@@ -80,17 +156,15 @@ class GitHubApp:
         api_url: str = PUBLIC_API,
         *,
         observe: Observe = unobserved,
-        seconds_between_writes: float = 1.0,
     ) -> None:
         if not str(app_id).strip():
             raise SettingsError("GITHUB_APP_ID: the app's id is empty")
         self._api_url = checked_url(api_url)
         self._observe = observe
-        self._pause = seconds_between_writes
+        self._answers = Answers()
         self._client = Client(AppIdentity(str(app_id).strip(), load_key(private_key)), self._api_url, observe)
         self._lock = threading.Lock()
         self._forges: OrderedDict[tuple[int, str], tuple[GitHubForge, GitHubWriter]] = OrderedDict()
-        self._paces: dict[int, Pace] = {}
         self._bot: Actor | None = None
 
     def __enter__(self) -> GitHubApp:
@@ -171,12 +245,11 @@ class GitHubApp:
             identity = InstallationIdentity(
                 installation, lambda: self._mint(installation, repository, permissions)
             )
-            return Client(identity, self._api_url, self._observe)
+            return Client(identity, self._api_url, self._observe, self._answers)
 
-        pace = self._paces.setdefault(installation, Pace(self._pause))
         return (
             GitHubForge(client(READ), repository, self._identity),
-            GitHubWriter(client(WRITE), client(CONTENTS), repository, pace),
+            GitHubWriter(client(WRITE), client(CONTENTS), repository),
         )
 
     def _mint(self, installation: int, repository: str, permissions: Mapping[str, str]) -> tuple[str, datetime]:
@@ -206,6 +279,29 @@ class GitHubApp:
             login = f"{self.app().slug}[bot]"
             self._bot = actor(ask(f"/users/{quote(login)}"))
         return self._bot
+
+
+def load_key(text: str, source: str = "GITHUB_APP_PRIVATE_KEY") -> RSAPrivateKey:
+    """The RSA key in PEM text; ``\\n`` written as two characters, as one-line variables have it, is understood.
+
+    Raises SettingsError that names ``source`` and never shows any of the text.
+    """
+    pem = text.strip().strip("\"'").replace("\\n", "\n").replace("\r\n", "\n").strip()
+    if not pem:
+        raise SettingsError(f"{source}: the private key is empty")
+    if "PUBLIC KEY" in pem:
+        raise SettingsError(f"{source}: this is a public key; GitHub's .pem file holds the private one")
+    if "-----BEGIN" not in pem:
+        raise SettingsError(f"{source}: not a PEM private key (one starts with '-----BEGIN RSA PRIVATE KEY-----')")
+    try:
+        key = load_pem_private_key(pem.encode(), password=None)
+    except TypeError:
+        raise SettingsError(f"{source}: the private key is protected by a password; it must not be") from None
+    except (ValueError, UnsupportedAlgorithm):
+        raise SettingsError(f"{source}: the private key is damaged or cut off") from None
+    if not isinstance(key, RSAPrivateKey):
+        raise SettingsError(f"{source}: GitHub Apps use RSA keys; this one is another kind")
+    return key
 
 
 def checked_url(url: str, name: str = "GITHUB_API_URL") -> str:

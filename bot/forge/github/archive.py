@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import tarfile
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO
 from urllib.parse import urlsplit
 
-import requests
+import httpx2
 
+from bot.bounded import TooLarge, TooSlow, bounded
 from bot.errors import ForgeError, TransientError
-from bot.forge.github import failures
+from bot.forge.github.http import check
 
 TIMEOUT = 30
 #: Seconds that the whole download may take.
@@ -33,7 +33,7 @@ def unpack(url: str, folder: Path) -> None:
     with tempfile.TemporaryFile() as file:
         try:
             _download(url, file)
-        except requests.RequestException as error:
+        except (httpx2.RequestError, httpx2.InvalidURL) as error:
             raise TransientError(f"the archive's download broke ({type(error).__name__})") from None
         file.seek(0)
         try:
@@ -43,19 +43,15 @@ def unpack(url: str, folder: Path) -> None:
 
 
 def _download(url: str, file: IO[bytes]) -> None:
-    start, size = time.monotonic(), 0
-    with requests.Session() as session:
-        # A .netrc must not add credentials either.
-        session.auth = lambda request: request
-        with session.get(url, timeout=TIMEOUT, stream=True) as response:
-            failures.check(response.status_code, response.headers, "", f"GET {urlsplit(url).path}")
-            for chunk in response.iter_content(1 << 20):
-                size += len(chunk)
+    with httpx2.stream("GET", url, timeout=TIMEOUT, follow_redirects=True) as response:
+        check(response.status_code, response.headers, "", f"GET {urlsplit(url).path}")
+        try:
+            for chunk in bounded(response.iter_bytes(1 << 20), MAX_ARCHIVE, DEADLINE):
                 file.write(chunk)
-                if size > MAX_ARCHIVE:
-                    raise ForgeError(f"the repository's archive is larger than {MAX_ARCHIVE >> 20} MB")
-                if time.monotonic() - start > DEADLINE:
-                    raise TransientError(f"the archive's download took longer than {DEADLINE:.0f} s")
+        except TooLarge:
+            raise ForgeError(f"the repository's archive is larger than {MAX_ARCHIVE >> 20} MB") from None
+        except TooSlow:
+            raise TransientError(f"the archive's download took longer than {DEADLINE:.0f} s") from None
 
 
 def _extract(file: IO[bytes], folder: Path) -> None:

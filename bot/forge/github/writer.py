@@ -3,54 +3,23 @@
 from __future__ import annotations
 
 import base64
-import threading
-import time
-from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
 from bot.core.actions import Conclusion, InlineComment
 from bot.errors import ForgeError, NotFound
-from bot.forge.github.addresses import below, segment
-from bot.forge.github.client import Client
-from bot.forge.github.reading import read
-
-
-class Pace:
-    """Keeps the pause that GitHub asks for between writes of one installation."""
-
-    def __init__(
-        self,
-        seconds: float,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self._seconds = seconds
-        self._clock = clock
-        self._sleep = sleep
-        self._lock = threading.Lock()
-        self._next = 0.0
-
-    def wait(self) -> None:
-        """Return when it is this write's turn."""
-        with self._lock:
-            turn = max(self._next, self._clock())
-            self._next = turn + self._seconds
-        delay = turn - self._clock()
-        if delay > 0:
-            self._sleep(delay)
+from bot.forge.github.http import Client, below, read, segment
 
 
 class GitHubWriter:
     """A ``ForgeWriter``; see the protocol for what each method promises."""
 
-    def __init__(self, client: Client, contents: Client, repository: str, pace: Pace) -> None:
+    def __init__(self, client: Client, contents: Client, repository: str) -> None:
         self._client = client
         #: Another token, the only one that may change files; minted when a test pull request is first opened.
         self._contents = contents
         self._owner = repository.partition("/")[0]
         self._path = f"/repos/{quote(repository)}"
-        self._pace = pace
 
     def close(self) -> None:
         self._client.close()
@@ -142,11 +111,9 @@ class GitHubWriter:
         self._send("POST", f"/{kind}/comments/{comment_id}/reactions", {"content": content})
 
     def _send(self, method: str, path: str, body: Any = None) -> Any:
-        self._pace.wait()
         return self._client.send(method, self._path + path, body)
 
     def _write_contents(self, method: str, path: str, body: Any) -> Any:
-        self._pace.wait()
         return self._contents.send(method, self._path + path, body)
 
 

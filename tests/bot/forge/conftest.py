@@ -13,7 +13,7 @@ from bot.core.actions import InlineComment
 from bot.errors import NotFound
 from bot.forge.github import GitHubApp, GitHubForge, GitHubWriter
 from bot.forge.protocol import Forge
-from bot.forge.replay import RecordingForge, ReplayForge, Snapshot
+from bot.forge.replay import ReadOnce, RecordingForge, ReplayForge, Snapshot
 from bot.simgithub import App, InstallationState, SimulatedGitHub
 from tests.conformance.checking import violations
 
@@ -59,7 +59,7 @@ def open_site() -> Iterator[Site]:
         github.create_repository(NAME, FILES)
         github.create_repository("octo/secret", private=True)
         installation = github.install(registered, NAME, "octo/secret")
-        with GitHubApp(registered.id, registered.private_key, github.api_url, seconds_between_writes=0) as app:
+        with GitHubApp(registered.id, registered.private_key, github.api_url) as app:
             yield Site(github, registered, installation, app)
         assert violations(github.requests) == []
 
@@ -165,12 +165,14 @@ def snapshot(scene: Scene, tmp_path_factory: pytest.TempPathFactory) -> Snapshot
     return record_everything(scene, tmp_path_factory.mktemp("recorded"))
 
 
-@pytest.fixture(params=["github", "recording", "replay"])
+@pytest.fixture(params=["github", "once", "recording", "replay"])
 def forge(request: pytest.FixtureRequest, scene: Scene, snapshot: Snapshot) -> Iterator[Forge]:
     """Every implementation of ``Forge``, looking at the same repository."""
     before = len(scene.site.github.requests)
     if request.param == "github":
         yield scene.site.forge
+    elif request.param == "once":
+        yield ReadOnce(scene.site.forge)
     elif request.param == "recording":
         yield RecordingForge(scene.site.forge)
     else:

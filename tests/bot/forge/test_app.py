@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from bot import manifest
 from bot.errors import NotFound, SettingsError, TransientError
 from bot.forge.github import GitHubApp, load_key
-from bot.forge.github.tokens import InstallationIdentity
+from bot.forge.github.app import InstallationIdentity
 from bot.simgithub import SimulatedGitHub
 from tests.bot.forge.conftest import NAME, Site
 

@@ -9,7 +9,6 @@ import pytest
 
 from bot.errors import ForgeError, NotFound, TransientError
 from bot.forge.github import Call, GitHubApp
-from bot.forge.github.writer import Pace
 from bot.simgithub.faults import Kind
 from tests.bot.forge.conftest import NAME, Site
 
@@ -177,7 +176,7 @@ def test_a_broken_archive_download_is_worth_another_try(site: Site, tmp_path: Pa
 def test_nobody_answers_at_that_address(private_key: str) -> None:
     with (
         GitHubApp(1, private_key, "http://127.0.0.1:9") as app,
-        pytest.raises(TransientError, match="ConnectionError"),
+        pytest.raises(TransientError, match="ConnectError"),
     ):
         app.app()
 
@@ -201,17 +200,6 @@ def test_every_request_is_counted_with_the_quota_that_is_left(site: Site) -> Non
     assert seen[-1].limit == 5000
     assert seen[-1].remaining is not None
     assert 0 < seen[-1].remaining < 5000
-
-
-def test_writes_of_one_installation_keep_the_pause_that_github_asks_for() -> None:
-    now, slept = 100.0, list[float]()
-    pace = Pace(1.0, clock=lambda: now, sleep=slept.append)
-    for _ in range(3):
-        pace.wait()
-    assert slept == [1.0, 2.0]
-    now = 200.0
-    pace.wait()
-    assert slept == [1.0, 2.0]
 
 
 def test_a_slow_answer_is_waited_for(site: Site) -> None:

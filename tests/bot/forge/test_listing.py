@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.forge.github.listing import assemble, quoted
+from bot.forge.github.reader import assemble, quoted
 from bot.review.diff import parse
 from bot.simgithub import diffs
 

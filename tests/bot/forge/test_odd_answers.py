@@ -14,20 +14,20 @@ from werkzeug import Request, Response
 
 from bot.core.model import Actor
 from bot.errors import ForgeError, NotFound, TransientError
-from bot.forge.github import GitHubForge, GitHubWriter
-from bot.forge.github import client as clients
-from bot.forge.github import connection as lines
-from bot.forge.github.client import Client, Identity
-from bot.forge.github.writer import Pace
+from bot.forge.github import GitHubForge, GitHubWriter, http
+from bot.forge.github.http import Client
 
 REPO = "/repos/octo/demo"
 
 
-class Known(Identity):
+class Known:
     """A token that is never replaced."""
 
-    token_type = "Bearer"
-    token = "secret"  # type: ignore[assignment]
+    installation = None
+    token = "secret"
+
+    def refuse(self, secret: str) -> bool:
+        return False
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def forge(client: Client) -> GitHubForge:
 
 @pytest.fixture
 def writer(client: Client) -> GitHubWriter:
-    return GitHubWriter(client, client, "octo/demo", Pace(0))
+    return GitHubWriter(client, client, "octo/demo")
 
 
 QUESTIONS: dict[str, Callable[[GitHubForge], object]] = {
@@ -101,7 +101,7 @@ def test_an_answer_that_is_still_being_prepared_is_asked_for_later(
 def test_an_answer_that_drips_forever_is_given_up(
     httpserver: HTTPServer, forge: GitHubForge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lines, "DEADLINE", -1.0)
+    monkeypatch.setattr(http, "DEADLINE", -1.0)
     httpserver.expect_request(REPO).respond_with_json({"full_name": "octo/demo"})
     with pytest.raises(TransientError, match="took longer"):
         forge.about()
@@ -110,7 +110,7 @@ def test_an_answer_that_drips_forever_is_given_up(
 def test_a_list_without_an_end_ends(
     httpserver: HTTPServer, forge: GitHubForge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clients, "MAX_PAGES", 3)
+    monkeypatch.setattr(http, "MAX_PAGES", 3)
     place = f"{REPO}/issues/1/comments"
     link = f'<{httpserver.url_for(place)}?page=2>; rel="next"'
     httpserver.expect_request(place).respond_with_json([{"id": 1}], headers={"Link": link})
@@ -320,5 +320,5 @@ def test_an_error_of_the_line_shows_no_token_and_no_address(client: Client, http
     httpserver.stop()
     with pytest.raises(TransientError) as caught:
         client.get("/repos/octo/demo")
-    assert str(caught.value) == "GET /repos/octo/demo: no answer from GitHub (ConnectionError)"
+    assert str(caught.value) == "GET /repos/octo/demo: no answer from GitHub (ConnectError)"
     httpserver.start()

@@ -238,20 +238,6 @@ def test_an_event_that_a_newer_push_overtook_costs_nothing(services: Build) -> N
     assert (decision.abstained, decision.actions) == ("superseded", ())
 
 
-def test_a_push_during_the_review_drops_its_result(services: Build) -> None:
-    shots = [snapshot(), snapshot(head_sha="b" * 40)]
-
-    class Moving(ReplayForge):
-        def pull_request(self, number: int) -> Any:
-            return ReplayForge(shots.pop(0)).pull_request(number)
-
-    model = ScriptedModel([reply(finding())])
-    built = services(model, snapshot())
-    decision = review(opened(), Services(**{**vars(built), "forge": Moving(snapshot())}))
-    assert (decision.abstained, decision.actions) == ("superseded", ())
-    assert decision.usage.calls == 1
-
-
 def test_a_commit_is_never_reviewed_twice(services: Build, history: Remembered) -> None:
     built = services(ScriptedModel([reply(finding())]), snapshot())
     history.past.append(review(opened(), built))

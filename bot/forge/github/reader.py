@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -21,10 +22,8 @@ from bot.core.model import (
     ReviewComment,
 )
 from bot.errors import ForgeError, NotFound
-from bot.forge.github import archive, listing
-from bot.forge.github.addresses import below, segment
-from bot.forge.github.client import Client, Query
-from bot.forge.github.reading import read
+from bot.forge.github import archive
+from bot.forge.github.http import Client, Query, below, read, segment
 from bot.forge.protocol import IssueLink, PostedReview, PullDiff, Reactions, TreeEntry
 
 T = TypeVar("T")
@@ -56,6 +55,9 @@ query ($owner: String!, $name: String!, $number: Int!, $first: Int!, $after: Str
   }
 }
 """
+
+#: A path that git writes as it stands.
+_PLAIN = re.compile(r'[^"\\\x00-\x1f\x7f-\U0010ffff]*')
 
 #: All that is asked in GraphQL.
 QUERIES = (_CLOSING, _THREADS)
@@ -108,7 +110,7 @@ class GitHubForge:
         """GitHub refuses to show a large diff as a whole; file by file it shows most of it."""
         files = list(self._client.pages(f"{self._path}/pulls/{number}/files"))
         changed = self._client.get(f"{self._path}/pulls/{number}").get("changed_files") or 0
-        return read(lambda: listing.assemble(files, changed))
+        return read(lambda: assemble(files, changed))
 
     def linked_issues(self, number: int) -> tuple[IssueLink, ...]:
         nodes = self._connection(_CLOSING, "closingIssuesReferences", number)
@@ -251,3 +253,53 @@ def _permission(value: Any) -> Permission:
     granted = [each for each in PERMISSIONS if included.get(names.get(each))]
     old = value.get("permission")
     return granted[-1] if granted else next((each for each in PERMISSIONS if each == old), "none")
+
+
+def assemble(files: Sequence[Mapping[str, Any]], changed: int) -> PullDiff:
+    """A diff put together from GitHub's list of changed files, where the whole is too large to be shown.
+
+    ``changed`` is the number of changed files that GitHub counts; it lists 3,000 of them at most.
+    """
+    shown = "".join(_file(each) for each in files if _is_shown(each))
+    omitted = tuple(str(each["filename"]) for each in files if not _is_shown(each))
+    return PullDiff(text=shown, omitted=omitted, unlisted=max(changed - len(files), 0))
+
+
+def _is_shown(file: Mapping[str, Any]) -> bool:
+    """A file without a patch is binary or too large, unless it was only renamed."""
+    return "patch" in file or (file["status"] == "renamed" and not file.get("changes"))
+
+
+def _file(file: Mapping[str, Any]) -> str:
+    path, status = str(file["filename"]), file["status"]
+    before = str(file.get("previous_filename") or path)
+    old, new = quoted(f"a/{before}"), quoted(f"b/{path}")
+    lines = [f"diff --git {old} {new}"]
+    if status == "added":
+        lines.append("new file mode 100644")
+    elif status == "removed":
+        lines.append("deleted file mode 100644")
+    elif status in ("renamed", "copied"):
+        word = "rename" if status == "renamed" else "copy"
+        lines += [f"{word} from {quoted(before)}", f"{word} to {quoted(path)}"]
+    if patch := file.get("patch"):
+        lines.append(f"--- {'/dev/null' if status == 'added' else old}")
+        lines.append(f"+++ {'/dev/null' if status == 'removed' else new}")
+        lines.append(str(patch))
+    return "\n".join(lines) + "\n"
+
+
+def quoted(path: str) -> str:
+    """A path as git writes it: in quotes, with escapes, where it holds anything unusual."""
+    if _PLAIN.fullmatch(path):
+        return path
+    named = {"\n": "\\n", "\t": "\\t", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
+
+    def escape(char: str) -> str:
+        if char in named:
+            return named[char]
+        if " " <= char <= "~":
+            return char
+        return "".join(f"\\{byte:03o}" for byte in char.encode("utf-8", "surrogatepass"))
+
+    return '"' + "".join(map(escape, path)) + '"'
