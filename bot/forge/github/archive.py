@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from bot.bounded import TooLarge, TooSlow, bounded
+from bot.core.bounded import TooLarge, TooSlow, bounded
 from bot.errors import ForgeError, TransientError
 from bot.forge.github.http import check
 

@@ -20,7 +20,7 @@ from github.Requester import Requester
 from pydantic import ValidationError
 
 from bot import __version__
-from bot.bounded import TooLarge, TooSlow, bounded
+from bot.core.bounded import TooLarge, TooSlow, bounded
 from bot.errors import ForgeError, NotFound, TransientError
 from bot.payloads import readable
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from bot.errors import ForgeError, NotFound
 from bot.forge.github.app import checked_url
-from bot.forge.github.http import Client, Nobody, read
 from bot.forge.github.credentials import Credentials
+from bot.forge.github.http import Client, Nobody, read
 
 _CODE = re.compile(r"[A-Za-z0-9_-]{1,200}")
 
