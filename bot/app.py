@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from bot.reproduce.setup import Environments
     from bot.sandbox.protocol import Sandbox
     from bot.web.app import Backend
+    from bot.web.health import Readers
 
 
 def now() -> datetime:
@@ -162,6 +163,18 @@ def pages(settings: Settings) -> tuple[Callable[[Backend], Blueprint], ...]:
         repository_calls=settings.bouncer_repository_calls,
     )
     return (blueprint(dashboard),)
+
+
+def metrics_readers(settings: Settings) -> Readers:
+    """Who may read /metrics."""
+    from bot.web.health import Readers
+
+    token, password = settings.bouncer_metrics_token, settings.bouncer_admin_password
+    return Readers(
+        open=settings.bouncer_metrics == "open",
+        token=token.get_secret_value() if token else "",
+        password=password.get_secret_value() if password else "",
+    )
 
 
 class Live:

@@ -15,11 +15,11 @@ from bot.errors import SettingsError
 if TYPE_CHECKING:
     from bot.ops.settings import Settings
 
+PROCESSES = 2
+
 
 @click.command()
-@click.option(
-    "--processes", type=click.IntRange(1, 32), help="Server processes.  [default: 2; 1 with a dashboard]"
-)
+@click.option("--processes", type=click.IntRange(1, 32), help=f"Server processes.  [default: {PROCESSES}]")
 @settings_options
 def command(processes: int | None, **values: Any) -> None:
     """Accept webhook deliveries and record them; workers do the rest."""
@@ -53,7 +53,7 @@ def serve(settings: Settings, processes: int | None, link: str | None = None) ->
 
     ``link`` opens set-up, whose state one process holds.
     """
-    from bot.app import pages
+    from bot.app import metrics_readers, pages
     from bot.ledger import migrate, open_database
     from bot.web.app import Backend, create_app
     from bot.web.server import Server
@@ -64,19 +64,18 @@ def serve(settings: Settings, processes: int | None, link: str | None = None) ->
     # Connections must not be carried through a fork.
     database.close()
     secrets = first_start.present_secrets(settings)
-    more = (lambda backend: landing(), *pages(settings))
+    more, readers = (lambda backend: landing(), *pages(settings)), metrics_readers(settings)
     if link is not None:
         processes, more = 1, (*more, *first_start.pages(settings, link))
     Server(
         lambda: create_app(
-            Backend(settings.database_url), secrets, more, trust_proxy=settings.bouncer_trust_proxy
+            Backend(settings.database_url),
+            secrets,
+            more,
+            trust_proxy=settings.bouncer_trust_proxy,
+            readers=readers,
         ),
         settings.host,
         settings.port,
-        processes=processes or _processes(settings),
+        processes=processes or PROCESSES,
     ).run()
-
-
-def _processes(settings: Settings) -> int:
-    """Two, but for pages that count failed log-ins: they count in one process."""
-    return 2 if settings.bouncer_admin_password is None else 1

@@ -9,6 +9,7 @@ from bot.ledger.calls import Calls
 from bot.ledger.counters import Counters
 from bot.ledger.database import Database, database_at, open_database
 from bot.ledger.decisions import Decisions
+from bot.ledger.logins import Logins
 from bot.ledger.migrate import await_database, migrate
 from bot.ledger.paces import Paces
 from bot.ledger.postings import Posting, Postings
@@ -38,6 +39,7 @@ class Ledger:
     budgets: Budgets
     paces: Paces
     counters: Counters
+    logins: Logins
 
 
 def open_ledger(database: Database) -> Ledger:
@@ -51,4 +53,5 @@ def open_ledger(database: Database) -> Ledger:
         budgets=Budgets(database),
         paces=Paces(database),
         counters=Counters(database),
+        logins=Logins(database),
     )

@@ -15,7 +15,7 @@ from bot.ledger.database import Database, open_database
 from bot.ledger.locks import held
 
 #: The newest migration; alembic itself is imported only where this one is not in place yet.
-HEAD = "0001"
+HEAD = "0002"
 VERSION_TABLE = "bouncer_version"
 MIGRATIONS = Path(__file__).parent / "migrations"
 

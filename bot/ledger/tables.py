@@ -212,6 +212,24 @@ PACES = Table(
     Column("next_at", Float, nullable=False),
 )
 
+#: Browsers that are logged in to the dashboard.
+SESSIONS = Table(
+    "sessions",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("until", Float, nullable=False),
+)
+
+#: Wrong passwords by address, and when the next attempt from it is heard.
+LOGIN_ATTEMPTS = Table(
+    "login_attempts",
+    METADATA,
+    Column("address", Text, primary_key=True),
+    Column("failures", Integer, nullable=False),
+    Column("failed_at", Float, nullable=False),
+    Column("next_at", Float, nullable=False),
+)
+
 #: Counts for /metrics that no other table holds; ``labels`` is a JSON object with sorted keys.
 COUNTERS = Table(
     "counters",

@@ -52,6 +52,12 @@ class Settings(BaseSettings):
     bouncer_admin_password: SecretStr | None = Field(
         None, description="opens the dashboard; without it there is none"
     )
+    bouncer_metrics: Literal["operator", "open"] = Field(
+        "operator", description="who may read /metrics: this machine, the token and the dashboard; or everybody"
+    )
+    bouncer_metrics_token: SecretStr | None = Field(
+        None, description="reads /metrics from elsewhere, as bearer token"
+    )
     bouncer_prompts_dir: Path | None = Field(None, description="other prompt templates")
     bouncer_prices_file: Path | None = Field(None, description="other model prices")
     bouncer_record_file: Path | None = Field(

@@ -16,6 +16,7 @@ from bot.jobs.store import Jobs
 from bot.ledger import Ledger, database_at, open_ledger
 from bot.ops.metrics import Counts
 from bot.web import health, webhook
+from bot.web.health import Readers
 from bot.web.webhook import Secrets
 
 #: How often counts of this process are added to the shared ones, seconds.
@@ -80,19 +81,20 @@ def create_app(
     more: Iterable[Callable[[Backend], Blueprint]] = (),
     *,
     trust_proxy: bool = False,
+    readers: Readers | None = None,
 ) -> Flask:
     """The application.
 
     ``secrets`` is asked at every delivery, so that a secret that is stored while the server runs counts at
     once; ``more`` makes further pages (set-up, dashboard). ``trust_proxy`` believes what the one proxy in front
-    says of the address that was asked for and of who asked.
+    says of the address that was asked for and of who asked; ``readers`` may see ``/metrics``.
     """
     app = Flask("bot.web")
     app.extensions["close"] = backend.close
     if trust_proxy:
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=1, x_proto=1, x_host=1)  # type: ignore[method-assign]
     app.register_blueprint(webhook.blueprint(secrets, backend.acceptor, backend.counts))
-    app.register_blueprint(health.blueprint(backend.ledger, backend.jobs, backend.acceptor))
+    app.register_blueprint(health.blueprint(backend.ledger, backend.jobs, backend.acceptor, readers or Readers()))
     for make in more:
         app.register_blueprint(make(backend))
     return app

@@ -2,27 +2,43 @@
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Callable
+from ipaddress import ip_address
+from urllib.parse import urlsplit
 
-from flask import Blueprint, Response, jsonify
+from flask import Blueprint, Response, jsonify, request
 from prometheus_client import CONTENT_TYPE_LATEST
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.wrappers import Response as Answer
 
+from bot.core.frozen import Frozen
 from bot.jobs.accept import Acceptor
 from bot.jobs.store import Jobs
 from bot.ledger import Ledger
 from bot.ops.metrics import exposition
+from bot.web.session import Sessions
 
 #: A worker that was not seen for this long is counted as gone, seconds.
 WORKER_SECONDS = 15.0
+#: What a proxy adds; a request that carries one of them comes from elsewhere, whoever hands it over.
+_FORWARDED = ("Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP")
+
+
+class Readers(Frozen):
+    """Who may read ``/metrics``: everybody where it is ``open``; else this machine, the token, the dashboard."""
+
+    open: bool = False
+    token: str = ""
+    password: str = ""
 
 
 def blueprint(
-    ledger: Callable[[], Ledger], jobs: Callable[[], Jobs], acceptor: Callable[[], Acceptor]
+    ledger: Callable[[], Ledger], jobs: Callable[[], Jobs], acceptor: Callable[[], Acceptor], readers: Readers
 ) -> Blueprint:
     """The routes; the arguments are asked in the process that serves."""
     routes = Blueprint("health", __name__)
+    sessions = Sessions(readers.password, lambda: ledger().logins)
 
     @routes.get("/healthz")
     def healthz() -> Answer:
@@ -43,13 +59,34 @@ def blueprint(
 
     @routes.get("/metrics")
     def metrics() -> Answer:
-        """Counts for Prometheus."""
+        """Counts for Prometheus; they name repositories."""
         try:
+            if not (readers.open or _local() or _holds(readers.token) or sessions.opened()):
+                return Response("only for the operator: see BOUNCER_METRICS\n", 403, content_type="text/plain")
             return Response(exposition(ledger(), jobs()), content_type=CONTENT_TYPE_LATEST)
         except SQLAlchemyError:
             return Response("the database cannot be read\n", 503, content_type="text/plain")
 
     return routes
+
+
+def _local() -> bool:
+    """Whether a program on this machine asks, itself and by this machine's own name."""
+    if any(name in request.headers for name in _FORWARDED):
+        return False
+    return _loopback(request.remote_addr or "") and _loopback(urlsplit(f"//{request.host}").hostname or "")
+
+
+def _loopback(name: str) -> bool:
+    try:
+        return name == "localhost" or ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def _holds(token: str) -> bool:
+    given = request.headers.get("Authorization", "").encode("utf-8", "replace")
+    return bool(token) and hmac.compare_digest(given, f"Bearer {token}".encode())
 
 
 def _problem(jobs: Jobs) -> str:

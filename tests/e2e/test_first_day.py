@@ -63,8 +63,8 @@ def link(shop: Site) -> str:
 
 def registered(shop: Site, visitor: Visitor, **typed: str) -> str:
     """Walk through our two pages and GitHub's one; the page at the end."""
-    visitor.get(link(shop))
-    confirm = visitor.submit(visitor.get("/setup"), public_url=f"http://127.0.0.1:{shop.port}", **typed)
+    choose = visitor.submit(visitor.get(link(shop)))
+    confirm = visitor.submit(choose, public_url=f"http://127.0.0.1:{shop.port}", **typed)
     assert "with these permissions and no others" in confirm
     return visitor.submit(visitor.submit(confirm), name="acme bouncer")
 
@@ -99,7 +99,9 @@ def test_the_link_works_once_and_set_up_is_closed_to_everybody_else(fresh: Site)
     assert refused(stranger, "/setup") == 403
     assert refused(stranger, "/setup?link=guessed") == 403
     owner = Visitor(here)
-    owner.get(link(fresh))
+    visits = owner.get(link(fresh))
+    assert "Begin" in Visitor(here).get(link(fresh)), "looking at the link does not use it up"
+    owner.submit(visits)
     assert refused(stranger, link(fresh)) == 403
     assert "Who owns the app" in owner.get("/setup")
     assert refused(stranger, "/setup/callback?code=x&state=y") == 403

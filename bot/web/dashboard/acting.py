@@ -11,7 +11,7 @@ from werkzeug.wrappers import Response as Answer
 from bot.errors import OperatorError
 from bot.jobs.job import OPEN, Job, State
 from bot.jobs.store import Jobs
-from bot.web.dashboard import access
+from bot.web import session
 from bot.web.dashboard.backing import Backend, Settings
 
 
@@ -44,7 +44,7 @@ def cancel(settings: Settings, backend: Backend, job: str) -> Answer:
 
 
 def _act(act: Callable[[str], object], job: str) -> Answer:
-    access.check_form()
+    session.check_form(request.cookies.get(session.COOKIE, ""))
     try:
         act(job)
     except OperatorError as error:

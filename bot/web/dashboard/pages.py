@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from flask import Blueprint, Response, abort, g, redirect, render_template, request, session, url_for
+from flask import Blueprint, Response, abort, g, redirect, render_template, request, url_for
 from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as Answer
 
+from bot.ledger.logins import PATIENCE_SECONDS, Logins
 from bot.ledger.overview import Line
-from bot.web.dashboard import access, acting, reading
+from bot.web import session
+from bot.web.dashboard import acting, reading
 from bot.web.dashboard.backing import Backend, Settings
 
 __all__ = ["Backend", "Settings", "blueprint"]
+
+#: Attempts to log in that wait for their turn in one process at most.
+MOST_WAITING = 32
 
 #: method, path, view: a function of settings, backend and the path's own parts.
 VIEWS: tuple[tuple[str, str, Callable[..., Any]], ...] = (
@@ -35,9 +42,9 @@ def blueprint(settings: Settings) -> Callable[[Backend], Blueprint]:
 
     def make(backend: Backend) -> Blueprint:
         routes = Blueprint("dashboard", __name__, template_folder="../templates")
-        routes.record_once(lambda state: _configure(state.app, settings))
-        _guard(routes, settings)
-        _sessions(routes, settings)
+        sessions = session.Sessions(settings.password, lambda: backend.ledger().logins)
+        _guard(routes, settings, sessions)
+        _log_in_and_out(routes, sessions, lambda: backend.ledger().logins)
         for method, path, view in VIEWS:
             routes.add_url_rule(path, view.__name__, partial(view, settings, backend), methods=[method])
         return routes
@@ -45,29 +52,26 @@ def blueprint(settings: Settings) -> Callable[[Backend], Blueprint]:
     return make
 
 
-def _configure(app: Any, settings: Settings) -> None:
-    app.secret_key = access.session_key(settings.password)
-    app.config.update(
-        SESSION_COOKIE_NAME="bouncer",
-        SESSION_COOKIE_HTTPONLY=True,
-        SESSION_COOKIE_SAMESITE="Lax",
-        SESSION_COOKIE_SECURE=bool(settings.public_url and settings.public_url.startswith("https:")),
-    )
+def _guard(routes: Blueprint, settings: Settings, sessions: session.Sessions) -> None:
+    secure_cookie = bool(settings.public_url and settings.public_url.startswith("https:"))
 
-
-def _guard(routes: Blueprint, settings: Settings) -> None:
     @routes.before_request
     def guard() -> Answer | None:
-        if not access.known_host(request.host, settings.public_url, settings.host):
+        if not session.known_host(request.host, settings.public_url, settings.host):
             abort(400, "This server does not go by that name; set BOUNCER_PUBLIC_URL to the address you use.")
         g.now = datetime.now(UTC)
-        if request.endpoint == "dashboard.log_in" or access.logged_in():
+        g.logged_in = sessions.opened()
+        g.cookie = request.cookies.get(session.COOKIE) or session.new_cookie()
+        if request.endpoint == "dashboard.log_in" or g.logged_in:
             return None
-        return access.to_log_in()
+        return redirect(url_for("dashboard.log_in", next=request.full_path.rstrip("?")))
 
     @routes.after_request
     def secure(response: Response) -> Response:
-        return access.secured(response)
+        cookie = g.get("cookie")
+        if cookie and cookie != request.cookies.get(session.COOKIE):
+            session.give(response, session.COOKIE, cookie, secure=secure_cookie)
+        return session.secured(response)
 
     @routes.errorhandler(HTTPException)
     def failed(error: HTTPException) -> tuple[str, int]:
@@ -77,36 +81,44 @@ def _guard(routes: Blueprint, settings: Settings) -> None:
     @routes.context_processor
     def shared() -> dict[str, object]:
         return {
-            "form_token": access.form_token,
+            "form_token": lambda: session.form_token(g.cookie),
             "settings": settings,
-            "logged_in": access.logged_in(),
+            "logged_in": g.get("logged_in", False),
             "link": _link,
         }
 
 
-def _sessions(routes: Blueprint, settings: Settings) -> None:
-    attempts = access.Attempts()
+def _log_in_and_out(routes: Blueprint, sessions: session.Sessions, logins: Callable[[], Logins]) -> None:
+    waiting = threading.BoundedSemaphore(MOST_WAITING)
 
     @routes.route("/login", methods=["GET", "POST"])
     def log_in() -> Answer | str | tuple[str, int]:
-        target = access.local_path(request.values.get("next"), url_for("dashboard.overview"))
+        target = session.local_path(request.values.get("next"), url_for("dashboard.overview"))
         if request.method == "GET":
             return render_template("dashboard/login.html", next=target, why="")
-        access.check_form()
-        address = request.remote_addr or ""
-        if wait := attempts.wait(address):
-            why = f"Too many attempts. Try again in {wait:.0f} seconds."
+        session.check_form(request.cookies.get(session.COOKIE, ""))
+        address = session.client_address()
+        wait = logins().turn(address)
+        if wait > PATIENCE_SECONDS or not waiting.acquire(blocking=False):
+            why = f"Too many attempts. Try again in {max(wait, 1):.0f} seconds."
             return render_template("dashboard/login.html", next=target, why=why), 429
-        if not access.matches(request.form.get("password", ""), settings.password):
-            attempts.fail(address)
+        try:
+            # Whoever guesses is slowed down; the right password is never refused because somebody else guessed.
+            time.sleep(wait)
+        finally:
+            waiting.release()
+        if not sessions.matches(request.form.get("password", "")):
+            logins().failed(address)
             return render_template("dashboard/login.html", next=target, why="That is not the password."), 403
-        access.log_in()
+        logins().succeeded(address)
+        g.cookie = sessions.begin()
         return redirect(target)
 
     @routes.post("/logout")
     def log_out() -> Answer:
-        access.check_form()
-        session.clear()
+        session.check_form(request.cookies.get(session.COOKIE, ""))
+        sessions.end()
+        g.cookie = session.new_cookie()
         return redirect(url_for("dashboard.log_in"))
 
 

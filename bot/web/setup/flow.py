@@ -9,7 +9,6 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import quote, urlsplit
 
@@ -126,12 +125,6 @@ def _url(text: str | None) -> str | None:
 Refusal = Literal["unknown", "used", "expired"]
 
 
-@dataclass
-class _Session:
-    id: str
-    form_token: str
-
-
 class Guard:
     """The one-time link, the one browser that opened it, and the states that its choices went out with."""
 
@@ -139,23 +132,26 @@ class Guard:
         self._link = link
         self._clock = clock
         self._lock = threading.Lock()
-        self._session: _Session | None = None
+        self._cookie: str | None = None
         self._pending: dict[str, tuple[Choice, float]] = {}
         self._used: set[str] = set()
         self.finished = False
 
     def enter(self, link: str) -> str | None:
-        """The session of whoever opens the link first; None for a wrong link and for everybody after."""
+        """The cookie for whoever uses the link first; None for a wrong link and for everybody after."""
         with self._lock:
-            if self._session is not None or not _same(link, self._link):
+            if self._cookie is not None or not _same(link, self._link):
                 return None
-            self._session = _Session(secrets.token_urlsafe(32), secrets.token_urlsafe(32))
-            return self._session.id
+            self._cookie = secrets.token_urlsafe(32)
+            return self._cookie
 
-    def form_token(self, session: str) -> str | None:
-        """The token that this session's forms send back; None where it is not the session."""
-        held = self._session
-        return held.form_token if held is not None and _same(session, held.id) else None
+    def offers(self, link: str) -> bool:
+        """Whether the link could still be used; looking at it does not use it."""
+        return self._cookie is None and _same(link, self._link)
+
+    def knows(self, cookie: str) -> bool:
+        """Whether this is the browser that used the link."""
+        return self._cookie is not None and _same(cookie, self._cookie)
 
     def begin(self, choice: Choice) -> str:
         """The state under which a choice goes out to GitHub."""

@@ -10,12 +10,13 @@ from urllib.parse import urlsplit
 
 import structlog
 from flask import Blueprint, Response, make_response, redirect, render_template, request, url_for
+from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as Answer
 
 from bot import manifest
 from bot.errors import ForgeError, NotFound, SettingsError, TransientError
 from bot.forge.github.credentials import Credentials
-from bot.web.dashboard.access import secured
+from bot.web import session
 from bot.web.setup.flow import Addresses, Choice, Guard, choose, unreachable
 
 COOKIE = "bouncer_setup"
@@ -49,7 +50,7 @@ def blueprint(setup: Setup) -> Blueprint:
     @routes.get("")
     def start() -> Answer | str:
         if link := request.args.get("link"):
-            return _enter(setup, link)
+            return _offer(setup, link)
         if (refused := _refused(setup)) is not None:
             return refused
         return _form(setup, {}, {})
@@ -58,13 +59,15 @@ def blueprint(setup: Setup) -> Blueprint:
     def chosen() -> Answer | str:
         if (refused := _refused(setup)) is not None:
             return refused
-        token = setup.guard.form_token(_session())
-        if token is None or request.form.get("token") != token:
-            return _message("That form is out of date", "Go back, reload the page and try again.", 403)
+        session.check_form(_cookie())
         choice, wrong = choose(request.form, setup.known)
         if choice is None:
             return make_response(_form(setup, request.form.to_dict(), wrong), 422)
         return _confirm(setup, choice)
+
+    @routes.post("/begin")
+    def begin() -> Answer:
+        return _enter(setup, request.form.get("link", ""))
 
     @routes.get("/callback")
     def callback() -> Answer | str:
@@ -88,35 +91,50 @@ def landing() -> Blueprint:
 
 
 def _secure(routes: Blueprint) -> None:
+    @routes.errorhandler(403)
+    def refused(error: HTTPException) -> Answer:
+        return _message("That form is out of date", error.description or "", 403)
+
     @routes.after_request
     def secure(response: Response) -> Response:
-        return secured(response)
+        return session.secured(response)
 
 
-def _session() -> str:
+def _cookie() -> str:
     return request.cookies.get(COOKIE, "")
 
 
+def _offer(setup: Setup, link: str) -> Answer:
+    """A page with a button: programs that only look at links, such as previews in a chat, use none up."""
+    if setup.guard.knows(_cookie()):
+        return redirect(url_for("setup.start"))
+    if not setup.guard.offers(link):
+        return _unusable()
+    return make_response(render_template("setup/begin.html", link=link))
+
+
+def _unusable() -> Answer:
+    return _message(
+        "This link cannot be used",
+        "It was used before, or it is not the one in the terminal. Start the server again for a new one.",
+        403,
+    )
+
+
 def _enter(setup: Setup, link: str) -> Answer:
-    session = setup.guard.enter(link)
-    if session is None and setup.guard.form_token(_session()) is None:
-        return _message(
-            "This link cannot be used",
-            "It was opened before, or it is not the one in the terminal. Start the server again for a new one.",
-            403,
-        )
+    cookie = setup.guard.enter(link)
+    if cookie is None and not setup.guard.knows(_cookie()):
+        return _unusable()
     # The link goes out of the address, so that it stays in no history and is passed on to nobody.
-    response = redirect(url_for("setup.start"))
-    if session is not None:
-        response.set_cookie(
-            COOKIE, session, httponly=True, samesite="Lax", secure=request.is_secure, path="/setup", max_age=7200
-        )
+    response = redirect(url_for("setup.start"), 303)
+    if cookie is not None:
+        session.give(response, COOKIE, cookie, secure=request.is_secure, path="/setup")
     return response
 
 
 def _refused(setup: Setup) -> Answer | None:
     """Why the set-up cannot go on, for anybody without its session and for everybody once it is done."""
-    if setup.guard.form_token(_session()) is None:
+    if not setup.guard.knows(_cookie()):
         return _message("Set-up is locked", "Open the link that `bouncer serve` shows in its terminal.", 403)
     if setup.guard.finished:
         return _message("Set-up is done", "This server has its GitHub App. There is nothing left to do here.", 410)
@@ -134,7 +152,7 @@ def _form(setup: Setup, given: dict[str, str], wrong: dict[str, str]) -> str:
         "keep": "file",
         **given,
     }
-    token = setup.guard.form_token(_session())
+    token = session.form_token(_cookie())
     return render_template("setup/choose.html", values=values, wrong=wrong, token=token)
 
 

@@ -97,7 +97,7 @@ def test_set_up_in_the_browser_then_the_first_delivery_is_accepted(
     serving.up()
     assert requests.post(f"{serving.url}/webhook", data="{}", timeout=5).status_code == 503
     browser = requests.Session()
-    page = browser.get(f"{serving.url}/setup", params={"link": link}, timeout=10).text
+    page = browser.post(f"{serving.url}/setup/begin", data={"link": link}, timeout=10).text
     token = re.search(r'name="token" value="([^"]+)"', page)
     assert token is not None
     choice = {

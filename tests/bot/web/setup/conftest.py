@@ -85,6 +85,10 @@ class Browser:
         url = path if path.startswith("http") else self._site.url + path
         return self.session.get(url, timeout=10)
 
+    def begin(self, link: str = LINK) -> requests.Response:
+        """Press the button behind the link."""
+        return self.session.post(f"{self._site.url}/setup/begin", data={"link": link}, timeout=10)
+
     def choose(self, **fields: str) -> requests.Response:
         """Fill the first page in and press Continue."""
         page = self.open("/setup").text
@@ -123,5 +127,6 @@ def form_of(page: str) -> tuple[str, str]:
 def browser(site: Site) -> Browser:
     """A browser that opened the link."""
     browser = Browser(site)
-    assert browser.open(f"/setup?link={LINK}").status_code == 200
+    assert "Begin" in browser.open(f"/setup?link={LINK}").text
+    assert browser.begin().status_code == 200
     return browser

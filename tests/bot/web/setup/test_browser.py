@@ -48,6 +48,8 @@ def walk(page: Page, site: Site, look: bool = False) -> list[str]:
             )
 
     page.goto(f"{site.url}/setup?link={LINK}")
+    seen("begin")
+    page.get_by_role("button", name="Begin").click()
     seen("choose")
     page.get_by_label("Name of the app").fill("")
     page.get_by_role("button", name="Continue").click()

@@ -140,16 +140,25 @@ def test_without_the_link_nothing_is_shown(site: Site) -> None:
 
 def test_the_link_works_once(site: Site, browser: Browser) -> None:
     other = Browser(site)
-    answer = other.open(f"/setup?link={LINK}")
-    assert answer.status_code == 403
-    assert "This link cannot be used" in answer.text
+    for answer in (other.open(f"/setup?link={LINK}"), other.begin()):
+        assert answer.status_code == 403
+        assert "This link cannot be used" in answer.text
     assert other.open("/setup").status_code == 403
     assert browser.open(f"/setup?link={LINK}").status_code == 200
+    assert browser.begin().status_code == 200
+
+
+def test_a_preview_of_the_link_does_not_use_it_up(site: Site) -> None:
+    for _ in range(2):
+        assert requests.head(f"{site.url}/setup?link={LINK}", timeout=5).status_code == 200
+        assert "Set-Cookie" not in requests.get(f"{site.url}/setup?link={LINK}", timeout=5).headers
+    assert Browser(site).begin("guess").status_code == 403
+    assert Browser(site).begin().status_code == 200
 
 
 def test_the_link_leaves_the_address(site: Site) -> None:
-    answer = requests.get(f"{site.url}/setup?link={LINK}", timeout=5, allow_redirects=False)
-    assert (answer.status_code, answer.headers["Location"]) == (302, "/setup")
+    answer = requests.post(f"{site.url}/setup/begin", data={"link": LINK}, timeout=5, allow_redirects=False)
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/setup")
     cookie = answer.headers["Set-Cookie"]
     assert "HttpOnly" in cookie
     assert "SameSite=Lax" in cookie
@@ -188,7 +197,7 @@ def test_a_proxy_in_front_is_believed_only_where_the_operator_says_so(
     app = create_app(backend, lambda: (), [lambda _: blueprint(setup)], trust_proxy=trusted)
     forwarded = {"X-Forwarded-Proto": "https", "X-Forwarded-Host": "bouncer.example.com"}
     client = app.test_client()
-    entered = client.get(f"/setup?link={LINK}", headers=forwarded)
+    entered = client.post("/setup/begin", data={"link": LINK}, headers=forwarded)
     assert ("Secure" in entered.headers["Set-Cookie"]) is trusted
     assert f'value="{shown}"' in client.get("/setup", headers=forwarded).text
 

@@ -1,0 +1,136 @@
+"""Who a browser is: cookies that nobody can guess, forms that no other site can send, headers on every page.
+
+Set-up and dashboard share it. A cookie is a random value; what it is worth is known to the server alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+import secrets
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from flask import Response, abort, request
+from werkzeug.wrappers import Response as Answer
+
+from bot.ledger.logins import Logins
+
+#: The dashboard's cookie, and how long a session lasts without a new log-in, seconds.
+COOKIE = "bouncer"
+SESSION_SECONDS = 12 * 3600
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; "
+        "frame-ancestors 'none'; base-uri 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+
+def new_cookie() -> str:
+    """A value for a cookie."""
+    return secrets.token_urlsafe(32)
+
+
+def give(response: Answer, name: str, cookie: str, *, secure: bool, path: str = "/") -> None:
+    """Have the browser keep a cookie until it is closed or the session is over."""
+    response.set_cookie(
+        name, cookie, httponly=True, samesite="Lax", secure=secure, path=path, max_age=SESSION_SECONDS
+    )
+
+
+def form_token(cookie: str) -> str:
+    """What every form of the browser with this cookie has to send back; no other site can know it."""
+    return hmac.new(cookie.encode(), b"form", hashlib.sha256).hexdigest()
+
+
+def check_form(cookie: str) -> None:
+    """Refuse (403) a form that another site, or an older session, made the browser send."""
+    given = request.form.get("token", "")
+    if not cookie or not hmac.compare_digest(form_token(cookie).encode(), given.encode()):
+        abort(403, "This form is out of date. Go back, reload the page and try again.")
+
+
+class Sessions:
+    """Sessions of the one operator, who knows the password. A new password ends all of them."""
+
+    def __init__(self, password: str, logins: Callable[[], Logins]) -> None:
+        self._password = password
+        self._logins = logins
+
+    def opened(self) -> bool:
+        """Whether this request comes from a browser that is logged in."""
+        cookie = request.cookies.get(COOKIE, "")
+        return bool(self._password and cookie) and self._logins().holds(self._id(cookie))
+
+    def begin(self) -> str:
+        """Log in: a cookie of its own, so that nothing of an earlier one stays valid."""
+        cookie = new_cookie()
+        self._logins().begin(self._id(cookie), SESSION_SECONDS)
+        return cookie
+
+    def end(self) -> None:
+        """Log out, also for whoever copied the cookie."""
+        self._logins().end(self._id(request.cookies.get(COOKIE, "")))
+
+    def matches(self, given: str) -> bool:
+        """Whether the password is right, in a time that says nothing about how much of it was."""
+        digests = (hashlib.sha256(each.encode()).digest() for each in (given, self._password))
+        return hmac.compare_digest(*digests)
+
+    def _id(self, cookie: str) -> str:
+        # From the id nobody gets to the cookie, and without the cookie nobody can try passwords on it.
+        return hmac.new(cookie.encode(), self._password.encode(), hashlib.sha256).hexdigest()
+
+
+def client_address() -> str:
+    """Whom attempts are counted for: an address, or the network that one IPv6 customer has."""
+    try:
+        address = ipaddress.ip_address(request.remote_addr or "")
+    except ValueError:
+        return "unknown"
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.ipv4_mapped:
+            return str(address.ipv4_mapped)
+        return str(ipaddress.ip_network((address, 64), strict=False))
+    return str(address)
+
+
+def local_path(target: str | None, default: str) -> str:
+    """``target`` where it is a path on this server, else ``default``: never another site."""
+    if not target or not target.startswith("/") or target.startswith(("//", "/\\")):
+        return default
+    parts = urlsplit(target)
+    if parts.scheme or parts.netloc or any(ord(char) < 32 or char == "\\" for char in target):
+        return default
+    return target
+
+
+def known_host(host: str, public_url: str | None, bound: str) -> bool:
+    """Whether a Host header is one of ours: the public URL's, the bound address, loopback, or a bare address.
+
+    A name that somebody points at this server is not: pages made for it could be read by their scripts.
+    """
+    name = (urlsplit(f"//{host}").hostname or "").lower()
+    own = {urlsplit(public_url).hostname} if public_url else set()
+    if name in own | {"localhost", bound.lower()}:
+        return True
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def secured(response: Response) -> Response:
+    """The response with the headers that every page carries."""
+    for name, value in HEADERS.items():
+        response.headers.setdefault(name, value)
+    return response

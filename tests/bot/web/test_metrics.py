@@ -1,0 +1,75 @@
+"""``/metrics`` names repositories: it is for the operator, unless the operator opened it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from bot.app import metrics_readers, pages
+from bot.cli.running import secrets_of
+from bot.ledger import migrate, open_database
+from bot.ops.settings import Settings
+from bot.web.app import Backend, create_app
+
+ELSEWHERE = {"REMOTE_ADDR": "192.0.2.1"}
+
+
+def client(folder: Path, **values: Any) -> FlaskClient:
+    url = f"sqlite:///{folder}/x.db"
+    database = open_database(url)
+    migrate(database)
+    database.close()
+    settings = Settings(database_url=url, **values)
+    made = create_app(
+        Backend(url), lambda: ("secret",), pages(settings), trust_proxy=True, readers=metrics_readers(settings)
+    )
+    return made.test_client()
+
+
+def test_a_program_on_this_machine_may_and_others_may_not(tmp_path: Path) -> None:
+    here = client(tmp_path)
+    assert here.get("/metrics").status_code == 200
+    assert here.get("/metrics", environ_base=ELSEWHERE).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"X-Forwarded-For": "192.0.2.1"},
+        {"X-Forwarded-For": "127.0.0.1"},
+        {"X-Real-IP": "192.0.2.1"},
+        {"Via": "1.1 proxy"},
+        {"Host": "bouncer.example"},
+    ],
+)
+def test_what_a_proxy_on_this_machine_hands_over_is_not_of_this_machine(
+    tmp_path: Path, headers: dict[str, str]
+) -> None:
+    assert client(tmp_path).get("/metrics", headers=headers).status_code == 403
+
+
+def test_the_token_the_dashboard_and_the_setting_open_it(tmp_path: Path) -> None:
+    other = client(tmp_path, bouncer_metrics_token="m-0123456789", bouncer_admin_password="horse")
+    given = {"Authorization": "Bearer m-0123456789"}
+    assert other.get("/metrics", headers=given, environ_base=ELSEWHERE).status_code == 200
+    for wrong in ("Bearer ", "Bearer m", "m-0123456789", ""):
+        assert other.get("/metrics", headers={"Authorization": wrong}, environ_base=ELSEWHERE).status_code == 403
+    token = re.search(r'name="token" value="([^"]+)"', other.get("/login").text)
+    assert token
+    other.post("/login", data={"token": token[1], "password": "horse"})
+    assert other.get("/metrics", environ_base=ELSEWHERE).status_code == 200
+    opened = client(tmp_path, bouncer_metrics="open")
+    assert opened.get("/metrics", environ_base=ELSEWHERE).status_code == 200
+
+
+def test_no_token_is_no_empty_token(tmp_path: Path) -> None:
+    given = {"Authorization": "Bearer "}
+    assert client(tmp_path).get("/metrics", headers=given, environ_base=ELSEWHERE).status_code == 403
+
+
+def test_the_token_is_a_secret() -> None:
+    assert "m-0123456789" in secrets_of(Settings(bouncer_metrics_token="m-0123456789"))
