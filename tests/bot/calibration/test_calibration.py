@@ -1,0 +1,134 @@
+"""The line, the maps and the watch: held against simulation and against other implementations."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.isotonic import IsotonicRegression
+
+from bot.calibration import maps, monitor, risk
+from bot.calibration.risk import Judged
+
+
+def drawn(generator: random.Random, count: int, share_bad: float = 0.4) -> list[Judged]:
+    """Cases of a model that ranks moderately well; some probabilities stand often."""
+    cases = []
+    for number in range(count):
+        bad = generator.random() < share_bad
+        score = generator.gauss(60 if bad else 35, 20)
+        percent = min(100, max(0, 5 * round(score / 5)))
+        cases.append(Judged(subject=f"a/b#{number}", p_bounce=percent, good=not bad))
+    return cases
+
+
+def harm_of(line: int, cases: Sequence[Judged]) -> float:
+    good = [case for case in cases if case.good]
+    return sum(case.p_bounce >= line for case in good) / len(good)
+
+
+@pytest.mark.parametrize(
+    ("successes", "trials", "chance"), [(0, 59, 0.05), (3, 200, 0.05), (90, 100, 0.9), (5, 5, 0.2)]
+)
+def test_binomial_sums_are_scipys(successes: int, trials: int, chance: float) -> None:
+    assert risk.binomial_cdf(successes, trials, chance) == pytest.approx(
+        stats.binom.cdf(successes, trials, chance)
+    )
+
+
+def test_the_upper_limit_is_clopper_and_pearsons() -> None:
+    for harmed, good in ((0, 20), (1, 59), (7, 133), (20, 20)):
+        expected = 1.0 if harmed == good else stats.beta.ppf(0.95, harmed + 1, good - harmed)
+        assert risk.upper_bound(harmed, good) == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_promise_of_five_percent_takes_fifty_nine_good_cases() -> None:
+    assert risk.cases_needed(0.05) == 59
+    calm = [Judged(subject=str(number), p_bounce=10, good=True) for number in range(59)]
+    assert risk.promise(calm[:58], 0.05).line is None
+    kept = risk.promise(calm, 0.05).line
+    assert kept is not None
+    assert kept.bounce_above == 11
+
+
+def test_the_promise_is_broken_for_at_most_one_maintainer_in_twenty() -> None:
+    generator = random.Random(7)
+    population = drawn(generator, 4000)
+    rounds, broken, caught = 400, 0, []
+    for _ in range(rounds):
+        cases = [generator.choice(population) for _ in range(300)]
+        line = risk.promise(cases, 0.05).line
+        if line is not None:
+            broken += harm_of(line.bounce_above, population) > 0.05
+            caught.append(line.recall or 0.0)
+    assert broken <= rounds * 0.05 + 3 * (rounds * 0.05 * 0.95) ** 0.5
+    # A promise that never bounces anything would hold too, and be worth nothing.
+    assert len(caught) > 0.9 * rounds
+    assert sum(caught) / len(caught) > 0.15
+
+
+def test_without_good_cases_there_is_no_promise_and_the_curve_is_empty() -> None:
+    assert risk.promise([], 0.05).line is None
+    assert risk.promise([Judged(subject="x", p_bounce=99, good=False)], 0.05).line is None
+    assert risk.curve([]) == ()
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        risk.promise([], 5)
+
+
+def test_the_most_confident_mistakes_come_first() -> None:
+    cases = [
+        Judged(subject="good-bounced", p_bounce=95, good=True),
+        Judged(subject="bad-passed", p_bounce=20, good=False),
+        Judged(subject="right", p_bounce=10, good=True),
+        Judged(subject="nearly", p_bounce=48, good=False),
+    ]
+    assert [case.subject for case in risk.instructive(cases, 50)] == ["good-bounced", "bad-passed", "nearly"]
+
+
+def test_the_isotonic_map_is_scikit_learns() -> None:
+    cases = drawn(random.Random(3), 500)
+    percents = np.array([case.p_bounce for case in cases])
+    theirs = IsotonicRegression(out_of_bounds="clip").fit(percents, [not case.good for case in cases])
+    ours = maps.isotonic(cases)
+    for percent in range(0, 101, 5):
+        assert ours(percent) == pytest.approx(float(theirs.predict([percent])[0]), abs=1e-9)
+
+
+def test_maps_never_fall_and_lower_the_error_of_a_model_that_is_too_sure() -> None:
+    generator = random.Random(5)
+    cases = [
+        Judged(subject=str(number), p_bounce=percent, good=generator.random() > 0.3 + 0.4 * percent / 100)
+        for number in range(2000)
+        for percent in [generator.choice([2, 10, 50, 90, 98])]
+    ]
+    raw = maps.brier(cases)
+    assert raw is not None
+    for fit in (maps.isotonic, maps.platt):
+        through = fit(cases)
+        values = [through(percent) for percent in range(101)]
+        assert values == sorted(values)
+        assert (maps.brier(cases, through) or 1) < raw - 0.02
+    assert (maps.expected_calibration_error(cases) or 0) > 0.15
+    assert maps.expected_calibration_error([]) is None
+
+
+def test_a_map_has_an_answer_for_one_repeated_score() -> None:
+    cases = [Judged(subject=str(number), p_bounce=50, good=number % 2 == 0) for number in range(10)]
+    for fit in (maps.isotonic, maps.platt):
+        assert fit(cases)(50) == pytest.approx(0.5, abs=0.01)
+
+
+def test_the_watch_stays_silent_while_the_promise_holds_although_it_is_looked_at_every_day() -> None:
+    generator = random.Random(11)
+    alarms = sum(monitor.watch((generator.random() < 0.05 for _ in range(400)), 0.05).broken for _ in range(300))
+    assert alarms <= 300 * 0.05 + 3 * (300 * 0.05 * 0.95) ** 0.5
+
+
+def test_the_watch_tells_a_promise_that_is_broken() -> None:
+    generator = random.Random(12)
+    told = sum(monitor.watch((generator.random() < 0.2 for _ in range(150)), 0.05).broken for _ in range(50))
+    assert told >= 45
+    assert monitor.watch([], 0.05).evidence == 1
