@@ -1,12 +1,19 @@
 # Build the wheels in one stage, so that no compiler and no cache reaches the image that runs.
-FROM python:3.11-slim-bookworm AS build
+# The base image by name; for an image that can be built again, name it by digest:
+#   docker build --build-arg PYTHON_IMAGE=python:3.11-slim-bookworm@sha256:... .
+# with the digest that `docker buildx imagetools inspect python:3.11-slim-bookworm` prints.
+ARG PYTHON_IMAGE=python:3.11-slim-bookworm
+FROM ${PYTHON_IMAGE} AS build
 WORKDIR /src
+COPY .ci/requirements-build.txt .ci/requirements-image.txt .ci/
+RUN pip install --no-cache-dir --require-hashes -r .ci/requirements-build.txt \
+    && pip install --no-cache-dir --require-hashes --prefix=/install -r .ci/requirements-image.txt
 COPY pyproject.toml README.md LICENSE app.yml ./
 COPY bot bot
 COPY evaluation evaluation
-RUN pip install --no-cache-dir --prefix=/install '.[local]'
+RUN pip install --no-cache-dir --no-deps --no-build-isolation --prefix=/install .
 
-FROM python:3.11-slim-bookworm
+FROM ${PYTHON_IMAGE}
 # bubblewrap is the sandbox for generated tests; git unpacks nothing but is asked by some projects' own tests.
 RUN apt-get update \
     && apt-get install -y --no-install-recommends bubblewrap git libgomp1 \

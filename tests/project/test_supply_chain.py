@@ -1,0 +1,101 @@
+"""What is imported is declared, what is declared is bounded and locked, and a lock names no place."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+LOCKS = ("requirements.txt", "requirements-image.txt", "requirements-build.txt")
+OWN = {"bot", "evaluation", "tests"}
+
+
+def plain(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def names(requirements: list[str]) -> set[str]:
+    return {plain(re.split(r"[\[<>=~!; ]", each)[0]) for each in requirements}
+
+
+BASE = names(PROJECT["dependencies"])
+EXTRAS = {extra: names(each) - {"bouncer-bot"} for extra, each in PROJECT["optional-dependencies"].items()}
+
+
+def imported(folder: str) -> dict[str, str]:
+    """Foreign top-level modules that are imported anywhere in a folder, each with a file that does it."""
+    found: dict[str, str] = {}
+    for file in (ROOT / folder).rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_bytes())):
+            modules = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and not node.level:
+                modules = [node.module or ""]
+            for module in modules:
+                top = module.partition(".")[0]
+                if top not in sys.stdlib_module_names and top not in OWN:
+                    found[top] = str(file.relative_to(ROOT))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("folder", "extras"),
+    [
+        ("bot", {"local", "java", "tracing"}),
+        ("evaluation", {"evaluation", "java"}),
+        ("tests", set(EXTRAS)),
+    ],
+)
+def test_what_is_imported_is_declared(folder: str, extras: set[str]) -> None:
+    declared = BASE.union(*(EXTRAS[each] for each in extras))
+    distributions = packages_distributions()
+    undeclared = {
+        f"{file}: {module}"
+        for module, file in imported(folder).items()
+        if not declared & {plain(each) for each in distributions.get(module, [module])}
+    }
+    assert not undeclared
+
+
+def test_every_dependency_has_an_upper_bound() -> None:
+    every = [
+        *PROJECT["dependencies"],
+        *(each for extra in PROJECT["optional-dependencies"].values() for each in extra),
+    ]
+    unbounded = [
+        each for each in every if not re.search(r"<\d|~=|==", each) and not each.startswith("bouncer-bot[")
+    ]
+    assert not unbounded
+
+
+def locked(file: str) -> set[str]:
+    text = (ROOT / ".ci" / file).read_text()
+    return {plain(each) for each in re.findall(r"^([A-Za-z0-9][\w.-]*)==", text, re.MULTILINE)}
+
+
+def test_the_locks_hold_what_is_declared() -> None:
+    assert not BASE.union(*EXTRAS.values()) - locked("requirements.txt"), "run: .ci/lock"
+    assert not BASE.union(EXTRAS["local"], EXTRAS["tracing"]) - locked("requirements-image.txt"), "run: .ci/lock"
+
+
+@pytest.mark.parametrize("file", LOCKS)
+def test_a_lock_has_a_hash_for_everything_and_names_no_place(file: str) -> None:
+    text = (ROOT / ".ci" / file).read_text()
+    for entry in re.split(r"\n(?=\S)", text.strip()):
+        assert re.match(r"[A-Za-z0-9][\w.-]*==\S+", entry), entry
+        assert re.search(r"--hash=sha256:[0-9a-f]{64}", entry), entry
+    assert "/" not in text
+
+
+def test_the_image_and_ci_install_from_the_locks() -> None:
+    assert "--require-hashes -r .ci/requirements.txt" in (ROOT / ".ci" / "run").read_text()
+    image = (ROOT / "Dockerfile").read_text()
+    assert "--require-hashes --prefix=/install -r .ci/requirements-image.txt" in image
+    installs = [line for line in image.splitlines() if "pip install" in line]
+    assert all("--require-hashes" in line or "--no-deps --no-build-isolation" in line for line in installs)
