@@ -82,6 +82,7 @@ def build_models(settings: Settings) -> Models:
     """What builds models of any id with this operator's keys and prices; raises SettingsError."""
     from bot.models.prices import load as load_prices
     from bot.models.registry import ModelKeys, Models
+    from bot.models.voices import load_maps
 
     keys = ModelKeys(
         openai_api_key=settings.openai_api_key,
@@ -91,7 +92,8 @@ def build_models(settings: Settings) -> Models:
         seconds=settings.bouncer_model_seconds,
         weights_dir=settings.bouncer_data_dir / "models",
     )
-    return Models(keys, load_prices(settings.bouncer_prices_file))
+    maps = load_maps(settings.bouncer_maps_file) if settings.bouncer_maps_file else None
+    return Models(keys, load_prices(settings.bouncer_prices_file), maps)
 
 
 def build_model(settings: Settings, model_id: str | None = None) -> Model:

@@ -14,7 +14,7 @@ from bot.core.model import Issue, PullRequest, Subject
 from bot.errors import BudgetExceeded, ForgeError, ModelError, NotRecorded
 from bot.models import investigation
 from bot.models.investigation import Notes
-from bot.models.protocol import Prompt
+from bot.models.protocol import Prompt, voices
 from bot.reproduce import on_patch
 from bot.services import Services
 
@@ -137,7 +137,7 @@ class Judgement:
             return Unjudged(issue=name, why=f"the model gave no usable answer ({error.reason})")
         self.usage += reply.usage
         self.model = reply.model
-        said = {"issue": name, "prompt_hash": prompt.hash, "reply": reply.text[:20_000]}
+        said = {"issue": name, "prompt_hash": prompt.hash, "reply": reply.text[:20_000], **voices(reply)}
         self.replies.append({**said, **investigation.evidence(notes)})
         return bouncer.verdict(reply.value, issue.number, config)
 

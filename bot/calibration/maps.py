@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bot.calibration.risk import Judged
+from bot.core.probability import interpolated
 
 #: A map takes a probability in percent and gives one between 0 and 1.
 Map = Callable[[float], float]
@@ -78,19 +78,7 @@ def isotonic(cases: Sequence[Judged]) -> Map:
             pooled[-1] = [pooled[-1][0] + last[0], pooled[-1][1] + last[1], pooled[-1][2], last[3]]
     places = [edge for block in pooled for edge in (block[2], block[3])]
     values = [block[0] / block[1] for block in pooled for _ in range(2)]
-    return lambda percent: _interpolated(percent, places, values)
-
-
-def _interpolated(percent: float, places: Sequence[float], values: Sequence[float]) -> float:
-    after = bisect_left(places, percent)
-    if after < len(places) and places[after] == percent:
-        return values[bisect_right(places, percent) - 1]
-    if after == 0:
-        return values[0]
-    if after == len(places):
-        return values[-1]
-    share = (percent - places[after - 1]) / (places[after] - places[after - 1])
-    return values[after - 1] + share * (values[after] - values[after - 1])
+    return lambda percent: interpolated(percent, places, values)
 
 
 def platt(cases: Sequence[Judged]) -> Map:

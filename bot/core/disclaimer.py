@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
+#: Also inside of ``mean(...)``, ``cascade(...)`` and a chain.
+_PROVIDERS = re.compile(r"(?:^|[(,])([a-z]+):")
+
 _CAVEATS = {
     "local": "A very small local model spoke: its verdicts carry no signal.",
     "scripted": "A scripted model spoke: this is a rehearsal, not a verdict.",
@@ -11,4 +16,5 @@ _CAVEATS = {
 
 def caveat(model: str) -> str:
     """What people must know about a model beside its name; empty for one that can be taken at its word."""
-    return _CAVEATS.get(model.partition(":")[0], "")
+    providers = _PROVIDERS.findall(model)
+    return next((text for provider, text in _CAVEATS.items() if provider in providers), "")

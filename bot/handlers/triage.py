@@ -20,7 +20,7 @@ from bot.core.events import Event
 from bot.core.model import Comment, Issue
 from bot.models import investigation
 from bot.models.investigation import Notes
-from bot.models.protocol import Prompt, Reply
+from bot.models.protocol import Prompt, Reply, voices
 from bot.services import Services
 
 Judged = events.IssueOpened | events.IssueEdited | events.IssueReopened
@@ -160,5 +160,6 @@ def _evidence(
         "prompt": services.prompts.hash(f"triage.{services.config.triage.prompt}"),
         "prompt_hash": prompt_hash,
         "reply": reply.text[:20_000],
+        **voices(reply),
         "config": services.config.hash,
     }

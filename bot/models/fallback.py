@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeVar
 
 from pydantic import BaseModel
@@ -36,21 +37,23 @@ class Fallback:
             try:
                 reply = model.complete(prompt, schema)
             except BudgetExceeded as error:
-                error.usage = _spent(failures)
+                error.usage = spent(failures)
                 raise
             except (ModelError, TransientError) as error:
                 failures.append(error)
             else:
-                return reply.model_copy(update={"usage": (_spent(failures) or Usage()) + reply.usage})
-        raise _verdict(failures)
+                return reply.model_copy(update={"usage": (spent(failures) or Usage()) + reply.usage})
+        raise failed(failures)
 
 
-def _spent(failures: list[ModelError | TransientError]) -> Usage | None:
+def spent(failures: Sequence[ModelError | TransientError]) -> Usage | None:
+    """What failed questions cost together; None where nothing is known."""
     usages = [error.usage for error in failures if error.usage]
     return sum(usages, Usage()) if usages else None
 
 
-def _verdict(failures: list[ModelError | TransientError]) -> ModelError | TransientError:
+def failed(failures: Sequence[ModelError | TransientError]) -> ModelError | TransientError:
+    """The one error that stands for several: a TransientError where one of them may pass."""
     if len(failures) == 1:
         return failures[0]
     message = "; ".join(str(error) for error in failures)
@@ -64,5 +67,5 @@ def _verdict(failures: list[ModelError | TransientError]) -> ModelError | Transi
         last = failures[-1]
         assert isinstance(last, ModelError)
         final = ModelError(message, last.reason)
-    final.usage = _spent(failures)
+    final.usage = spent(failures)
     return final

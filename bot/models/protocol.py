@@ -37,6 +37,16 @@ class Prompt(Frozen):
         ]
 
 
+class Voice(Frozen):
+    """What one of several models said to the same question."""
+
+    model: str
+    probabilities: dict[str, int] = Field(default_factory=dict, description="by field of the schema, percent")
+    label: str = ""
+    error: str = Field("", description="why it said nothing")
+    cost_usd: float | None = None
+
+
 class Reply(BaseModel, Generic[T], frozen=True, extra="forbid"):
     """What a model said: parsed, raw, and what it consumed (all turns of the exchange together)."""
 
@@ -45,6 +55,24 @@ class Reply(BaseModel, Generic[T], frozen=True, extra="forbid"):
     usage: Usage
     finish_reason: str = "stop"
     model: str = Field(description="``provider:name`` of the model that answered")
+    voices: tuple[Voice, ...] = Field((), description="where several were asked: each by itself")
+
+    @property
+    def disagreement(self) -> int | None:
+        """How far the voices lie apart, percent points (the widest of their probabilities); None for one voice."""
+        said = [voice.probabilities for voice in self.voices if voice.probabilities]
+        if len(said) < 2:
+            return None
+        spread = [[each[name] for each in said if name in each] for name in said[0]]
+        return max((max(each) - min(each) for each in spread), default=None)
+
+
+def voices(reply: Reply[T]) -> dict[str, object]:
+    """What is recorded of the voices behind a reply and of their disagreement; nothing for a single model."""
+    if not reply.voices:
+        return {}
+    said = [voice.model_dump(mode="json", exclude_defaults=True) for voice in reply.voices]
+    return {"voices": said, "disagreement": reply.disagreement}
 
 
 class Model(Protocol):

@@ -1,12 +1,14 @@
 """From a model id to a Model: ``provider:name``, or several separated by commas as a fallback chain.
 
 openai:NAME  anthropic:NAME  local:smollm2  local:FILE.gguf  recorded:FILE#NAME
+mean(ID,ID,samples=N)  cascade(SMALL@LOW-HIGH,LARGE)
 
 SDKs are imported when a model of theirs is built, not before.
 """
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -23,6 +25,7 @@ from bot.models.prices import Prices
 from bot.models.prices import load as load_prices
 from bot.models.protocol import Model
 from bot.models.retry import Retried
+from bot.models.voices import Cascade, Maps, Mean
 
 SMOLLM2 = "smollm2"
 
@@ -41,8 +44,9 @@ class ModelKeys(Frozen):
 class Models:
     """Builds models; connections and loaded weights are shared by all that come from the same one."""
 
-    def __init__(self, keys: ModelKeys, prices: Prices | None = None) -> None:
+    def __init__(self, keys: ModelKeys, prices: Prices | None = None, maps: Maps | None = None) -> None:
         self._keys = keys
+        self._maps = maps
         self._prices = prices or load_prices()
         self._built: dict[str, Conversation] = {}
         self._lock = threading.Lock()
@@ -52,9 +56,31 @@ class Models:
 
         Raises SettingsError with one line that names what is missing: provider, key, file, price.
         """
-        models = tuple(self._one(each.strip(), budget) for each in model_id.split(","))
-        model = models[0] if len(models) == 1 else Fallback(models)
+        model = self._chain(model_id, budget)
         return Retried(model, attempts) if attempts > 1 else model
+
+    def _chain(self, model_id: str, budget: Budget | None) -> Model:
+        models = tuple(self._several(each, budget) for each in parts(model_id))
+        return models[0] if len(models) == 1 else Fallback(models)
+
+    def _several(self, model_id: str, budget: Budget | None) -> Model:
+        """One model, or several that answer as one."""
+        if model_id.startswith("mean(") and model_id.endswith(")"):
+            names = parts(model_id[5:-1])
+            samples = 1
+            if found := re.fullmatch(r"samples=(\d{1,2})", names[-1]):
+                samples, names = int(found[1]), names[:-1]
+            if samples < 1 or not names:
+                raise SettingsError(f"model {model_id!r}: mean needs a model, and samples from 1 to 99")
+            return Mean([self._several(each, budget) for each in names], samples, self._maps)
+        if model_id.startswith("cascade(") and model_id.endswith(")"):
+            names = parts(model_id[8:-1])
+            band = re.fullmatch(r"(.+)@(\d{1,3})-(\d{1,3})", names[0])
+            if len(names) != 2 or band is None or not int(band[2]) <= int(band[3]) <= 100:
+                raise SettingsError(f"model {model_id!r}: must be cascade(SMALL@LOW-HIGH,LARGE), both in percent")
+            small, large = self._several(band[1], budget), self._several(names[1], budget)
+            return Cascade(small, int(band[2]), int(band[3]), large)
+        return self._one(model_id, budget)
 
     def _one(self, model_id: str, budget: Budget | None) -> Model:
         price = self._prices.of(model_id)
@@ -70,6 +96,27 @@ class Models:
 def build(model_id: str, keys: ModelKeys, prices: Prices | None = None, attempts: int = 1) -> Model:
     """One model on its own, without a budget; see ``Models.build``."""
     return Models(keys, prices).build(model_id, attempts=attempts)
+
+
+def parts(model_id: str) -> list[str]:
+    """A list of ids taken apart at its commas, those inside of parentheses left alone."""
+    found, depth = [""], 0
+    for char in model_id:
+        depth += (char == "(") - (char == ")")
+        if char == "," and depth == 0:
+            found.append("")
+        else:
+            found[-1] += char
+    return [each.strip() for each in found]
+
+
+def leaves(model_id: str) -> list[str]:
+    """The ids of all single models in an id, each once, in order."""
+    inner = re.fullmatch(r"(?:mean|cascade)\((.*)\)", model_id, re.DOTALL)
+    if inner is None and len(parts(model_id)) == 1:
+        return [] if model_id.startswith("samples=") else [re.sub(r"@\d{1,3}-\d{1,3}$", "", model_id)]
+    found = [leaf for each in parts(inner[1] if inner else model_id) for leaf in leaves(each)]
+    return list(dict.fromkeys(found))
 
 
 def _clock(model_id: str) -> Callable[[], float]:
@@ -133,7 +180,7 @@ def _key(secret: SecretStr | None) -> str:
     return secret.get_secret_value().strip() if secret else ""
 
 
-_FORMS = "openai:NAME, anthropic:NAME, local:smollm2, local:FILE.gguf, recorded:FILE#NAME"
+_FORMS = "openai:NAME, anthropic:NAME, local:smollm2, local:FILE.gguf, recorded:FILE#NAME, mean(...), cascade(...)"
 
 _PROVIDERS: dict[str, Callable[[str, ModelKeys], Provider]] = {
     "openai": _openai,

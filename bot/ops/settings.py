@@ -60,6 +60,10 @@ class Settings(BaseSettings):
     )
     bouncer_prompts_dir: Path | None = Field(None, description="other prompt templates")
     bouncer_prices_file: Path | None = Field(None, description="other model prices")
+    bouncer_maps_file: Path | None = Field(
+        None,
+        description="probability maps by model, as bouncer-eval calibrate writes them; for mean(...)",
+    )
     bouncer_record_file: Path | None = Field(
         None, description="where commands write models' replies down, for recorded:FILE#NAME to answer from"
     )

@@ -11,7 +11,7 @@ from bot.core.frozen import Frozen
 from bot.errors import ModelError, SettingsError, TransientError
 from bot.models.budget import Budget, MemoryBudget
 from bot.models.protocol import Prompt
-from bot.models.registry import Models
+from bot.models.registry import Models, leaves
 from bot.ops.settings import Settings
 
 
@@ -34,10 +34,10 @@ def models(settings: Settings) -> Iterator[Diagnosis]:
     except SettingsError as error:
         yield fail("model", f"cannot be built: {error}")
         return
-    chain = [each.strip() for each in settings.bouncer_model.split(",")]
+    chain = leaves(settings.bouncer_model)
     for model_id in chain:
         yield _budget(model_id, built, settings)
-    for model_id in dict.fromkeys([*chain, *(settings.bouncer_judge_model or "").split(",")]):
+    for model_id in dict.fromkeys([*chain, *leaves(settings.bouncer_judge_model or "")]):
         if model_id:
             yield _ask(model_id, built)
 

@@ -1,0 +1,144 @@
+"""Several models on one question: their mean, and a cheap one before a dear one."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel, SecretStr
+
+from bot.core.actions import Usage
+from bot.core.disclaimer import caveat
+from bot.errors import ModelError, SettingsError, TransientError
+from bot.models.protocol import Prompt, Reply, T
+from bot.models.registry import ModelKeys, Models, build, leaves
+from bot.models.voices import Cascade, Mean, load_maps
+from tests.scripted import ScriptedModel
+
+PROMPT = Prompt(purpose="triage", system="Judge.", user="An issue.", subject="a/b#1")
+KEYS = ModelKeys(openai_api_key=SecretStr("k"), anthropic_api_key=SecretStr("k"))
+
+
+class Opinion(BaseModel):
+    explanation: str
+    p_bounce: int | None = None
+    label: str = "VAGUE"
+
+
+class Text(BaseModel):
+    text: str
+
+
+class Refusing:
+    """Refuses, at a price."""
+
+    id = "scripted:refuses"
+
+    def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
+        error = ModelError("it refused", "refused")
+        error.usage = Usage(calls=1, input_tokens=7)
+        raise error
+
+
+def voice(name: str, percent: int | None, label: str = "VAGUE") -> ScriptedModel:
+    return ScriptedModel([{"explanation": f"{name} says", "p_bounce": percent, "label": label}] * 9, name)
+
+
+def test_the_mean_speaks_in_the_words_of_the_voice_nearest_to_it_and_costs_the_sum() -> None:
+    reply = Mean([voice("a", 10, "WELL"), voice("b", 40), voice("c", 100)]).complete(PROMPT, Opinion)
+    assert reply.value == Opinion(explanation="b says", p_bounce=50, label="VAGUE")
+    assert [(each.model, each.probabilities, each.label) for each in reply.voices] == [
+        ("scripted:a", {"p_bounce": 10}, "WELL"),
+        ("scripted:b", {"p_bounce": 40}, "VAGUE"),
+        ("scripted:c", {"p_bounce": 100}, "VAGUE"),
+    ]
+    assert reply.disagreement == 90
+    assert reply.usage.calls == 3
+    assert reply.model == "mean(scripted:a,scripted:b,scripted:c)"
+
+
+def test_a_voice_that_fails_is_named_and_the_rest_speak() -> None:
+    reply = Mean([Refusing(), voice("b", 30)]).complete(PROMPT, Opinion)
+    assert reply.value.p_bounce == 30
+    assert reply.voices[0].error == "it refused"
+    assert reply.usage.calls == 2
+    assert reply.disagreement is None
+
+
+def test_where_no_voice_speaks_it_may_be_tried_again_if_one_of_them_may() -> None:
+    mean = Mean([ScriptedModel([ModelError("no", "refused")]), ScriptedModel([TransientError("busy", 3.0)])])
+    with pytest.raises(TransientError, match="no; busy"):
+        mean.complete(PROMPT, Opinion)
+
+
+def test_each_voice_speaks_after_its_own_map(tmp_path: Path) -> None:
+    file = tmp_path / "maps.json"
+    file.write_text(json.dumps({"scripted:b": {"triage": [[0, 0], [50, 100]]}}))
+    mean = Mean([voice("a", 40), voice("b", 40)], maps=load_maps(file))
+    assert mean.complete(PROMPT, Opinion).value.p_bounce == 60
+    other = mean.complete(PROMPT.model_copy(update={"purpose": "verify"}), Opinion)
+    assert other.value.p_bounce == 40
+    file.write_text('{"m": 3}')
+    with pytest.raises(SettingsError, match=r"maps\.json must hold model"):
+        load_maps(file)
+
+
+def test_draws_of_one_model_are_different_questions() -> None:
+    model = voice("a", 20)
+    reply = Mean([model], samples=3).complete(PROMPT, Opinion)
+    assert [prompt.sample for prompt in sorted(model.asked, key=lambda each: each.sample)] == [0, 1, 2]
+    assert {prompt.temperature for prompt in model.asked} == {None}
+    assert len(reply.voices) == 3
+
+
+def test_what_has_no_probability_is_asked_of_the_first_voice_that_answers() -> None:
+    mute, speaks = ScriptedModel([ModelError("no", "refused")]), ScriptedModel([{"text": "a test"}])
+    assert Mean([mute, speaks]).complete(PROMPT, Text).value.text == "a test"
+
+
+@pytest.mark.parametrize(("percent", "asked"), [(10, 0), (20, 1), (45, 1), (60, 1), (61, 0), (None, 1)])
+def test_the_second_model_is_asked_in_the_band_alone(percent: int | None, asked: int) -> None:
+    large = voice("large", 80)
+    reply = Cascade(voice("small", percent), 20, 60, large).complete(PROMPT, Opinion)
+    assert len(large.asked) == asked
+    assert reply.value.p_bounce == (80 if asked else percent)
+    assert reply.usage.calls == 1 + asked
+    assert len(reply.voices) == 1 + asked
+
+
+def test_what_the_small_model_said_stands_where_the_large_one_fails() -> None:
+    large = ScriptedModel([TransientError("busy")])
+    reply = Cascade(voice("small", 30), 20, 60, large).complete(PROMPT, Opinion)
+    assert reply.value.p_bounce == 30
+    assert reply.voices[1].error == "busy"
+
+
+def test_ids_nest_and_are_built_as_written() -> None:
+    written = "cascade(openai:small@20-60,mean(openai:large,anthropic:b,samples=2)),openai:last"
+    assert build(written, KEYS).id == written
+    assert leaves(written) == ["openai:small", "openai:large", "anthropic:b", "openai:last"]
+    assert Models(KEYS).build(" mean( openai:a , openai:b ) ").id == "mean(openai:a,openai:b)"
+
+
+@pytest.mark.parametrize(
+    ("model_id", "message"),
+    [
+        ("mean()", "model '' (--model"),
+        ("mean(samples=2)", "mean needs a model"),
+        ("mean(openai:a,samples=0)", "samples from 1 to 99"),
+        ("cascade(openai:a,openai:b)", "must be cascade(SMALL@LOW-HIGH,LARGE)"),
+        ("cascade(openai:a@60-20,openai:b)", "must be cascade(SMALL@LOW-HIGH,LARGE)"),
+        ("cascade(openai:a@20-60)", "must be cascade(SMALL@LOW-HIGH,LARGE)"),
+        ("mean(openai:a", "model 'mean(openai:a'"),
+    ],
+)
+def test_a_wrong_id_is_one_clear_line(model_id: str, message: str) -> None:
+    with pytest.raises(SettingsError, match=re.escape(message)):
+        build(model_id, KEYS)
+
+
+def test_a_caveat_reaches_out_of_a_mean() -> None:
+    assert "recorded" in caveat("mean(openai:a,recorded:f.jsonl#m)").lower()
+    assert caveat("cascade(openai:a@1-2,anthropic:b)") == ""
