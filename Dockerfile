@@ -14,9 +14,10 @@ COPY evaluation evaluation
 RUN pip install --no-cache-dir --no-deps --no-build-isolation --prefix=/install .
 
 FROM ${PYTHON_IMAGE}
-# bubblewrap is the sandbox for generated tests; git unpacks nothing but is asked by some projects' own tests.
+# bubblewrap is the sandbox for generated tests, slirp4netns and ip the network of their set-up; git unpacks nothing
+# but is asked by some projects' own tests.
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends bubblewrap git libgomp1 \
+    && apt-get install -y --no-install-recommends bubblewrap git iproute2 libgomp1 libseccomp2 slirp4netns \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --create-home --uid 10001 bouncer \
     && install -d -o bouncer -g bouncer /data

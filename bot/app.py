@@ -131,11 +131,12 @@ def build_sandbox(settings: Settings) -> Sandbox | None:
     if settings.bouncer_sandbox == "docker":
         from bot.sandbox.docker import Docker
 
-        return Docker(settings.bouncer_sandbox_image)
+        return Docker(settings.bouncer_sandbox_image, network=settings.bouncer_sandbox_network)
     if settings.bouncer_sandbox == "bubblewrap":
         from bot.sandbox.bubblewrap import Bubblewrap
 
-        return Bubblewrap()
+        folders = filter(None, settings.bouncer_sandbox_folders.split(":"))
+        return Bubblewrap(folders=tuple(map(Path, folders)))
     return None
 
 

@@ -23,7 +23,11 @@ if TYPE_CHECKING:
     "--repo", metavar="DIR", required=True, type=click.Path(path_type=Path), help="A checkout; it is not changed."
 )
 @click.option(
-    "--test-command", metavar="CMD", required=True, help="Runs tests; {tests} in it becomes what to run."
+    "--test-command",
+    metavar="CMD",
+    required=True,
+    help="Runs tests; {tests} in it becomes what to run. Its program may be the system's, in a virtual "
+    "environment or Python installation, or in BOUNCER_SANDBOX_FOLDERS; it sees nothing else of this machine.",
 )
 @click.option("--samples", default=10, show_default=True, type=click.IntRange(1, 50), help="Drafts to ask for.")
 @click.option(
@@ -93,7 +97,8 @@ def _harness(sandbox: Any, test_command: str, seconds: int) -> Harness:
         parsed = TestCommand.parse(test_command)
     except ValueError as error:
         raise OperatorError(f"--test-command: {error}") from error
-    return Harness(sandbox=sandbox, command=parsed, limits=Limits(seconds=seconds, cpu_seconds=seconds))
+    limits = Limits(seconds=seconds, cpu_seconds=seconds)
+    return Harness(sandbox=sandbox, command=parsed, limits=limits, by_operator=True)
 
 
 def _not_run(reason: str) -> Reproduction:

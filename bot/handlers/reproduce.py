@@ -87,7 +87,7 @@ def _attempt(event: Cause, services: Services, delivery: Delivery) -> Decision:
     """Draft, run and choose on the head of the default branch."""
     config = services.config.reproduce
     try:
-        command = TestCommand.parse(config.command)
+        command = TestCommand.of_repository(config.command)
     except ValueError as error:
         return delivery.not_run("input", f"`reproduce.command` cannot be used: {error}")
     branch = services.repository.default_branch

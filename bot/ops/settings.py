@@ -81,6 +81,13 @@ class Settings(BaseSettings):
     bouncer_paused: bool = Field(False, description="kill switch: accept and record, ask no model, write nothing")
     bouncer_sandbox: Literal["bubblewrap", "docker", "off"] = Field("bubblewrap", description="test runner")
     bouncer_sandbox_image: str = Field("python:3.12-slim", description="image that the docker runner starts")
+    bouncer_sandbox_network: str | None = Field(
+        None,
+        description="docker runner: a network for set-up commands that reaches neither this host nor private ones",
+    )
+    bouncer_sandbox_folders: str = Field(
+        "", description="folders that tests may read (tools, interpreters), absolute, separated by colons"
+    )
 
     otel_exporter_otlp_endpoint: str | None = Field(
         None, description="an OpenTelemetry collector (OTLP over HTTP); traces are sent there"
@@ -116,6 +123,14 @@ class Settings(BaseSettings):
         if parts.username or parts.password or parts.query or parts.fragment:
             raise ValueError("must carry no user, password, query or fragment")
         return value.rstrip("/")
+
+    @field_validator("bouncer_sandbox_folders")
+    @classmethod
+    def _folders(cls, value: str) -> str:
+        for folder in map(Path, filter(None, value.split(":"))):
+            if not folder.is_absolute() or folder.resolve() == Path("/") or not folder.is_dir():
+                raise ValueError(f"{folder} is no absolute path of a folder (and never everything)")
+        return value
 
     @field_validator("database_url")
     @classmethod

@@ -38,6 +38,20 @@ class TestCommand(Frozen):
         """From one line as people type it. Raises ValueError where its quotes do not match or it is empty."""
         return cls(argv=tuple(shlex.split(text)))
 
+    @classmethod
+    def of_repository(cls, text: str) -> TestCommand:
+        """The same from a repository's configuration, which names a program and never a place on the host.
+
+        Raises ValueError for an absolute program, too, and for a first word with ``=`` in it.
+        """
+        command = cls.parse(text)
+        program = command.argv[0]
+        if program.startswith("/"):
+            raise ValueError(f"its program is named without a folder (`{PurePosixPath(program).name}`)")
+        if "=" in program:
+            raise ValueError("it starts with a program, not with a variable")
+        return command
+
     @property
     def naming(self) -> Naming:
         """How its runner names tests, told from the names of the programs in it."""

@@ -6,6 +6,7 @@ report comes back, what was printed is read.
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,14 +15,20 @@ from pathlib import Path
 from bot.core.frozen import Frozen
 from bot.reproduce import console, junit
 from bot.reproduce.command import Target, TestCommand
-from bot.reproduce.interpreter import Program, folders_in, resolve
+from bot.reproduce.interpreter import typed
 from bot.reproduce.outcome import TestOutcome, TestReport, combined
-from bot.sandbox.protocol import Limits, Outcome, Sandbox
+from bot.sandbox.protocol import Limits, ProgramResult, Sandbox
 
 #: Where pytest leaves its report, in the work folder.
 REPORT = ".bouncer-junit.xml"
 _PYTEST_OPTIONS = ("--junitxml", REPORT, "-o", "junit_family=xunit1", "--tb=short", "--color=no")
 _MAX_OUTPUT = 20_000
+_TRACEBACK = "Traceback (most recent call last)"
+_REPORT_LINE = re.compile(
+    r"E  |>  |(?:FAILED|ERROR|FAIL|INTERNALERROR|SKIPPED|usage|Caused by|Exception in thread)\b|[=_-]{5,}"
+    r"|ImportError\b|Fatal Python error|Ran \d+ test|collect(?:ed|ing) |\s+File \"|[\w./-]{1,200}:\d+: "
+    r"|(?:[\w./-]{0,200}/)?(?:sh|env|python[\d.]{0,8}): |\[(?:ERROR|FATAL)\]|npm ERR!"
+)
 
 
 class Execution(Frozen):
@@ -57,6 +64,8 @@ class Harness:
     env: Mapping[str, str] = field(default_factory=dict)
     readable: tuple[Path, ...] = ()
     limits: Limits = field(default_factory=Limits)
+    by_operator: bool = False
+    """The command was typed by the operator, who may name an interpreter anywhere on the host."""
 
     def run(self, workdir: Path, targets: Sequence[Target], files: Mapping[str, str]) -> TestReport:
         """Run ``targets`` on a copy of ``workdir`` with ``files`` (path -> text) on top.
@@ -64,16 +73,17 @@ class Harness:
         Raises SandboxError where the sandbox itself breaks; whatever the tests do is a report.
         """
         argv = self.command.fill(targets)
-        program = Program(argv, ())
-        if self.sandbox.host_programs:
-            program = resolve(argv, workdir, self.env.get("PATH"))
+        readable = self.readable
+        if self.by_operator and self.sandbox.host_programs:
+            program = typed(argv, workdir, self.env)
+            argv, readable = program.argv, (*program.readable, *readable)
         outcome = self.sandbox.run(
-            program.argv,
+            argv,
             workdir=workdir,
             files=files,
             limits=self.limits,
             env={**self.env, "PYTEST_ADDOPTS": self._pytest_options()},
-            readable=(*program.readable, *self.readable, *folders_in(self.env)),
+            readable=readable,
             collect=(REPORT,),
         )
         paths = {target.path for target in targets}
@@ -87,16 +97,41 @@ class Harness:
         return f"{self.env.get('PYTEST_ADDOPTS', '')} {shlex.join(_PYTEST_OPTIONS)}".strip()
 
 
-def report(outcome: Outcome, path: str = "") -> TestReport:
+def report(outcome: ProgramResult, path: str = "") -> TestReport:
     """What a sandboxed test command says about its tests; ``path`` is their file where it does not say. Pure."""
     tests = tuple(test.model_copy(update={"path": test.path or path}) for test in _tests(outcome))
     total = combined(tests) if outcome.ending == "exited" else _cut_short(outcome)
     if total.status != "passed" and not total.output:
-        total = total.model_copy(update={"output": outcome.output[-_MAX_OUTPUT:].strip()})
-    return TestReport(outcome=total, tests=tests, argv=outcome.argv, seconds=outcome.seconds)
+        total = total.model_copy(update={"output": _reported(outcome.output)[-_MAX_OUTPUT:].strip()})
+    return TestReport(
+        outcome=total,
+        tests=tests,
+        argv=outcome.argv,
+        seconds=outcome.seconds,
+        verified=outcome.ending != "exited",
+    )
 
 
-def _tests(outcome: Outcome) -> tuple[TestOutcome, ...]:
+def _reported(output: str) -> str:
+    """The lines in which test runners, interpreters and shells say what went wrong.
+
+    What a command prints beside them is nobody's business but its own: output is posted in public.
+    """
+    kept: list[str] = []
+    inside = False
+    for line in output.splitlines():
+        if line.startswith(_TRACEBACK):
+            inside = True
+        elif inside and not line.startswith(" "):
+            inside = False  # the exception itself: the last line of a traceback
+            kept.append(line)
+            continue
+        if inside or _REPORT_LINE.match(line):
+            kept.append(line)
+    return "\n".join(kept)
+
+
+def _tests(outcome: ProgramResult) -> tuple[TestOutcome, ...]:
     text = outcome.files.get(REPORT)
     if text is not None:
         try:
@@ -110,7 +145,7 @@ def _tests(outcome: Outcome) -> tuple[TestOutcome, ...]:
     return console.read(outcome.output, outcome.exit_code)
 
 
-def _cut_short(outcome: Outcome) -> TestOutcome:
+def _cut_short(outcome: ProgramResult) -> TestOutcome:
     seconds = f"after {outcome.seconds:.1f} s"
     if outcome.ending == "timeout":
         return TestOutcome(status="timeout", message=f"did not end: stopped {seconds}", seconds=outcome.seconds)

@@ -1,4 +1,8 @@
-"""Which of the host's folders a test command needs to see: those of the interpreter that it names."""
+"""What a command that an operator typed needs to see of the host: the Python installation that its program is in.
+
+For the commands on files alone, where whoever runs them chose command and folders. What a repository says names
+programs that are found inside the sandbox and never a folder of the host.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bot.sandbox.mounts import python_parts
 from bot.sandbox.protocol import WORKDIR
-
-_SYSTEM = (Path("/usr"), Path("/bin"), Path("/sbin"), Path("/lib"), Path("/lib64"))
 
 
 @dataclass(frozen=True)
@@ -22,67 +25,45 @@ class Program:
     readable: tuple[Path, ...]
 
 
-def resolve(argv: Sequence[str], workdir: Path, search: str | None = None) -> Program:
-    """Find the program that ``argv`` starts with, on ``search`` (a PATH; None = the operator's own).
+def typed(argv: Sequence[str], workdir: Path, env: Mapping[str, str] | None = None) -> Program:
+    """The command ``argv`` of the operator's, its bare first word looked up as the operator's shell would.
 
-    A bare ``python`` is the one that the operator would get. Paths into ``workdir`` become paths inside the
-    sandbox. Nothing is executed, and a program that is not found stays as it is: running it will say so.
+    Paths into ``workdir`` become paths inside the sandbox. A program in a virtual environment or a Python
+    installation brings that along, and so do the folders that PYTHONPATH names in ``env``; any other program is
+    only there if it is the system's or lies in BOUNCER_SANDBOX_FOLDERS.
     """
     inside = tuple(_inside(argument, workdir) for argument in argv)
-    if "/" in argv[0]:
-        program = Path(argv[0])
-        if not program.is_absolute() or inside[0] != argv[0]:
-            return Program(inside, ())
-    else:
-        found = next(_candidates(argv[0], search), None)
-        if found is None:
-            return Program(inside, ())
-        program = found
-    return Program((str(program), *inside[1:]), folders_of(program))
+    paths = _folders_in(env or {})
+    if inside[0] != argv[0] or ("/" in argv[0] and not Path(argv[0]).is_absolute()):
+        return Program(inside, paths)
+    program = Path(argv[0]) if "/" in argv[0] else next(_candidates(argv[0]), None)
+    if program is None:
+        return Program(inside, paths)
+    homes = (program.parent.parent, program.resolve().parent.parent)
+    parts = tuple(part for home in dict.fromkeys(homes) for part in python_parts(home))
+    return Program((str(program), *inside[1:]), (*parts, *paths))
 
 
 def _inside(argument: str, workdir: Path) -> str:
     return re.sub(rf"{re.escape(str(workdir.absolute()))}(?=/|$)", WORKDIR, argument)
 
 
-def _candidates(name: str, search: str | None) -> Iterator[Path]:
+def _candidates(name: str) -> Iterator[Path]:
     """Programs of that name on the search path, last beside the interpreter that runs this.
 
     Version managers' shims are passed over: they choose at run time, from files that the sandbox does not show.
     """
-    own = (*os.get_exec_path(), str(Path(sys.executable).parent))
-    for folder in map(Path, own if search is None else search.split(os.pathsep)):
+    for folder in map(Path, (*os.get_exec_path(), str(Path(sys.executable).parent))):
         program = folder / name
         if folder.is_absolute() and folder.name != "shims" and os.access(program, os.X_OK) and program.is_file():
             yield program
 
 
-def folders_of(program: Path) -> tuple[Path, ...]:
-    """The folders to show for ``program``: its virtual environment and the installation behind it."""
-    homes = [program.parent.parent, *_base(program.parent.parent)]
-    homes.append(program.resolve().parent.parent)
-    return tuple(dict.fromkeys(home for home in homes if not _is_system(home)))
-
-
-def folders_in(env: Mapping[str, str]) -> tuple[Path, ...]:
-    """The existing host folders that PYTHONPATH names, absolute ones only."""
+def _folders_in(env: Mapping[str, str]) -> tuple[Path, ...]:
+    """The existing host folders that PYTHONPATH names, absolute ones only; none that a home lies in."""
     entries = map(Path, env.get("PYTHONPATH", "").split(os.pathsep))
-    return tuple(entry for entry in entries if entry.is_absolute() and entry.exists() and not _is_system(entry))
-
-
-def _base(environment: Path) -> Iterator[Path]:
-    """The installation that a virtual environment was made from, as it recorded it."""
-    try:
-        text = (environment / "pyvenv.cfg").read_text(errors="replace")
-    except OSError:
-        return
-    for line in text.splitlines():
-        key, _, value = line.partition("=")
-        if key.strip() == "home":
-            yield Path(value.strip()).parent
-            yield (Path(value.strip()) / "python3").resolve().parent.parent
-
-
-def _is_system(folder: Path) -> bool:
-    """Shown anyway, or so much that it must not be: a home or the root."""
-    return any(folder.is_relative_to(each) for each in _SYSTEM) or Path.home().is_relative_to(folder)
+    return tuple(
+        entry
+        for entry in entries
+        if entry.is_absolute() and entry.exists() and not Path.home().is_relative_to(entry.resolve())
+    )

@@ -66,6 +66,11 @@ class TestReport(Frozen):
     tests: tuple[TestOutcome, ...] = ()
     argv: tuple[str, ...] = ()
     seconds: float = Field(0.0, ge=0, description="wall time of the command")
+    verified: bool = Field(
+        False,
+        description="seen from outside the sandbox (a limit, a kill). False: told by the process that the code "
+        "under test ran in, which could have written the same by itself, whatever it was",
+    )
 
 
 _ORDER: tuple[Status, ...] = ("failed", "timeout", "error", "passed", "skipped")

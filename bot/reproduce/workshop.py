@@ -27,6 +27,6 @@ def harness(services: Services, checkout: Path, command: TestCommand) -> Iterato
     if services.environments is None or not config.setup:
         yield Harness(services.sandbox, command, limits=limits)
         return
-    recipe = Recipe(python=config.python, commands=config.setup)
+    recipe = Recipe(repository=services.repository.id, python=config.python, commands=config.setup)
     with services.environments.prepared(services.sandbox, checkout, recipe) as made:
         yield Harness(services.sandbox, command, env=made.env, readable=made.readable, limits=limits)

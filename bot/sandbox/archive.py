@@ -23,14 +23,14 @@ _LEFT_OUT = ".git"
 
 
 @dataclass(frozen=True)
-class Packed:
+class WorkArchive:
     """A work folder as an open archive, at its beginning."""
 
     stream: IO[bytes]
     size: int  # what the unpacked files take in memory pages, bytes
 
 
-def pack(workdir: Path, files: Mapping[str, str]) -> Packed:
+def pack(workdir: Path, files: Mapping[str, str]) -> WorkArchive:
     """Archive ``workdir`` with ``files`` on top, in a nameless temporary file.
 
     Raises SandboxError where it cannot be read, is over TREE_BYTES, or a path leads outside.
@@ -49,7 +49,7 @@ def pack(workdir: Path, files: Mapping[str, str]) -> Packed:
     stream.write(top)
     stream.flush()
     stream.seek(0)
-    return Packed(stream, size + sum(_pages(len(text) * 4) for text in files.values()))
+    return WorkArchive(stream, size + sum(_pages(len(text) * 4) for text in files.values()))
 
 
 def _write(workdir: Path, stream: IO[bytes]) -> None:

@@ -1,9 +1,10 @@
 """The default sandbox: bubblewrap, which needs no daemon, no image and no privileges.
 
 The program runs as a user that owns nothing on the host, in namespaces of its own (files, processes, network,
-users), sees the system's programs and libraries read-only, and writes to memory file systems of a fixed size that
-vanish with it. A worker that is root starts bubblewrap as a fresh, otherwise unused user: root is exempt from the
-limit on processes, and nothing that runs here should ever be root outside.
+users), sees the system's programs and libraries read-only, may make the system calls of an allow-list, and writes
+to memory file systems of a fixed size that vanish with it. A worker that is root starts bubblewrap as a fresh,
+otherwise unused user: root is exempt from the limit on processes, and nothing that runs here should ever be root
+outside. Any other worker stays who it is outside; inside, none of its files, sockets and keys can be named.
 
 Limits hold by what the kernel offers everywhere: the size of memory file systems, resource limits of the user
 namespace (from Linux 5.14 processes count per namespace; before, those of the worker's whole user count), and a
@@ -15,22 +16,24 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import stat
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
 from bot.errors import SandboxError
+from bot.sandbox import seccomp
 from bot.sandbox.archive import pack, relative, unpack
 from bot.sandbox.launch import launch
-from bot.sandbox.look import ProcessTree, WrittenFolders
-from bot.sandbox.outcome import outcome
-from bot.sandbox.protocol import WORKDIR, Limits, Outcome
-from bot.sandbox.staging import stage
-from bot.sandbox.view import View, bound, memory, own, shown
-from bot.sandbox.watch import Watch
+from bot.sandbox.limits import ProcessTree, WrittenFolders
+from bot.sandbox.monitor import Monitor
+from bot.sandbox.mounts import View, bound, memory, own, own_python, search_path, shown
+from bot.sandbox.network import NAMESERVER, Gate
+from bot.sandbox.protocol import WORKDIR, Limits, ProgramResult
 
 _ISOLATION = (
     "--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session",
@@ -38,19 +41,50 @@ _ISOLATION = (
 )  # fmt: skip
 _NOBODY = 65534
 
+# What happens on the host before bubblewrap: the kernel is told whom to end first where memory runs short, and
+# root becomes the fresh user for good. A worker that is root often keeps its interpreter below root's own closed
+# home, where that user cannot look: in a mount namespace of its own, root binds such folders to places that are
+# open to all. Nothing on the host changes but one empty folder below /tmp, which is removed again.
+_PREPARE = """\
+set -eu
+stage=$1 user=$2
+shift 2
+echo 1000 >/proc/self/oom_score_adj
+if [ -n "$stage" ]; then
+    mount -t tmpfs -o mode=0755,size=1m stage "$stage"
+fi
+number=0
+while [ "$1" != -- ]; do
+    if [ -d "$1" ]; then mkdir "$stage/$number"; else : >"$stage/$number"; fi
+    mount --bind "$1" "$stage/$number"
+    number=$((number + 1))
+    shift
+done
+shift
+[ -n "$user" ] || exec "$@"
+exec setpriv --reuid "$user" --regid "$user" --clear-groups --inh-caps=-all --no-new-privs -- "$@"
+"""
+
 
 @dataclass(frozen=True)
 class Bubblewrap:
     """Runs programs under ``program``, which is looked up on the search path.
 
     ``entries``: files and folders that may exist at once in each writable file system. Their contents are limited
-    by ``Limits.disk_bytes``, but an empty one costs the host about 1 KiB, too.
+    by ``Limits.disk_bytes``, but an empty one costs the host about 1 KiB, too. ``folders`` of the host are those
+    that the operator shows to every program, with the programs in their ``bin``.
     """
 
     program: str = "bwrap"
     entries: int = 500_000
+    folders: tuple[Path, ...] = ()
     name: str = "bubblewrap"
     host_programs: bool = True
+
+    @property
+    def path(self) -> str:
+        """See ``Sandbox.path``."""
+        return search_path(self.folders)
 
     def run(
         self,
@@ -64,28 +98,33 @@ class Bubblewrap:
         writable: Sequence[Path] = (),
         collect: Sequence[str] = (),
         network: bool = False,
-    ) -> Outcome:
+    ) -> ProgramResult:
         """See ``Sandbox.run``."""
         program = _found(self.program)
         names = tuple(relative(name) for name in collect)
-        visible, changeable = shown(readable), shown(writable)
+        visible, changeable = shown((*own_python(), *self.folders, *readable)), shown(writable)
         user = _fresh_user()
         own(changeable, user)
         packed = pack(workdir, files)
-        with packed.stream, ExitStack() as resources, stage((*visible, *changeable), user) as place:
+        with packed.stream, ExitStack() as resources:
+            stage = resources.enter_context(_stage((*visible, *changeable), user))
             view = View(resources)
-            arguments = [*place.prefix, program, *_ISOLATION, *(["--share-net"] if network else [])]
-            arguments += [*view.system(network), *memory(limits, packed.size)]
-            arguments += bound(visible, "--ro-bind", place.sources) + bound(changeable, "--bind", place.sources)
+            gate = Gate(resources) if network else None
+            arguments = [*stage.prefix, program, *_ISOLATION, "--seccomp", str(view.holding(seccomp.program()))]
+            arguments += [*(gate.arguments if gate else ()), *view.system(NAMESERVER if gate else None)]
+            arguments += memory(limits, packed.size)
+            arguments += bound(visible, "--ro-bind", stage.sources) + bound(changeable, "--bind", stage.sources)
             arguments += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", WORKDIR, "--"]
-            largest = packed.size + limits.disk_bytes
-            arguments += launch(argv, limits, env=env or {}, collect=names, written=largest, processes=True)
-            with _started(arguments, packed.stream, view.descriptors, place.user) as process:
+            largest, variables = packed.size + limits.disk_bytes, {"PATH": self.path, **(env or {})}
+            arguments += launch(argv, limits, env=variables, collect=names, written=largest, processes=True)
+            descriptors = (*view.descriptors, *(gate.descriptors if gate else ()))
+            with _started(arguments, packed.stream, descriptors) as process:
                 tree, folders = ProcessTree(process.pid, limits, self.entries), WrittenFolders(changeable, limits)
-                watched = Watch(process, limits, lambda: tree() or folders(), process.kill).run()
-        if not watched.ready:
-            raise SandboxError(_complaint(watched.output))
-        return outcome(argv, watched, unpack(watched.collected, collect))
+                with gate.connected(user) if gate else nullcontext():
+                    seen = Monitor(process, limits, lambda: tree() or folders(), process.kill).run()
+        if not seen.ready:
+            raise SandboxError(_complaint(seen.output))
+        return seen.result(argv, unpack(seen.collected, collect))
 
 
 def _found(program: str) -> str:
@@ -106,9 +145,40 @@ def _fresh_user() -> int | None:
     return _NOBODY  # in a container with few users
 
 
+@dataclass(frozen=True)
+class _Stage:
+    """What bubblewrap is started with, and where folders lie for it that its user cannot reach."""
+
+    prefix: tuple[str, ...]
+    sources: Mapping[Path, Path] = field(default_factory=dict)
+
+
+@contextmanager
+def _stage(folders: Iterable[Path], user: int | None) -> Iterator[_Stage]:
+    """Make ``folders`` reachable for ``user``; None stands for a worker that is not root and stays who it is."""
+    closed = () if user is None else tuple(folder for folder in folders if not _open_to_all(folder))
+    prepare = ("/bin/sh", "-c", _PREPARE, "prepare")
+    as_user = "" if user is None else str(user)
+    if not closed:
+        yield _Stage((*prepare, "", as_user, "--"))
+        return
+    with tempfile.TemporaryDirectory(prefix="bouncer-stage-", dir="/tmp") as place:
+        yield _Stage(
+            ("unshare", "--mount", *prepare, place, as_user, *map(str, closed), "--"),
+            {folder: Path(place, str(number)) for number, folder in enumerate(closed)},
+        )
+
+
+def _open_to_all(folder: Path) -> bool:
+    path = folder.resolve()
+    return all(each.stat().st_mode & stat.S_IXOTH for each in path.parents) and bool(
+        path.stat().st_mode & (stat.S_IXOTH if path.is_dir() else stat.S_IROTH)
+    )
+
+
 @contextmanager
 def _started(
-    arguments: list[str], stdin: IO[bytes], descriptors: Sequence[int], user: int | None
+    arguments: list[str], stdin: IO[bytes], descriptors: Sequence[int]
 ) -> Iterator[subprocess.Popen[bytes]]:
     """bwrap as a child that is gone when the block ends. The environment is empty: its own is visible inside."""
     process = subprocess.Popen(  # noqa: S603
@@ -119,9 +189,6 @@ def _started(
         cwd="/",
         env={"PATH": os.defpath},
         pass_fds=descriptors,
-        user=user,
-        group=user,
-        extra_groups=None if user is None else (),
     )
     with process:
         try:

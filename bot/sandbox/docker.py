@@ -23,12 +23,11 @@ from typing import IO
 
 from bot.errors import SandboxError
 from bot.sandbox.archive import pack, relative, unpack
-from bot.sandbox.launch import launch
-from bot.sandbox.look import WrittenFolders
-from bot.sandbox.outcome import outcome
-from bot.sandbox.protocol import Limits, Outcome
-from bot.sandbox.view import WRITABLE_MOUNTS, own, shown
-from bot.sandbox.watch import Watch, Watched
+from bot.sandbox.launch import ENVIRONMENT, launch
+from bot.sandbox.limits import WrittenFolders
+from bot.sandbox.monitor import Monitor, Seen
+from bot.sandbox.mounts import WRITABLE_MOUNTS, own, shown
+from bot.sandbox.protocol import Limits, ProgramResult
 
 _ENTRIES = 500_000
 _NOBODY = 65534
@@ -46,6 +45,13 @@ class Docker:
     program: str = "docker"
     name: str = "docker"
     host_programs: bool = False
+    #: A network of the engine that reaches neither this host nor private addresses, for set-up steps.
+    network: str | None = None
+
+    @property
+    def path(self) -> str:
+        """See ``Sandbox.path``."""
+        return ENVIRONMENT["PATH"]
 
     def run(
         self,
@@ -59,10 +65,15 @@ class Docker:
         writable: Sequence[Path] = (),
         collect: Sequence[str] = (),
         network: bool = False,
-    ) -> Outcome:
+    ) -> ProgramResult:
         """See ``Sandbox.run``."""
         if shutil.which(self.program) is None:
             raise SandboxError(f"{self.program} is not installed")
+        if network and self.network is None:
+            raise SandboxError(
+                "a set-up step needs a network that cannot reach this host, which Docker's own can: make one and "
+                "name it in BOUNCER_SANDBOX_NETWORK"
+            )
         names = tuple(relative(name) for name in collect)
         visible, changeable = shown(readable), shown(writable)
         user = os.geteuid() or _NOBODY
@@ -72,21 +83,21 @@ class Docker:
             largest = packed.size + limits.disk_bytes
             command = launch(argv, limits, env=env or {}, collect=names, written=largest, processes=False)
             container = f"bouncer-{secrets.token_hex(8)}"
-            arguments = _isolation(container, user, limits, packed.size, network)
+            arguments = _isolation(container, user, limits, packed.size, self.network if network else None)
             arguments += [*_mounts(visible, "readonly"), *_mounts(changeable)]
             arguments += ["--entrypoint", command[0], self.image, *command[1:]]
-            watched, exhausted = self._watched(container, arguments, packed.stream, limits, changeable)
-        if not watched.ready:
-            said = watched.output.decode("utf-8", "replace").strip() or "it said nothing"
+            seen, exhausted = self._seen(container, arguments, packed.stream, limits, changeable)
+        if not seen.ready:
+            said = seen.output.decode("utf-8", "replace").strip() or "it said nothing"
             raise SandboxError(f"docker could not start the program: {said}")
-        result = outcome(argv, watched, unpack(watched.collected, collect))
+        result = seen.result(argv, unpack(seen.collected, collect))
         if exhausted and result.ending == "killed":
             return result.model_copy(update={"ending": "memory", "exit_code": None})
         return result
 
-    def _watched(
+    def _seen(
         self, container: str, arguments: Sequence[str], stdin: IO[bytes], limits: Limits, writable: Sequence[Path]
-    ) -> tuple[Watched, bool]:
+    ) -> tuple[Seen, bool]:
         """What the container did, and whether the engine stopped it for want of memory."""
         with self._started(container, arguments, stdin) as process:
 
@@ -94,10 +105,10 @@ class Docker:
                 self._ask("kill", "--signal", "KILL", container)
                 process.kill()
 
-            watched = Watch(process, limits, WrittenFolders(writable, limits), stop).run()
-            killed = watched.ending is None and watched.exit_code == 128 + signal.SIGKILL
+            seen = Monitor(process, limits, WrittenFolders(writable, limits), stop).run()
+            killed = seen.ending is None and seen.exit_code == 128 + signal.SIGKILL
             state = self._ask("inspect", "--format", "{{.State.OOMKilled}}", container) if killed else ""
-            return watched, state.strip() == "true"
+            return seen, state.strip() == "true"
 
     @contextmanager
     def _started(
@@ -124,14 +135,14 @@ class Docker:
         return done.stdout
 
 
-def _isolation(container: str, user: int, limits: Limits, tree: int, network: bool) -> list[str]:
+def _isolation(container: str, user: int, limits: Limits, tree: int, network: str | None) -> list[str]:
     # Docker counts what lies in memory file systems as the container's memory.
     memory = str(limits.memory_bytes + limits.disk_bytes + tree)
     repo, tmp, _ = WRITABLE_MOUNTS
     return [
         "--name", container, "--label", "bouncer=sandbox", "--hostname", "sandbox",
         "--interactive", "--init", "--pull", "never",
-        "--network", "bridge" if network else "none",
+        "--network", network or "none",
         "--read-only", "--user", f"{user}:{user}",
         "--cap-drop", "ALL", "--security-opt", "no-new-privileges",
         "--pids-limit", str(limits.processes + 1), "--memory", memory, "--memory-swap", memory,

@@ -37,7 +37,6 @@ processes=$2 cpu=$3 file=$4 data=$5 collect=$6
 shift 6
 umask 022
 tar -x -i -p -o -f -
-echo 1000 >/proc/self/oom_score_adj || :
 ulimit -c 0
 ulimit -d "$data"
 ulimit -f "$file"
@@ -50,7 +49,7 @@ printf 'ready\\n' >&3
 code=0
 (
     shift "$collect"
-    exec env -i "$@" </dev/null 3>&-
+    exec env -i -- "$@" </dev/null 3>&-
 ) || code=$?
 while [ "$collect" -gt 0 ]; do
     if [ -f "$1" ] && [ ! -L "$1" ]; then tar -c -f - "./$1" >&3 2>/dev/null || :; fi
@@ -90,5 +89,7 @@ def launch(
         str(len(collect)),
         *collect,
         *(f"{name}={value}" for name, value in variables.items()),
+        # To env, a first word with "=" in it would be one more variable and the next word the program.
+        *("/bin/sh", "-c", 'exec "$@"', "sh"),
         *argv,
     )

@@ -40,8 +40,8 @@ class Limits(Frozen):
     output_bytes: int = Field(1 << 20, gt=0, description="standard output and error together, bytes")
 
 
-class Outcome(Frozen):
-    """What came of one run. A program that fails is an outcome, not an error."""
+class ProgramResult(Frozen):
+    """What came of one run. A program that fails is a result, not an error."""
 
     argv: tuple[str, ...]
     ending: Ending
@@ -67,6 +67,11 @@ class Sandbox(Protocol):
         the runner brings its own system (an image)."""
         ...
 
+    @property
+    def path(self) -> str:
+        """Where programs are found inside, as PATH says it."""
+        ...
+
     def run(
         self,
         argv: Sequence[str],
@@ -79,17 +84,20 @@ class Sandbox(Protocol):
         writable: Sequence[Path] = (),
         collect: Sequence[str] = (),
         network: bool = False,
-    ) -> Outcome:
+    ) -> ProgramResult:
         """Run ``argv`` in a throw-away copy of ``workdir``, at ``WORKDIR``, with ``files`` written on top.
 
         ``workdir`` itself is never changed, and its ``.git`` is not copied (a clone's configuration may hold a
         token). ``files`` maps paths relative to it to text. ``env`` is added to a minimal environment; nothing
         of the operator's environment is passed on. ``readable`` are further host folders that the program may
-        read (an interpreter, a virtual environment) at their own paths; everything else of the host but the
-        system's own programs and libraries is invisible. ``collect`` names files relative to the workdir that
-        are read back after the run, ``COLLECT_BYTES`` together at most: where there is more, none is.
+        read (an environment that we made, what the operator named) at their own paths; they never follow from
+        what a repository says. Everything else of the host but the system's own programs and libraries, the
+        interpreter that runs this, and the operator's folders is invisible. ``collect`` names files relative to
+        the workdir that are read back after the run, ``COLLECT_BYTES`` together at most: where there is more,
+        none is.
 
-        ``writable`` host folders and ``network`` are for the repository's own set-up step only.
+        ``writable`` host folders and ``network`` (to public addresses alone) are for the repository's own set-up
+        step only.
 
         Raises SandboxError where the runner itself is missing or breaks, or ``workdir`` is over ``TREE_BYTES``.
         """

@@ -75,7 +75,9 @@ class Drafter:
             case.base,
             report,
             Author(self.model, self.prompts, case.instance_id),
-            Harness(self.sandbox, TestCommand(argv=case.command), env=case.env, limits=self.limits),
+            Harness(
+                self.sandbox, TestCommand(argv=case.command), env=case.env, limits=self.limits, by_operator=True
+            ),
             self.options,
             shown=examples_for(case.instance_id, report, self.book),
         )

@@ -62,7 +62,7 @@ class Judge:
 
     def _run(self, case: Case, candidate: Candidate, files: dict[str, str], added: Added) -> Judgement:
         command = TestCommand(argv=case.command)
-        harness = Harness(self.sandbox, command, env=case.env, limits=self.limits)
+        harness = Harness(self.sandbox, command, env=case.env, limits=self.limits, by_operator=True)
         # The same files on both versions: the one difference between the runs is the code under test.
         base = harness.run(case.base, added.targets, files)
         fixed = harness.run(case.fixed, added.targets, files)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -18,12 +18,12 @@ BUGGY = (
 )
 FIXED = BUGGY.replace("len(items) // size", "-(-len(items) // size)")
 TESTS = "from shapes import split\n\n\ndef test_even():\n    assert split([1, 2], 2) == [[1, 2]]\n"
-CONFIG = f"""\
+CONFIG = """\
 reproduce:
   mode: MODE
   automatic: true
   samples: 3
-  command: {sys.executable} -m pytest -q {{tests}}
+  command: python -m pytest -q {tests}
 verify:
   execute: true
 """
@@ -118,3 +118,40 @@ def test_the_stored_test_is_evidence_for_a_fix_and_against_none(shop: Site, home
         "fixed": f"Appears to solve #{number}; its reproducing test passes here",
         "not": f"Probably doesn't solve #{number}",
     }
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        # Was read as an assignment and a command, and mounted the folder above it.
+        "{data}/x/a=b sh -c 'rev {data}/credentials.json; rev {data}/x/credentials.json; exit 1'",
+        "{data}/x/bin/python -c 'print(1)'",
+        "sh -c 'rev {data}/credentials.json; rev {data}/x/credentials.json; exit 1'",
+    ],
+)
+def test_a_repository_s_command_cannot_make_the_operator_s_files_public(
+    shop: Site, repository: Repository, tmp_path: Path, command: str
+) -> None:
+    data = tmp_path / "data"
+    (data / "x" / "bin").mkdir(parents=True)
+    for folder in (data, data / "x", data / "x" / "bin"):
+        (folder / "credentials.json").write_text("ghs_PLANTEDsecret")
+    config = CONFIG.replace("MODE", "comment").replace(
+        "python -m pytest -q {tests}", '"' + command.format(data=data) + '"'
+    )
+    name = repository(**{"shapes.py": BUGGY, "tests/test_shapes.py": TESTS, ".github/bouncer.yml": config})
+    number = shop.github.open_issue(name, "split drops the rest", REPORT)
+    shop.quiet()
+
+    shop.github.comment(name, number, "/bouncer reproduce", "mia")
+    shop.quiet(120)
+
+    (body,) = shop.said(name, number)
+    assert "ghs_PLANTEDsecret" not in body
+    assert "ghs_PLANTEDsecret"[::-1] not in body
+    (decision,) = shop.decided(name, number, "reproduce")
+    assert "ghs_PLANTEDsecret"[::-1] not in decision.model_dump_json()
+    if not command.startswith("sh"):
+        assert body.startswith(
+            "**Not run.** `reproduce.command` cannot be used: its program is named without a folder"
+        )

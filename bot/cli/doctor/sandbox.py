@@ -10,6 +10,7 @@ from bot import app
 from bot.cli.doctor.diagnosis import Diagnosis, fail, note, ok
 from bot.errors import SandboxError
 from bot.ops.settings import Settings
+from bot.sandbox import network
 from bot.sandbox.protocol import Limits
 
 _REMEDY = {
@@ -36,3 +37,15 @@ def sandbox(settings: Settings) -> Iterator[Diagnosis]:
         )
         return
     yield ok("sandbox", f"{runner.name} runs programs without network ({outcome.seconds:.1f} s)")
+    yield from _setup_network(settings)
+
+
+def _setup_network(settings: Settings) -> Iterator[Diagnosis]:
+    if settings.bouncer_sandbox == "docker":
+        why = None if settings.bouncer_sandbox_network else "BOUNCER_SANDBOX_NETWORK names no network"
+    else:
+        why = network.missing()
+    if why is None:
+        yield ok("sandbox", "set-up commands reach public addresses alone")
+    else:
+        yield note("sandbox", f"set-up commands (`reproduce.setup`) are refused: {why}")

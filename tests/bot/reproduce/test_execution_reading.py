@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from bot.reproduce import console, junit
 from bot.reproduce.command import Target, TestCommand
 from bot.reproduce.execution import REPORT, report
-from bot.reproduce.interpreter import folders_of, resolve
+from bot.reproduce.interpreter import typed
 from bot.reproduce.tracebacks import last_frame, raised, split_exception
-from bot.sandbox.protocol import Outcome
+from bot.sandbox.protocol import ProgramResult
 
 BOMB = (
     '<?xml version="1.0"?><!DOCTYPE lolz [<!ENTITY lol "lol"><!ENTITY lol2 "&lol;&lol;">]>'
@@ -23,9 +23,11 @@ BOMB = (
 )
 
 
-def outcome(output: str = "", exit_code: int = 1, text: str | None = None) -> Outcome:
+def outcome(output: str = "", exit_code: int = 1, text: str | None = None) -> ProgramResult:
     files = {} if text is None else {REPORT: text}
-    return Outcome(argv=("pytest",), ending="exited", exit_code=exit_code, output=output, seconds=1, files=files)
+    return ProgramResult(
+        argv=("pytest",), ending="exited", exit_code=exit_code, output=output, seconds=1, files=files
+    )
 
 
 @pytest.mark.parametrize(
@@ -197,6 +199,7 @@ def test_a_command_that_is_none_is_refused(text: str) -> None:
 
 def _environment(folder: Path, base: Path) -> Path:
     (base / "bin").mkdir(parents=True)
+    (base / "lib" / "python3.11").mkdir(parents=True)
     (base / "bin" / "python3").write_text("\x7fELF")
     (base / "bin" / "python3").chmod(0o755)
     (folder / "bin").mkdir(parents=True)
@@ -205,30 +208,54 @@ def _environment(folder: Path, base: Path) -> Path:
     return folder / "bin" / "python"
 
 
-def test_an_environment_is_shown_with_the_installation_behind_it(tmp_path: Path) -> None:
+def test_what_the_operator_typed_brings_its_environment_and_the_installation_behind_it(tmp_path: Path) -> None:
     python = _environment(tmp_path / "venv", tmp_path / "base")
-    assert folders_of(python) == (tmp_path / "venv", tmp_path / "base")
+    (tmp_path / "venv" / ".env").write_text("SECRET=1\n")
+    shown = typed((str(python), "-m", "pytest"), tmp_path / "checkout").readable
+    assert {tmp_path / "venv" / "bin", tmp_path / "venv" / "pyvenv.cfg", tmp_path / "base" / "bin"} <= set(shown)
+    assert not any(each.name in ("venv", "base", ".env") for each in shown)
 
 
-def test_a_bare_name_is_found_on_the_path_but_not_among_shims(tmp_path: Path) -> None:
+def test_a_program_that_is_no_python_brings_nothing(tmp_path: Path) -> None:
+    (tmp_path / "data" / "bin").mkdir(parents=True)
+    (tmp_path / "data" / "bin" / "tool").touch(0o755)
+    for name in (str(tmp_path / "data" / "bin" / "tool"), "/proc/self/exe", "/etc/alternatives/awk"):
+        assert not any(
+            str(each).startswith(("/proc", "/etc", str(tmp_path)))
+            for each in typed((name,), tmp_path / "x").readable
+        )
+
+
+def test_a_bare_name_is_found_on_the_path_but_not_among_shims(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     python = _environment(tmp_path / "venv", tmp_path / "base")
     shims = tmp_path / "shims"
     shims.mkdir()
     (shims / "python").symlink_to(python)
-    search = f"{shims}:{python.parent}:relative"
-    assert resolve(("python", "-m", "pytest"), tmp_path, search).argv == (str(python), "-m", "pytest")
-    assert resolve(("no-such-program",), tmp_path, search).argv == ("no-such-program",)
+    monkeypatch.setenv("PATH", f"{shims}:{python.parent}:relative")
+    assert typed(("python", "-m", "pytest"), tmp_path / "x").argv == (str(python), "-m", "pytest")
+    assert typed(("no-such-program",), tmp_path / "x").argv == ("no-such-program",)
 
 
 def test_what_lies_in_the_checkout_is_found_in_its_copy_and_shown_nowhere_else(tmp_path: Path) -> None:
     checkout = tmp_path / "checkout"
     python = _environment(checkout / ".venv", tmp_path / "base")
-    program = resolve((str(python), f"--root={checkout}", str(tmp_path / "checkout-2")), checkout)
+    program = typed((str(python), f"--root={checkout}", str(tmp_path / "checkout-2")), checkout)
     assert program.argv == ("/repo/.venv/bin/python", "--root=/repo", str(tmp_path / "checkout-2"))
     assert program.readable == ()
 
 
-def test_a_home_is_never_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    (tmp_path / "bin").mkdir()
-    assert folders_of(tmp_path / "bin" / "tool") == ()
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("/data/x/a=b sh -c 'cat secret'", "without a folder"),
+        ("/usr/bin/python3 -m pytest", "without a folder"),
+        ("a=b python -m pytest", "not with a variable"),
+        ("", "at least 1 item"),
+        ("'", "No closing quotation"),
+    ],
+)
+def test_a_repository_s_command_names_a_program_and_no_place_on_the_host(text: str, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        TestCommand.of_repository(text)

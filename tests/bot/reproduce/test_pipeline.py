@@ -19,7 +19,7 @@ from bot.reproduce.execution import Harness
 from bot.reproduce.pipeline import Options
 from bot.reproduce.report import parse_report
 from bot.reproduce.run import Author, reproduce_in
-from bot.sandbox.protocol import Outcome, Sandbox
+from bot.sandbox.protocol import ProgramResult, Sandbox
 from tests.scripted import Line, ScriptedModel
 
 from .conftest import REPORT
@@ -52,7 +52,7 @@ class Watched:
         self.host_programs = sandbox.host_programs
         self.busy: list[tuple[float, float]] = []
 
-    def run(self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, **keywords: Any) -> Outcome:
+    def run(self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, **keywords: Any) -> ProgramResult:
         outcome = self._sandbox.run(argv, env={**(env or {}), "RUN": str(len(self.busy))}, **keywords)
         ended = time.monotonic()
         self.busy.append((ended - outcome.seconds, ended))

@@ -26,7 +26,7 @@ COMMAND = (
     'date +%s%N >"$VIRTUAL_ENV"/made; '
     'echo "ANSWER = 42" >"$(echo "$VIRTUAL_ENV"/lib/python*/site-packages)"/dep.py'
 )
-RECIPE = Recipe(python=sys.executable, commands=(COMMAND,))
+RECIPE = Recipe(repository=1, python=sys.executable, commands=(COMMAND,))
 
 
 @pytest.fixture
@@ -76,7 +76,9 @@ def test_it_is_made_once_and_anew_when_dependencies_commands_or_interpreter_chan
 
 
 def test_without_commands_there_is_no_environment(tmp_path: Path, checkout: Path) -> None:
-    with Environments(tmp_path / "environments").prepared(Bubblewrap(), checkout, Recipe()) as environment:
+    with Environments(tmp_path / "environments").prepared(
+        Bubblewrap(), checkout, Recipe(repository=1)
+    ) as environment:
         assert (dict(environment.env), environment.readable) == ({}, ())
     assert not (tmp_path / "environments").exists()
 
@@ -84,11 +86,13 @@ def test_without_commands_there_is_no_environment(tmp_path: Path, checkout: Path
 def test_a_command_that_fails_is_told_to_people_and_nothing_is_kept(tmp_path: Path, checkout: Path) -> None:
     environments = Environments(tmp_path / "environments")
     recipe = Recipe(
-        python=sys.executable, commands=("echo before", "echo no such package >&2; exit 7", "echo after")
+        repository=1,
+        python=sys.executable,
+        commands=("echo before", "echo ERROR: no such package >&2; exit 7", "echo after"),
     )
-    with pytest.raises(SetupFailed, match=r"failed \(exit code 7\):\n(.*\n)*no such package") as caught:
+    with pytest.raises(SetupFailed, match=r"failed \(exit code 7\) at `echo ERROR: no such package") as caught:
         made(environments, checkout, recipe)
-    assert "after\n" not in str(caught.value)
+    assert str(caught.value).splitlines()[1:] == ["ERROR: no such package"]
     assert [path.name for path in (tmp_path / "environments").iterdir() if path.is_dir()] == []
 
 
@@ -96,7 +100,7 @@ def test_a_set_up_that_fills_the_disk_is_stopped(tmp_path: Path, checkout: Path)
     environments = Environments(tmp_path / "environments", limits=Limits(seconds=60, disk_bytes=64 << 20))
     flood = 'while true; do head -c 5000000 /dev/zero >"$VIRTUAL_ENV/flood$(date +%N)"; done'
     with pytest.raises(SetupFailed, match="limit: disk"):
-        made(environments, checkout, Recipe(python=sys.executable, commands=(flood,)))
+        made(environments, checkout, Recipe(repository=1, python=sys.executable, commands=(flood,)))
 
 
 def test_killed_half_way_it_is_made_anew(tmp_path: Path, checkout: Path) -> None:
@@ -105,7 +109,7 @@ def test_killed_half_way_it_is_made_anew(tmp_path: Path, checkout: Path) -> None
         "import sys; from pathlib import Path\n"
         "from bot.reproduce.setup import Environments, Recipe\n"
         "from bot.sandbox.bubblewrap import Bubblewrap\n"
-        f"recipe = Recipe(python=sys.executable, commands=({COMMAND!r}, 'sleep 60'))\n"
+        f"recipe = Recipe(repository=1, python=sys.executable, commands=({COMMAND!r}, 'sleep 60'))\n"
         f"with Environments(Path({str(folder)!r})).prepared(Bubblewrap(), Path({str(checkout)!r}), recipe): pass\n"
     )
     worker = subprocess.Popen([sys.executable, "-c", script], cwd=Path(__file__).parents[3])
@@ -148,7 +152,9 @@ def test_packages_of_the_index_can_be_installed(tmp_path: Path, checkout: Path) 
     pip = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "SSL_"))}
     pip.pop("PIP_FIND_LINKS", None)
     environments = Environments(tmp_path / "environments", variables=pip)
-    recipe = Recipe(python=sys.executable, commands=("python -m pip install --quiet iniconfig==2.0.0",))
+    recipe = Recipe(
+        repository=1, python=sys.executable, commands=("python -m pip install --quiet iniconfig==2.0.0",)
+    )
     try:
         with environments.prepared(Bubblewrap(), checkout, recipe) as environment:
             outcome = Bubblewrap().run(

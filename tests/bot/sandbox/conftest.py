@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,11 +13,12 @@ from typing import Any
 import pytest
 
 from bot.sandbox.bubblewrap import Bubblewrap
-from bot.sandbox.processes import descendants
-from bot.sandbox.protocol import Limits, Outcome
+from bot.sandbox.limits import descendants
+from bot.sandbox.protocol import Limits, ProgramResult
+from tests.conftest import ROOT
 
 #: Runs a Python program of one string, with limits by name.
-RunPython = Callable[..., Outcome]
+RunPython = Callable[..., ProgramResult]
 
 
 @pytest.fixture
@@ -48,7 +52,7 @@ def _picture(folder: Path) -> Mapping[str, tuple[int, bytes]]:
 
 @pytest.fixture
 def python(project: Path) -> RunPython:
-    def run(code: str, *, collect: Sequence[str] = (), **limits: Any) -> Outcome:
+    def run(code: str, *, collect: Sequence[str] = (), **limits: Any) -> ProgramResult:
         return Bubblewrap().run(
             ["python3", "-c", code],
             workdir=project,
@@ -56,5 +60,64 @@ def python(project: Path) -> RunPython:
             limits=Limits.model_validate({"seconds": 20, **limits}),
             collect=collect,
         )
+
+    return run
+
+
+#: Starts a worker as an ordinary user; a mount namespace of its own shows it an interpreter below /root.
+_AS_ORDINARY = """\
+set -eu
+home=$1 keep=$2
+shift 2
+if [ -d "$home" ] && [ "$home" != / ]; then
+    mount -t tmpfs -o mode=0755 keep "$keep"
+    mkdir "$keep/python"
+    mount --bind "$3" "$keep/python"
+    mount -t tmpfs -o mode=0755 home "$home"
+    mkdir -p "$3"
+    mount --bind "$keep/python" "$3"
+fi
+user=$1 script=$2
+shift 3
+exec setpriv --reuid "$user" --regid "$user" --clear-groups -- "$@" -c "$script"
+"""
+_WORKER = """\
+import json, sys
+from pathlib import Path
+from bot.sandbox.bubblewrap import Bubblewrap
+from bot.sandbox.protocol import Limits
+told = json.load(sys.stdin)
+limits = Limits.model_validate(told.pop("limits"))
+argv, workdir = told.pop("argv"), Path(told.pop("workdir"))
+print(Bubblewrap().run(argv, workdir=workdir, files={}, limits=limits, **told).model_dump_json())
+"""
+ORDINARY = 61234
+
+
+@pytest.fixture(params=["as it is", "ordinary user"])
+def attack(request: pytest.FixtureRequest, project: Path, tmp_path: Path) -> RunPython:
+    """Runs a hostile command in the sandbox of a worker: the one that runs the tests, or an ordinary user."""
+
+    def run(argv: Sequence[str], *, network: bool = False, **limits: Any) -> ProgramResult:
+        told = {"argv": list(argv), "limits": {"seconds": 20, **limits}, "network": network}
+        if request.param == "as it is":
+            known = Limits.model_validate(told["limits"])
+            return Bubblewrap().run(argv, workdir=project, files={}, limits=known, network=network)
+        if os.geteuid() != 0:
+            pytest.skip("the worker is an ordinary user already")
+        keep = tmp_path / "keep"
+        keep.mkdir(exist_ok=True)
+        for folder in (tmp_path, *tmp_path.parents):
+            if folder.stat().st_uid == 0 and folder.is_relative_to("/tmp/") and folder != Path("/tmp"):
+                folder.chmod(folder.stat().st_mode | 0o055)
+        base = Path(sys.base_prefix)
+        home = Path("/root") if base.is_relative_to("/root") else Path("/")
+        words = ["unshare", "--mount", "sh", "-c", _AS_ORDINARY, "worker", str(home), str(keep)]
+        words += [str(ORDINARY), _WORKER, str(base), sys.executable]
+        done = subprocess.run(
+            words, input=json.dumps({**told, "workdir": str(project)}), capture_output=True, text=True, cwd=ROOT
+        )
+        assert done.returncode == 0, done.stderr
+        return ProgramResult.model_validate_json(done.stdout)
 
     return run

@@ -10,7 +10,7 @@ import pytest
 
 from bot.errors import SandboxError
 from bot.sandbox.docker import Docker
-from bot.sandbox.protocol import Limits, Outcome
+from bot.sandbox.protocol import Limits, ProgramResult
 
 pytestmark = pytest.mark.debian("bubblewrap")
 
@@ -44,7 +44,7 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
     return Engine(folder)
 
 
-def run(project: Path, code: str, limits: Limits | None = None, readable: tuple[Path, ...] = ()) -> Outcome:
+def run(project: Path, code: str, limits: Limits | None = None, readable: tuple[Path, ...] = ()) -> ProgramResult:
     return Docker().run(
         ["python3", "-c", code],
         workdir=project,

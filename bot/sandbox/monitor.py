@@ -1,17 +1,18 @@
-"""Watching a running sandbox from outside: reads what it prints, and ends it at the first limit that it breaks."""
+"""Monitors a running sandbox from outside: reads what it prints, ends it at the first limit that it breaks."""
 
 from __future__ import annotations
 
 import os
 import selectors
+import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from bot.errors import SandboxError
 from bot.sandbox.launch import READY
-from bot.sandbox.protocol import COLLECT_BYTES, Ending, Limits
+from bot.sandbox.protocol import COLLECT_BYTES, Ending, Limits, ProgramResult
 
 #: Seconds between two looks at what the processes use.
 TICK = 0.02
@@ -23,7 +24,7 @@ _CHUNK = 1 << 16
 
 
 @dataclass(frozen=True)
-class Watched:
+class Seen:
     """What a sandbox did, as seen from outside."""
 
     ready: bool  # the program was started; otherwise ``output`` says what the runner complained about
@@ -33,9 +34,33 @@ class Watched:
     collected: bytes  # the archive of collected files; empty where it was cut
     seconds: float  # from the program's start to its end
 
+    def result(self, argv: Sequence[str], files: Mapping[str, str]) -> ProgramResult:
+        """What is recorded of running ``argv``. Pure."""
+        status = 128 - self.exit_code if self.exit_code < 0 else self.exit_code  # a shell's way to tell a signal
+        ending = self.ending or _own_ending(status)
+        return ProgramResult(
+            argv=tuple(argv),
+            ending=ending,
+            exit_code=status if ending in ("exited", "killed") else None,
+            output=_text(self.output.decode("utf-8", "replace")),
+            seconds=round(self.seconds, 6),
+            files={name: _text(text) for name, text in files.items()},
+        )
+
+
+def _own_ending(status: int) -> Ending:
+    if status == 128 + signal.SIGXCPU:  # the kernel's answer to too much CPU time
+        return "timeout"
+    return "killed" if status == 128 + signal.SIGKILL else "exited"
+
+
+def _text(text: str) -> str:
+    # A database column of text takes no NUL.
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
+
 
 @dataclass
-class Watch:
+class Monitor:
     """One run of ``process``, whose standard output and error are pipes.
 
     ``look`` names the limit that the program's use of the machine breaks now, and ``stop`` ends the sandbox at
@@ -55,7 +80,7 @@ class Watch:
         self._deadline = time.monotonic() + _PREPARATION
         self._next_look = 0.0
 
-    def run(self) -> Watched:
+    def run(self) -> Seen:
         """Read until the sandbox ends or is ended. Raises SandboxError where it cannot be ended."""
         ending: Ending | None = None
         with selectors.DefaultSelector() as selector:
@@ -68,7 +93,7 @@ class Watch:
             if ending is not None:
                 self.stop()
                 self._drain(selector)
-        return self._watched(ending, ended_at)
+        return self._seen(ending, ended_at)
 
     def _drain(self, selector: selectors.BaseSelector) -> None:
         deadline = time.monotonic() + _FAREWELL
@@ -76,14 +101,14 @@ class Watch:
             if time.monotonic() > deadline:
                 raise SandboxError("the sandbox was killed and does not end")
 
-    def _watched(self, ending: Ending | None, ended_at: float) -> Watched:
+    def _seen(self, ending: Ending | None, ended_at: float) -> Seen:
         try:
             code = self.process.wait(_FAREWELL)
         except subprocess.TimeoutExpired as error:
             self.stop()
             raise SandboxError("the sandbox closed its output and does not end") from error
         collected = bytes(self._control[len(READY) :])
-        return Watched(
+        return Seen(
             ready=self._ready_at is not None,
             ending=ending,
             exit_code=code,

@@ -1,29 +1,39 @@
-"""What a program under bubblewrap sees of files: arguments for ``bwrap``, and the descriptors that they name."""
+"""Which folders of the host a program sees: a fixed list, the operator's, and what its caller made or was told.
+
+Nothing that a repository or a set-up step wrote is read to find them.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from bot.errors import SandboxError
+from bot.sandbox.launch import ENVIRONMENT
 from bot.sandbox.protocol import WORKDIR, Limits
 
-#: Of /etc, what programs and libraries need to start; nothing of the host's accounts or keys.
+#: Of /etc, what programs and libraries need to start; nothing of the host's accounts, keys or configuration.
+#: The links in ``alternatives`` are followed inside, where nothing but the system can be at their end.
 _ETC = (
     "ld.so.cache", "alternatives", "localtime", "mime.types", "protocols", "services", "ssl/certs",
-    "ssl/openssl.cnf", "pki/tls/certs", "ca-certificates", "fonts", "java-17-openjdk", "java-21-openjdk",
+    "ssl/openssl.cnf", "pki/tls/certs", "fonts", "java-17-openjdk", "java-21-openjdk", "java-25-openjdk",
 )  # fmt: skip
-_ETC_NETWORK = ("resolv.conf", "nsswitch.conf")
 _STUBS: Mapping[str, str] = {
     "/etc/passwd": "sandbox:x:1000:1000:sandbox:/tmp:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n",
     "/etc/group": "sandbox:x:1000:\nnogroup:x:65534:\n",
     "/etc/hosts": "127.0.0.1 localhost\n::1 localhost\n",
+    "/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
 }
 #: Top-level folders of the system that are links into /usr on most distributions, and folders on others.
 _SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+#: What a Python installation or a virtual environment consists of. What else lies beside it (a project, an
+#: operator's .env, a pip.conf with a password) is not part of it.
+_PYTHON = ("bin", "lib", "lib64", "include", "pyvenv.cfg")
 #: Everything that a program can write to.
 WRITABLE_MOUNTS = (WORKDIR, "/tmp", "/dev/shm")  # noqa: S108 - paths inside the sandbox
 
@@ -35,7 +45,7 @@ class View:
     resources: ExitStack
     descriptors: list[int] = field(default_factory=list)
 
-    def system(self, network: bool) -> list[str]:
+    def system(self, nameserver: str | None) -> list[str]:
         """The system's programs and libraries, read-only, and a stub of /etc."""
         arguments = ["--ro-bind", "/usr", "/usr", "--proc", "/proc", "--dev", "/dev"]
         for name in _SYSTEM:
@@ -43,16 +53,18 @@ class View:
                 arguments += ["--symlink", str(Path(name).readlink()), name]
             else:
                 arguments += ["--ro-bind-try", name, name]
-        for name in (*_ETC, *(_ETC_NETWORK if network else ())):
+        for name in _ETC:
             arguments += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
-        for path, text in _STUBS.items():
-            arguments += ["--ro-bind-data", str(self._holding(text)), path]
+        resolver = {} if nameserver is None else {"/etc/resolv.conf": f"nameserver {nameserver}\n"}
+        for path, text in {**_STUBS, **resolver}.items():
+            arguments += ["--ro-bind-data", str(self.holding(text.encode())), path]
         return arguments
 
-    def _holding(self, text: str) -> int:
+    def holding(self, data: bytes) -> int:
+        """A descriptor that bwrap reads ``data`` from."""
         descriptor = os.memfd_create("stub")
         self.resources.callback(os.close, descriptor)
-        os.write(descriptor, text.encode())
+        os.write(descriptor, data)
         os.lseek(descriptor, 0, os.SEEK_SET)
         self.descriptors.append(descriptor)
         return descriptor
@@ -67,6 +79,36 @@ def memory(limits: Limits, tree: int) -> list[str]:
     return arguments
 
 
+def search_path(folders: Sequence[Path]) -> str:
+    """Where programs are found inside: beside this interpreter, in the operator's ``folders``, in the system."""
+    own = Path(sys.prefix)
+    wanted = (*(() if _is_system(own) else (own,)), *folders)
+    return os.pathsep.join((*(f"{folder}/bin" for folder in wanted), ENVIRONMENT["PATH"]))
+
+
+@cache
+def own_python() -> tuple[Path, ...]:
+    """The interpreter that runs this: its virtual environment and the installation behind it."""
+    homes = (
+        Path(sys.prefix),
+        Path(sys.base_prefix),
+        Path(sys.base_prefix).resolve(),
+        Path(sys.executable).resolve().parent.parent,
+    )
+    return tuple(part for home in dict.fromkeys(homes) for part in python_parts(home))
+
+
+def python_parts(home: Path) -> tuple[Path, ...]:
+    """What is shown of a Python installation at ``home``; nothing where it is the system's, or none."""
+    if _is_system(home) or not ((home / "pyvenv.cfg").is_file() or any((home / "lib").glob("python3*"))):
+        return ()
+    return tuple(home / name for name in _PYTHON if (home / name).exists())
+
+
+def _is_system(folder: Path) -> bool:
+    return folder == Path("/") or any(folder.is_relative_to(each) for each in ("/usr", *_SYSTEM))
+
+
 def shown(folders: Iterable[Path]) -> tuple[Path, ...]:
     """Absolute paths of the host folders to bind, each once, those of the system left out: they are there anyway.
 
@@ -74,7 +116,7 @@ def shown(folders: Iterable[Path]) -> tuple[Path, ...]:
     """
     paths = tuple(dict.fromkeys(Path(os.path.abspath(each)) for each in folders))  # noqa: PTH100 - keeps links
     for path in paths:
-        if path == Path("/") or not path.exists():
+        if path.resolve() == Path("/") or not path.exists():
             raise SandboxError(f"{path} cannot be shown to a program: it is not there, or everything")
     return tuple(path for path in paths if not path.is_relative_to("/usr"))
 

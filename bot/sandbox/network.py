@@ -1,0 +1,189 @@
+"""The network of a set-up step: its own namespace, and user-mode networking that leads to public addresses only.
+
+slirp4netns carries what leaves the namespace. Routes inside it refuse this host, the networks that it stands in
+and everything that is not public; the program has no right to change them. There is no IPv6.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import select
+import shutil
+import stat
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from ipaddress import IPv4Network
+from pathlib import Path
+
+from bot.errors import SandboxError
+
+#: An address range of documentation, which no network has: the namespace's own side.
+_CIDR = "198.51.100.0/24"
+NAMESERVER = "198.51.100.3"
+#: Not public: special-purpose ranges of RFC 6890, multicast and reserved addresses.
+_CLOSED = (
+    "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
+    "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "224.0.0.0/4", "240.0.0.0/4",
+)  # fmt: skip
+_TUN = Path("/dev/net/tun")
+_NS_GET_USERNS = 0xB701
+#: Seconds that namespace and network get to be ready.
+_PATIENCE = 20.0
+
+
+def missing() -> str | None:
+    """Why set-up steps can have no network here, in one line; None where they can."""
+    for program, package in (("slirp4netns", "slirp4netns"), ("ip", "iproute2"), ("nsenter", "util-linux")):
+        if _found(program) is None:
+            return f"{program} is not installed (Debian, Ubuntu: apt-get install {package})"
+    if not os.access(_TUN, os.R_OK | os.W_OK):
+        return f"{_TUN} cannot be opened by this user (in a container: --device {_TUN})"
+    return None
+
+
+def _found(program: str) -> str | None:
+    return shutil.which(program, path=f"{os.defpath}:/usr/sbin:/sbin")
+
+
+@dataclass
+class Gate:
+    """Holds bwrap back until its network stands; ``resources`` closes what it opens."""
+
+    resources: ExitStack
+    descriptors: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        why = missing()
+        if why is not None:
+            raise SandboxError(f"a set-up step cannot have a network of its own: {why}")
+        self._told, self._tells = self._pipe()
+        self._waits, self._opens = self._pipe()
+        self.descriptors += [self._tells, self._waits]
+
+    @property
+    def arguments(self) -> list[str]:
+        """What bwrap is told."""
+        return ["--info-fd", str(self._tells), "--block-fd", str(self._waits)]
+
+    @contextmanager
+    def connected(self, user: int | None) -> Iterator[None]:
+        """Connect the sandbox that was started with ``arguments``, as ``user``, and let it begin."""
+        os.close(self._tells)
+        pid = self._child()
+        if pid is None:  # bwrap ended by itself: what it printed says why
+            yield
+            return
+        _mapped(pid)
+        net = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+        self.resources.callback(os.close, net)
+        owner = fcntl.ioctl(net, _NS_GET_USERNS)
+        self.resources.callback(os.close, owner)
+        with _carrier(pid, owner, user, _PATIENCE):
+            _close_routes(net, owner, user)
+            os.write(self._opens, b"1")
+            yield
+
+    def _child(self) -> int | None:
+        text, deadline = b"", time.monotonic() + _PATIENCE
+        while select.select([self._told], [], [], max(0.0, deadline - time.monotonic()))[0]:
+            data = os.read(self._told, 4096)
+            text += data
+            if not data or b"}" in text:
+                return int(json.loads(text)["child-pid"]) if text else None
+        raise SandboxError("bubblewrap did not say which process it started")
+
+    def _pipe(self) -> tuple[int, int]:
+        reads, writes = os.pipe2(os.O_CLOEXEC)
+        for descriptor in (reads, writes):
+            self.resources.callback(_close, descriptor)
+        return reads, writes
+
+
+def _mapped(pid: int) -> None:
+    """Wait until the namespace has users: who enters it before is nobody there and has no rights."""
+    deadline = time.monotonic() + _PATIENCE
+    while not Path(f"/proc/{pid}/uid_map").read_text().strip():
+        if time.monotonic() > deadline:
+            raise SandboxError("bubblewrap did not set up its user namespace")
+        time.sleep(0.001)
+
+
+def _close(descriptor: int) -> None:
+    try:
+        os.close(descriptor)
+    except OSError:
+        return  # closed before: bwrap's end of the pipe
+
+
+@contextmanager
+def _carrier(pid: int, owner: int, user: int | None, patience: float) -> Iterator[None]:
+    """slirp4netns for the namespace of ``pid``, running until the block ends."""
+    reads, writes = os.pipe2(os.O_CLOEXEC)
+    # Where only root may open the device, root's carrier drops its rights itself.
+    as_user = user if _TUN.stat().st_mode & stat.S_IWOTH else None
+    command = ["slirp4netns", "--configure", "--disable-host-loopback", f"--cidr={_CIDR}", f"--ready-fd={writes}"]
+    command += ["--enable-sandbox", "--enable-seccomp", f"--userns-path=/proc/self/fd/{owner}", str(pid), "tap0"]
+    process = subprocess.Popen(  # noqa: S603
+        [_found("slirp4netns") or command[0], *command[1:]],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        cwd="/",
+        env={"PATH": os.defpath},
+        pass_fds=(writes, owner),
+        user=as_user,
+        group=as_user,
+        extra_groups=None if as_user is None else (),
+    )
+    os.close(writes)
+    with process:
+        try:
+            ready = select.select([reads], [], [], patience)[0] and os.read(reads, 1) == b"1"
+            if not ready:
+                process.kill()
+                said = (process.stderr.read() if process.stderr else b"").decode(errors="replace").strip()
+                raise SandboxError(f"slirp4netns could not connect a set-up step: {said or 'it said nothing'}")
+            yield
+        finally:
+            os.close(reads)
+            process.kill()
+
+
+def _close_routes(net: int, owner: int, user: int | None) -> None:
+    # Who started bubblewrap is root in the namespace that owns the network, and nobody else's.
+    lines = "".join(f"route add unreachable {each}\n" for each in (*_CLOSED, *_own_networks()))
+    enter = ["nsenter", f"--user=/proc/self/fd/{owner}", f"--net=/proc/self/fd/{net}", "--preserve-credentials"]
+    done = subprocess.run(  # noqa: S603
+        [*enter, _found("ip") or "ip", "-batch", "-"],
+        input=lines.encode(),
+        capture_output=True,
+        check=False,
+        env={"PATH": os.defpath},
+        pass_fds=(net, owner),
+        user=user,
+        group=user,
+        extra_groups=None if user is None else (),
+    )
+    if done.returncode != 0:
+        raise SandboxError(f"routes of a set-up step cannot be closed: {done.stderr.decode(errors='replace')}")
+
+
+def _own_networks() -> tuple[str, ...]:
+    """The IPv4 networks that this host has addresses in, loopback aside: inside, that is the program's own."""
+    command = [_found("ip") or "ip", "-4", "-json", "address"]
+    done = subprocess.run(command, capture_output=True, check=False)  # noqa: S603
+    if done.returncode != 0:
+        raise SandboxError("the addresses of this host cannot be read")
+    found = [entry for each in json.loads(done.stdout) for entry in each.get("addr_info", ())]
+    networks = [IPv4Network(f"{each['local']}/{each['prefixlen']}", strict=False) for each in found]
+    closed = [IPv4Network(each) for each in _CLOSED]
+    return tuple(
+        str(each)
+        for each in dict.fromkeys(networks)
+        if not each.is_loopback and not any(each.subnet_of(other) for other in closed)
+    )

@@ -1,0 +1,252 @@
+"""Attacks that a repository's command, its tests or its set-up can try; all with real bubblewrap.
+
+Each runs for the worker that the tests run as (often root) and for one that is an ordinary user.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyseccomp
+import pytest
+
+from bot.sandbox import network
+from bot.sandbox.bubblewrap import Bubblewrap
+from bot.sandbox.limits import descendants
+from bot.sandbox.protocol import Limits
+from tests.bot.sandbox.conftest import RunPython
+
+pytestmark = pytest.mark.debian("bubblewrap")
+
+SECRET = "ghs_planted_credentials"
+
+CLOSED_CALLS = """
+io_uring_setup io_uring_enter io_uring_register keyctl add_key request_key userfaultfd ptrace process_vm_readv
+process_vm_writev process_madvise pidfd_getfd kcmp personality mount umount2 move_mount open_tree fsopen fsconfig
+fsmount mount_setattr pivot_root chroot bpf perf_event_open unshare setns clone3 kexec_load kexec_file_load
+init_module finit_module delete_module open_by_handle_at memfd_create memfd_secret shmget shmat msgget swapon
+reboot acct quotactl syslog iopl ioperm lookup_dcookie fanotify_init settimeofday clock_settime adjtimex
+sethostname setdomainname vhangup modify_ldt
+"""
+
+
+@pytest.fixture
+def planted(tmp_path: Path) -> Path:
+    """The operator's data folder with credentials, as the attacks that were seen expected it."""
+    folder = tmp_path / "data"
+    (folder / "x" / "bin").mkdir(parents=True)
+    (folder / "x" / "lib" / "python3.11").mkdir(parents=True)
+    for name in ("credentials.json", "x/credentials.json", "x/bin/credentials.json"):
+        (folder / name).write_text(SECRET)
+        (folder / name).chmod(0o600)
+    return folder
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "{data}/x/a=b", "{data}/x/bin/python", "/proc/self/exe", "/proc/1/exe", "/proc/thread-self/root/bin/sh",
+        "/etc/alternatives/awk", "/etc/alternatives/../passwd", "/dev/fd/0", "../../{data}/x/bin/python",
+        "-a", "--", "",
+    ],
+)  # fmt: skip
+def test_no_first_word_of_a_command_opens_a_folder(attack: RunPython, planted: Path, program: str) -> None:
+    places = f"{planted} /proc/1/root{planted} /proc/self/cwd/../{planted}"
+    reads = f"for place in {places}; do cat $place/*.json $place/*/*.json; done"
+    result = attack([program.format(data=planted), "sh", "-c", f"{reads}; ls /etc; cat /etc/shadow"])
+    assert SECRET not in result.output
+    assert "sudoers" not in result.output
+    assert "root:" not in result.output
+
+
+def test_credentials_are_nowhere_to_be_read(attack: RunPython, planted: Path) -> None:
+    code = (
+        "import os, pathlib\n"
+        "found = []\n"
+        "for folder, folders, names in os.walk('/'):\n"
+        "    folders[:] = [n for n in folders if os.path.join(folder, n) not in ('/usr', '/proc', '/dev')]\n"
+        "    found += [folder for n in names if n == 'credentials.json']\n"
+        "for each in pathlib.Path('/proc').glob('[0-9]*'):\n"
+        f"    for way in ('root', 'cwd'):\n"
+        f"        try: found += [str(each)] * (each / way / '{planted}'.lstrip('/')).exists()\n"
+        "        except OSError: pass\n"
+        "print(found, os.getuid())\n"
+    )
+    assert attack(["python3", "-c", code]).output == "[] 1000\n"
+
+
+def test_what_the_operator_allows_is_shown_and_what_only_its_owner_may_read_is_not_read(
+    project: Path, planted: Path
+) -> None:
+    """For a worker that is root: the program's user is another one, so that even a mounted 0600 file is closed."""
+    if os.geteuid() != 0:
+        pytest.skip("an ordinary worker has no other user to give")
+    (planted / "tool").write_text("tool")
+    (planted / "tool").chmod(0o644)
+    result = Bubblewrap(folders=(planted,)).run(
+        ["sh", "-c", f"cat {planted}/tool; cat {planted}/credentials.json"],
+        workdir=project,
+        files={},
+        limits=Limits(seconds=20),
+    )
+    assert result.output.startswith("tool")
+    assert "Permission denied" in result.output
+    assert SECRET not in result.output
+
+
+def test_closed_system_calls_answer_as_if_they_did_not_exist(attack: RunPython) -> None:
+    numbers = {name: pyseccomp.resolve_syscall(pyseccomp.Arch.NATIVE, name) for name in CLOSED_CALLS.split()}
+    known = {name: number for name, number in numbers.items() if number >= 0}
+    assert len(known) > 45
+    code = (
+        "import ctypes, socket\n"
+        "libc = ctypes.CDLL(None, use_errno=True)\n"
+        "def closed(*words):\n"
+        "    ctypes.set_errno(0)\n"
+        "    return libc.syscall(*map(ctypes.c_long, words)) == -1 and ctypes.get_errno() == 38\n"
+        f"print([name for name, number in {known!r}.items() if not closed(number, 0, 0, 0, 0, 0)])\n"
+        f"clone = {pyseccomp.resolve_syscall(pyseccomp.Arch.NATIVE, 'clone')}\n"
+        "flags = (0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000)\n"
+        "print([hex(flag) for flag in flags if not closed(clone, flag | 17, 0, 0, 0, 0)])\n"
+        "for family, kind, protocol in ((38, 5, 0), (40, 1, 0), (17, 3, 0), (16, 3, 9), (16, 3, 15)):\n"
+        "    try: socket.socket(family, kind, protocol); print('opened', family)\n"
+        "    except OSError as error:\n"
+        "        if error.errno != 38: print(family, error)\n"
+    )
+    assert attack(["python3", "-c", code]).output == "[]\n[]\n"
+
+
+def test_compilers_git_and_threads_work_all_the_same(attack: RunPython) -> None:
+    script = (
+        "git init -q x && cd x && git config user.email a@example.org && git config user.name a && touch a"
+        " && git add a && git commit -qm a && git log --format=%s"
+        " && python3 -c 'import concurrent.futures as c, multiprocessing as m\n"
+        "with c.ThreadPoolExecutor(4) as p: print(sum(p.map(abs, range(5))))\n"
+        'p = m.Process(target=print, args=("child",)); p.start(); p.join()\''
+    )
+    result = attack(["sh", "-c", script])
+    assert result.output.splitlines()[-3:] == ["a", "10", "child"], result.output
+
+
+@pytest.fixture
+def listening(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """Sockets of the host: one below a folder, one in the abstract namespace, one on every address."""
+    tmp_path.chmod(0o755)
+    names = {"path": str(tmp_path / "s"), "abstract": f"\0bouncer-test-{os.getpid()}-{time.monotonic_ns()}"}
+    opened = []
+    for name in names.values():
+        each = socket.socket(socket.AF_UNIX)
+        each.bind(name)
+        opened.append(each)
+    Path(names["path"]).chmod(0o777)
+    tcp = socket.create_server(("", 0))
+    opened.append(tcp)
+    for each in opened:
+        each.listen()
+    yield {**names, "port": str(tcp.getsockname()[1])}
+    for each in opened:
+        each.close()
+
+
+def _knock(where: dict[str, str], addresses: list[str]) -> str:
+    return (
+        "import socket\n"
+        f"for name in ({where['path']!r}, {where['abstract']!r}):\n"
+        "    try: socket.socket(socket.AF_UNIX).connect(name); print('reached', name)\n"
+        "    except OSError: pass\n"
+        f"for address in {addresses!r}:\n"
+        f"    try: socket.create_connection((address, {where['port']}), timeout=3); print('reached', address)\n"
+        "    except OSError: pass\n"
+        "print('done')\n"
+    )
+
+
+def _addresses() -> list[str]:
+    listed = subprocess.run(["ip", "-o", "-4", "address"], capture_output=True, text=True, check=False).stdout
+    own = [line.split()[3].partition("/")[0] for line in listed.splitlines()]
+    return list(dict.fromkeys([*own, "127.0.0.1", "127.0.0.53", "0.0.0.0", "198.51.100.2", "169.254.169.254"]))
+
+
+def test_sockets_of_the_host_cannot_be_reached(attack: RunPython, listening: dict[str, str]) -> None:
+    assert attack(["python3", "-c", _knock(listening, _addresses())]).output == "done\n"
+
+
+def test_not_by_a_set_up_with_a_network_either(
+    attack: RunPython, listening: dict[str, str], request: pytest.FixtureRequest
+) -> None:
+    ordinary = request.node.callspec.params["attack"] == "ordinary user"
+    if network.missing() or (ordinary and not network._TUN.stat().st_mode & 0o006):
+        pytest.skip("no user-mode networking for this user")
+    code = _knock(listening, _addresses()) + "print(open('/proc/net/route').read().count('tap0') > 0)\n"
+    assert attack(["python3", "-c", code], network=True).output == "done\nTrue\n"
+
+
+def test_private_addresses_have_no_route_for_a_set_up(project: Path) -> None:
+    if why := network.missing():
+        pytest.skip(why)
+    code = (
+        "import errno, socket\n"
+        "for address in ('10.1.2.3', '172.16.9.9', '192.168.1.1', '169.254.169.254', '100.64.0.1', '224.0.0.1'):\n"
+        "    try: socket.create_connection((address, 80), timeout=3); print('reached', address)\n"
+        "    except OSError as error: print(errno.errorcode[error.errno])\n"
+        "try: socket.socket(socket.AF_INET6).connect(('fd00::1', 80)); print('reached')\n"
+        "except OSError as error: print(errno.errorcode[error.errno])\n"
+    )
+    result = Bubblewrap().run(
+        ["python3", "-c", code], workdir=project, files={}, limits=Limits(seconds=40), network=True
+    )
+    assert set(result.output.split()) <= {"EHOSTUNREACH", "ENETUNREACH"}
+    assert len(result.output.split()) == 7
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        # Pages of shared memory stay when the process lets go of them: its resident set is small all the time.
+        "import mmap\nm = mmap.mmap(-1, 4 << 30)\n"
+        "for at in range(0, 4 << 30, 1 << 22):\n    m[at:at + (1 << 22)] = bytes(1 << 22)\n"
+        "    m.madvise(mmap.MADV_DONTNEED, at, 1 << 22)\n",
+        # What waits in sockets belongs to no process.
+        "import socket\nkept = []\n"
+        "while True:\n    a, b = socket.socketpair()\n    a.setblocking(False)\n"
+        "    try:\n        while True: a.send(bytes(1 << 16))\n"
+        "    except BlockingIOError: kept.append((a, b))\n",
+        "open('/dev/shm/x', 'wb').write(bytes(1 << 20))\nblocks = []\n"
+        "while True: blocks.append(bytearray(b'x' * (1 << 24)))\n",
+    ],
+    ids=["shared", "sockets", "private"],
+)
+def test_memory_that_no_process_seems_to_hold_counts_too(attack: RunPython, bomb: str) -> None:
+    code = "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(7)[1],) * 2)\n" + bomb
+    result = attack(["python3", "-c", code], memory_bytes=256 << 20)
+    assert result.ending == "memory", result.output
+
+
+def test_a_running_program_is_another_user_filtered_and_first_to_go(project: Path) -> None:
+    runner = threading.Thread(
+        target=lambda: Bubblewrap().run(["sleep", "20"], workdir=project, files={}, limits=Limits(seconds=3))
+    )
+    runner.start()
+    deadline, facts = time.monotonic() + 20, {}
+    while not facts and time.monotonic() < deadline:
+        for pid in descendants(os.getpid()):
+            try:
+                if Path(f"/proc/{pid}/cmdline").read_bytes() == b"sleep\x0020\0":
+                    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+                    facts = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
+                    facts["oom"] = Path(f"/proc/{pid}/oom_score_adj").read_text().strip()
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+        time.sleep(0.01)
+    runner.join()
+    assert facts["Seccomp"] == "2"
+    assert facts["oom"] == "1000"
+    assert int(facts["CapEff"], 16) == 0
+    if os.geteuid() == 0:
+        assert facts["Uid"].split()[0] not in ("0", str(os.getuid()))
