@@ -17,10 +17,10 @@ from evaluation.bloom.apply import Namer, mask_case
 from evaluation.bloom.create import Clarifier
 from evaluation.bloom.understand import Rewriter
 from evaluation.brt.cases import Case, read_cases
-from evaluation.cli.options import print_json, say
 from evaluation.dataset import choose, read_rows, task_id
 from evaluation.prompts import benchmark_prompts
-from evaluation.run.model import asked_model
+from evaluation.report.terminal import print_json, say
+from evaluation.run.model import Account
 
 
 @dataclass(frozen=True)
@@ -80,9 +80,10 @@ def build_command(
     environment = settings.load()
     writer = model or environment.bouncer_model
     out = out.absolute()
+    account = Account(environment, out / "cache", max_cost)
     workshop = Workshop(
-        model=cache(lambda: asked_model(environment, writer, out / "cache", max_cost)),
-        judge=cache(lambda: asked_model(environment, judge or writer, out / "cache", max_cost)),
+        model=cache(lambda: account.model(writer)),
+        judge=cache(lambda: account.model(judge or writer)),
         language=language,
         known={} if known is None else _known(known),
     )

@@ -18,9 +18,8 @@ from evaluation.bloom.evaluate import Evaluated
 from evaluation.bloom.remember import Remembered
 from evaluation.brt import outcomes
 from evaluation.brt.rankings import read_rankings
-from evaluation.cli.options import print_json
 from evaluation.dataset import read_rows, task_id
-from evaluation.report.terminal import new_table, wide_console
+from evaluation.report.terminal import new_table, print_json, wide_console
 from evaluation.run.folder import RunFolder
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
@@ -17,7 +18,7 @@ from bot.bouncers.labels import tidy_label
 from bot.core.actions import Usage
 from bot.core.frozen import Frozen
 from bot.errors import OperatorError
-from evaluation.bouncerbench.tasks import INPUT, LABELS, Benchmark, Maybe
+from evaluation.bouncerbench.tasks import INPUT, LABELS, Kind, Maybe
 from evaluation.dataset import Row, read_json, read_rows, shaped, task_id, unique
 from evaluation.run.folder import Record, RunFolder
 
@@ -67,7 +68,7 @@ class _Response(Frozen):
     trace: Any = None
 
 
-def read_answers(source: str, benchmark: Benchmark, line: Line | None = None) -> dict[str, dict[str, Answer]]:
+def read_answers(source: str, benchmark: Kind, line: Line | None = None) -> dict[str, dict[str, Answer]]:
     """Answers by model name and instance id; the name is empty where the file gives none.
 
     ``line`` redraws the line from label or probability; None keeps what the file says, and where it says only a
@@ -90,7 +91,7 @@ def run_answers(run: RunFolder, line: Line | None = None) -> dict[str, Answer]:
     return found | {each: Answer(instance_id=each) for each in run.missing()}
 
 
-def record_answer(record: Record, benchmark: Benchmark, line: Line | None = None) -> Answer:
+def record_answer(record: Record, benchmark: Kind, line: Line | None = None) -> Answer:
     """One record as an answer. Raises OperatorError where its verdict is no label of the benchmark."""
     decision = record.decision or {}
     evidence = decision.get("evidence") or {}
@@ -135,7 +136,7 @@ def _responses(source: str) -> Iterator[Row]:
         yield Row({**entry, "instance_id": key}, where)
 
 
-def _answer(row: Row, benchmark: Benchmark, line: Line | None) -> tuple[str, str, Answer]:
+def _answer(row: Row, benchmark: Kind, line: Line | None) -> tuple[str, str, Answer]:
     """``(model, where, answer)``."""
     identity, given = task_id(row), shaped(row, _Response)
     level = _level(given.label, benchmark, row.where)
@@ -161,7 +162,7 @@ def _answer(row: Row, benchmark: Benchmark, line: Line | None) -> tuple[str, str
     return given.model or "", row.where, answer
 
 
-def _says_nothing(row: Row, benchmark: Benchmark) -> bool:
+def _says_nothing(row: Row, benchmark: Kind) -> bool:
     """Whether a row says outright that there is no answer: ``"label": null`` or its bounce null."""
     side = "input_bounce" if benchmark == INPUT else "output_bounce"
     return any(row.data.get(field, "absent") is None for field in ("label", "bounce", side))
@@ -173,7 +174,7 @@ def _tool_calls(given: _Response) -> int | None:
     return sum(1 for step in given.trace if isinstance(step, dict) and step.get("type") == "function_call")
 
 
-def _level(label: Any, benchmark: Benchmark, where: str) -> int | None:
+def _level(label: Any, benchmark: Kind, where: str) -> int | None:
     """The label's severity, 0 to 3. Raises OperatorError for a label of another benchmark or of none."""
     if label is None:
         return None
@@ -188,3 +189,53 @@ def _keyed(
 ) -> Iterator[tuple[str, str, tuple[str, Answer]]]:
     for model, where, answer in found:
         yield f"{model or 'the'} answer to {answer.instance_id}", where, (model, answer)
+
+
+def line_of(benchmark: Kind, bounce_at: str | None, bounce_above: int | None) -> Line | None:
+    """The line that the options draw; None where they say nothing. Raises OperatorError for a strange label."""
+    if bounce_at is None and bounce_above is None:
+        return None
+    names: list[str] = [each.value for each in LABELS[benchmark]]
+    if bounce_at is not None and bounce_at not in names[1:]:
+        raise OperatorError(f"--bounce-at: {bounce_at!r} is none of {', '.join(names[1:])}")
+    return Line(PAPER_LINE if bounce_at is None else names.index(bounce_at), bounce_above)
+
+
+def gather(
+    benchmark: Kind,
+    run: str | None,
+    predictions: str | None,
+    model_name: str | None,
+    line: Line | None = None,
+) -> dict[str, dict[str, Answer]]:
+    """Answers by model name from a run or a file. Raises OperatorError."""
+    if (run is None) == (predictions is None):
+        raise OperatorError("one of --run and --predictions is needed")
+    if run is not None:
+        folder = RunFolder.read(Path(run))
+        if folder.facts.benchmark != benchmark:
+            raise OperatorError(f"{run} is a run of {folder.facts.benchmark}, not of {benchmark}")
+        return {folder.facts.model: run_answers(folder, line)}
+    assert predictions is not None
+    models = read_answers(predictions, benchmark, line)
+    if not models:
+        raise OperatorError(f"{predictions} holds no answer")
+    if model_name is None:
+        return {name or Path(predictions).name: answers for name, answers in models.items()}
+    if set(models) == {""}:
+        return {model_name: models[""]}
+    if model_name not in models:
+        raise OperatorError(f"{predictions} holds no model {model_name!r}; it holds {', '.join(sorted(models))}")
+    return {model_name: models[model_name]}
+
+
+def answers_of(benchmark: Kind, source: str, line: Line | None = None) -> dict[str, Answer]:
+    """The answers of a run's folder, or of one model in a file, ``F#MODEL``. Raises OperatorError."""
+    if Path(source).is_dir():
+        models = gather(benchmark, source, None, None, line)
+    else:
+        file, _, name = source.partition("#")
+        models = gather(benchmark, None, file, name or None, line)
+    if len(models) > 1:
+        raise OperatorError(f"{source} holds several models: name one, {source}#{next(iter(models))}")
+    return next(iter(models.values()))

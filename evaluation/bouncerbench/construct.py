@@ -5,16 +5,132 @@ The raw material is annotations, instances and submitted patches (``material``).
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import io
+import json
 import re
+import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from types import TracebackType
+from typing import Annotated, Any
 
+from pydantic import BeforeValidator
+
+from bot.core.frozen import Frozen
 from bot.errors import OperatorError
-from evaluation.bouncerbench.material import Annotation, Patch
-from evaluation.bouncerbench.tasks import repository_of
+from evaluation.bouncerbench.tasks import VAGUE_FROM, Failing, Level, Maybe, OutputTask, output_task, repository_of
+from evaluation.dataset import Row, read_rows, shaped, task_id, unique
+from evaluation.git.clones import Clones
+from evaluation.git.repository import GitError, GitRepository
+
+#: Annotations of the hidden tests from which on they cannot serve as the ground truth (II.A.2).
+INVALID_TESTS_FROM = 2
+
+
+class Annotation(Frozen):
+    """What people said about one instance, the most severe of them (Table I)."""
+
+    instance_id: str
+    quality: int
+    test_validity: int
+    other_issues: bool
+
+    @property
+    def vague(self) -> bool:
+        return self.quality >= VAGUE_FROM
+
+    @property
+    def evaluable(self) -> bool:
+        """Whether the hidden tests can say if a patch is right."""
+        return self.test_validity < INVALID_TESTS_FROM and not self.other_issues
+
+
+class Patch(Frozen):
+    """A patch that an agent submitted, with its outcome."""
+
+    instance_id: str
+    submission: str
+    text: str
+    resolved: bool
+    pass_fraction: float | None
+    failing: Failing | None = None
+    applied: bool | None
+
+
+class _AnnotationRow(Frozen):
+    underspecified: Level = None
+    false_negative: Level = None
+    other_major_issues: Annotated[float | bool | None, Maybe] = None
+
+
+class _PatchRow(Frozen):
+    submission: Annotated[str | None, Maybe] = None
+    agent: Annotated[str | None, Maybe] = None
+    applied: Annotated[bool | None, Maybe] = None
+    patch_successfully_applied: Annotated[bool | None, Maybe] = None
+
+
+class _InstanceRow(Frozen):
+    problem_statement: str
+    repo: Annotated[str | None, Maybe] = None
+    base_commit: Annotated[str | None, Maybe] = None
+    created_at: Annotated[str | None, BeforeValidator(lambda value: value if value is None else str(value))] = None
+
+
+def read_annotations(source: str) -> dict[str, Annotation]:
+    """The most severe annotation of each instance. Raises OperatorError."""
+    found: dict[str, Annotation] = {}
+    for row in read_rows(source):
+        identity, fields = task_id(row), shaped(row, _AnnotationRow)
+        if fields.underspecified is None or fields.false_negative is None:
+            raise OperatorError(f"{row.where}: underspecified and false_negative are needed")
+        before = found.get(identity)
+        found[identity] = Annotation(
+            instance_id=identity,
+            quality=max(fields.underspecified, before.quality if before else 0),
+            test_validity=max(fields.false_negative, before.test_validity if before else 0),
+            other_issues=bool(fields.other_major_issues) or (before is not None and before.other_issues),
+        )
+    return found
+
+
+def read_instances(source: str) -> dict[str, dict[str, Any]]:
+    """Issue text, repository and base commit by instance id. Raises OperatorError."""
+
+    def entries() -> Iterator[tuple[str, str, tuple[str, dict[str, Any]]]]:
+        for row in read_rows(source):
+            identity, fields = task_id(row), shaped(row, _InstanceRow)
+            facts = fields.model_dump() | {"repo": fields.repo or repository_of(identity)}
+            yield identity, row.where, (identity, facts)
+
+    return dict(unique(entries()))
+
+
+def read_patches(source: str) -> Iterator[Patch]:
+    """Submitted patches with a known outcome, in our columns or the authors'. Raises OperatorError."""
+    for row in read_rows(source):
+        yield _patch(row)
+
+
+def _patch(row: Row) -> Patch:
+    task: OutputTask = output_task(row)
+    more = shaped(row, _PatchRow)
+    if task.bounce is None:
+        raise OperatorError(f"{row.where}: neither resolved nor a test outcome: the patch cannot be labelled")
+    return Patch(
+        instance_id=task.instance_id,
+        submission=more.submission or more.agent or "",
+        text=task.patch or "",
+        resolved=not task.bounce,
+        pass_fraction=task.pass_fraction,
+        failing=task.failing,
+        applied=more.patch_successfully_applied if more.applied is None else more.applied,
+    )
+
 
 #: Whether a patch (its text) applies in a repository (``owner/name``) at a commit; None = cannot be tried.
 Fits = Callable[[str, str, str], bool | None]
@@ -211,4 +327,75 @@ def _output_row(patch: Patch, issue: Mapping[str, Any]) -> dict[str, Any]:
         "resolved": patch.resolved,
         "output_bounce": not patch.resolved,
         "output_quality": patch.pass_fraction,
+        "failing": patch.failing,
     }
+
+
+class Applying:
+    """Tries patches in an index of its own, read from a clone; use as a context manager.
+
+    Patches of one instance should come one after the other: the index is made anew for each base commit.
+    """
+
+    def __init__(self, repos: Path) -> None:
+        """``repos``: as for ``Clones``."""
+        self.unchecked = ""
+        self._clones = Clones(repos)
+        self._folder = tempfile.TemporaryDirectory(prefix="bouncer-index-")
+        self._read: tuple[str, str] | None = None
+
+    def __enter__(self) -> Applying:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._clones.__exit__(kind, error, trace)
+        self._folder.cleanup()
+
+    def fits(self, patch: str, full_name: str, base_commit: str) -> bool | None:
+        """Whether it applies exactly; None where no clone holds the commit: ``unchecked`` is the last reason.
+
+        Raises GitError where the clone is damaged.
+        """
+        try:
+            clone = self._clones.at(full_name, base_commit)
+        except OperatorError as error:
+            self.unchecked = str(error)
+            return None
+        index = self._index(clone, full_name, base_commit)
+        # Files that end without a newline are whole to the benchmark's harness and corrupt to git.
+        given = (patch if patch.endswith("\n") else f"{patch}\n").encode("utf-8", "surrogatepass")
+        try:
+            clone.run("apply", "--check", "--cached", "--whitespace=nowarn", "-", stdin=given, index=index)
+        except GitError:
+            return False
+        return True
+
+    def _index(self, clone: GitRepository, full_name: str, base_commit: str) -> Path:
+        index = Path(self._folder.name) / "index"
+        if self._read != (full_name, base_commit):
+            self._read = None
+            clone.run("read-tree", base_commit, index=index)
+            self._read = (full_name, base_commit)
+        return index
+
+
+def store(folder: Path, built: Built, facts: dict[str, Any]) -> None:
+    """Write the task files and ``build.json``. Raises OperatorError."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, rows in (("input", built.input), ("output", built.output), ("lite", built.lite)):
+            (folder / f"{name}.jsonl.gz").write_bytes(_packed(rows))
+        (folder / "build.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="ascii")
+    except OSError as error:
+        raise OperatorError(f"--out {folder}: {error.strerror}") from None
+
+
+def _packed(rows: Sequence[dict[str, Any]]) -> bytes:
+    """JSON Lines, gzipped; without a time stamp, so that the same rows are the same bytes."""
+    out = io.BytesIO()
+    with gzip.GzipFile(fileobj=out, mode="wb", mtime=0) as stream:
+        for row in rows:
+            stream.write(json.dumps(row).encode("ascii") + b"\n")
+    return out.getvalue()

@@ -17,17 +17,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from bot.errors import OperatorError
 from evaluation import statistics
+from evaluation.benchmark import Missing
 from evaluation.bouncerbench.answers import Answer
 from evaluation.bouncerbench.tasks import InputTask, OutputTask
 from evaluation.statistics import Array, Counts, Estimate
 
-Missing = Literal["count", "accept", "exclude"]
 ACCEPT, BOUNCE, NOTHING = 0, 1, 2
 NO_LABEL = 4
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evaluation.bouncerbench.tasks import INPUT, OUTPUT, Benchmark
+from evaluation.bouncerbench.tasks import INPUT, OUTPUT, Kind
 
 
 @dataclass(frozen=True)
@@ -19,9 +19,9 @@ class Published:
 
 
 #: How many tasks the published figures are over, and how many of them should bounce.
-TASKS: dict[Benchmark, tuple[int, int]] = {INPUT: (1699, 650), OUTPUT: (642, 405)}
+TASKS: dict[Kind, tuple[int, int]] = {INPUT: (1699, 650), OUTPUT: (642, 405)}
 
-ROWS: dict[Benchmark, tuple[Published, ...]] = {
+ROWS: dict[Kind, tuple[Published, ...]] = {
     INPUT: (
         Published("claude-3.7-sonnet", 0.422, 0.209, 0.040, 0.006),
         Published("gpt-4.1", 0.500, 0.233, 0.129, 0.020),
@@ -39,6 +39,16 @@ ROWS: dict[Benchmark, tuple[Published, ...]] = {
         Published("codex", 0.690, 0.320, 0.610, 0.169),
     ),
 }
+
+#: How people labelled the 1,699 issues: kind -> label -> issues (table I).
+TABLE_I: dict[str, dict[str, int]] = {
+    "issue specification": {"0": 396, "1": 653, "2": 542, "3": 108},
+    "test validity": {"0": 382, "1": 278, "2": 558, "3": 481},
+    "other issues": {"no": 1564, "yes": 135},
+}
+
+#: The 405 incorrect patches by the kinds of tests that they fail (II.A.2).
+FAILING: dict[str, int] = {"both": 107, "fail-to-pass": 270, "pass-to-pass": 28}
 
 #: Model -> raw agreement, Cohen's kappa, Spearman's rho with annotators (IV.C; kappa of gpt-4.1 is "0.09-0.11").
 AGREEMENT: dict[str, tuple[float, float, float]] = {

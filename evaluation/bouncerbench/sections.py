@@ -1,100 +1,289 @@
-"""BouncerBench's parts of a report: scores beside the paper's, lines, lengths, comparisons, the chain."""
+"""BouncerBench's scores as tables and figures: beside the paper's, by line and length, and in a chain."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import combinations
+from typing import Any
 
-from evaluation.bouncerbench import lengths, paper
+from evaluation.benchmark import Scoring
+from evaluation.bouncerbench import operating, paper
 from evaluation.bouncerbench.answers import Answer
-from evaluation.bouncerbench.chain import Chain
-from evaluation.bouncerbench.compare import Comparison, used_tools
-from evaluation.bouncerbench.lengths import Bin
+from evaluation.bouncerbench.chain import Chain, chain
+from evaluation.bouncerbench.compare import Comparison, compare, used_tools
 from evaluation.bouncerbench.metrics import Metrics
-from evaluation.bouncerbench.operating import operating_points, risk_coverage
-from evaluation.bouncerbench.printing import FIGURES, number, percent, score_name, tally_line
-from evaluation.bouncerbench.tasks import INPUT, Benchmark, InputTask, OutputTask
+from evaluation.bouncerbench.operating import Bin, operating_points, risk_coverage
+from evaluation.bouncerbench.tasks import INPUT, OUTPUT, InputTask, Kind, OutputTask
 from evaluation.report.figures import Curve, Flow, Series, bars, curves, sankey
 from evaluation.report.page import Cell, Figure, Section, Table
-from evaluation.statistics import Estimate
+from evaluation.statistics import Estimate, wilson
 
 Tasks = Sequence[InputTask | OutputTask]
 #: Of the flips of a comparison, how many are listed.
 LISTED = 40
+#: Runs of one bouncer that are compared pair by pair; with more, each is compared with the first.
+ALL_PAIRS = 3
+
+#: Figure -> what it is called, and whether it is a share that is shown in percent.
+FIGURES: dict[str, tuple[str, bool]] = {
+    "f_m": ("F_m", False),
+    "i_score": ("I-Score", False),
+    "o_score": ("O-Score", False),
+    "r_b": ("R_b %", True),
+    "fnr_a": ("FNR_a %", True),
+    "fpr_a": ("FPR_a %", True),
+    "precision_bounce": ("precision, bounce %", True),
+    "f_bounce": ("F, bounce", False),
+    "precision_accept": ("precision, accept %", True),
+    "recall_accept": ("recall, accept %", True),
+    "f_accept": ("F, accept", False),
+    "raw_agreement": ("agreement with annotators %", True),
+    "cohen_kappa": ("Cohen's kappa", False),
+    "spearman_rho": ("Spearman's rho", False),
+    "auc": ("AUC (of the probability)", False),
+    "auc_of_label": ("AUC (of the label)", False),
+}
+_MISSING = {"count": "counted as never right", "accept": "counted as passes", "exclude": "left out"}
 
 
 @dataclass(frozen=True)
 class Scored:
-    """One run's answers with their figures."""
+    """One run's answers, or those of a file, with their figures."""
 
     name: str
-    benchmark: Benchmark
+    benchmark: Kind
     tasks: Tasks
     answers: Mapping[str, Answer]
     metrics: Metrics
 
 
-def what(benchmark: Benchmark) -> str:
+def on_all(scored: Sequence[Scored], scoring: Scoring) -> list[Section]:
+    """Everything there is to say about these scores, of one bouncer or of both."""
+    found: list[Section] = []
+    for kind in (INPUT, OUTPUT):
+        mine = [each for each in scored if each.benchmark == kind]
+        if mine:
+            found += on_one(kind, mine)
+        pairs = combinations(mine, 2) if len(mine) <= ALL_PAIRS else ((mine[0], other) for other in mine[1:])
+        for first, second in pairs:
+            compared = compare(first.tasks, first.answers, second.answers, seed=scoring.seed)
+            found.append(comparison_section(first.name, second, compared))
+    return [*found, *_chains(scored)]
+
+
+def on_one(kind: Kind, scored: Sequence[Scored]) -> list[Section]:
+    """Scores, lines, lengths, and what the tasks are like, for one bouncer."""
+    parts = (scores_section(kind, scored), lines_section(kind, scored), lengths_section(kind, scored))
+    about = labels_section(scored[0].tasks) if kind == INPUT else failing_section(scored)
+    return [part for part in (*parts, about) if part is not None]
+
+
+def as_json(scored: Scored) -> dict[str, Any]:
+    """Every figure, the area under the risk-coverage curve, and the operating points."""
+    curve = risk_coverage(scored.tasks, scored.answers)
+    figures = ("f_m", "r_b", "fnr_a", "i_score", "o_score")
+    return {
+        **scored.metrics.as_json(),
+        "area_under_risk_coverage": None if curve is None else curve.area,
+        "operating_points": [
+            {
+                "line": point.name,
+                "bounced_share": point.bounced,
+                "wrong_share_passed": point.wrong_share_passed,
+                **{figure: point.metrics.value(figure) for figure in figures},
+            }
+            for point in _points(scored)
+        ],
+    }
+
+
+def _points(scored: Scored) -> list[operating.Point]:
+    return operating_points(scored.benchmark, scored.tasks, scored.answers, scored.metrics.missing_counts_as)
+
+
+def what(benchmark: Kind) -> str:
     return "Input bouncer" if benchmark == INPUT else "Output bouncer"
 
 
-def scores_section(benchmark: Benchmark, runs: Sequence[Scored]) -> Section:
+def scores_section(benchmark: Kind, runs: Sequence[Scored]) -> Section:
     """Table II or III with ours on top, then every figure with its interval."""
-    score = "i_score" if benchmark == INPUT else "o_score"
-    header = ("model", "tasks", "F_m", score_name(benchmark), "R_b %", "FNR_a %")
-    ours: list[tuple[Cell, ...]] = [
-        (
-            run.name,
-            run.metrics.n,
-            number(run.metrics.estimates.get("f_m")),
-            number(run.metrics.estimates.get(score)),
-            percent(run.metrics.estimates.get("r_b")),
-            percent(run.metrics.estimates.get("fnr_a")),
-        )
-        for run in runs
-    ]
-    published: list[tuple[Cell, ...]] = [
-        (f"{row.model} (paper)", paper.TASKS[benchmark][0], row.f_m, row.score, _pct(row.r_b), _pct(row.fnr_a))
-        for row in paper.ROWS[benchmark]
-    ]
+    is_input = benchmark == INPUT
+    agreement = ("agree %", "kappa", "rho") if is_input else ()
+    header = ("model", "tasks", "F_m", "I-Score" if is_input else "O-Score", "R_b %", "FNR_a %", "AUC", *agreement)
+    ours = [_scores_row(run) for run in runs]
+    total = paper.TASKS[benchmark][0]
+    published: list[tuple[Cell, ...]] = []
+    for row in paper.ROWS[benchmark]:
+        agreed = paper.AGREEMENT.get(row.model)
+        published.append(
+            (
+                f"{row.model} (paper)", total, row.f_m, row.score, _pct(row.r_b), _pct(row.fnr_a), None,
+                *(() if not is_input else (None,) * 3 if agreed is None else (_pct(agreed[0]), *agreed[1:])),
+            )
+        )  # fmt: skip
     beside = Table(
         header,
         (*ours, *published),
-        title=f"Beside the paper's table {'II' if benchmark == INPUT else 'III'}",
+        title=f"Beside the paper's table {'II' if is_input else 'III'}",
         quoted_from=len(ours),
-        note="In brackets: 95 % bootstrap intervals over tasks.",
+        note=f"(paper): the paper, {total:,} tasks.",
     )
     known = [figure for figure in FIGURES if any(figure in run.metrics.estimates for run in runs)]
     every = Table(
         ("figure", *(run.name for run in runs)),
-        tuple(
-            (
-                FIGURES[figure][0],
-                *((percent if FIGURES[figure][1] else number)(run.metrics.estimates.get(figure)) for run in runs),
-            )
-            for figure in known
-        ),
+        tuple((FIGURES[figure][0], *(_estimate(figure, run.metrics) for run in runs)) for figure in known),
         title="Every figure",
-        note=_agreement_note() if benchmark == INPUT else "",
+        note="In brackets: 95 % bootstrap intervals over tasks.",
     )
-    paragraphs = tuple(f"{run.name}: {tally_line(run.metrics)}." for run in runs)
+    lines = [f"{run.name}: {tally_line(run.metrics)}" for run in runs]
+    if not is_input and any(run.metrics.value("o_score") is None for run in runs):
+        lines.append("O-Score is not defined: the share of passing tests is not known for every wrong patch")
     data = {"scores": {run.name: run.metrics.as_json() for run in runs}}
-    return Section(what(benchmark), paragraphs, (beside, every), data=data)
+    return Section(what(benchmark), tuple(f"{line}." for line in lines), (beside, every), data=data)
 
 
-def _agreement_note() -> str:
-    rows = [f"{model} {_pct(raw)} %, {kappa}, {rho}" for model, (raw, kappa, rho) in paper.AGREEMENT.items()]
-    return "The paper's agreement, kappa and rho over 1,699 tasks: " + "; ".join(rows) + "."
+def _scores_row(run: Scored) -> tuple[Cell, ...]:
+    value = run.metrics.value
+    is_input = run.benchmark == INPUT
+    auc = value("auc") if "auc" in run.metrics.estimates else value("auc_of_label")
+    agreement = (_pct(value("raw_agreement")), value("cohen_kappa"), value("spearman_rho")) if is_input else ()
+    score = value("i_score" if is_input else "o_score")
+    rates = (_pct(value("r_b")), _pct(value("fnr_a")))
+    return (run.name, run.metrics.n, value("f_m"), score, *rates, auc, *agreement)
 
 
-def lines_section(benchmark: Benchmark, runs: Sequence[Scored]) -> Section:
+def tally_line(metrics: Metrics) -> str:
+    """How tasks and answers met, in words."""
+    tally = metrics.tally
+    parts = [
+        f"{metrics.n} of {tally.tasks} tasks scored",
+        f"{tally.answered} answered",
+        f"{tally.missing} missing",
+    ]
+    if tally.missing:
+        parts[-1] += f" ({_MISSING[metrics.missing_counts_as]})"
+    if 0 < metrics.auc_tasks < metrics.n:
+        parts.append(f"AUC over the {metrics.auc_tasks} that can be ranked")
+    if tally.errors:
+        parts.append(f"{tally.errors} errors")
+    if tally.unlabelled:
+        parts.append(f"{tally.unlabelled} tasks of unknown truth not scored: a part, no BouncerBench score")
+    if tally.unknown:
+        parts.append(f"{tally.unknown} answers to other instances, ignored")
+    return ", ".join(parts)
+
+
+def labels_section(tasks: Tasks) -> Section | None:
+    """Table I: how people labelled the issues; None where nobody did."""
+    known = [task for task in tasks if isinstance(task, InputTask)]
+    kinds: dict[str, Counter[str]] = {
+        "issue specification": Counter(str(task.quality) for task in known if task.quality is not None),
+        "test validity": Counter(str(task.test_validity) for task in known if task.test_validity is not None),
+        "other issues": Counter(
+            "yes" if each.other_issues else "no" for each in known if each.other_issues is not None
+        ),
+    }
+    rows = tuple(
+        (
+            f"{kind}: {label}",
+            counts[label] if counts else None,
+            _pct(counts[label] / counts.total()) if counts else None,
+            count,
+            _pct(count / paper.TASKS[INPUT][0]),
+        )
+        for kind, counts in kinds.items()
+        for label, count in paper.TABLE_I[kind].items()
+    )
+    if not kinds["issue specification"]:
+        return None
+    table = Table(
+        ("label", "tasks", "%", "paper", "paper %"),
+        rows,
+        title="Annotation labels, beside the paper's table I",
+        note="The most severe label of three people; a dash where these tasks do not have it.",
+    )
+    return Section("Issues: what people said", tables=(table,))
+
+
+def failing_section(runs: Sequence[Scored]) -> Section | None:
+    """The incorrect patches by the kinds of tests that they fail (II.A.2); None where that is not known."""
+    rows: list[tuple[Cell, ...]] = []
+    for run in runs:
+        for failing, published in paper.FAILING.items():
+            mine = [task for task in run.tasks if isinstance(task, OutputTask) and task.failing == failing]
+            answers = (run.answers.get(task.instance_id) for task in mine)
+            bounced = sum(answer is not None and answer.bounce is True for answer in answers)
+            rows.append((run.name, failing, len(mine), percent(wilson(bounced, len(mine))), published))
+    if not any(row[2] for row in rows):
+        return None
+    table = Table(
+        ("run", "tests that fail", "incorrect patches", "bounced %", "paper: patches"),
+        tuple(rows),
+        title="Incorrect patches by the kind of test that fails",
+        note="Patches that fail pass-to-pass tests alone may solve the issue and break something else. "
+        "In brackets: 95 % Wilson intervals.",
+    )
+    return Section("Patches: which tests fail", tables=(table,))
+
+
+def quoted_costs() -> list[tuple[Cell, ...]]:
+    """What the paper's experiments cost (IV.G)."""
+    tasks = sum(paper.TASKS[kind][0] for kind in (INPUT, OUTPUT))
+    return [
+        (f"{model} (paper)", tasks, None, None, None, f"{usd:.2f}", f"{usd / tasks:.5f}", None)
+        for model, usd in paper.COSTS.items()
+    ]
+
+
+def _chains(scored: Sequence[Scored]) -> Iterator[Section]:
+    """The first input run before the first output run."""
+    first = next((each for each in scored if each.benchmark == INPUT), None)
+    second = next((each for each in scored if each.benchmark == OUTPUT), None)
+    if first is None or second is None:
+        return
+    tasks = [task for task in second.tasks if isinstance(task, OutputTask)]
+    quality = {task.instance_id: task.quality for task in first.tasks}
+    known = [
+        task if task.quality is not None else task.model_copy(update={"quality": quality.get(task.instance_id)})
+        for task in tasks
+    ]
+    yield chain_section(first.name, second.name, chain(known, first.answers, second.answers))
+
+
+def number(estimate: Estimate | None) -> str:
+    """``0.584 [0.552, 0.616]``; a dash where the figure is not defined."""
+    return _written(estimate, 1.0, 3)
+
+
+def percent(estimate: Estimate | None) -> str:
+    """A share in percent with its interval."""
+    return _written(estimate, 100.0, 1)
+
+
+def _written(estimate: Estimate | None, scale: float, digits: int) -> str:
+    if estimate is None or estimate.value is None:
+        return "–"
+    text = f"{scale * estimate.value:.{digits}f}"
+    if estimate.low is None or estimate.high is None:
+        return text
+    return f"{text} [{scale * estimate.low:.{digits}f}, {scale * estimate.high:.{digits}f}]"
+
+
+def _estimate(figure: str, metrics: Metrics) -> str:
+    return (percent if FIGURES[figure][1] else number)(metrics.estimates.get(figure))
+
+
+def lines_section(benchmark: Kind, runs: Sequence[Scored]) -> Section:
     """Operating points and risk-coverage curves."""
     header = ("run", "line", "F_m", "R_b %", "FNR_a %", "bounced %", "wrong among passed %")
     rows: list[tuple[Cell, ...]] = []
     drawn: list[Curve] = []
     areas: list[str] = []
     for run in runs:
-        for point in operating_points(benchmark, run.tasks, run.answers, run.metrics.missing_counts_as):
+        for point in _points(run):
             value = point.metrics.value
             rates = (value("r_b"), value("fnr_a"), point.bounced, point.wrong_share_passed)
             name = point.name + (" (paper)" if point.is_papers else "")
@@ -107,23 +296,32 @@ def lines_section(benchmark: Benchmark, runs: Sequence[Scored]) -> Section:
     subject = "issues" if benchmark == INPUT else "patches"
     figures: tuple[Figure, ...] = ()
     if drawn:
-        svg = curves(
-            drawn, xlabel=f"share of {subject} let through", ylabel=f"of these, wrongly ({subject} to bounce)"
+        draw = partial(
+            curves,
+            drawn,
+            xlabel=f"share of {subject} let through",
+            ylabel=f"of these, wrongly ({subject} to bounce)",
         )
         caption = (
             f"Risk over coverage: how many of the {subject} that are let through, best first, should have been "
             f"bounced. Area under the curve (lower is better): {'; '.join(areas)}."
         )
-        figures = (Figure(svg, caption),)
-    table = Table(header, tuple(rows), note="What each place for the line costs; the answers are the same.")
+        figures = (Figure(draw, caption),)
+    table = Table(
+        header,
+        tuple(rows),
+        title="Where to draw the line",
+        note="What each place for the line costs; the answers are the same.",
+    )
     return Section(f"{what(benchmark)}: where to draw the line", tables=(table,), figures=figures)
 
 
-def lengths_section(benchmark: Benchmark, runs: Sequence[Scored]) -> Section | None:
-    """Rates by length of issue or patch; None where no text is at hand."""
-    edges = lengths.ISSUE_WORDS if benchmark == INPUT else lengths.PATCH_CHARACTERS
+def lengths_section(benchmark: Kind, runs: Sequence[Scored]) -> Section | None:
+    """Figures 2 and 3: rates by length of issue or patch, in the paper's bins; None where no text is at hand."""
+    edges = operating.ISSUE_WORDS if benchmark == INPUT else operating.PATCH_CHARACTERS
     unit = "words of the issue" if benchmark == INPUT else "characters of the patch"
-    binned = {run.name: lengths.by_length(run.tasks, run.answers, edges) for run in runs}
+    number = 2 if benchmark == INPUT else 3
+    binned = {run.name: operating.by_length(run.tasks, run.answers, edges) for run in runs}
     first = next(iter(binned.values()))
     if not any(each.tasks for each in first):
         return None
@@ -140,10 +338,10 @@ def lengths_section(benchmark: Benchmark, runs: Sequence[Scored]) -> Section | N
         for name, bins in binned.items()
         for each in bins
     )
-    papers = "100, 200 and 500 words" if benchmark == INPUT else "1,000 and 2,500 characters"
-    note = f"by {unit}, with 95 % Wilson intervals. The paper's bins are {papers}."
+    note = f"by {unit}, in the bins of the paper's figure {number}, with 95 % Wilson intervals."
+    table = Table(header, rows, title=f"Share bounced {note}")
     figures = _length_figures(binned, unit, note)
-    return Section(f"{what(benchmark)}: by length", tables=(Table(header, rows),), figures=figures)
+    return Section(f"{what(benchmark)}: by length", tables=(table,), figures=figures)
 
 
 def _length_figures(binned: Mapping[str, Sequence[Bin]], unit: str, note: str) -> tuple[Figure, ...]:
@@ -162,7 +360,7 @@ def _length_figures(binned: Mapping[str, Sequence[Bin]], unit: str, note: str) -
         pairs = [each for pair in zip(right, wrong, strict=True) for each in pair]
         pictures = [(pairs, "Share bounced")]
     return tuple(
-        Figure(bars(groups, series, ylabel="share bounced", xlabel=unit), f"{shown} {note}")
+        Figure(partial(bars, groups, series, ylabel="share bounced", xlabel=unit), f"{shown} {note}")
         for series, shown in pictures
     )
 
@@ -172,12 +370,13 @@ def _series(name: str, estimates: Sequence[Estimate]) -> Series:
     return Series(name, [each.value for each in estimates], errors)
 
 
-def comparison_section(first: Scored, second: Scored, found: Comparison) -> Section:
+def comparison_section(before: str, second: Scored, found: Comparison) -> Section:
     """What flipped from the first run to the second, and whether the difference is more than chance."""
     odds = (
-        f"Both right on {found.both_right:,}, both wrong on {found.both_wrong:,}, only {first.name} right on "
-        f"{found.only_first_right:,}, only {second.name} right on {found.only_second_right:,} of {found.tasks:,} "
-        f"tasks that both answered. McNemar's exact test: p = {found.p_value:.3g}."
+        f"Against {before}: {len(found.flips)} flips on {found.tasks:,} tasks that both answered. Both right on "
+        f"{found.both_right:,}, both wrong on {found.both_wrong:,}, only {before} right on "
+        f"{found.only_first_right:,}, only {second.name} right on {found.only_second_right:,}. "
+        f"McNemar's exact test: p = {found.p_value:.3g}."
     )
     kinds = [("corrected", found.corrections), ("now wrong", found.mistakes), ("all flips", list(found.flips))]
     share = len(found.flips)
@@ -191,7 +390,7 @@ def comparison_section(first: Scored, second: Scored, found: Comparison) -> Sect
         + ("" if found.with_tools is None else f" Over all tasks: {found.with_tools} with at least one call."),
     )
     differences = Table(
-        ("figure", f"{second.name} minus {first.name}"),
+        ("figure", f"{second.name} minus {before}"),
         tuple(
             (FIGURES[figure][0], (percent if FIGURES[figure][1] else number)(estimate))
             for figure, estimate in found.differences.items()
@@ -215,11 +414,11 @@ def comparison_section(first: Scored, second: Scored, found: Comparison) -> Sect
                 folded=True,
             )
         )
-    title = f"{what(first.benchmark)}: {second.name} against {first.name}"
+    title = f"{what(second.benchmark)}: {second.name} against {before}"
     return Section(title, (odds,), tuple(tables), data={"comparison": found.as_json()})
 
 
-def chain_section(first: Scored, second: Scored, found: Chain) -> Section:
+def chain_section(before: str, after: str, found: Chain) -> Section:
     """Both bouncers in a row, beside the paper's Lite and table IV."""
     rows: list[tuple[Cell, ...]] = [
         ("patches shown", found.submitted.all, found.shown.all),
@@ -250,14 +449,21 @@ def chain_section(first: Scored, second: Scored, found: Chain) -> Section:
         quoted_from=1,
     )
     unanswered = (
-        f"Input bouncer: {first.name}. Output bouncer: {second.name}. Missing answers turn nothing away: "
+        f"Input bouncer: {before}. Output bouncer: {after}. Missing answers turn nothing away: "
         f"{found.unanswered_input} before and {found.unanswered_output} after the patch is written. "
         f"{found.unlabelled} tasks whose outcome is not known are left out."
     )
-    figure = Figure(_sankey(found), _flow_caption(found))
-    return Section(
-        "Both bouncers in a row", (unanswered,), (load, table_iv), (figure,), {"chain": found.as_json()}
+    figure = Figure(partial(_sankey, found), _flow_caption(found))
+    before_share, after_share, lost = (
+        "–" if share is None else f"{100 * share:.1f} %"
+        for share in (found.submitted.wrong_share, found.shown.wrong_share, found.lost_share)
     )
+    shown = (
+        f"shown: {found.shown.all} instead of {found.submitted.all}, wrong {after_share} instead of "
+        f"{before_share}; {lost} of the correct ones lost."
+    )
+    words = (shown, unanswered)
+    return Section("Both bouncers in a row", words, (load, table_iv), (figure,), {"chain": found.as_json()})
 
 
 def _sankey(found: Chain) -> str:

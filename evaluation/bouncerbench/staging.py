@@ -5,12 +5,12 @@ from __future__ import annotations
 from bot.core.model import Issue, Repository
 from bot.errors import OperatorError
 from bot.forge.offline import AUTHOR, issue_opened, pull_request_opened, split_title
-from evaluation.bouncerbench.code import Code
 from evaluation.bouncerbench.tasks import InputTask, OutputTask, number_of
+from evaluation.git.clones import Clones
 from evaluation.run.staging import Staged
 
 
-def stage_input(task: InputTask, code: Code | None = None) -> Staged:
+def stage_input(task: InputTask, code: Clones | None = None) -> Staged:
     """The issue is opened. Raises OperatorError where its text is not at hand.
 
     ``code`` lets a handler read the files of the base commit; raises OperatorError where it is not there.
@@ -20,7 +20,7 @@ def stage_input(task: InputTask, code: Code | None = None) -> Staged:
     return _staged(task, Staged(task.instance_id, opened.event, opened.snapshot), code)
 
 
-def stage_output(task: OutputTask, code: Code | None = None) -> Staged:
+def stage_output(task: OutputTask, code: Clones | None = None) -> Staged:
     """A pull request with the patch is opened, closing the issue. Raises OperatorError without text or patch.
 
     ``code``: as for ``stage_input``.
@@ -42,7 +42,7 @@ def stage_output(task: OutputTask, code: Code | None = None) -> Staged:
     return _staged(task, Staged(task.instance_id, opened.event, opened.snapshot), code)
 
 
-def _staged(task: InputTask | OutputTask, staged: Staged, code: Code | None) -> Staged:
+def _staged(task: InputTask | OutputTask, staged: Staged, code: Clones | None) -> Staged:
     return staged if code is None else code.beside(staged, task.base_commit)
 
 

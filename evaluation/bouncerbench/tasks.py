@@ -20,15 +20,18 @@ from bot.core.frozen import Frozen
 from bot.errors import OperatorError
 from evaluation.dataset import Row, read_rows, shaped, task_id, unique
 
-Benchmark = Literal["bouncerbench-input", "bouncerbench-output"]
-INPUT: Benchmark = "bouncerbench-input"
-OUTPUT: Benchmark = "bouncerbench-output"
-LABELS: dict[Benchmark, type[InputLabel] | type[OutputLabel]] = {INPUT: InputLabel, OUTPUT: OutputLabel}
+Kind = Literal["bouncerbench-input", "bouncerbench-output"]
+INPUT: Kind = "bouncerbench-input"
+OUTPUT: Kind = "bouncerbench-output"
+LABELS: dict[Kind, type[InputLabel] | type[OutputLabel]] = {INPUT: InputLabel, OUTPUT: OutputLabel}
 
 #: Annotation levels from which on an issue should be turned away (BouncerBench, II.A.1).
 VAGUE_FROM = 2
 #: The longest ``tests_status`` literal that is read, characters.
 MAX_STATUS = 8 * 1024 * 1024
+
+#: The kinds of hidden tests that an incorrect patch fails (II.A.2).
+Failing = Literal["fail-to-pass", "pass-to-pass", "both"]
 
 _ID = re.compile(r"^(?P<owner>[\w.-]+?)__(?P<name>[\w.-]+)-(?P<number>\d+)$")
 
@@ -59,6 +62,12 @@ class InputTask(Frozen):
     problem_statement: str | None = Field(None, description="title and text; None where only labels are at hand")
     base_commit: str = Field("", description="SHA of the code that the issue is about; empty = not known")
     quality: int | None = Field(None, ge=0, le=3, description="0 clear to 3 impossible; None = not annotated")
+    test_validity: int | None = Field(
+        None, ge=0, le=3, description="of the hidden tests: 0 perfect to 3 about something else (Table I)"
+    )
+    other_issues: bool | None = Field(
+        None, description="whether people noted other major issues; None = not known"
+    )
 
     @property
     def bounce(self) -> bool | None:
@@ -79,11 +88,14 @@ class OutputTask(Frozen):
         None, ge=0, le=1, description="passed / all of Fail-to-Pass and Pass-to-Pass; None = not known"
     )
     quality: int | None = Field(None, ge=0, le=3, description="of its issue, as in InputTask")
+    failing: Failing | None = Field(None, description="which tests an incorrect patch fails; None = not known")
 
 
 class _InputRow(Frozen):
     underspecified: Level = None
     input_quality: Level = None
+    false_negative: Level = None
+    other_major_issues: Annotated[float | bool | None, Maybe] = None
     input_bounce: Annotated[bool | None, Maybe] = None
     repo: Annotated[str | None, Maybe] = None
     problem_statement: Annotated[str | None, Maybe] = None
@@ -97,6 +109,7 @@ class _OutputRow(_InputRow):
     resolved: Annotated[bool | None, Maybe] = None
     output_quality: Annotated[float | None, Maybe] = None
     pass_frac: Annotated[float | None, Maybe] = None
+    failing: Annotated[Failing | None, Maybe] = None
     tests_status: Any = None
 
 
@@ -120,6 +133,8 @@ def input_task(row: Row) -> InputTask:
         problem_statement=fields.problem_statement,
         base_commit=fields.base_commit or "",
         quality=quality,
+        test_validity=fields.false_negative,
+        other_issues=None if fields.other_major_issues is None else bool(fields.other_major_issues),
     )
     if None not in (task.bounce, fields.input_bounce) and task.bounce != fields.input_bounce:
         raise OperatorError(f"{row.where}: input_bounce contradicts the annotation {quality}")
@@ -129,7 +144,7 @@ def input_task(row: Row) -> InputTask:
 def output_task(row: Row) -> OutputTask:
     """One row as an output task. Raises OperatorError."""
     identity, fields = task_id(row), shaped(row, _OutputRow)
-    fraction = _pass_fraction(fields, row.where)
+    fraction, failing = _outcome(fields, row.where)
     known = fields.output_bounce
     if known is None and fields.resolved is not None:
         known = not fields.resolved
@@ -146,6 +161,7 @@ def output_task(row: Row) -> OutputTask:
         bounce=known,
         pass_fraction=fraction,
         quality=fields.underspecified if fields.input_quality is None else fields.input_quality,
+        failing=failing if known else None,
     )
 
 
@@ -161,25 +177,31 @@ def number_of(identity: str) -> int:
     return int(found["number"]) if found else 1
 
 
-def _pass_fraction(fields: _OutputRow, where: str) -> float | None:
+def _outcome(fields: _OutputRow, where: str) -> tuple[float | None, Failing | None]:
+    """The share of tests that pass, and which kinds fail; None where the row does not say."""
+    status = _blank_is_none(fields.tests_status)
+    counted, failing = (None, None) if status is None else _counted(status, where)
     for given in (fields.output_quality, fields.pass_frac):
         if given is not None:
             if not 0 <= given <= 1:
                 raise OperatorError(f"{where}: a pass fraction of {given} is not between 0 and 1")
-            return given
-    status = _blank_is_none(fields.tests_status)
-    return None if status is None else _fraction_of(status, where)
+            return given, fields.failing or failing
+    return counted, fields.failing or failing
 
 
-def _fraction_of(status: Any, where: str) -> float:
-    """Passed tests by all tests in ``tests_status``: a dict, or its Python literal as in the CSV files."""
+def _counted(status: Any, where: str) -> tuple[float, Failing | None]:
+    """Passed tests by all tests, and what fails: ``tests_status`` is a dict, or its literal as in CSV files."""
     try:
         if isinstance(status, str):
             if len(status) > MAX_STATUS:
                 raise OperatorError(f"{where}: tests_status of more than {MAX_STATUS} characters")
             status = ast.literal_eval(status)  # literals only: no name is looked up, nothing is called
-        kinds = (status["FAIL_TO_PASS"], status["PASS_TO_PASS"])
-        passed, failed = (sum(len(kind[outcome]) for kind in kinds) for outcome in ("success", "failure"))
+        (mended, broken), (kept, lost) = (
+            (len(status[kind]["success"]), len(status[kind]["failure"]))
+            for kind in ("FAIL_TO_PASS", "PASS_TO_PASS")
+        )
     except (ValueError, SyntaxError, KeyError, TypeError, RecursionError, MemoryError) as error:
         raise OperatorError(f"{where}: tests_status: {type(error).__name__}: {str(error)[:80]}") from None
-    return passed / (passed + failed) if passed + failed else 0.0
+    total = mended + broken + kept + lost
+    failing: Failing | None = "both" if broken and lost else "fail-to-pass" if broken else None
+    return (mended + kept) / total if total else 0.0, "pass-to-pass" if lost and not broken else failing

@@ -62,11 +62,11 @@ def _placed(case: Case, folder: Path, where: str) -> Case:
     return case.model_copy(update={"base": folder / case.base, "fixed": folder / case.fixed})
 
 
-def read_candidates(source: str, cases: dict[str, Case]) -> Iterator[Candidate]:
+def read_candidates(source: str, cases: dict[str, Case] | None = None) -> Iterator[Candidate]:
     """Candidates in their order. Raises OperatorError for one that is malformed, repeated, or of no known case."""
     rows = ((each.task, where, (where, each)) for where, each in _rows(source))
     for where, candidate in unique(rows):
-        if candidate.instance_id not in cases:
+        if cases is not None and candidate.instance_id not in cases:
             raise OperatorError(f"{where}: instance_id: no case {candidate.instance_id}")
         yield candidate
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from evaluation.cli.options import json_option
+from evaluation.cli import json_option
 
 
 @click.command("brt")

@@ -3,35 +3,43 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
+from evaluation.benchmark import Benchmark, Scoring
 from evaluation.bloom import paper
 from evaluation.bloom.comparison import Comparison, compare
 from evaluation.brt import outcomes
+from evaluation.brt.cases import Candidate, Case, read_candidates, read_cases
 from evaluation.brt.scores import NS, RankingScores, RunScores
-from evaluation.report.facts import cost_section, facts_section
 from evaluation.report.figures import Series, bars
 from evaluation.report.page import Cell, Figure, Section, Table
 from evaluation.run.folder import Record, RunFolder
 from evaluation.statistics import Estimate
 
-Runs = Sequence[tuple[str, RunFolder]]
+#: A run by name: its records, and one for each task that it did not come to.
+Recorded = tuple[str, tuple[Record, ...]]
 
 #: LIBRO on Defects4J, 350 bugs after selection, as its replication package gives it.
 _LIBRO: tuple[Cell, ...] = ("LIBRO, Defects4J (350 bugs)", 219, 149, 184, 199, 201, 539, 797, 0.626, 0.873)
 
 
-def sections(runs: Runs, tasks: dict[str, str], missing: str, seed: int) -> list[Section]:
+def recorded(run: RunFolder, name: str, source: str, scoring: Scoring) -> Recorded:
+    """What the figures are made of; the cases themselves are not needed again."""
+    return name, tuple(run.outcomes())
+
+
+def sections(records: Sequence[Recorded], scoring: Scoring) -> list[Section]:
     """Everything there is to say about these runs. Bugs without an answer count as not reproduced, always."""
-    records = [(name, tuple(run.outcomes())) for name, run in runs]
-    found = [facts_section(runs), _shares(records, seed)]
+    seed = scoring.seed
+    found = [_shares(records, seed)]
     drafted = [(name, each) for name, each in records if outcomes.drafted(each)]
     if drafted:
         found += [_rankings(drafted, seed), _fates(drafted)]
     if len(records) > 1:
         found.append(_compared(records))
-    return [*found, cost_section(runs)]
+    return found
 
 
 def _shares(runs: Sequence[tuple[str, tuple[Record, ...]]], seed: int) -> Section:
@@ -54,7 +62,8 @@ def _shares(runs: Sequence[tuple[str, tuple[Record, ...]]], seed: int) -> Sectio
         [None if each.share is None else 100 * each.share for _, each in scores],
         [_bar(each.interval) for _, each in scores],
     )
-    picture = Figure(bars([name for name, _ in scores], [shown], ylabel="%BRT", top=100), "%BRT of each run.")
+    draw = partial(bars, [name for name, _ in scores], [shown], ylabel="%BRT", top=100)
+    picture = Figure(draw, "%BRT of each run.")
     figures = (picture,) if len(scores) > 1 else ()
     data = {"brt": {name: each.as_json() for name, each in scores}}
     text = "A bug counts as reproduced where a test fails on the buggy and passes on the fixed version."
@@ -121,3 +130,14 @@ def _ends(estimate: Estimate) -> str:
 def _bar(estimate: Estimate) -> tuple[float, float] | None:
     low, high = estimate.low, estimate.high
     return None if low is None or high is None else (100 * low, 100 * high)
+
+
+def _cases(source: str) -> Iterator[Case]:
+    return iter(read_cases(source).values())
+
+
+BRT: Benchmark[Case, Recorded] = Benchmark("brt", _cases, lambda case: case.instance_id, recorded, sections)
+#: The same where tests are given: a task is a candidate.
+CANDIDATES: Benchmark[Candidate, Recorded] = Benchmark(
+    "brt", read_candidates, lambda candidate: candidate.task, recorded, sections
+)

@@ -12,8 +12,7 @@ from rich.table import Table
 from evaluation.brt import outcomes
 from evaluation.brt.rankings import read_rankings
 from evaluation.brt.scores import NS, RankingScores, RunScores
-from evaluation.cli.options import print_json
-from evaluation.report.terminal import new_table, wide_console
+from evaluation.report.terminal import new_table, print_json, wide_console
 from evaluation.run.folder import RunFolder
 from evaluation.statistics import Estimate
 

@@ -1,21 +1,133 @@
-"""Algorithm 1 over many instances: in their order, several at a time, each with its reason if discarded."""
+"""Building review tasks, from a data set of fixes or from a repository's own (CR-Bench, Algorithm 1).
+
+Instances are done in their order, several at a time, each with its reason if discarded; a build is begun,
+continued, and told about.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TypeVar
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, TypeVar
 
-from bot.errors import BudgetExceeded, ForgeError, ModelError, NotRecorded, TransientError
-from evaluation.crbench.blame import BlameOptions
-from evaluation.crbench.clones import Clones
-from evaluation.crbench.context import ContextError, PullContext
-from evaluation.crbench.mapping import Instance, MappedInstance, Unmapped, discarded, map_instance
-from evaluation.crbench.steps import Steps, describe
-from evaluation.crbench.task import ReviewTask, begin, finish
-from evaluation.git.repository import GitError
+from rich.console import Console
+from rich.progress import track
+
+from bot import app
+from bot.core.disclaimer import caveat
+from bot.errors import (
+    BudgetExceeded,
+    ForgeError,
+    ModelError,
+    NotRecorded,
+    OperatorError,
+    SettingsError,
+    TransientError,
+)
+from bot.forge.protocol import Forge
+from bot.ops import settings
+from bot.ops.settings import Settings
+from evaluation.crbench.context import ClonedContext, ContextError, ContextFinder, ForgeContext, PullContext
+from evaluation.crbench.mapping import (
+    BlameOptions,
+    ClonedPulls,
+    ForgePulls,
+    Instance,
+    MappedInstance,
+    PullFinder,
+    Unmapped,
+    discarded,
+    map_instance,
+    tally,
+)
+from evaluation.crbench.metrics import statistics
+from evaluation.crbench.own import own_fixes
+from evaluation.crbench.sections import data_section, reasons_section
+from evaluation.crbench.task import PARAPHRASE, PREVENTABLE, TAGS, ReviewTask, Steps, begin, describe, finish
+from evaluation.dataset import fingerprint, read_rows, shaped, task_id, unique
+from evaluation.git.clones import Clones
+from evaluation.git.history import CommitGraph, History, PullCommits, Pulls
+from evaluation.git.repository import GitError, GitRepository, find_clone
+from evaluation.prompts import benchmark_prompts
+from evaluation.report.terminal import print_json, say, show
+from evaluation.run.lines import LineFile
+from evaluation.run.model import Account
+
+#: How a clone's pull refs are used: not at all, to refute numbers in subjects, or also to infer missing ones.
+PullRefs = Literal["ignore", "verify", "infer"]
+
+
+@dataclass(frozen=True)
+class Clone:
+    """One repository, ready to be asked."""
+
+    repository: GitRepository
+    finder: PullFinder
+    contexts: ContextFinder
+
+
+class Histories:
+    """Every clone that the instances need; those that are missing are known to be. Use as a context manager."""
+
+    def __init__(
+        self,
+        find: Callable[[str], Path | None],
+        instances: Iterable[Instance],
+        pull_refs: PullRefs = "verify",
+        forge_of: Callable[[str], Forge] | None = None,
+    ) -> None:
+        """``find`` gives the folder of the clone of ``owner/name``.
+
+        ``forge_of`` gives its forge, where pull requests are to be asked of GitHub.
+        """
+        self._clones = Clones(find)
+        self._pull_refs = pull_refs
+        self._forge_of = forge_of
+        self._bases: dict[str, set[str]] = {}
+        for instance in instances:
+            self._bases.setdefault(instance.repo, set()).add(instance.base_commit)
+        self._open: dict[str, Clone] = {}
+
+    def __enter__(self) -> Histories:
+        """Raises OperatorError where a clone is shallow, or where there is none at all."""
+        try:
+            for full_name, bases in self._bases.items():
+                repository = self._clones.of(full_name)
+                if repository is not None:
+                    self._open[full_name] = self._opened(repository, full_name, bases)
+        except BaseException:
+            self._clones.__exit__()
+            raise
+        if self._bases and not self._open:
+            wanted = ", ".join(sorted(self._bases)[:3])
+            raise OperatorError(f"no clone of {wanted}: clones are folders named owner+name or owner/name")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._clones.__exit__()
+
+    def of(self, full_name: str) -> Clone | None:
+        """The clone of ``owner/name``; None where there is none."""
+        return self._open.get(full_name)
+
+    def _opened(self, repository: GitRepository, full_name: str, bases: set[str]) -> Clone:
+        if self._forge_of is not None:
+            forge = self._forge_of(full_name)
+            return Clone(repository, ForgePulls(forge), ForgeContext(forge))
+        present = sorted(base for base in bases if repository.has_commit(base))
+        pulls = Pulls.read(repository) if self._pull_refs != "ignore" else Pulls()
+        try:
+            history = History(CommitGraph.read(repository, present, full_name), pulls)
+            inferred = PullCommits(repository, pulls, present) if self._pull_refs == "infer" else None
+        except GitError as error:
+            raise OperatorError(f"{repository.folder}: its history cannot be read: {error}") from error
+        return Clone(repository, ClonedPulls(history, inferred), ClonedContext(repository, history, pulls))
+
 
 T = TypeVar("T")
 
@@ -30,14 +142,14 @@ class MappingOptions:
 
 
 def map_instances(
-    instances: Sequence[Instance], clones: Clones, options: MappingOptions
+    instances: Sequence[Instance], clones: Histories, options: MappingOptions
 ) -> Iterator[MappedInstance]:
     """Lines 3 to 7 of the algorithm for every instance, in their order."""
     return _in_order(lambda fix: _mapped(fix, clones, options), instances, options.workers)
 
 
 def build_tasks(
-    instances: Sequence[Instance], clones: Clones, options: MappingOptions, steps: Steps
+    instances: Sequence[Instance], clones: Histories, options: MappingOptions, steps: Steps
 ) -> Iterator[ReviewTask]:
     """The whole algorithm for every instance, in their order.
 
@@ -46,12 +158,7 @@ def build_tasks(
     return _in_order(lambda fix: _built(fix, clones, options, steps), instances, options.workers)
 
 
-def tally(mapped: Iterable[MappedInstance]) -> Counter[str]:
-    """How many instances were kept, and how many went for each kind of reason."""
-    return Counter("kept" if each.kept else _kind(each.reason or "") for each in mapped)
-
-
-def _mapped(fix: Instance, clones: Clones, options: MappingOptions) -> MappedInstance:
+def _mapped(fix: Instance, clones: Histories, options: MappingOptions) -> MappedInstance:
     clone = clones.of(fix.repo)
     if clone is None:
         # Looked at again once there is one.
@@ -64,7 +171,7 @@ def _mapped(fix: Instance, clones: Clones, options: MappingOptions) -> MappedIns
         return discarded(fix, f"unfinished: {error}").model_copy(update={"unfinished": True})
 
 
-def _built(fix: Instance, clones: Clones, options: MappingOptions, steps: Steps) -> ReviewTask:
+def _built(fix: Instance, clones: Histories, options: MappingOptions, steps: Steps) -> ReviewTask:
     task = begin(fix, _mapped(fix, clones, options))
     if not task.kept:
         return task
@@ -79,7 +186,7 @@ def _built(fix: Instance, clones: Clones, options: MappingOptions, steps: Steps)
         return task.model_copy(update={"kept": False, "reason": reason, "unfinished": True})
 
 
-def _context(task: ReviewTask, clones: Clones) -> PullContext:
+def _context(task: ReviewTask, clones: Histories) -> PullContext:
     clone = clones.of(task.repo)
     assert clone is not None, "a kept task was mapped in a clone"
     [number] = task.prs
@@ -100,6 +207,151 @@ def _in_order(work: Callable[[Instance], T], instances: Sequence[Instance], work
         pool.shutdown(cancel_futures=True)
 
 
-def _kind(reason: str) -> str:
-    head = reason.partition(":")[0]
-    return "several pull requests" if head.endswith("pull requests") and head[:1].isdecimal() else head
+def build_from_fixes(instances: str, repos: Path, out: Path, **given: Any) -> int:
+    """Tasks of a data set of fixes, from the clones below ``repos``; returns the exit code."""
+    fixes = read_instances(instances)
+    question = {"instances": fingerprint(instances) or instances}
+    return _Build(out, partial(find_clone, repos), question, **given).run(lambda environment: fixes)
+
+
+def build_from_history(repo: Path, since: datetime, name: str | None, out: Path | None, **given: Any) -> int:
+    """Tasks of a repository's own bug fixes; returns the exit code."""
+    with GitRepository(repo) as repository:
+        full_name = name or repository.full_name()
+        if full_name is None:
+            raise OperatorError(f"{repo}: neither its origin nor its folder says owner/name; give --name")
+        try:
+            head = repository.head()
+        except GitError as error:
+            raise OperatorError(f"{repo} has no history: {error}") from None
+
+    def fixes(environment: Settings) -> list[Instance]:
+        with GitRepository(repo) as repository:
+            forge = None if given["offline"] else forge_for(environment, full_name)
+            try:
+                return list(own_fixes(repository, full_name, since, environment.github_web_url, forge))
+            except (ForgeError, TransientError) as error:
+                raise OperatorError(f"GitHub does not show the issues of {full_name}: {error}") from error
+
+    question = {"repo": full_name, "head": head, "since": since.date().isoformat()}
+    path = out or Path(f"own-{full_name.replace('/', '+')}.jsonl")
+    return _Build(path, lambda wanted: repo, question, **given).run(fixes)
+
+
+def read_instances(source: str) -> list[Instance]:
+    """The fixes of a data set. Raises OperatorError with file and line for the first bad row."""
+    rows = ((task_id(row), row.where, shaped(row, Instance)) for row in read_rows(source))
+    return list(unique(rows))
+
+
+def forge_for(environment: Settings, full_name: str) -> Forge:
+    """GitHub as the operator's App sees one repository. Raises OperatorError where it does not."""
+    try:
+        github_app = app.build_app(environment)
+    except SettingsError as error:
+        raise OperatorError(f"{error}; --offline needs no GitHub") from error
+    try:
+        installation = github_app.installation_for(*full_name.split("/", 1))
+    except (ForgeError, TransientError) as error:
+        raise OperatorError(
+            f"the App cannot read {full_name} ({error}); --offline reads the clone alone"
+        ) from error
+    return github_app.forge(installation.id, full_name)[0]
+
+
+@dataclass
+class _Build:
+    """One call of a build command."""
+
+    out: Path
+    find: Callable[[str], Path | None]
+    question: dict[str, Any]
+    offline: bool
+    until: str
+    pull_refs: Any
+    unmapped: Any
+    ignore_whitespace: bool
+    follow_moves: bool
+    include_tests: bool
+    include_documentation: bool
+    model: str | None
+    prompts: Path | None
+    cache: Path | None
+    max_cost: float | None
+    workers: int
+    overwrite: bool
+    as_json: bool
+
+    def run(self, read: Callable[[Settings], list[Instance]]) -> int:
+        """Build or continue; returns the exit code: 1 where the cost cap stopped it."""
+        environment = settings.load(bouncer_model=self.model)
+        with LineFile(self.out, self._question(environment), self.overwrite) as lines:
+            lines.forget(lambda row: bool(row.get("unfinished")))
+            done = {row.get("instance_id") for row in lines.rows()}
+            waiting = [fix for fix in read(environment) if fix.instance_id not in done]
+            forge_of = None if self.offline else partial(forge_for, environment)
+            stopped = None
+            with Histories(self.find, waiting, self.pull_refs, forge_of) as clones:
+                try:
+                    for value in _shown(self._values(waiting, clones, environment), len(waiting)):
+                        lines.append(value)
+                except BudgetExceeded as error:
+                    stopped = str(error)
+            self._report(lines, environment)
+        if stopped is not None:
+            say(f"stopped: {stopped}; the same command goes on from here")
+        return 0 if stopped is None else 1
+
+    def _values(
+        self, waiting: list[Instance], clones: Histories, environment: Settings
+    ) -> Iterator[MappedInstance]:
+        blame = BlameOptions(
+            self.ignore_whitespace, self.follow_moves, self.include_tests, self.include_documentation
+        )
+        options = MappingOptions(blame, self.unmapped, self.workers)
+        if self.until == "mapping":
+            return map_instances(waiting, clones, options)
+        cache = self.cache or self.out.with_name(self.out.name + ".cache")
+        model = Account(environment, Path(cache), self.max_cost).model(environment.bouncer_model)
+        return build_tasks(waiting, clones, options, Steps(model, benchmark_prompts(self.prompts)))
+
+    def _question(self, environment: Settings) -> dict[str, Any]:
+        """What decides the lines: two calls that differ in it do not share a file."""
+        policies = (
+            "offline",
+            "until",
+            "pull_refs",
+            "unmapped",
+            "ignore_whitespace",
+            "follow_moves",
+            "include_tests",
+            "include_documentation",
+        )
+        asked = {name: getattr(self, name) for name in policies}
+        if self.until == "tasks":
+            prompts = benchmark_prompts(self.prompts)
+            asked["model"] = environment.bouncer_model
+            asked["prompts"] = {name: prompts.hash(name) for name in (PREVENTABLE, PARAPHRASE, TAGS)}
+        return {**self.question, **asked}
+
+    def _report(self, lines: LineFile, environment: Settings) -> None:
+        """What came of it: words on stderr, or one JSON object on stdout."""
+        if self.until == "mapping":
+            counts = tally(MappedInstance.model_validate(row) for row in lines.rows())
+            if self.as_json:
+                print_json({"out": str(self.out), **dict(counts.most_common())})
+            for reason, count in counts.most_common() if not self.as_json else ():
+                say(f"{count:6}  {reason}")
+            return
+        result = statistics(ReviewTask.model_validate(row) for row in lines.rows())
+        if self.as_json:
+            print_json({"out": str(self.out), **result.model_dump(mode="json")})
+            return
+        show([data_section({self.out.name: result.averages}), reasons_section(result)], stderr=True)
+        if warning := caveat(environment.bouncer_model):
+            say(warning)
+
+
+def _shown(values: Iterator[MappedInstance], total: int) -> Iterator[MappedInstance]:
+    console = Console(file=sys.stderr)
+    yield from track(values, "", total, console=console, transient=True, disable=not sys.stderr.isatty())

@@ -9,7 +9,9 @@ the data set has none.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
@@ -18,11 +20,14 @@ from bot.core.frozen import Frozen
 from bot.errors import OperatorError
 from bot.review.taxonomy import Impact, Severity
 from evaluation.crbench.context import ContextError, PullContext, read_diff
-from evaluation.crbench.steps import Known
-from evaluation.crbench.task import ReviewTask
-from evaluation.dataset import Row, shaped
+from evaluation.crbench.mapping import tally
+from evaluation.crbench.task import Known, ReviewTask
+from evaluation.dataset import Row, fingerprint, read_rows, shaped
+from evaluation.git.clones import Clones
 from evaluation.git.history import Pulls
 from evaluation.git.repository import GitError, GitRepository
+from evaluation.report.terminal import print_json, say
+from evaluation.run.lines import LineFile
 
 GoldenSet = Literal["aacr", "martian"]
 
@@ -201,3 +206,30 @@ def _place(url: str, where: str) -> tuple[str, int]:
     if found is None:
         raise OperatorError(f"{where}: {url!r} is not the address of a pull request")
     return found["repo"], int(found["number"])
+
+
+def build_golden(
+    kind: GoldenSet, source: str, repos: Path, out: Path, defects_only: bool, overwrite: bool, as_json: bool
+) -> None:
+    """Make review tasks of pull requests whose change a local clone holds, for replay and score crbench."""
+    pulls = list(read_golden(read_rows(source), kind, defects_only=defects_only))
+    question: dict[str, Any] = {"source": fingerprint(source) or source, "set": kind, "defects_only": defects_only}
+    known: dict[str, Pulls] = {}
+    with LineFile(out, question, overwrite) as lines, Clones(repos) as clones:
+        done = {row.get("instance_id") for row in lines.rows()}
+        for pull in pulls:
+            if pull.instance_id not in done:
+                clone = clones.of(pull.repo)
+                if clone is not None and pull.repo not in known:
+                    known[pull.repo] = Pulls.read(clone)
+                lines.append(golden_task(pull, clone, known.get(pull.repo, Pulls())))
+        counts = tally(ReviewTask.model_validate(row) for row in lines.rows())
+    _print(counts, out, as_json)
+
+
+def _print(counts: Counter[str], out: Path, as_json: bool) -> None:
+    if as_json:
+        print_json({"out": str(out), **dict(counts.most_common())})
+        return
+    for reason, count in counts.most_common():
+        say(f"{count:6}  {reason}")

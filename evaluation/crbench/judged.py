@@ -16,13 +16,25 @@ from pydantic import Field, ValidationError
 from bot.core.actions import Usage
 from bot.core.frozen import Frozen
 from bot.errors import OperatorError
-from evaluation.crbench.judge import PROMPT, Judgement, Panel, Verdicts, agreement, judge_all
+from evaluation.benchmark import Scoring
+from evaluation.crbench.judge import (
+    PROMPT,
+    Judgement,
+    Panel,
+    Said,
+    Scope,
+    Verdicts,
+    agreement,
+    judge_all,
+    said_in,
+    said_in_file,
+)
 from evaluation.crbench.metrics import Metrics, Tally, score, tallies
-from evaluation.crbench.said import Said, Scope, said_in, said_in_file
 from evaluation.crbench.task import ReviewTask, read_tasks
 from evaluation.dataset import fingerprint
 from evaluation.run.folder import RunFolder
 
+BENCHMARK = "crbench"
 FACTS_FILE = "judge.json"
 JUDGEMENTS_FILE = "judgements.jsonl"
 
@@ -107,14 +119,12 @@ def judge_comments(reviewed: Reviewed, source: str, panel: Panel, scope: Scope) 
     _write(reviewed.folder, facts, verdicts)
 
 
-def scored(
-    reviewed: Reviewed, source: str, missing: str, seed: int, replicates: int = 2000, scope: Scope | None = None
-) -> Scored:
+def scored(reviewed: Reviewed, source: str, scoring: Scoring, scope: Scope | None = None) -> Scored:
     """Score what was judged before, from the folder alone.
 
-    ``scope``: which comments count, by default those that were judged. ``missing`` is ``exclude`` to leave tasks
-    out that have no usable answer; else their bugs count as not found. Raises OperatorError where nothing was
-    judged yet, or on other tasks, or not all that ``scope`` names.
+    ``scope``: which comments count, by default those that were judged. ``scoring.missing`` is ``exclude`` to leave
+    tasks out that have no usable answer; else their bugs count as not found. Raises OperatorError where nothing
+    was judged yet, or on other tasks, or not all that ``scope`` names.
     """
     facts, judgements = _read(reviewed.folder)
     if facts.tasks != fingerprint(source):
@@ -127,12 +137,12 @@ def scored(
     tasks = reviewed.tasks(source)
     answered = {task.instance_id for task in tasks} if reviewed.answered is None else reviewed.answered
     unanswered = sum(task.instance_id not in answered for task in tasks)
-    if missing == "exclude":
+    if scoring.missing == "exclude":
         tasks = [task for task in tasks if task.instance_id in answered]
     comments = reviewed.said(facts.scope)
     counted = tallies(tasks, comments, judgements)
     pairs = [(said, judgements[said.key]) for said in comments if said.key in judgements]
-    metrics = score(counted, seed=seed, replicates=replicates)
+    metrics = score(counted, seed=scoring.seed, replicates=scoring.replicates)
     return Scored(reviewed.name, facts, tasks, counted, metrics, unanswered, pairs)
 
 

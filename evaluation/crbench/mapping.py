@@ -3,23 +3,175 @@
 The removed lines are blamed at the base commit, each commit is traced to its pull request, and the instance
 is kept where that makes exactly one. Commits without a pull request count for nothing, as they do in the
 paper's union over GitHub's answers; ``unmapped="discard"`` lets a single one disqualify.
+
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Annotated, Literal, Protocol
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
 from bot.core.frozen import Frozen
+from bot.errors import BouncerError
 from bot.forge.protocol import Forge
-from evaluation.crbench.blame import BlameOptions, blame_fix
-from evaluation.crbench.fix import FixError, parse_fix
-from evaluation.git.history import History
-from evaluation.git.inference import PullCommits
+from bot.review.diff import FileDiff, Hunk, parse
+from evaluation.git.history import History, PullCommits
 from evaluation.git.repository import GitError, GitRepository
+
+_TEST_FOLDERS = frozenset({"test", "tests", "testing", "__tests__", "e2e", "spec", "specs"})
+_TEST_NAME = re.compile(
+    r"^(test_.+|.+_test|conftest|tests?)\.\w+$|^.+\.(test|spec)\.\w+$|^.+Tests?\.(java|kt|cs)$"
+)
+_DOC_FOLDERS = frozenset({"doc", "docs", "documentation"})
+#: Lines of context around a change in a diff of git's.
+_CONTEXT = 3
+_DOC_SUFFIXES = frozenset({".md", ".rst", ".adoc"})
+
+
+class FixError(BouncerError):
+    """A patch that cannot be read, or that does not belong to the commit it is said to fix."""
+
+
+def parse_fix(patch: str) -> tuple[FileDiff, ...]:
+    """Every file of a fix. Raises FixError where a part of the patch cannot be read.
+
+    Up to three blank lines of context are put back at the end, where whoever published the patch stripped it.
+    """
+    diffs = [parse(patch.removesuffix("\n") + "\n" + " \n" * blank) for blank in range(_CONTEXT + 1)]
+    whole = next((diff for diff in diffs if not diff.flaws), None)
+    if whole is None:
+        raise FixError(f"the patch cannot be read: {diffs[0].flaws[0]}")
+    return whole.files
+
+
+def is_test(path: str) -> bool:
+    """Whether a path is test code: by whole path components and file name, so ``latest/contest.py`` is not."""
+    parts = PurePosixPath(path).parts
+    return any(part.lower() in _TEST_FOLDERS for part in parts[:-1]) or bool(_TEST_NAME.match(parts[-1]))
+
+
+def is_documentation(path: str) -> bool:
+    """Whether a path is prose about the program: by folder (``docs/``) or suffix."""
+    file = PurePosixPath(path)
+    return file.suffix.lower() in _DOC_SUFFIXES or any(part.lower() in _DOC_FOLDERS for part in file.parts[:-1])
+
+
+def removed_lines(file: FileDiff, content: bytes) -> tuple[int, ...]:
+    """The 1-based numbers, in ``content``, of the lines that ``file`` takes away, ascending.
+
+    Each hunk is looked for by its text, context included; where it occurs several times, the place nearest to
+    the header's number (moved by as much as the hunk before it) wins. Where the context differs it is dropped
+    line by line from both ends. Raises FixError where a hunk is nowhere.
+    """
+    lines = [line.removesuffix("\r") for line in content.decode("utf-8", "replace").split("\n")]
+    found: list[int] = []
+    shift = floor = 0
+    for hunk in file.hunks:
+        if not any(line.mark == "-" for line in hunk.lines):
+            continue
+        place = _locate(hunk, lines, hunk.old_start - 1 + shift, floor)
+        if place is None:
+            raise FixError(f"removed lines of {file.old_path} (line {hunk.old_start}) are not in the base commit")
+        shift = place - (hunk.old_start - 1)
+        old = [line for line in hunk.lines if line.mark != "+"]
+        numbers = [place + index + 1 for index, line in enumerate(old) if line.mark == "-"]
+        floor = numbers[-1]
+        found += numbers
+    return tuple(found)
+
+
+def ranges(numbers: Iterable[int]) -> list[tuple[int, int]]:
+    """Ascending numbers as inclusive runs: 3 4 5 9 -> (3, 5) (9, 9)."""
+    runs: list[tuple[int, int]] = []
+    for number in numbers:
+        if runs and runs[-1][1] + 1 == number:
+            runs[-1] = (runs[-1][0], number)
+        else:
+            runs.append((number, number))
+    return runs
+
+
+def _locate(hunk: Hunk, lines: list[str], expected: int, floor: int) -> int | None:
+    """Where the hunk's first old line is (0-based); its removed lines start at ``floor`` or later."""
+    old = [line for line in hunk.lines if line.mark != "+"]
+    wanted = [line.text for line in old]
+    removed = [index for index, line in enumerate(old) if line.mark == "-"]
+    first, last = removed[0], removed[-1] + 1
+    for dropped in range(max(first, len(wanted) - last) + 1):
+        start, stop = min(dropped, first), max(len(wanted) - dropped, last)
+        places = [place - start for place in _occurrences(wanted[start:stop], lines)]
+        if usable := [place for place in places if place + first >= floor]:
+            return min(usable, key=lambda place: (abs(place - expected), place))
+    return None
+
+
+def _occurrences(needle: list[str], lines: list[str]) -> Iterable[int]:
+    """Every place where the lines of ``needle`` stand one after the other."""
+    width = len(needle)
+    for start in range(len(lines) - width + 1):
+        if lines[start] == needle[0] and lines[start : start + width] == needle:
+            yield start
+
+
+_ENTRY = re.compile(rb"([0-9a-f]{40,64}) \d+ \d+")
+
+
+@dataclass(frozen=True)
+class BlameOptions:
+    """What differs from git's defaults."""
+
+    ignore_whitespace: bool = False
+    follow_moves: bool = False
+    include_tests: bool = False
+    include_documentation: bool = False
+
+    def arguments(self) -> list[str]:
+        """Further arguments of ``git blame``."""
+        whitespace = ["-w"] if self.ignore_whitespace else []
+        return whitespace + (["-M", "-C"] if self.follow_moves else [])
+
+    def counts(self, path: str) -> bool:
+        """Whether a file's lines are blamed."""
+        return (self.include_tests or not is_test(path)) and (
+            self.include_documentation or not is_documentation(path)
+        )
+
+
+def blame_fix(repository: GitRepository, base: str, patch: str, options: BlameOptions) -> dict[str, int]:
+    """Commit -> how many of the lines that ``patch`` removes it wrote; empty where the fix only adds.
+
+    Raises FixError where the patch does not belong to ``base``, GitError where git fails.
+    """
+    blamed: Counter[str] = Counter()
+    for file in parse_fix(patch):
+        if file.old_path is not None and file.removed and options.counts(file.old_path):
+            blamed += blame_file(repository, base, file, file.old_path, options)
+    return dict(blamed)
+
+
+def blame_file(
+    repository: GitRepository, base: str, file: FileDiff, path: str, options: BlameOptions
+) -> Counter[str]:
+    """The same for one file of a fix."""
+    content = repository.blob(base, path)
+    if content is None:
+        raise FixError(f"{path} is not in the base commit")
+    wanted = [f"-L{first},{last}" for first, last in ranges(removed_lines(file, content))]
+    output = repository.run(
+        "blame", "--porcelain", "--no-textconv", *options.arguments(), *wanted, base, "--", path
+    )
+    return Counter(
+        entry[1].decode("ascii")
+        for entry in (_ENTRY.match(line) for line in output.split(b"\n") if not line.startswith(b"\t"))
+        if entry
+    )
+
 
 #: What becomes of an instance some of whose blamed commits no pull request brought in.
 Unmapped = Literal["ignore", "discard"]
@@ -174,3 +326,13 @@ def _nothing_blamed(instance: Instance, options: BlameOptions) -> str:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def tally(mapped: Iterable[MappedInstance]) -> Counter[str]:
+    """How many instances were kept, and how many went for each kind of reason."""
+    return Counter("kept" if each.kept else _kind(each.reason or "") for each in mapped)
+
+
+def _kind(reason: str) -> str:
+    head = reason.partition(":")[0]
+    return "several pull requests" if head.endswith("pull requests") and head[:1].isdecimal() else head

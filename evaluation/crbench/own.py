@@ -17,8 +17,7 @@ from bot.bouncers.links import closing_links
 from bot.core.model import Issue
 from bot.errors import NotFound
 from bot.forge.protocol import Forge
-from evaluation.crbench.fix import is_documentation, is_test
-from evaluation.crbench.mapping import Instance
+from evaluation.crbench.mapping import Instance, is_documentation, is_test
 from evaluation.git.repository import GitRepository
 from evaluation.git.subjects import merge_number, squash_number
 

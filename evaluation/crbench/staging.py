@@ -4,13 +4,37 @@ from __future__ import annotations
 
 from bot.core.events import PullRequestOpened
 from bot.core.model import PullRequest, Repository
+from bot.errors import NotRecorded
 from bot.forge.offline import AUTHOR, BOUNCER
 from bot.forge.protocol import PullDiff
 from bot.forge.replay import ReplayForge, Snapshot
 from evaluation.crbench.context import PullContext
-from evaluation.crbench.past import PastForge
-from evaluation.git.repository import GitRepository
+from evaluation.git.clones import ClonedForge
+from evaluation.git.repository import GitError, GitRepository
 from evaluation.run.staging import Staged
+
+
+class PastForge(ClonedForge):
+    """A snapshot, and the files of the commits that existed when the pull request was opened."""
+
+    def __init__(self, snapshot: Snapshot, repository: GitRepository, pull: PullContext) -> None:
+        super().__init__(snapshot, repository, (pull.base_sha, pull.head_sha))
+        self._pull = pull
+
+    def _seen(self, ref: str) -> str:
+        commit = self._snapshot.heads.get(ref, ref)
+        if commit not in self._visible:
+            if not self._is_before(commit):
+                raise NotRecorded(f"{ref} came after pull request #{self._pull.number}, or beside it")
+            self._visible.add(commit)
+        return commit
+
+    def _is_before(self, commit: str) -> bool:
+        try:
+            self._clone.run("merge-base", "--is-ancestor", f"{commit}^{{commit}}", self._pull.head_sha)
+        except GitError:
+            return False
+        return True
 
 
 def stage(task_id: str, full_name: str, pull: PullContext, clone: GitRepository | None = None) -> Staged:

@@ -1,18 +1,129 @@
-"""A review task: a pull request that brought a bug in, and the bug. One line of what a build writes."""
+"""A review task: a pull request that brought a bug in, and the bug; and the three questions that describe the bug.
+
+One line of what a build writes. The questions are those of CR-Bench's construction (Algorithm 1, lines 8 to 12;
+listings 1 to 3).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal, TypeVar
 
-from pydantic import Field
+from pydantic import BaseModel, Field, field_validator
 
 from bot.core.actions import Usage
+from bot.core.frozen import Frozen
+from bot.models.protocol import Model, Prompt, Reply
+from bot.prompts import Prompts
 from bot.review.diff import FileDiff
+from bot.review.taxonomy import Category, Impact, Severity
 from evaluation.crbench.context import PullContext
-from evaluation.crbench.fix import FixError, parse_fix
-from evaluation.crbench.mapping import Instance, MappedInstance
-from evaluation.crbench.steps import Judged, Known, Preventability
+from evaluation.crbench.mapping import FixError, Instance, MappedInstance, parse_fix
 from evaluation.dataset import read_rows, shaped, unique
+
+T = TypeVar("T", bound=BaseModel)
+
+#: A paraphrase has fewer words than this (CR-Bench, listing 2).
+MAX_WORDS = 100
+
+PREVENTABLE = "crbench.preventable"
+PARAPHRASE = "crbench.paraphrase"
+TAGS = "crbench.tags"
+
+
+class Preventability(Frozen):
+    """Could a careful review of the change that brought it in have prevented the bug?"""
+
+    reasoning: str = Field(description="briefly: what was wrong, and whether it came with an earlier change")
+    category: Literal["PREVENTABLE", "UNPREVENTABLE"]
+    confidence: float = Field(ge=0, le=1, description="0 = a guess, 1 = certain")
+
+
+class Paraphrase(Frozen):
+    """The bug in a few technical sentences: what a reviewer should have written."""
+
+    description: str = Field(min_length=1, description="what is wrong, the code at fault, why; under 100 words")
+
+    @field_validator("description")
+    @classmethod
+    def _short(cls, value: str) -> str:
+        words = len(value.split())
+        if words >= MAX_WORDS:
+            raise ValueError(f"{words} words; it must have fewer than {MAX_WORDS}")
+        return value.strip()
+
+
+class Tags(Frozen):
+    """Where the bug stands in the taxonomy (CR-Bench, Table 2)."""
+
+    reasoning: str = Field(description="briefly: why this category, impact and severity")
+    category: Category = Field(description="root cause")
+    impact: Impact = Field(description="what it compromises")
+    severity: Severity
+
+
+class Steps:
+    """Asks the three questions about one fix. Each raises ModelError or TransientError."""
+
+    def __init__(self, model: Model, prompts: Prompts) -> None:
+        self._model = model
+        self._prompts = prompts
+
+    def preventable(self, fix: Instance) -> Reply[Preventability]:
+        """Line 8."""
+        return self._ask(PREVENTABLE, fix, Preventability)
+
+    def paraphrase(self, fix: Instance) -> Reply[Paraphrase]:
+        """Line 11. A description that is too long is sent back once."""
+        return self._ask(PARAPHRASE, fix, Paraphrase)
+
+    def tags(self, fix: Instance) -> Reply[Tags]:
+        """Line 12."""
+        return self._ask(
+            TAGS,
+            fix,
+            Tags,
+            categories=tuple(Category),
+            impacts=tuple(Impact),
+        )
+
+    def _ask(self, name: str, fix: Instance, schema: type[T], **more: object) -> Reply[T]:
+        system, user = self._prompts.render(name, issue=fix.problem_statement, fix=fix.patch, **more)
+        subject = f"{fix.instance_id}/{name.removeprefix('crbench.')}"
+        return self._model.complete(Prompt(purpose=name, system=system, user=user, subject=subject), schema)
+
+
+class Known(Frozen):
+    """A bug as a judge and a reader need it."""
+
+    description: str = Field(description="what a reviewer should have said")
+    category: Category | None = Field(None, description="None where its data set does not say, as below")
+    impact: Impact | None = None
+    severity: Severity | None = None
+
+
+class Judged(Frozen):
+    """What the three steps came to; a step that was not reached is None."""
+
+    preventable: Preventability | None = None
+    bug: Known | None = None
+    usage: Usage = Usage()
+    model: str = ""
+
+
+def describe(steps: Steps, fix: Instance) -> Judged:
+    """Ask until the answer is known: the last two questions only where the bug was preventable."""
+    first = steps.preventable(fix)
+    if first.value.category == "UNPREVENTABLE":
+        return Judged(preventable=first.value, usage=first.usage, model=first.model)
+    text, tags = steps.paraphrase(fix), steps.tags(fix)
+    bug = Known(
+        description=text.value.description,
+        category=tags.value.category,
+        impact=tags.value.impact,
+        severity=tags.value.severity,
+    )
+    return Judged(preventable=first.value, bug=bug, usage=first.usage + text.usage + tags.usage, model=first.model)
 
 
 class ReviewTask(MappedInstance):

@@ -10,11 +10,6 @@ from evaluation.report.page import Cell, Section, Table
 from evaluation.run.folder import RunFacts, RunFolder
 
 
-def sections(runs: Sequence[tuple[str, RunFolder]], *_: object) -> list[Section]:
-    """A report on a benchmark that has no words of its own: what was run, and what it cost."""
-    return [facts_section(runs), cost_section(runs)]
-
-
 def facts_section(runs: Sequence[tuple[str, RunFolder]], notes: Sequence[str] = ()) -> Section:
     """One column a run: model, prompts, version, config, seed, tasks, dates, totals."""
     facts = [(name, run.facts) for name, run in runs]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import matplotlib as mpl
-from matplotlib.figure import Figure as Canvas
-from matplotlib.patches import PathPatch, Rectangle
-from matplotlib.path import Path
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+    from matplotlib.patches import PathPatch
 
 #: Colours that differ in lightness too, so that they can be told apart in print and by colour-blind readers.
 COLOURS = ("#0b5fa5", "#d9822b", "#2e8b57", "#a23b72", "#7a7f87", "#5b4bb7", "#b8860b", "#3aa6b9")
@@ -68,7 +68,7 @@ def bars(
     groups: Sequence[str], series: Sequence[Series], *, ylabel: str, xlabel: str = "", top: float | None = None
 ) -> str:
     """Bars side by side per group, with their intervals."""
-    with mpl.rc_context(_STYLE):
+    with _styled():
         canvas, axes = _axes(max(7.6, 1.2 * len(groups) + 3), 3.6)
         width = 0.8 / max(1, len(series))
         for index, each in enumerate(series):
@@ -95,7 +95,7 @@ def _draw_bars(axes: Any, series: Series, index: int, shift: float, width: float
 
 def curves(lines: Sequence[Curve], *, xlabel: str, ylabel: str) -> str:
     """Curves over shares of 0 to 1 on the x axis."""
-    with mpl.rc_context(_STYLE):
+    with _styled():
         canvas, axes = _axes(7.6, 3.8)
         for index, line in enumerate(lines):
             marker = "o" if line.marked else None
@@ -109,8 +109,8 @@ def curves(lines: Sequence[Curve], *, xlabel: str, ylabel: str) -> str:
 
 def radar(spokes: Sequence[str], series: Sequence[Series]) -> str:
     """Shares of 0 to 1 on one spoke each; a series with a missing value is drawn as points without an outline."""
-    with mpl.rc_context(_STYLE):
-        canvas = Canvas(figsize=(7.6, 4.6), layout="constrained")
+    with _styled():
+        canvas = _canvas(7.6, 4.6)
         axes: Any = canvas.add_subplot(projection="polar")
         angles = [2 * math.pi * place / len(spokes) for place in range(len(spokes))]
         for index, each in enumerate(series):
@@ -131,8 +131,10 @@ def radar(spokes: Sequence[str], series: Sequence[Series]) -> str:
 
 def sankey(columns: Sequence[Sequence[str]], flows: Sequence[Flow], colours: dict[str, str]) -> str:
     """Bands between columns of nodes, as wide as they are large; a node's height is its larger side."""
-    with mpl.rc_context(_STYLE):
-        canvas = Canvas(figsize=(9.2, 4.6), layout="constrained")
+    with _styled():
+        from matplotlib.patches import Rectangle
+
+        canvas = _canvas(9.2, 4.6)
         axes = canvas.add_subplot()
         axes.axis("off")
         sizes = {name: _size(name, flows) for column in columns for name in column}
@@ -182,6 +184,9 @@ def _places(
 
 
 def _band(start: tuple[float, float], end: tuple[float, float], size: float, colour: str) -> PathPatch:
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+
     (x0, y0), (x1, y1) = start, end
     middle = (x0 + x1) / 2
     points = [
@@ -193,8 +198,22 @@ def _band(start: tuple[float, float], end: tuple[float, float], size: float, col
 
 
 def _axes(width: float, height: float) -> tuple[Canvas, Any]:
-    canvas = Canvas(figsize=(width, height), layout="constrained")
+    canvas = _canvas(width, height)
     return canvas, canvas.add_subplot()
+
+
+def _canvas(width: float, height: float) -> Canvas:
+    from matplotlib.figure import Figure as Canvas  # takes a second to import, and a terminal shows no figure
+
+    return Canvas(figsize=(width, height), layout="constrained")
+
+
+@contextmanager
+def _styled() -> Iterator[None]:
+    import matplotlib as mpl
+
+    with mpl.rc_context(_STYLE):
+        yield
 
 
 def _first(values: Sequence[float | None]) -> int:

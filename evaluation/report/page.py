@@ -1,13 +1,14 @@
 """What a report is made of, and how it is written: one self-contained HTML page, Markdown, or JSON.
 
-A benchmark gives ``Section``s; nothing here knows what they are about. Cells are plain text or numbers, escaped
-when they are written; figures are SVG text made by ``figures`` out of numbers.
+A benchmark gives ``Section``s, and writes each table once: here it becomes HTML, in ``terminal`` text. Nothing
+here knows what they are about. Cells are plain text or numbers, escaped when they are written; figures are SVG
+text, drawn by ``figures`` where a page shows them and nowhere else.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,10 +45,14 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture as SVG text, and in words what it shows (also for those who cannot see it)."""
+    """A picture, drawn as SVG text when it is shown, and in words what it shows (for those who cannot see it)."""
 
-    svg: str
+    draw: Callable[[], str]
     caption: str
+
+    @property
+    def svg(self) -> str:
+        return self.draw()
 
 
 @dataclass(frozen=True)

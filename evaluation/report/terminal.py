@@ -1,13 +1,45 @@
-"""Tables in a terminal: no number is cut off, and no name is taken for markup."""
+"""Results in a terminal: the tables of a report as text, lines for people on stderr, one JSON object on stdout."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import click
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
+from rich.table import Table as Grid
 
-#: The narrowest width at which every table here fits; a narrower terminal wraps lines instead of losing words.
+from evaluation.report.page import Section, Table, cell
+
+#: The narrowest width that a table is fitted to; a narrower terminal wraps lines instead of losing words.
 WIDTH = 120
+#: The narrowest that a first column of words is folded to.
+FOLDED = 24
+
+
+def print_json(value: dict[str, Any]) -> None:
+    """One JSON object on standard output; a figure that is not defined is ``null``."""
+    click.echo(json.dumps(value, ensure_ascii=True, allow_nan=False))
+
+
+def say(line: str) -> None:
+    """A line for the person at the keyboard."""
+    click.echo(line, err=True)
+
+
+def show(sections: Iterable[Section], *, stderr: bool = False) -> None:
+    """The words and tables of a report; folded tables and figures are left to the page."""
+    width = max(Console(stderr=stderr).width, WIDTH)
+    # As wide as the widest table needs: a terminal wraps lines, and no number is cut.
+    console = Console(stderr=stderr, width=100_000, soft_wrap=True, highlight=False, markup=False)
+    for section in sections:
+        for table in section.tables:
+            if not table.folded:
+                _show_table(console, table, width)
+        for paragraph in section.paragraphs:
+            console.print(paragraph)
 
 
 def wide_console(*, stderr: bool = False) -> Console:
@@ -16,9 +48,9 @@ def wide_console(*, stderr: bool = False) -> Console:
     return Console(stderr=stderr, width=max(width, WIDTH), soft_wrap=True, highlight=False, markup=False)
 
 
-def new_table(*columns: str) -> Table:
+def new_table(*columns: str) -> Grid:
     """An empty table; where it is too wide, the first column's words are folded, never a number."""
-    table = Table(box=SIMPLE_HEAD, padding=(0, 2, 0, 0))
+    table = Grid(box=SIMPLE_HEAD, padding=(0, 2, 0, 0))
     for place, column in enumerate(columns):
         table.add_column(column, no_wrap=place > 0, overflow="fold")
     return table
@@ -27,3 +59,27 @@ def new_table(*columns: str) -> Table:
 def short(model: str) -> str:
     """A model's name without the file that its replies were recorded in."""
     return model.rpartition("#")[2] if model.startswith("recorded:") else model
+
+
+def _show_table(console: Console, table: Table, width: int) -> None:
+    """Where it is too wide, the first column's words are folded, never a number; no name is taken for markup."""
+    rows = [[cell(value) for value in row] for row in table.rows]
+    rest = sum(3 + max(map(len, column)) for column in list(zip(table.header, *rows, strict=True))[1:])
+    room = max(FOLDED, width - rest)
+    grid = Grid(box=SIMPLE_HEAD, padding=(0, 2, 0, 0), title=table.title or None, title_justify="left")
+    for place, (name, words) in enumerate(zip(table.header, table.words, strict=True)):
+        grid.add_column(
+            name,
+            no_wrap=place > 0,
+            overflow="fold",
+            max_width=room if place == 0 else None,
+            justify="left" if words else "right",
+        )
+    for place, row in enumerate(rows):
+        if place == table.quoted_from:
+            grid.add_section()
+        quoted = table.quoted_from is not None and place >= table.quoted_from
+        grid.add_row(*row, style="dim" if quoted else "")
+    console.print(grid)
+    if table.note:
+        console.print(table.note)

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import json
 import threading
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, NoReturn, TextIO, TypeVar
 
+import click
 from pydantic import BaseModel
 
 from bot.core.actions import Usage
@@ -25,8 +27,13 @@ from bot.models.cached import cache_key
 from bot.models.conversation import Answer, Request
 from bot.models.parsing import Unusable, extract
 from bot.models.prices import Prices
+from bot.models.prices import load as load_prices
 from bot.models.protocol import Prompt, Reply
+from bot.ops import settings
+from evaluation.benchmark import BENCHMARKS, attribute
+from evaluation.cli import json_option
 from evaluation.dataset import Row, read_rows
+from evaluation.report.terminal import print_json, say
 from evaluation.run.cache import FolderStore, is_key
 from evaluation.run.runner import Postponed
 
@@ -158,3 +165,63 @@ def _model(body: Any, row: Row) -> str:
 
 def _failed(kind: Any, detail: Any) -> NoReturn:
     raise ModelError(f"{kind}: {json.dumps(detail)[:200]}", "unavailable")
+
+
+@dataclass(frozen=True)
+class Export:
+    """Write requests instead of asking: ``batch export`` puts this into the command's context."""
+
+    form: str
+
+
+@click.command("export", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.argument(
+    "bench", type=click.Choice([name for name, entry in BENCHMARKS.items() if entry.batched]), metavar="BENCH"
+)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="OPTIONS...")
+@click.pass_context
+def export_command(context: click.Context, bench: str, arguments: tuple[str, ...]) -> int:
+    """Write one request a line for every question of BENCH's replay that the cache cannot answer.
+
+    Takes the options of ``replay BENCH`` and --format openai|anthropic; --out is the file of requests.
+    """
+    form, rest = _format(arguments)
+    command: click.Command = attribute(BENCHMARKS[bench].commands["replay"][0])
+    with command.make_context(bench, rest, parent=context, obj=Export(form)) as nested:
+        code: int = command.invoke(nested)
+        return code
+
+
+def _format(arguments: tuple[str, ...]) -> tuple[str, list[str]]:
+    """``--format`` taken out of the arguments: the replay's own command does not know it, but has the help."""
+    rest = list(arguments)
+    if "--help" in rest:
+        return "", rest
+    for place, argument in enumerate(rest):
+        name, joined, value = argument.partition("=")
+        if name == "--format":
+            if not joined:
+                value = rest[place + 1] if place + 1 < len(rest) else ""
+            if value not in ("openai", "anthropic"):
+                raise OperatorError(f"--format: {value!r} is neither openai nor anthropic")
+            return value, rest[:place] + rest[place + (1 if joined else 2) :]
+    raise OperatorError("--format openai or --format anthropic is needed")
+
+
+@click.command("import")
+@click.argument("file", metavar="FILE")
+@click.option("--cache", required=True, metavar="DIR", help="The folder that replay --cache reads.")
+@json_option
+def import_command(file: str, cache: str, as_json: bool) -> int:
+    """Put the result lines of OpenAI's Batch API or Anthropic's Message Batches into the cache."""
+    prices = load_prices(settings.load().bouncer_prices_file)
+    found = import_results(file, FolderStore(Path(cache)), prices)
+    if not found.kept and not found.failures:
+        raise OperatorError(f"{file} holds no result")
+    if as_json:
+        print_json({"cache": cache, **asdict(found)})
+    else:
+        say(f"{found.kept} answers are in {cache}, {len(found.failures)} requests have none")
+        for failure in found.failures:
+            say(failure)
+    return 1 if found.failures and not found.kept else 0

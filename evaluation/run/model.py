@@ -1,11 +1,11 @@
-"""The models of a build and of a judge: replies kept on disk, and a cap on what they cost."""
+"""The models of one command: what they say is kept, and one budget is for all of them together."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bot.app import build_model
+from bot import app
 from bot.models.budget import Budget, Budgeted, Limit, MemoryBudget
 from bot.models.cached import Cached
 from bot.models.prices import load as load_prices
@@ -13,17 +13,53 @@ from bot.models.protocol import Model
 from bot.ops.settings import Settings
 from evaluation.run.cache import FolderStore
 
+#: Providers whose replies cost nothing to get again: a copy would outlive its file.
+NOT_KEPT = ("recorded:", "scripted:")
 
-def asked_model(environment: Settings, model_id: str, cache: Path, max_cost: float | None) -> Model:
-    """The model of that id; what it said is never paid for twice, and ``max_cost`` (USD) is never passed.
 
-    Raises SettingsError where a key, a file or (with a cap) a price is missing.
+class Account:
+    """Replies are kept in ``cache``; all models of the account may cost ``max_cost`` USD, None = no limit.
+
+    ``spent`` of it is gone already; ``scope`` names in messages what the limit is on. Without ``always`` free
+    replies are not kept.
     """
-    model = build_model(environment, model_id)
-    if max_cost is not None:
-        started = datetime.now(UTC)
-        limit = Limit(scope="this command", usd=max_cost)
-        budget = Budget(MemoryBudget(), (limit,), lambda: started)
-        model = Budgeted(model, load_prices(environment.bouncer_prices_file).of(model_id), budget)
-    # A recorded reply costs nothing to get again, and a copy of it would outlive its file.
-    return model if model_id.startswith("recorded:") else Cached(model, FolderStore(cache))
+
+    def __init__(
+        self,
+        environment: Settings,
+        cache: Path,
+        max_cost: float | None,
+        *,
+        scope: str = "this command",
+        spent: float = 0.0,
+        always: bool = False,
+    ) -> None:
+        self._environment = environment
+        self._cache = cache
+        self._always = always
+        self._budget: Budget | None = None
+        if max_cost is not None:
+            # A command that passes midnight is still one command: its budget's day never ends.
+            started = datetime.now(UTC)
+            limit = Limit(scope=scope, usd=max(0.0, max_cost - spent))
+            self._budget = Budget(MemoryBudget(), (limit,), lambda: started)
+
+    def model(self, model_id: str) -> Model:
+        """The model of that id, asked again where that helps.
+
+        Raises SettingsError where a key, a file or (with a limit) a price is missing.
+        """
+        return self.kept(self.capped(app.build_model(self._environment, model_id)))
+
+    def capped(self, model: Model) -> Model:
+        """Refuses a call whose worst case would pass what is left."""
+        if self._budget is None:
+            return model
+        prices = load_prices(self._environment.bouncer_prices_file)
+        return Budgeted(model, prices.of(model.id), self._budget)
+
+    def kept(self, model: Model) -> Model:
+        """What it said is never paid for twice."""
+        if model.id.startswith(NOT_KEPT) and not self._always:
+            return model
+        return Cached(model, FolderStore(self._cache))

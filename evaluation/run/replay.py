@@ -1,68 +1,56 @@
-"""``bouncer-eval replay`` for benchmarks whose tasks go through a handler: model, cache, budget, folder, tasks."""
+"""``bouncer-eval replay``: one driver for every benchmark. Model, cache, budget, folder, tasks, and what is shown.
+
+A progress bar stands on stderr; Ctrl-C loses nothing; a summary is printed at the end. ``batch export`` lets the
+same tasks run with a model that writes its questions down instead of asking them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import os
+import signal
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Generic, TextIO, TypeVar
+from types import FrameType
+from typing import Any, TextIO, TypeVar
 
 import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from bot import __version__, app
-from bot.core.actions import Task as Handler
-from bot.core.config import RepoConfig
 from bot.errors import OperatorError, SettingsError
-from bot.models.budget import Budget, Budgeted, Limit, MemoryBudget
 from bot.models.cached import Cached
-from bot.models.prices import Prices
-from bot.models.prices import load as load_prices
 from bot.models.protocol import Model, Prompt, Reply, T
-from bot.models.registry import ModelKeys, Models
 from bot.ops import settings
 from bot.ops.settings import Settings
-from bot.prompts import Prompts
-from evaluation.cli.options import print_json, say
+from evaluation.benchmark import Benchmark, Session
 from evaluation.dataset import choose, fingerprint
-from evaluation.run.batch import Pending
+from evaluation.report.terminal import print_json, say
+from evaluation.run.batch import Export, Pending
 from evaluation.run.cache import FolderStore
-from evaluation.run.folder import RunFacts, RunFolder, Tasks
-from evaluation.run.progress import report_result, run_shown
-from evaluation.run.runner import Postponed, Task
-from evaluation.run.staging import Setup, Staged, judge
+from evaluation.run.folder import Record, RunFacts, RunFolder, Tasks
+from evaluation.run.model import NOT_KEPT, Account
+from evaluation.run.runner import Options, Outcome, Postponed, Result, Task, run
 
 Item = TypeVar("Item")
 
-#: Providers whose replies cost nothing to get again.
-NOT_KEPT = ("recorded:", "scripted:")
+#: So many different errors are named at the end of a run.
+SHOWN_ERRORS = 3
 
-
-@dataclass(frozen=True)
-class Replayable(Generic[Item]):
-    """What a benchmark brings: where its tasks come from and how each becomes an event.
-
-    ``stage`` is called in worker threads. ``ready`` says whether a task holds what ``stage`` needs; the others
-    are counted and left out. ``prompts`` are the names of the prompts that the handler uses, ``parts`` the
-    sections of the config that shape its decisions: two runs that differ in these are different runs.
-    """
-
-    benchmark: str
-    source: str
-    read: Callable[[str], Iterator[Item]]
-    identify: Callable[[Item], str]
-    ready: Callable[[Item], bool]
-    stage: Callable[[Item], Staged]
-    handler: Handler
-    config: RepoConfig
-    prompts: tuple[str, ...]
-    parts: tuple[str, ...]
-    needs_verdict: bool = True
+#: The shell's code for a command that Ctrl-C ended.
+INTERRUPTED = 130
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """The options of the command line."""
+    """The options of the command line that every replay has."""
 
     out: str
     model: str | None = None
@@ -75,69 +63,60 @@ class Wanted:
     retry_failed: bool = False
     as_json: bool = False
 
-
-@dataclass(frozen=True)
-class Export:
-    """Write requests instead of asking: ``batch export`` puts this into the command's context."""
-
-    form: str
+    @cached_property
+    def environment(self) -> Settings:
+        """The operator's settings, with what the command line says instead."""
+        return settings.load(bouncer_model=self.model, bouncer_prompts_dir=self.prompts)
 
 
-def replay(bench: Replayable[Item], wanted: Wanted) -> int:
-    """Run or continue a replay, or export its requests; returns the exit code. Raises OperatorError."""
-    environment = settings.load(bouncer_model=wanted.model, bouncer_prompts_dir=wanted.prompts)
-    prompts = app.prompts(environment)
-    chosen, total = choose_tasks(bench, wanted)
+def replay(bench: Benchmark[Item, Any], session: Session[Item], source: str, wanted: Wanted) -> int:
+    """Run or continue a replay of the tasks in ``source``, or export its requests; returns the exit code.
+
+    Raises OperatorError.
+    """
+    chosen, total = choose_tasks(bench, session, source, wanted)
     export = click.get_current_context().find_object(Export)
     if export is not None:
-        return _export(bench, wanted, export, environment.bouncer_model, prompts, chosen)
+        return _export(_chosen(bench, session, source, chosen), session, wanted, export)
     path = Path(wanted.out)
-    model = build_model(environment, wanted.cache or str(path / "cache"), wanted.cache is not None)
-    ids = (bench.identify(item) for item in bench.read(bench.source))
-    folder = RunFolder.resume(
-        path, _facts(bench, wanted, model.id, prompts), (each for each in ids if chosen is None or each in chosen)
-    )
+    model = _model(session, wanted)
+    ids = (bench.identify(item) for item in bench.read(source))
+    due = (each for each in ids if chosen is None or each in chosen)
+    folder = RunFolder.resume(path, _facts(bench, session, source, wanted, model.id), due)
     try:
         if wanted.retry_failed:
             say(f"{folder.forget_failed()} failed tasks are tried again")
-        model = kept_and_capped(model, environment, wanted, folder)
+        model = _kept_and_capped(model, wanted, folder)
     except OperatorError:
         folder.close(None)
         raise
-    setup = Setup(model, bench.config, prompts, bench.handler, bench.needs_verdict)
-    tasks = (Task(bench.identify(item), item) for item in _chosen(bench, chosen))
+    tasks = (Task(bench.identify(item), item) for item in _chosen(bench, session, source, chosen))
     timeless = model.id.startswith(NOT_KEPT)
     result = run_shown(
-        tasks, total, lambda item: judge(bench.stage(item), setup), folder, wanted.workers, timeless=timeless
+        tasks, total, lambda item: session.run(item, model), folder, wanted.workers, timeless=timeless
     )
     return report_result(folder, result, wanted.as_json)
 
 
-def _chosen(bench: Replayable[Item], ids: frozenset[str] | None) -> Iterator[Item]:
-    for item in bench.read(bench.source):
-        if bench.ready(item) and (ids is None or bench.identify(item) in ids):
+def _chosen(
+    bench: Benchmark[Item, Any], session: Session[Item], source: str, ids: frozenset[str] | None
+) -> Iterator[Item]:
+    for item in bench.read(source):
+        if session.ready(item) and (ids is None or bench.identify(item) in ids):
             yield item
 
 
-def _export(
-    bench: Replayable[Any],
-    wanted: Wanted,
-    export: Export,
-    model_id: str,
-    prompts: Prompts,
-    chosen: frozenset[str] | None,
-) -> int:
+def _export(tasks: Iterator[Item], session: Session[Item], wanted: Wanted, export: Export) -> int:
     """Let every task run until it asks what the cache does not hold, and write that question down."""
     if wanted.cache is None:
         raise OperatorError("--cache DIR is needed: the answers will be put there")
     waiting = answered = failed = 0
     with _writable(wanted.out) as out:
-        pending = Pending(model_id, export.form, out)
+        pending = Pending(wanted.environment.bouncer_model, export.form, out)
         model = Cached(pending, FolderStore(Path(wanted.cache)))
-        setup = Setup(model, bench.config, prompts, bench.handler, bench.needs_verdict)
-        for item in _chosen(bench, chosen):
+        for item in tasks:
             try:
-                judge(bench.stage(item), setup)
+                session.run(item, model)
                 answered += 1
             except Postponed:
                 waiting += 1
@@ -146,7 +125,7 @@ def _export(
                 say(str(error))
     if wanted.as_json:
         counts = {"requests": pending.written, "waiting": waiting, "answered": answered, "failed": failed}
-        print_json({"out": wanted.out, "model": model_id, **counts})
+        print_json({"out": wanted.out, "model": pending.id, **counts})
     else:
         say(
             f"{wanted.out}: {pending.written} requests; {waiting} tasks wait for them, {answered} need none"
@@ -162,7 +141,9 @@ def _writable(file: str) -> TextIO:
         raise OperatorError(f"--out {file}: {error.strerror}") from None
 
 
-def choose_tasks(bench: Replayable[Any], wanted: Wanted) -> tuple[frozenset[str] | None, int]:
+def choose_tasks(
+    bench: Benchmark[Item, Any], session: Session[Item], source: str, wanted: Wanted
+) -> tuple[frozenset[str] | None, int]:
     """The ids to run (None for all) and how many; the whole file is checked before anything is paid for.
 
     Raises OperatorError for a malformed row, and where no task holds what is needed.
@@ -171,8 +152,8 @@ def choose_tasks(bench: Replayable[Any], wanted: Wanted) -> tuple[frozenset[str]
 
     def ids() -> Iterator[str]:
         nonlocal found, unready
-        for item in bench.read(bench.source):
-            if bench.ready(item):
+        for item in bench.read(source):
+            if session.ready(item):
                 found += 1
                 yield bench.identify(item)
             else:
@@ -184,31 +165,14 @@ def choose_tasks(bench: Replayable[Any], wanted: Wanted) -> tuple[frozenset[str]
     for _ in remaining:
         pass
     if not found:
-        raise OperatorError(f"{bench.source}: none of its {unready} tasks holds what a replay needs")
+        raise OperatorError(f"{source}: none of its {unready} tasks holds what a replay needs")
     if unready:
-        say(f"{unready} tasks of {bench.source} lack text and are left out; scoring counts them as missing")
+        say(f"{unready} tasks of {source} lack text and are left out; scoring counts them as missing")
     return chosen, found if chosen is None else len(chosen)
 
 
-def build_model(environment: Settings, cache: str, cache_is_given: bool) -> Model:
-    """The model of the settings; without its key, but with a named cache, one that only the cache answers."""
-    keys = ModelKeys(
-        openai_api_key=environment.openai_api_key,
-        openai_base_url=environment.openai_base_url,
-        anthropic_api_key=environment.anthropic_api_key,
-        anthropic_base_url=environment.anthropic_base_url,
-    )
-    try:
-        return Models(keys, _prices(environment)).build(environment.bouncer_model)
-    except SettingsError as error:
-        if not cache_is_given or "API_KEY" not in str(error):
-            raise
-        say(f"{error}; only what {cache} holds is answered")
-        return Unasked(environment.bouncer_model)
-
-
 class Unasked:
-    """A Model without a key: it postpones every task that asks it."""
+    """A Model that cannot be asked: it postpones every task that tries to."""
 
     def __init__(self, model_id: str) -> None:
         self.id = model_id
@@ -217,36 +181,144 @@ class Unasked:
         raise Postponed(f"the cache holds no reply of {self.id} to this question")
 
 
-def kept_and_capped(model: Model, environment: Settings, wanted: Wanted, folder: RunFolder) -> Model:
-    """The model with its replies kept and its cost capped, as the options ask for."""
-    if wanted.max_cost is not None and not isinstance(model, Unasked):
-        model = _capped(model, _prices(environment), wanted.max_cost, folder)
-    if model.id.startswith(NOT_KEPT) and wanted.cache is None:
-        return model
-    return Cached(model, FolderStore(Path(wanted.cache) if wanted.cache else folder.path / "cache"))
+def _model(session: Session[Any], wanted: Wanted) -> Model:
+    """The model of the settings; without its key, but with a named cache, one that only the cache answers."""
+    if session.answered_by is not None:
+        return Unasked(session.answered_by)
+    environment = wanted.environment
+    try:
+        return app.build_models(environment).build(environment.bouncer_model)
+    except SettingsError as error:
+        if wanted.cache is None or "API_KEY" not in str(error):
+            raise
+        say(f"{error}; only what {wanted.cache} holds is answered")
+        return Unasked(environment.bouncer_model)
 
 
-def _capped(model: Model, prices: Prices, max_cost: float, folder: RunFolder) -> Model:
-    """Refuses a call whose worst case would pass what is left of ``max_cost`` after the recorded tasks."""
+def _kept_and_capped(model: Model, wanted: Wanted, folder: RunFolder) -> Model:
+    """The model with its replies kept and its cost capped, what the run cost before included."""
     spent = sum(record.usage.cost_usd or 0.0 for record in folder.records())
-    limit = Limit(scope="this run", usd=max(0.0, max_cost - spent))
-    started = folder.facts.started_at
-    # A run that passes midnight is still one run: its budget's day never ends.
-    return Budgeted(model, prices.of(model.id), Budget(MemoryBudget(), (limit,), lambda: started))
+    cache = Path(wanted.cache) if wanted.cache else folder.path / "cache"
+    account = Account(
+        wanted.environment, cache, wanted.max_cost, scope="this run", spent=spent, always=wanted.cache is not None
+    )
+    return account.kept(model if isinstance(model, Unasked) else account.capped(model))
 
 
-def _facts(bench: Replayable[Any], wanted: Wanted, model_id: str, prompts: Prompts) -> RunFacts:
+def _facts(
+    bench: Benchmark[Any, Any], session: Session[Any], source: str, wanted: Wanted, model_id: str
+) -> RunFacts:
     return RunFacts(
-        benchmark=bench.benchmark,
+        benchmark=bench.name,
         model=model_id,
-        prompts={name: prompts.hash(name) for name in bench.prompts},
+        prompts=dict(session.prompts),
         version=__version__,
-        config=bench.config.model_dump(mode="json", include=set(bench.parts)),
+        config=dict(session.config),
         seed=wanted.seed,
-        tasks=Tasks(source=bench.source, sha256=fingerprint(bench.source), limit=wanted.limit),
+        tasks=Tasks(source=source, sha256=fingerprint(source), limit=wanted.limit),
         started_at=datetime.now(UTC),
     )
 
 
-def _prices(environment: Settings) -> Prices:
-    return load_prices(environment.bouncer_prices_file)
+def run_shown(
+    tasks: Iterable[Task[Item]],
+    total: int,
+    judge: Callable[[Item], Outcome],
+    folder: RunFolder,
+    workers: int,
+    *,
+    timeless: bool = False,
+) -> Result:
+    """``runner.run`` with a progress bar; a first Ctrl-C finishes what is under way, a second leaves at once.
+
+    ``timeless``: replies are recorded ones, so tasks are done one by one and no time is measured; the same run
+    gives the same records, byte for byte.
+    """
+    stop = threading.Event()
+    options = Options(workers=workers, stop=stop)
+    if timeless:
+        options = replace(options, workers=1, clock=lambda: 0.0)
+    with _interruptible(stop), _progress(total, len(folder.done())) as advance:
+        return run(tasks, judge, folder, options, advance)
+
+
+def report_result(folder: RunFolder, result: Result, as_json: bool) -> int:
+    """Say how the run ended; returns the exit code: 0, 1 where the run is not complete, 130 after Ctrl-C."""
+    facts, totals = folder.facts, folder.facts.totals
+    errors = Counter(record.error for record in folder.records() if record.error)
+    if as_json:
+        print_json(
+            {
+                "run": str(folder.path),
+                **facts.model_dump(mode="json", include={"benchmark", "model", "seed", "config", "prompts"}),
+                "skipped": result.skipped,
+                "finished": result.finished,
+                "postponed": result.postponed,
+                "stopped": result.stopped,
+                "errors": dict(errors.most_common(SHOWN_ERRORS)),
+                **totals.model_dump(mode="json"),
+            }
+        )
+    else:
+        say(_summary(folder, result, errors))
+    if result.stopped == "interrupted":
+        return INTERRUPTED
+    return 1 if result.stopped or result.postponed else 0
+
+
+def _summary(folder: RunFolder, result: Result, errors: Counter[str]) -> str:
+    totals = folder.facts.totals
+    usage = totals.usage
+    cost = "cost unknown" if usage.cost_usd is None and usage.calls else f"{usage.cost_usd or 0:.4f} USD"
+    lines = [
+        f"{folder.path}: {totals.records} tasks recorded, {totals.failed} of them without a usable answer; "
+        f"{usage.calls} model calls, {usage.input_tokens:,} + {usage.output_tokens:,} tokens, {cost}"
+    ]
+    lines += [f"{count} of them: {error}" for error, count in errors.most_common(SHOWN_ERRORS)]
+    if errors:
+        lines.append("--retry-failed tries these again")
+    if result.postponed:
+        lines.append(f"{result.postponed} tasks wait for answers that the cache does not hold yet")
+    if result.stopped:
+        lines.append(f"stopped: {result.stopped}; the same command goes on from here")
+    return "\n".join(lines)
+
+
+@contextmanager
+def _interruptible(stop: threading.Event) -> Iterator[None]:
+    def handle(number: int, frame: FrameType | None) -> None:
+        if stop.is_set():
+            # Finished tasks are on disk and replies are in the cache: nothing is left to save.
+            os._exit(INTERRUPTED)
+        stop.set()
+        say("\nfinishing what is under way; Ctrl-C again leaves at once")
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before: Any = signal.signal(signal.SIGINT, handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _progress(total: int, done: int) -> Iterator[Callable[[Record], None]]:
+    columns = (
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[failed]} failed  {task.fields[cost]:.2f} USD"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(file=sys.stderr), disable=not sys.stderr.isatty()) as bar:
+        row = bar.add_task("", total=total, completed=min(done, total), failed=0, cost=0.0)
+        failed, cost = 0, 0.0
+
+        def advance(record: Record) -> None:
+            nonlocal failed, cost
+            failed += record.failed
+            cost += record.usage.cost_usd or 0.0
+            bar.update(row, advance=1, failed=failed, cost=cost)
+
+        yield advance

@@ -6,7 +6,7 @@ read about it. The handlers, prompts, config and model are the live ones; only G
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TypeVar
@@ -24,9 +24,11 @@ from bot.models.protocol import Model, Prompt, Reply
 from bot.prompts import Prompts
 from bot.sandbox.protocol import Sandbox
 from bot.services import NoHistory, Services
+from evaluation.benchmark import Session
 from evaluation.run.runner import Outcome, Postponed
 
 T = TypeVar("T", bound=BaseModel)
+Item = TypeVar("Item")
 
 #: The same date in every replay, so that a decision does not depend on the day of the run.
 MOMENT = datetime(2025, 4, 4, tzinfo=UTC)
@@ -55,6 +57,30 @@ class Setup:
     only: Task
     needs_verdict: bool = True
     sandbox: Sandbox | None = None
+
+
+def through_handler(
+    stage: Callable[[Item], Staged],
+    handler: Task,
+    config: RepoConfig,
+    prompts: Prompts,
+    *,
+    asked: Sequence[str],
+    parts: Sequence[str],
+    ready: Callable[[Item], bool] = lambda task: True,
+    needs_verdict: bool = True,
+) -> Session[Item]:
+    """Tasks as events for one live handler; ``stage`` is called in worker threads.
+
+    ``asked`` are the names of the prompts that the handler uses, ``parts`` the sections of the config that shape
+    its decisions.
+    """
+    return Session(
+        run=lambda task, model: judge(stage(task), Setup(model, config, prompts, handler, needs_verdict)),
+        config=config.model_dump(mode="json", include=set(parts)),
+        prompts={name: prompts.hash(name) for name in asked},
+        ready=ready,
+    )
 
 
 def judge(staged: Staged, setup: Setup) -> Outcome:

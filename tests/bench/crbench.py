@@ -13,9 +13,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from evaluation.crbench.build import MappingOptions, map_instances, tally
-from evaluation.crbench.building import read_instances
-from evaluation.crbench.clones import Clones
+from evaluation.crbench.build import Histories, MappingOptions, map_instances, read_instances, tally
 from evaluation.crbench.mapping import Instance
 from evaluation.crbench.own import own_fixes
 from evaluation.git.repository import GitRepository, find_clone
@@ -54,7 +52,7 @@ def _measure(folder: Path, full_name: str, fixes: list[Instance], limit: int, wo
             everything = own_fixes(repository, full_name, datetime.fromtimestamp(0, UTC), "https://github.com")
             chosen = [fix for fix, _ in zip(everything, range(limit), strict=False)]
     started = time.perf_counter()
-    with Clones(lambda name: clone, chosen) as clones:
+    with Histories(lambda name: clone, chosen) as clones:
         opened = time.perf_counter()
         mapped = list(map_instances(chosen, clones, MappingOptions(workers=workers)))
         done = time.perf_counter()

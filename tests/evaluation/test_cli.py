@@ -26,7 +26,7 @@ main({arguments!r})
     ("missing", "arguments"),
     [
         ("numpy", ["score", "brt", "--rankings", "r.csv"]),
-        ("matplotlib", ["report", "run"]),
+        ("matplotlib", ["report", "run", "run", "--out", "r.html"]),
     ],
 )
 def test_a_package_of_the_extra_that_is_missing_is_named(

@@ -15,7 +15,7 @@ import pytest
 
 from bot.core.frozen import Frozen
 from bot.errors import OperatorError
-from evaluation import sample
+from evaluation import dataset
 from evaluation.dataset import choose, fingerprint, read_json, read_rows, shaped, task_id, unique
 
 
@@ -84,13 +84,13 @@ def test_a_bad_row_is_named_with_file_and_line(
 
 
 def test_an_oversized_row_is_refused_before_it_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sample, "MAX_ROW", 1000)
+    monkeypatch.setattr(dataset, "MAX_ROW", 1000)
     lines = '{"a": 1}\n' + json.dumps({"a": "x" * 1000}) + "\n"
     with pytest.raises(OperatorError, match=r"t\.jsonl\.gz:2: a row of more than 1000 bytes"):
         rows(written(tmp_path / "t.jsonl.gz", lines))
     with pytest.raises(OperatorError, match=r"t\.csv:2: a row of more than 1000"):
         rows(written(tmp_path / "t.csv", "a\n" + "x" * 2000 + "\n"))
-    monkeypatch.setattr(sample, "MAX_JSON", 10)
+    monkeypatch.setattr(dataset, "MAX_JSON", 10)
     with pytest.raises(OperatorError, match=r"t\.json: larger than 10 bytes"):
         read_json(written(tmp_path / "t.json", "[" + "1," * 20 + "1]"))
 
@@ -144,7 +144,7 @@ def test_a_row_becomes_a_typed_value_or_names_its_field(tmp_path: Path) -> None:
 @pytest.mark.parametrize("value", ["", None, 7, "a\nb", "x" * 201])
 def test_an_id_that_cannot_name_a_task_is_refused(value: object) -> None:
     with pytest.raises(OperatorError, match=r"t\.jsonl:1: instance_id: a name of 1 to 200"):
-        task_id(sample.Row({"instance_id": value}, "t.jsonl:1"))
+        task_id(dataset.Row({"instance_id": value}, "t.jsonl:1"))
 
 
 def test_a_repeated_id_names_both_places() -> None:

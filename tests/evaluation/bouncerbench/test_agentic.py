@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,12 @@ import pytest
 
 from bot.errors import NotRecorded, OperatorError
 from bot.models.recorded import Recording
-from bot.prompts import Prompts
-from evaluation.bouncerbench.benches import input_bench, output_bench
-from evaluation.bouncerbench.code import Code
-from evaluation.run.staging import Setup, judge
+from evaluation.benchmark import Session
+from evaluation.bouncerbench.bench import opened
+from evaluation.bouncerbench.staging import stage_input
+from evaluation.bouncerbench.tasks import INPUT, OUTPUT, Kind, input_tasks, output_tasks
+from evaluation.git.clones import Clones
+from evaluation.run.replay import Wanted
 from tests.evaluation.bouncerbench.conftest import Command, Write
 from tests.evaluation.crbench.repositories import Scratch
 from tests.scripted import ScriptedModel
@@ -63,19 +66,17 @@ def plain(tmp_path: Path) -> Project:
     return Project(tmp_path, "ada+engine")
 
 
-@pytest.fixture
-def code(plain: Project) -> Iterator[Code]:
-    with Code(plain.repos) as opened:
-        yield opened
+def looking(kind: Kind, repos: Path) -> AbstractContextManager[Session[Any]]:
+    """A bouncer that may read the code, ready to be run."""
+    return opened(kind, Wanted(out="run"), None, repos, {"investigate": True})
 
 
 def test_an_issue_is_judged_with_the_code_before_its_fix(project: Project, write: Write) -> None:
     model = ScriptedModel([LOOK, LATER, DONE, said("WELL_SPECIFIED")])
     tasks = str(write("t.jsonl", [project.task()]))
-    with Code(project.repos) as opened:
-        bench = input_bench(tasks, code=opened, investigate=True)
-        (task,) = bench.read(tasks)
-        outcome = judge(bench.stage(task), Setup(model, bench.config, Prompts(), bench.handler))
+    with looking(INPUT, project.repos) as session:
+        (task,) = input_tasks(tasks)
+        outcome = session.run(task, model)
     assert outcome.decision is not None
     assert outcome.decision.evidence["tool_calls"] == 2
     assert "2:     return items[0]" in model.asked[1].user
@@ -84,35 +85,34 @@ def test_an_issue_is_judged_with_the_code_before_its_fix(project: Project, write
     assert outcome.usage.calls == 4
 
 
-def test_a_patch_is_judged_with_the_code_that_it_changes(code: Code, plain: Project, write: Write) -> None:
+def test_a_patch_is_judged_with_the_code_that_it_changes(plain: Project, write: Write) -> None:
     model = ScriptedModel([LOOK, DONE, said("INCORRECT")])
     tasks = str(write("t.jsonl", [plain.task()]))
-    bench = output_bench(tasks, code=code, investigate=True)
-    (task,) = bench.read(tasks)
-    outcome = judge(bench.stage(task), Setup(model, bench.config, Prompts(), bench.handler))
+    with looking(OUTPUT, plain.repos) as session:
+        (task,) = output_tasks(tasks)
+        outcome = session.run(task, model)
     assert outcome.decision is not None
     assert (outcome.decision.verdict, outcome.decision.evidence["tool_calls"]) == ("INCORRECT", 1)
     assert "2:     return items[0]" in model.asked[1].user
 
 
-def test_the_base_commit_is_all_that_can_be_seen(code: Code, plain: Project, write: Write, tmp_path: Path) -> None:
-    tasks = str(write("t.jsonl", [plain.task()]))
-    bench = input_bench(tasks, code=code, investigate=True)
-    (task,) = bench.read(tasks)
-    staged = bench.stage(task)
-    forge = staged.forge(staged.snapshot)
-    assert forge.head("main") == plain.base
-    assert forge.file("engine.py", plain.base) == forge.file("engine.py", "main")
-    assert [entry.path for entry in forge.tree("main")] == ["engine.py"]
-    for ref in (plain.fixed, "HEAD", "refs/heads/main", f"{plain.base}~0"):
-        with pytest.raises(NotRecorded):
-            forge.file("engine.py", ref)
-        with pytest.raises(NotRecorded):
-            forge.tree(ref)
-        with pytest.raises(NotRecorded):
-            forge.checkout(ref, tmp_path / "out")
-        with pytest.raises(NotRecorded):
-            forge.head(ref)
+def test_the_base_commit_is_all_that_can_be_seen(plain: Project, write: Write, tmp_path: Path) -> None:
+    (task,) = input_tasks(str(write("t.jsonl", [plain.task()])))
+    with Clones(plain.repos) as clones:
+        staged = stage_input(task, clones)
+        forge = staged.forge(staged.snapshot)
+        assert forge.head("main") == plain.base
+        assert forge.file("engine.py", plain.base) == forge.file("engine.py", "main")
+        assert [entry.path for entry in forge.tree("main")] == ["engine.py"]
+        for ref in (plain.fixed, "HEAD", "refs/heads/main", f"{plain.base}~0"):
+            with pytest.raises(NotRecorded):
+                forge.file("engine.py", ref)
+            with pytest.raises(NotRecorded):
+                forge.tree(ref)
+            with pytest.raises(NotRecorded):
+                forge.checkout(ref, tmp_path / "out")
+            with pytest.raises(NotRecorded):
+                forge.head(ref)
 
 
 def test_a_task_whose_code_is_not_at_hand_is_an_error_that_names_what_is_missing(
@@ -144,17 +144,16 @@ def test_a_task_whose_code_is_not_at_hand_is_an_error_that_names_what_is_missing
 
 
 def test_the_report_splits_flips_by_whether_the_second_run_looked_at_the_code(
-    command: Command, code: Code, plain: Project, write: Write, tmp_path: Path
+    command: Command, plain: Project, write: Write, tmp_path: Path
 ) -> None:
     """Both runs come from the command: one asks straight away, one answers from what an agentic model said."""
     tasks = write("t.jsonl", [plain.task(n, resolved=n == 3) for n in range(1, 5)])
     now = {1: "INCORRECT", 2: "INCORRECT", 3: "INCORRECT", 4: "CORRECT_AND_PRECISE"}
     looks = {1: [LOOK, DONE], 2: [DONE], 3: [LOOK, LOOK, DONE], 4: [LOOK, DONE]}
     recorded = tmp_path / "agent.jsonl"
-    bench = output_bench(str(tasks), code=code, investigate=True)
-    for n, task in enumerate(bench.read(str(tasks)), start=1):
-        model = Recording(ScriptedModel([*looks[n], said(now[n])]), recorded)
-        judge(bench.stage(task), Setup(model, bench.config, Prompts(), bench.handler))
+    with looking(OUTPUT, plain.repos) as session:
+        for n, task in enumerate(output_tasks(str(tasks)), start=1):
+            session.run(task, Recording(ScriptedModel([*looks[n], said(now[n])]), recorded))
     before = write(
         "r.jsonl",
         [
@@ -182,7 +181,7 @@ def test_the_report_splits_flips_by_whether_the_second_run_looked_at_the_code(
     assert calls(found) == calls(compared["comparison"])
     printed = command(*scored, "--against", f"{before}#m").out
     assert "3 flips on 4 tasks" in printed
-    assert "corrected: 2, 1 of them with tool calls" in printed
+    assert "corrected 2 66.7 1" in " ".join(printed.split())
     printed = command("report", tmp_path / "plain", tmp_path / "agentic").out
     assert "Over all tasks: 3 with at least one call." in printed
 
@@ -237,8 +236,8 @@ def test_a_shallow_clone_is_refused_by_name(plain: Project, tmp_path: Path) -> N
     source = Scratch(tmp_path / "elsewhere")
     source.commit("On", "a", "b")
     source.git("clone", "-q", "--depth", "1", f"file://{tmp_path / 'elsewhere'}", str(bob))
-    with Code(plain.repos) as opened, pytest.raises(OperatorError, match=r"bob\+shallow is a shallow clone"):
-        opened.clone("bob/shallow", source.head())
+    with Clones(plain.repos) as clones, pytest.raises(OperatorError, match=r"bob\+shallow is a shallow clone"):
+        clones.at("bob/shallow", source.head())
 
 
 def test_a_large_file_that_a_partial_clone_left_out_is_there_but_cannot_be_read(
@@ -254,17 +253,15 @@ def test_a_large_file_that_a_partial_clone_left_out_is_there_but_cannot_be_read(
     tasks = str(write("t.jsonl", [task]))
     looks = [{**LOOK, "target": "large.txt"}, {**LOOK, "action": "list", "target": ""}]
     model = ScriptedModel([*looks, DONE, said("VAGUE"), LOOK])
-    with Code(folder.parent) as opened:
-        bench = input_bench(tasks, code=opened, investigate=True)
-        (read,) = bench.read(tasks)
-        setup = Setup(model, bench.config, Prompts(), bench.handler)
-        judge(bench.stage(read), setup)
+    with looking(INPUT, folder.parent) as session:
+        (read,) = input_tasks(tasks)
+        session.run(read, model)
         assert "large.txt is not text, or too large" in model.asked[1].user
         assert "data/\nlarge.txt" in model.asked[2].user
         for number in range(5):
             lose(scratch, f"{base}:data/{number}.txt")
         with pytest.raises(NotRecorded, match=r"lacks 6 of 201 files at .*, data/0\.txt for one: fetch it whole"):
-            judge(bench.stage(read), setup)
+            session.run(read, model)
 
 
 def lose(scratch: Scratch, name: str) -> None:

@@ -107,7 +107,7 @@ def test_the_numbers_of_the_page_are_those_of_score(command: Command, runs: list
     assert facts["totals"]["records"] == 40
     assert facts["prompts"]["triage.paper"]
     table_ii = sections["Input bouncer"]["tables"][0]["rows"]
-    assert ["o4-mini (paper)", 1699, 0.592, 0.271, "26.8", "5.4"] in table_ii
+    assert ["o4-mini (paper)", 1699, 0.592, 0.271, "26.8", "5.4", None, "39.0", 0.14, 0.38] in table_ii
 
 
 def test_two_runs_are_compared_and_three_make_a_chain(command: Command, runs: list[Path]) -> None:
@@ -208,5 +208,7 @@ def test_more_than_two_runs_get_a_picture_for_each_rate(
     assert command("report", *runs[:2], "--out", "two.html").code == 0
     assert command("report", *runs[:2], tmp_path / "again", "--out", "three.html").code == 0
     pages = [(tmp_path / name).read_text() for name in ("two.html", "three.html")]
-    assert [page.count("Share bounced by words of the issue") for page in pages] == [2, 0], "label and caption"
+    assert [page.count("Share bounced by words of the issue") for page in pages] == [3, 1], (
+        "table, label and caption"
+    )
     assert [page.count("Share bounced of the others by words of the issue") for page in pages] == [0, 2]

@@ -113,8 +113,11 @@ def test_the_authors_csv_columns_are_read(tmp_path: Path) -> None:
     )
     text = "Title\nline two"
     assert list(input_tasks(str(file))) == [
-        InputTask(instance_id=ID, repo="astropy/astropy", problem_statement=text, base_commit="abc", quality=2)
-    ]
+        InputTask(
+            instance_id=ID, repo="astropy/astropy", problem_statement=text, base_commit="abc", quality=2,
+            test_validity=0, other_issues=False,
+        )
+    ]  # fmt: skip
 
 
 def test_an_instance_that_is_given_twice_names_both_lines(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bot.errors import OperatorError
-from evaluation.crbench.build_cli import build_command
+from evaluation.crbench.commands import build as build_command
 from tests.evaluation.crbench.repositories import Scratch
 
 LINES = tuple(f"line {number}" for number in range(30))

@@ -156,7 +156,7 @@ def test_any_reviewers_comments_are_judged_against_all_golden_ones(
         {"instance_id": "unknown-1", "path": "a.py", "line": 1, "comment": "elsewhere"},
     ]
     (tmp_path / "said.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in comments))
-    from evaluation.crbench.said import said_in_file
+    from evaluation.crbench.judge import said_in_file
 
     replies = [
         (f"{said.task_id}/{said.key}", {"reason": "r", "classification": "BUG_HIT", "bug": 1})

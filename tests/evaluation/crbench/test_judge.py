@@ -9,10 +9,8 @@ import pytest
 
 from bot.errors import BudgetExceeded, ModelError, TransientError
 from bot.models.protocol import Prompt
-from evaluation.crbench.judge import CLASSES, Panel, Vote, agreement, decide, judge_all
-from evaluation.crbench.said import Said
-from evaluation.crbench.steps import Known
-from evaluation.crbench.task import ReviewTask
+from evaluation.crbench.judge import CLASSES, Panel, Said, Vote, agreement, decide, judge_all
+from evaluation.crbench.task import Known, ReviewTask
 from evaluation.prompts import benchmark_prompts
 from tests.scripted import ScriptedModel
 

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.crbench.build import MappingOptions, map_instances
-from evaluation.crbench.clones import Clones
+from evaluation.crbench.build import Histories, MappingOptions, map_instances
 from evaluation.crbench.mapping import Instance
 from evaluation.git.repository import find_clone
 from tests.evaluation.crbench.repositories import Scratch
@@ -114,7 +113,7 @@ def test_fifty_fixes_are_exact_and_quick_in_a_history_of_thousands_of_commits(
         expected.append(tuple(sorted(number for number in owners if number is not None)))
 
     started = time.perf_counter()
-    with Clones(partial(find_clone, tmp_path / "repos"), fixes) as clones:
+    with Histories(partial(find_clone, tmp_path / "repos"), fixes) as clones:
         found = [mapped.prs for mapped in map_instances(fixes, clones, MappingOptions())]
     taken = time.perf_counter() - started
 

@@ -8,10 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.crbench.blame import BlameOptions
-from evaluation.crbench.build import MappingOptions, map_instances
-from evaluation.crbench.clones import Clones, PullRefs
-from evaluation.crbench.mapping import Instance, MappedInstance
+from evaluation.crbench.build import Histories, MappingOptions, PullRefs, map_instances
+from evaluation.crbench.mapping import BlameOptions, Instance, MappedInstance
 from evaluation.git.repository import find_clone
 from tests.evaluation.crbench.repositories import GITHUB, Scratch
 
@@ -46,7 +44,7 @@ def map_fix(tmp_path: Path, repository: Scratch) -> MapFix:
             base_commit=base or repository.head(),
             patch=repository.fix(path, *lines) if patch is None else patch,
         )
-        with Clones(partial(find_clone, tmp_path / "repos"), [fix], pull_refs) as clones:
+        with Histories(partial(find_clone, tmp_path / "repos"), [fix], pull_refs) as clones:
             [result] = map_instances([fix], clones, options or MappingOptions())
         return result
 
@@ -449,7 +447,7 @@ def test_an_instance_that_cannot_be_looked_at_says_why(
     given = {"instance_id": "x", "repo": "ada/engine", "base_commit": repository.head(), "patch": "p", **instance}
     good = Instance(instance_id="y", repo="ada/engine", base_commit=repository.head(), patch="")
     fix = Instance(**given)
-    with Clones(partial(find_clone, tmp_path / "repos"), [fix, good]) as clones:
+    with Histories(partial(find_clone, tmp_path / "repos"), [fix, good]) as clones:
         first, _ = map_instances([fix, good], clones, MappingOptions())
 
     assert not first.kept

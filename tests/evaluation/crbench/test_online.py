@@ -13,13 +13,10 @@ from bot.errors import NotRecorded, TransientError
 from bot.forge.protocol import PullDiff
 from bot.forge.replay import ReplayForge, Snapshot
 from bot.prompts import Prompts
-from evaluation.crbench.build import MappingOptions, build_tasks, map_instances
-from evaluation.crbench.building import read_instances
-from evaluation.crbench.clones import Clones
+from evaluation.crbench.build import Histories, MappingOptions, build_tasks, map_instances, read_instances
 from evaluation.crbench.mapping import Instance
 from evaluation.crbench.own import own_fixes
-from evaluation.crbench.steps import Steps
-from evaluation.crbench.task import ReviewTask
+from evaluation.crbench.task import ReviewTask, Steps
 from evaluation.git.repository import GitRepository, find_clone
 from evaluation.prompts import benchmark_prompts
 from tests.evaluation.crbench.repositories import Scratch
@@ -59,8 +56,8 @@ def snapshot(scratch: Scratch, pulls: dict[str, tuple[PullRequest, ...]]) -> Sna
     )
 
 
-def clones(project: Path, fixes: list[Instance], forge: ReplayForge) -> Clones:
-    return Clones(partial(find_clone, project / "repos"), fixes, forge_of=lambda name: forge)
+def clones(project: Path, fixes: list[Instance], forge: ReplayForge) -> Histories:
+    return Histories(partial(find_clone, project / "repos"), fixes, forge_of=lambda name: forge)
 
 
 def test_only_merged_pull_requests_of_a_commit_count(project: Path, scratch: Scratch) -> None:

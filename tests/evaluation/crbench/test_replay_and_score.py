@@ -10,7 +10,7 @@ import pytest
 
 from bot.errors import NotFound, NotRecorded
 from evaluation.cli import main
-from evaluation.crbench.said import Said, said_in
+from evaluation.crbench.judge import Said, said_in
 from evaluation.crbench.staging import stage
 from evaluation.crbench.task import read_tasks
 from evaluation.git.repository import GitRepository

@@ -1,10 +1,9 @@
-"""``bouncer-eval report RUN...``: one page about runs, compared where they are of the same benchmark."""
+"""``bouncer-eval report``: one page about runs, compared where they are of the same benchmark."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,44 +11,24 @@ import click
 
 from bot import __version__
 from bot.errors import OperatorError
-from evaluation.cli.options import json_option, say
-from evaluation.report.facts import is_timeless
+from evaluation.benchmark import BENCHMARKS, Scoring
+from evaluation.report.facts import cost_section, facts_section, is_timeless
 from evaluation.report.page import Report, Section, as_html, as_json, as_markdown
+from evaluation.report.terminal import say
 from evaluation.run.folder import RunFolder
 
 Runs = Sequence[tuple[str, RunFolder]]
 
-#: Benchmark -> the function that writes about its runs: ``sections(runs, tasks, missing, seed)``.
-WRITERS: dict[str, str] = {
-    "bouncerbench-input": "evaluation.bouncerbench.report:sections",
-    "bouncerbench-output": "evaluation.bouncerbench.report:sections",
-    "crbench": "evaluation.crbench.report:sections",
-    "brt": "evaluation.brt.report:sections",
-}
-#: For a benchmark that the table does not know.
-PLAIN = "evaluation.report.facts:sections"
 
-
-@click.command()
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-@click.option(
-    "--out", metavar="F", help="report.html, report.md or report.json; without it the Markdown is printed."
-)
-@click.option(
-    "--tasks", multiple=True, metavar="[BENCH=]F", help="Score on this task file instead of the run's own."
-)
-@click.option("--missing", type=click.Choice(["count", "accept", "exclude"]), default="count", show_default=True)
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the bootstrap.")
-@json_option
-def command(
-    runs: tuple[str, ...], out: str | None, tasks: tuple[str, ...], missing: str, seed: int, as_json: bool
+def report_on(
+    paths: Sequence[str], out: str | None, tasks: Sequence[str], scoring: Scoring, to_json: bool
 ) -> None:
-    """Tables beside the papers' rows, plots, and what each number describes, on one page."""
-    folders = named([RunFolder.read(Path(run)) for run in runs])
-    written = write(folders, _task_files(tasks, folders), missing, seed)
+    """Write the report to ``out``, or print it. Raises OperatorError."""
+    folders = named([RunFolder.read(Path(path)) for path in paths])
+    written = write(folders, _task_files(tasks, folders), scoring)
     if out is not None:
         _store(Path(out), written)
-    if as_json:
+    if to_json:
         click.echo(_json_line(written))
     elif out is None:
         click.echo(as_markdown(written), nl=False)
@@ -76,26 +55,39 @@ def _alone(folder: RunFolder, folders: Sequence[RunFolder], short: Sequence[str]
     return len(same) == 1
 
 
-def write(runs: Runs, tasks: dict[str, str], missing: str, seed: int) -> Report:
-    """The report on these runs, benchmark by benchmark."""
-    groups: dict[str, list[tuple[str, RunFolder]]] = {}
+def write(runs: Runs, tasks: dict[str, str], scoring: Scoring) -> Report:
+    """The report on these runs; benchmarks that tell their scores together stand together."""
+    benches = {
+        name: BENCHMARKS[name].load() for name in {run.facts.benchmark for _, run in runs} & BENCHMARKS.keys()
+    }
+    groups: dict[Any, list[tuple[str, RunFolder]]] = {}
     for name, run in runs:
-        groups.setdefault(WRITERS.get(run.facts.benchmark, PLAIN), []).append((name, run))
+        bench = benches.get(run.facts.benchmark)
+        groups.setdefault(bench and bench.sections, []).append((name, run))
     sections: list[Section] = []
-    for writer, group in groups.items():
-        sections += _writer(writer)(group, tasks, missing, seed)
+    for tell, group in groups.items():
+        if tell is None:  # of a benchmark that is not known here
+            sections += [facts_section(group), cost_section(group)]
+            continue
+        scores = [
+            benches[run.facts.benchmark].score(
+                run, name, tasks.get(run.facts.benchmark, run.facts.tasks.source), scoring
+            )
+            for name, run in group
+        ]
+        bench = benches[group[0][1].facts.benchmark]
+        told = [
+            f"{name} is scored on {tasks[run.facts.benchmark]}."
+            for name, run in group
+            if run.facts.benchmark in tasks
+        ]
+        sections.append(facts_section(group, told))
+        sections += [*tell(scores, scoring), cost_section(group, bench.costs(scores))]
     benchmarks = ", ".join(dict.fromkeys(run.facts.benchmark for _, run in runs))
     made = f"bouncer {__version__}"
     if not all(is_timeless(run.facts) for _, run in runs):
         made += f", {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
     return Report(f"{benchmarks}: {', '.join(dict.fromkeys(name for name, _ in runs))}", tuple(sections), made)
-
-
-def _writer(name: str) -> Callable[..., list[Section]]:
-    module, _, attribute = name.partition(":")
-    found: Any = getattr(import_module(module), attribute)
-    assert callable(found)
-    return found  # type: ignore[no-any-return]  # the table above says what it is
 
 
 def _task_files(given: Sequence[str], runs: Runs) -> dict[str, str]:
@@ -104,7 +96,7 @@ def _task_files(given: Sequence[str], runs: Runs) -> dict[str, str]:
     files: dict[str, str] = {}
     for each in given:
         name, found, file = each.partition("=")
-        if found and name in WRITERS:
+        if found and name in BENCHMARKS:
             files[name] = file
         elif len(benchmarks) == 1:
             files[next(iter(benchmarks))] = each

@@ -1,19 +1,80 @@
-"""The files of a local clone beside a snapshot, at the commits that a replay may see and at no other."""
+"""Local clones under one folder, each opened once, and their files as a forge that shows no other commit."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
+from threading import Lock
 
-from bot.errors import NotFound, NotRecorded
+from bot.errors import NotFound, NotRecorded, OperatorError
 from bot.forge.protocol import TreeEntry
 from bot.forge.replay import ReplayForge, Snapshot
-from evaluation.git.repository import GitRepository
+from evaluation.git.repository import GitRepository, find_clone
+from evaluation.run.staging import Staged
 
+#: What names a commit and nothing else: a data set must not hand options or expressions to git.
+_SHA = re.compile(r"[0-9a-f]{7,64}")
 #: The share of a commit's files that a clone may lack: partial clones leave out a few large ones.
 MISSING = 0.01
 #: What stands for such a file: nobody takes it for text, or for an empty file.
 UNREADABLE = b"\0"
+
+
+class Clones:
+    """Clones, opened when they are first asked for; use as a context manager. Safe to share between threads."""
+
+    def __init__(self, repos: Path | Callable[[str], Path | None]) -> None:
+        """``repos`` holds clones named ``owner+name`` or ``owner/name``, or says where that of a name is."""
+        self._repos = repos
+        self._open: dict[str, GitRepository | None] = {}
+        self._mutex = Lock()
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Clones:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def of(self, full_name: str) -> GitRepository | None:
+        """The clone of ``owner/name``; None where there is none. Raises OperatorError for a shallow one."""
+        with self._mutex:
+            if full_name not in self._open:
+                repos = self._repos
+                folder = find_clone(repos, full_name) if isinstance(repos, Path) else repos(full_name)
+                self._open[full_name] = (
+                    None if folder is None else self._stack.enter_context(GitRepository(folder))
+                )
+            return self._open[full_name]
+
+    def at(self, full_name: str, commit: str) -> GitRepository:
+        """The clone of ``owner/name``, which holds the commit. Raises OperatorError that names what is missing."""
+        if not commit:
+            raise OperatorError("no base_commit is given: which state of the code is meant is not known")
+        if not _SHA.fullmatch(commit):
+            raise OperatorError(f"base_commit {commit[:80]!r} is not a commit's SHA")
+        found = self.of(full_name)
+        if found is None:
+            raise OperatorError(f"{self._repos} holds no clone of {full_name}")
+        if not found.has_commit(commit):
+            raise OperatorError(f"{found.folder} does not hold the base commit {commit}")
+        return found
+
+    def beside(self, staged: Staged, commit: str) -> Staged:
+        """The task with a forge that also answers for files, of that commit alone.
+
+        The default branch stands there, as on the day before the fix. Raises OperatorError.
+        """
+        about = staged.event.repository
+        try:
+            clone = self.at(about.full_name, commit)
+        except OperatorError as error:
+            raise OperatorError(f"{staged.id}: {error}") from None
+        snapshot = staged.snapshot.model_copy(update={"heads": {about.default_branch: commit}})
+        return replace(staged, snapshot=snapshot, forge=lambda recorded: ClonedForge(recorded, clone, (commit,)))
 
 
 class ClonedForge(ReplayForge):

@@ -1,0 +1,183 @@
+"""What a benchmark is, and which there are.
+
+    dataset -> task -> run -> records -> score -> report
+
+A benchmark reads tasks from a file, runs one at a time through the live code, scores the records of a run, and
+tells its scores in sections of tables and figures. Everything else is the same for all of them and written once:
+files (``dataset``), the run's folder, cache, budget and batches (``run``), the page and the terminal (``report``).
+To add one, make a folder with its ``Benchmark`` and its commands, and an entry in ``BENCHMARKS``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+
+if TYPE_CHECKING:  # what a benchmark is made of takes a second to import, and a --help needs none of it
+    from bot.models.protocol import Model
+    from evaluation.report.page import Cell, Section
+    from evaluation.run.folder import RunFolder
+    from evaluation.run.runner import Outcome
+
+#: A task without an answer is right in nothing, an acceptance (the authors of BouncerBench), or left out.
+Missing = Literal["count", "accept", "exclude"]
+
+T = TypeVar("T")
+S = TypeVar("S")
+
+
+@dataclass(frozen=True)
+class Session(Generic[T]):
+    """A benchmark with the options of one command: ready to run task after task, in several threads.
+
+    ``config`` is what shapes a decision beside model and tasks, ``prompts`` the hash of each prompt that is asked:
+    two runs that differ in these are different runs. Tasks that are not ``ready`` lack what running needs; they
+    are counted and left out. ``answered_by`` stands for the model where none is asked.
+    """
+
+    run: Callable[[T, Model], Outcome]
+    config: Mapping[str, Any]
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    ready: Callable[[T], bool] = lambda task: True
+    answered_by: str | None = None
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """How answers are scored: what a missing one counts as, and the bootstrap."""
+
+    missing: Missing = "count"
+    seed: int = 0
+    replicates: int = 2000
+
+
+@dataclass(frozen=True)
+class Benchmark(Generic[T, S]):
+    """``score`` takes a run, the name that it goes by, and a task file.
+
+    ``sections`` tells several scores on one page, those of all benchmarks with the same function together;
+    ``costs`` are rows about what is not in the runs' own cost, or quoted.
+    """
+
+    name: str
+    read: Callable[[str], Iterator[T]]
+    identify: Callable[[T], str]
+    score: Callable[[RunFolder, str, str, Scoring], S]
+    sections: Callable[[Sequence[S], Scoring], list[Section]]
+    costs: Callable[[Sequence[S]], list[tuple[Cell, ...]]] = lambda scores: []
+
+    def due(self, run: RunFolder, source: str) -> list[T]:
+        """The tasks of a file that the run was to do: the denominator of its figures. Raises OperatorError."""
+        return run.due(list(self.read(source)), self.identify)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A benchmark by name: what it is about, and where its parts are (``module:attribute``).
+
+    ``commands`` has for each verb the place of the command and its line in ``--help``. ``benchmark`` is empty
+    where there are no runs of it. ``batched`` says that all its questions can wait for a provider's batch.
+    """
+
+    about: str
+    commands: Mapping[str, tuple[str, str]]
+    benchmark: str = ""
+    batched: bool = False
+
+    def load(self) -> Benchmark[Any, Any]:
+        """The benchmark itself, with everything that it imports."""
+        found = attribute(self.benchmark)
+        assert isinstance(found, Benchmark)
+        return found
+
+
+def attribute(place: str) -> Any:
+    """What ``module:attribute`` names."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)
+
+
+_BOUNCERBENCH = "vague issues and wrong patches (Mathews and Nagappan, BouncerBench)"
+
+BENCHMARKS: dict[str, Entry] = {
+    "bouncerbench": Entry(
+        _BOUNCERBENCH,
+        {"build": ("evaluation.bouncerbench.commands:build", "Tasks from annotations, issues, patches.")},
+    ),
+    "crbench": Entry(
+        "defects that a review should have found (CR-Bench)",
+        {
+            "build": ("evaluation.crbench.commands:build", "Bug-bringing pull requests from bug fixes."),
+            "replay": (
+                "evaluation.crbench.commands:replay",
+                "Open every pull request that brought a bug in.",
+            ),
+            "score": (
+                "evaluation.crbench.commands:score",
+                "Are the bugs found, and with how much noise?",
+            ),
+        },
+        "evaluation.crbench.bench:CRBENCH",
+        batched=True,
+    ),
+    "golden": Entry(
+        "From AACR-Bench's or Martian's comments.",
+        {
+            "build": (
+                "evaluation.crbench.commands:build_golden",
+                "From AACR-Bench's or Martian's comments.",
+            )
+        },
+    ),
+    "bloom": Entry(
+        "six layers on the same bugs: reports and names changed (Qureshi and Jiang)",
+        {
+            "build": ("evaluation.bloom.build_cli:build_command", "Known bugs, told or named otherwise, for brt."),
+            "score": ("evaluation.bloom.score_cli:score_command", "What does success rest on, layer by layer?"),
+        },
+    ),
+    "own": Entry(
+        "reviews of a repository of your own, in CR-Bench's form",
+        {
+            "build": (
+                "evaluation.crbench.commands:build_own",
+                "The same from a repository of your own.",
+            )
+        },
+    ),
+    "bouncerbench-input": Entry(
+        _BOUNCERBENCH,
+        {
+            "replay": ("evaluation.bouncerbench.commands:replay_input", "Open every issue."),
+            "score": ("evaluation.bouncerbench.commands:score_input", "Which issues were turned away?"),
+        },
+        "evaluation.bouncerbench.bench:INPUT_BENCH",
+        batched=True,
+    ),
+    "bouncerbench-output": Entry(
+        _BOUNCERBENCH,
+        {
+            "replay": ("evaluation.bouncerbench.commands:replay_output", "Open every pull request."),
+            "score": ("evaluation.bouncerbench.commands:score_output", "Which patches were held back?"),
+        },
+        "evaluation.bouncerbench.bench:OUTPUT_BENCH",
+        batched=True,
+    ),
+    "brt": Entry(
+        "tests that reproduce a reported bug (LIBRO and Bloom's levels)",
+        {
+            "replay": ("evaluation.brt.cli:replay_command", "Draft tests from bug reports, or judge given ones."),
+            "score": (
+                "evaluation.brt.score_cli:score_command",
+                "Do the tests reproduce the bugs; are they ranked first?",
+            ),
+        },
+        "evaluation.brt.report:BRT",
+    ),
+    "bouncerbench-chain": Entry(
+        _BOUNCERBENCH,
+        {"score": ("evaluation.bouncerbench.commands:score_chain", "Both bouncers in a row.")},
+    ),
+}

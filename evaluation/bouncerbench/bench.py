@@ -1,0 +1,91 @@
+"""BouncerBench's two benchmarks: how their tasks are run, and what scores of answers to them are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from bot import app
+from bot.core.config import TriageConfig, VerifyConfig
+from bot.errors import OperatorError
+from evaluation.benchmark import Benchmark, Scoring, Session
+from evaluation.bouncerbench import sections
+from evaluation.bouncerbench.answers import Answer, run_answers
+from evaluation.bouncerbench.metrics import score
+from evaluation.bouncerbench.sections import Scored, Tasks
+from evaluation.bouncerbench.staging import stage_input, stage_output
+from evaluation.bouncerbench.tasks import INPUT, OUTPUT, InputTask, Kind, OutputTask, input_tasks, output_tasks
+from evaluation.git.clones import Clones
+from evaluation.run.folder import RunFolder
+from evaluation.run.replay import Wanted
+from evaluation.run.staging import through_handler
+
+
+@contextmanager
+def opened(
+    kind: Kind, wanted: Wanted, config: str | None, repos: Path | None, shaping: Mapping[str, Any]
+) -> Iterator[Session[Any]]:
+    """The issues for the triage handler, or the patches for the verify handler.
+
+    ``shaping`` are keys of the handler's config, None = unset; ``repos`` lets it read the code at the base commit.
+    """
+    prompts = app.prompts(wanted.environment)
+    handler = "triage" if kind == INPUT else "verify"
+    full = app.repo_config(config, {handler: shaping})
+    with Clones(repos or Path()) as clones:
+        code = None if repos is None else clones
+        asked = _asked(handler, full.triage if kind == INPUT else full.verify, code)
+        if kind == INPUT:
+            yield through_handler(
+                lambda task: stage_input(task, code), "triage", full, prompts, asked=asked, parts=("triage",),
+                ready=_has_text,
+            )  # fmt: skip
+        else:
+            yield through_handler(
+                lambda task: stage_output(task, code), "verify", full, prompts, asked=asked,
+                parts=("pulls", "verify"), ready=lambda task: _has_text(task) and task.patch is not None,
+            )  # fmt: skip
+
+
+def _has_text(task: InputTask | OutputTask) -> bool:
+    return task.problem_statement is not None
+
+
+def _asked(handler: str, config: TriageConfig | VerifyConfig, code: Clones | None) -> tuple[str, ...]:
+    """The prompts that are asked. Raises OperatorError where code is wanted and not at hand, or the reverse."""
+    question = f"{handler}.{config.prompt}"
+    if not config.investigate:
+        if code is not None:
+            raise OperatorError("--repos: nobody looks at the clones without --investigate")
+        return (question,)
+    if code is None:
+        raise OperatorError(f"--repos DIR is needed: {handler}.investigate is on, and there is no code to look at")
+    return (question, "investigate", "investigated")
+
+
+def scored(kind: Kind, name: str, tasks: Tasks, answers: Mapping[str, Answer], scoring: Scoring) -> Scored:
+    """Answers with their figures. Raises OperatorError where there is nothing to score."""
+    metrics = score(kind, tasks, answers, scoring.missing, seed=scoring.seed, replicates=scoring.replicates)
+    return Scored(name, kind, tasks, answers, metrics)
+
+
+def _benchmark(
+    kind: Kind, read: Callable[[str], Iterator[Any]], tell: Callable[[Sequence[Scored], Scoring], Any]
+) -> Benchmark[Any, Scored]:
+    def score_run(run: RunFolder, name: str, source: str, scoring: Scoring) -> Scored:
+        tasks = bench.due(run, source)
+        if all(task.bounce is None for task in tasks):
+            raise OperatorError(f"{source} says of no task what is right: name a labelled file, --tasks {kind}=F")
+        return scored(kind, name, tasks, run_answers(run), scoring)
+
+    bench: Benchmark[Any, Scored] = Benchmark(
+        kind, read, lambda task: task.instance_id, score_run, tell, costs=lambda scores: sections.quoted_costs()
+    )
+    return bench
+
+
+INPUT_BENCH = _benchmark(INPUT, input_tasks, sections.on_all)
+OUTPUT_BENCH = _benchmark(OUTPUT, output_tasks, sections.on_all)
+BENCHES: dict[Kind, Benchmark[Any, Scored]] = {INPUT: INPUT_BENCH, OUTPUT: OUTPUT_BENCH}

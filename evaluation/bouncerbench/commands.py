@@ -1,0 +1,338 @@
+"""BouncerBench's commands. What they do is imported when they do it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bot.errors import OperatorError
+from evaluation.cli import (
+    json_option,
+    model_options,
+    replay_options,
+    replicates_option,
+    seed_option,
+    tasks_option,
+    with_options,
+)
+
+if TYPE_CHECKING:
+    from evaluation.benchmark import Missing
+    from evaluation.bouncerbench.tasks import Kind
+
+_repos = click.Path(path_type=Path, file_okay=False, exists=True)
+_line = with_options(
+    click.option("--bounce-at", metavar="LABEL", help="The mildest label that bounces."),
+    click.option("--bounce-above", type=click.IntRange(0, 100), metavar="P", help="Bounce from P percent on."),
+)
+_replay = with_options(
+    tasks_option,
+    click.option("--prompt", type=click.Choice(["paper", "panel"]), help="Which question is asked."),
+    _line,
+    model_options,
+    replay_options,
+    json_option,
+    click.option(
+        "--investigate",
+        is_flag=True,
+        default=None,
+        help="Let it read the code at the base commit first (the paper's agentic bouncer); needs --repos.",
+    ),
+    click.option(
+        "--repos",
+        metavar="DIR",
+        type=_repos,
+        help="Local clones named owner+name or owner/name, for --investigate.",
+    ),
+)
+_score = with_options(
+    _line,
+    tasks_option,
+    click.option("--run", metavar="DIR", help="A run of replay."),
+    click.option("--predictions", metavar="F", help="JSON Lines with label or bounce, or a submission's JSON."),
+    click.option("--model-name", metavar="NAME", help="Whose answers, where the file holds several models'."),
+    click.option(
+        "--against", metavar="RUN|F[#MODEL]", help="Other answers to the same tasks: what flipped since them."
+    ),
+    click.option(
+        "--missing",
+        type=click.Choice(["count", "accept", "exclude"]),
+        default="count",
+        show_default=True,
+        help="No answer counts as never right; as a pass (the authors' convention); or not at all.",
+    ),
+    seed_option,
+    replicates_option,
+    json_option,
+)
+
+
+@click.command("bouncerbench-input")
+@_replay
+def replay_input(**given: Any) -> int:
+    """Open the issue of every input task and record what the input bouncer decides."""
+    return _replayed("bouncerbench-input", **given)
+
+
+@click.command("bouncerbench-output")
+@_replay
+def replay_output(**given: Any) -> int:
+    """Open a pull request for every output task and record what the output bouncer decides."""
+    return _replayed("bouncerbench-output", **given)
+
+
+def _replayed(
+    kind: Kind,
+    *,
+    tasks: str,
+    config: str | None,
+    repos: Path | None,
+    prompt: str | None,
+    bounce_at: str | None,
+    bounce_above: int | None,
+    investigate: bool | None,
+    **given: Any,
+) -> int:
+    from evaluation.bouncerbench.bench import BENCHES, opened
+    from evaluation.run.replay import Wanted, replay
+
+    wanted = Wanted(**given)
+    shaping = {
+        "prompt": prompt,
+        "bounce_at": bounce_at,
+        "bounce_above": bounce_above,
+        "investigate": investigate,
+    }
+    with opened(kind, wanted, config, repos, shaping) as session:
+        return replay(BENCHES[kind], session, tasks, wanted)
+
+
+@click.command("bouncerbench-input")
+@_score
+def score_input(**given: Any) -> None:
+    """Score answers to input tasks with the paper's metrics."""
+    _scored("bouncerbench-input", **given)
+
+
+@click.command("bouncerbench-output")
+@_score
+def score_output(**given: Any) -> None:
+    """Score answers to output tasks with the paper's metrics."""
+    _scored("bouncerbench-output", **given)
+
+
+def _scored(
+    kind: Kind,
+    *,
+    tasks: str,
+    run: str | None,
+    predictions: str | None,
+    model_name: str | None,
+    against: str | None,
+    missing: Missing,
+    bounce_at: str | None,
+    bounce_above: int | None,
+    seed: int,
+    replicates: int,
+    as_json: bool,
+) -> None:
+    from evaluation.benchmark import Scoring
+    from evaluation.bouncerbench import sections
+    from evaluation.bouncerbench.answers import answers_of, gather, line_of
+    from evaluation.bouncerbench.bench import BENCHES, scored
+    from evaluation.bouncerbench.compare import compare
+    from evaluation.report.terminal import print_json, short, show
+    from evaluation.run.folder import RunFolder
+
+    bench, line = BENCHES[kind], line_of(kind, bounce_at, bounce_above)
+    found = list(bench.read(tasks))
+    if found and all(task.bounce is None for task in found):
+        raise OperatorError(f"nothing to score: of none of the {len(found)} tasks is the truth known")
+    models = gather(kind, run, predictions, model_name, line)
+    if run is not None:
+        found = RunFolder.read(Path(run)).due(found, bench.identify)
+    compared = None
+    if against is not None:
+        if len(models) > 1:
+            raise OperatorError(f"--against: one model is compared, name it: {', '.join(sorted(models))}")
+        before, (now,) = answers_of(kind, against, line), models.values()
+        compared = compare(found, before, now, seed=seed, replicates=replicates)
+    scoring = Scoring(missing, seed, replicates)
+    scores = {name: scored(kind, short(name), found, answers, scoring) for name, answers in models.items()}
+    if as_json:
+        objects = {name: {"model": name, **sections.as_json(each)} for name, each in scores.items()}
+        value = next(iter(objects.values())) if len(objects) == 1 else {"models": objects}
+        print_json(value if compared is None else {**value, "against": {"source": against, **compared.as_json()}})
+        return
+    told = sections.on_one(kind, list(scores.values()))
+    if compared is not None:
+        told.append(sections.comparison_section(str(against), next(iter(scores.values())), compared))
+    show(told)
+
+
+@click.command("bouncerbench-chain")
+@tasks_option
+@click.option(
+    "--annotations", metavar="F", help="Input tasks: which issues are vague, where --tasks does not say."
+)
+@click.option("--input", "before", required=True, metavar="RUN|F[#MODEL]", help="Answers of the input bouncer.")
+@click.option("--output", "after", required=True, metavar="RUN|F[#MODEL]", help="Answers of the output bouncer.")
+@json_option
+def score_chain(tasks: str, annotations: str | None, before: str, after: str, as_json: bool) -> None:
+    """What reaches a reviewer when both bouncers stand in a row (BouncerBench, V and table IV)."""
+    from evaluation.bouncerbench import sections
+    from evaluation.bouncerbench.answers import answers_of
+    from evaluation.bouncerbench.chain import chain
+    from evaluation.bouncerbench.tasks import INPUT, OUTPUT, input_tasks, output_tasks
+    from evaluation.report.terminal import print_json, show
+    from evaluation.run.folder import RunFolder
+
+    quality = {} if annotations is None else {task.instance_id: task.quality for task in input_tasks(annotations)}
+    known = [
+        task.model_copy(update={"quality": quality.get(task.instance_id, task.quality)})
+        for task in output_tasks(tasks)
+    ]
+    for source in (before, after):
+        if Path(source).is_dir():
+            known = RunFolder.read(Path(source)).due(known, lambda task: task.instance_id)
+    found = chain(known, answers_of(INPUT, before), answers_of(OUTPUT, after))
+    if as_json:
+        print_json(found.as_json())
+    else:
+        show([sections.chain_section(before, after, found)])
+
+
+@click.command("bouncerbench")
+@click.option(
+    "--annotations", required=True, metavar="F", help="underspecified, false_negative, other_major_issues."
+)
+@click.option(
+    "--instances", required=True, metavar="F", help="SWE-bench instances: problem_statement, base_commit."
+)
+@click.option("--patches", required=True, metavar="F", help="Submitted patches with resolved or tests_status.")
+@click.option(
+    "--repos",
+    metavar="DIR",
+    type=_repos,
+    help="Local clones: patches that git refuses at the base commit are removed.",
+)
+@click.option("--submission", metavar="NAME", help="All patches of one submission instead of one an instance.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Which patch an instance gets.")
+@click.option(
+    "--out", required=True, metavar="DIR", help="input.jsonl.gz, output.jsonl.gz, lite.jsonl.gz, build.json."
+)
+@json_option
+def build(
+    annotations: str,
+    instances: str,
+    patches: str,
+    repos: Path | None,
+    submission: str | None,
+    seed: int,
+    out: str,
+    as_json: bool,
+) -> None:
+    """Build input, output and Lite tasks as the paper does (II.A), and print the count of every step."""
+    from contextlib import nullcontext
+
+    from bot import __version__
+    from evaluation.bouncerbench.construct import Applying, read_annotations, read_instances, read_patches, store
+    from evaluation.bouncerbench.construct import build as built_of
+    from evaluation.dataset import fingerprint
+    from evaluation.report.terminal import print_json, say
+
+    material = read_annotations(annotations), read_instances(instances), read_patches(patches)
+    with nullcontext() if repos is None else Applying(repos) as applying:
+        built = built_of(*material, seed, submission, None if applying is None else applying.fits)
+        if applying is not None and applying.unchecked:
+            say(f"not every patch could be tried; for one: {applying.unchecked}")
+    facts: dict[str, Any] = {
+        "seed": seed,
+        "submission": submission,
+        "version": __version__,
+        "sources": {source: fingerprint(source) for source in (annotations, instances, patches)},
+        "steps": built.steps,
+    }
+    store(Path(out), built, facts)
+    if as_json:
+        print_json({"out": out, **facts})
+    else:
+        width = max(map(len, built.steps))
+        click.echo("\n".join(f"{step:<{width}} {count:>7,}" for step, count in built.steps.items()))
+
+
+@click.command()
+@click.option("--input", "before", metavar="RUN|F[#MODEL]", help="Answers of the input bouncer.")
+@click.option("--output", "after", metavar="RUN|F[#MODEL]", help="Answers of the output bouncer.")
+@click.option("--name", required=True, help="As it is to stand on the leaderboard.")
+@click.option("--site", required=True, metavar="URL", help="Where one reads more about the system.")
+@click.option("--icon", default="bouncerbench.svg", show_default=True, help="A file name under static/images.")
+@click.option("--oss/--not-oss", default=True, show_default=True, help="Whether the system is open source.")
+@click.option("--missing", type=click.Choice(["refuse", "accept"]), default="refuse", show_default=True)
+@click.option("--out", required=True, metavar="DIR")
+@json_option
+def leaderboard_export(
+    before: str | None,
+    after: str | None,
+    name: str,
+    site: str,
+    icon: str,
+    oss: bool,
+    missing: str,
+    out: str,
+    as_json: bool,
+) -> None:
+    """Write a submission: config.yaml, and data/ with every decision and its trace."""
+    from evaluation.bouncerbench.answers import answers_of
+    from evaluation.bouncerbench.leaderboard import Config, export
+    from evaluation.bouncerbench.tasks import INPUT, OUTPUT
+    from evaluation.report.terminal import print_json, say
+
+    if before is None and after is None:
+        raise OperatorError("at least one of --input and --output is needed")
+    inputs = None if before is None else answers_of(INPUT, before)
+    outputs = None if after is None else answers_of(OUTPUT, after)
+    config = Config(name=name, oss=oss, site=site, icon=Path(icon).name, entries={})
+    try:
+        entries = export(Path(out), config, inputs, outputs, missing == "accept")
+    except OSError as error:
+        raise OperatorError(f"--out {out}: {error.strerror}") from None
+    if as_json:
+        print_json({"submission": out, "entries": entries})
+    else:
+        say(f"{out}: " + ", ".join(f"{count} {board} entries" for board, count in entries.items()))
+
+
+@click.command()
+@click.argument("folder", metavar="DIR")
+@click.option("--input-tasks", "inputs", metavar="F", help="Hold the entries against these tasks.")
+@click.option("--output-tasks", "outputs", metavar="F")
+@json_option
+def leaderboard_validate(folder: str, inputs: str | None, outputs: str | None, as_json: bool) -> int:
+    """Check a submission; exit code 1 where the leaderboard would refuse it."""
+    from evaluation.bouncerbench.leaderboard import Board, validate
+    from evaluation.bouncerbench.tasks import input_tasks, output_tasks
+    from evaluation.report.terminal import print_json
+
+    tasks: dict[Board, list[str]] = {}
+    if inputs is not None:
+        tasks["input"] = [task.instance_id for task in input_tasks(inputs)]
+    if outputs is not None:
+        tasks["output"] = tasks["lite"] = [task.instance_id for task in output_tasks(outputs)]
+    checked = validate(Path(folder), tasks)
+    if as_json:
+        print_json(
+            {
+                "valid": not checked.problems,
+                "entries": checked.entries,
+                "problems": checked.problems,
+                "warnings": checked.warnings,
+            }
+        )
+    else:
+        for line in (*checked.problems, *checked.warnings):
+            click.echo(line)
+        click.echo("not valid" if checked.problems else f"valid: {checked.entries}")
+    return 1 if checked.problems else 0

@@ -1,0 +1,168 @@
+"""The ``bouncer-eval`` command: groups that import a command when it is run, and options that commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from bot import __version__
+from bot.cli import run
+from bot.errors import OperatorError
+from evaluation.benchmark import BENCHMARKS, Missing, Scoring, attribute
+
+F = TypeVar("F", bound=Callable[..., Any])
+Option = Callable[[F], F]
+
+
+def _of(verb: str) -> dict[str, tuple[str, str]]:
+    return {name: entry.commands[verb] for name, entry in BENCHMARKS.items() if verb in entry.commands}
+
+
+#: ``verb -> name -> (module:attribute, line in --help)``.
+VERBS: dict[str, dict[str, tuple[str, str]]] = {
+    **{verb: _of(verb) for verb in ("replay", "score", "build")},
+    "batch": {
+        "export": ("evaluation.run.batch:export_command", "Write the requests that the cache cannot answer."),
+        "import": ("evaluation.run.batch:import_command", "Put a provider's answers into the cache."),
+    },
+    "leaderboard": {
+        "export": ("evaluation.bouncerbench.commands:leaderboard_export", "Write a submission."),
+        "validate": ("evaluation.bouncerbench.commands:leaderboard_validate", "Check a submission."),
+    },
+}
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "list": ("evaluation.cli:list_benchmarks", "The benchmarks, and what can be done with each."),
+    "replay": ("evaluation.cli:replay", "Run a benchmark through the live handlers."),
+    "score": ("evaluation.cli:score", "Score a run, or answers from elsewhere."),
+    "report": ("evaluation.cli:report", "One page about one or more runs."),
+    "build": ("evaluation.cli:build", "Construct a benchmark from raw material."),
+    "batch": ("evaluation.cli:batch", "The providers' batch APIs at half the price; needs no network."),
+    "leaderboard": ("evaluation.cli:leaderboard", "Submissions in the format of BouncerBench's authors."),
+}
+
+
+class Table(click.Group):
+    """A group that knows its commands' names and help lines without importing them."""
+
+    def __init__(self, name: str, line: str, commands: dict[str, tuple[str, str]]) -> None:
+        super().__init__(name=name, help=line, no_args_is_help=True)
+        self._table = commands
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self._table)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self._table:
+            return None
+        command = attribute(self._table[cmd_name][0])
+        assert isinstance(command, click.Command)
+        return command
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command; a package of the extra ``evaluation`` that is not installed is named in one line."""
+        try:
+            return super().invoke(ctx)
+        except ModuleNotFoundError as error:
+            if error.name is None or error.name.partition(".")[0] in ("bot", "evaluation"):
+                raise
+            raise OperatorError(
+                f"the package {error.name!r} is missing: pip install 'bouncer-bot[evaluation]'"
+            ) from None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in self._table.items()])
+
+
+replay, score, build, batch, leaderboard = (
+    Table(verb, COMMANDS[verb][1], VERBS[verb]) for verb in ("replay", "score", "build", "batch", "leaderboard")
+)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Entry point of ``bouncer-eval`` and ``python -m evaluation``."""
+    group = Table("bouncer-eval", "Benchmarks, replayed through the handlers that maintainers run.", COMMANDS)
+    run(click.version_option(__version__, prog_name="bouncer-eval")(group), arguments, "bouncer-eval")
+
+
+def with_options(*options: Option[Any]) -> Option[Any]:
+    """All of these, in the order of ``--help``."""
+
+    def decorate(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+tasks_option = click.option("--tasks", required=True, metavar="F", help=".jsonl(.gz), .csv(.gz) or hf:owner/name.")
+cost_option = click.option(
+    "--max-cost", type=click.FloatRange(min=0), metavar="USD", help="What all models may cost together."
+)
+cache_option = click.option(
+    "--cache", metavar="DIR", help="Replies that were paid for; by default beside the result."
+)
+prompts_option = click.option("--prompts", metavar="DIR", help="Other prompt templates.")
+seed_option = click.option("--seed", type=int, default=0, show_default=True, help="Of the bootstrap.")
+replicates_option = click.option(
+    "--replicates", type=click.IntRange(0, 100_000), default=2000, show_default=True, help="Of the bootstrap."
+)
+
+#: What every ``replay`` takes beside its tasks.
+replay_options = with_options(
+    click.option("--out", required=True, metavar="DIR", help="Folder of the run; continued where it exists."),
+    click.option("--limit", type=click.IntRange(min=1), help="So many tasks; raise it later to go on."),
+    click.option("--seed", type=int, help="Which tasks --limit takes: a random sample that grows with it."),
+    click.option("--workers", type=click.IntRange(1, 256), default=4, show_default=True, help="Tasks at a time."),
+    cost_option,
+    cache_option,
+    click.option("--retry-failed", is_flag=True, help="Try tasks again that have no usable answer."),
+)
+#: What every ``replay`` takes that asks a model.
+model_options = with_options(
+    click.option("--model", metavar="ID", help="provider:name, as recorded:FILE#NAME; default: BOUNCER_MODEL."),
+    prompts_option,
+    click.option("--config", metavar="FILE", help="A bouncer.yml; the defaults without it."),
+)
+
+
+@click.command("list")
+@json_option
+def list_benchmarks(as_json: bool) -> None:
+    """The benchmarks, and what can be done with each."""
+    verbs = ("build", "replay", "score")
+    found = {name: [verb for verb in verbs if verb in entry.commands] for name, entry in BENCHMARKS.items()}
+    if as_json:
+        from evaluation.report.terminal import print_json
+
+        rows = [{"name": name, "about": BENCHMARKS[name].about, "verbs": found[name]} for name in found]
+        print_json({"benchmarks": rows})
+        return
+    width = max(map(len, found))
+    for name in sorted(found):
+        click.echo(f"{name:<{width}}  {', '.join(found[name]):<21}  {BENCHMARKS[name].about}")
+
+
+@click.command("report")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.option(
+    "--out", metavar="F", help="report.html, report.md or report.json; without it the Markdown is printed."
+)
+@click.option(
+    "--tasks", multiple=True, metavar="[BENCH=]F", help="Score on this task file instead of the run's own."
+)
+@click.option("--missing", type=click.Choice(["count", "accept", "exclude"]), default="count", show_default=True)
+@seed_option
+@json_option
+def report(
+    runs: tuple[str, ...], out: str | None, tasks: tuple[str, ...], missing: Missing, seed: int, as_json: bool
+) -> None:
+    """Tables beside the papers' rows, plots, and what each number describes, on one page."""
+    from evaluation.report.runs import report_on
+
+    report_on(runs, out, tasks, Scoring(missing, seed), as_json)

@@ -1,0 +1,205 @@
+"""CR-Bench's commands. What they do is imported when they do it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from evaluation.cli import (
+    cache_option,
+    cost_option,
+    json_option,
+    model_options,
+    prompts_option,
+    replay_options,
+    replicates_option,
+    with_options,
+)
+
+if TYPE_CHECKING:
+    from evaluation.benchmark import Missing
+    from evaluation.crbench.judge import Scope
+
+_folder = click.Path(path_type=Path, file_okay=False)
+_file = click.Path(path_type=Path)
+_tasks = click.option("--tasks", required=True, metavar="F", help="What build crbench or build own wrote.")
+_overwrite = click.option("--overwrite", is_flag=True, help="Begin anew where --out exists.")
+_build = with_options(
+    click.option("--offline", is_flag=True, help="Find pull requests in the clone's own history."),
+    click.option(
+        "--until",
+        type=click.Choice(["mapping", "tasks"]),
+        default="tasks",
+        show_default=True,
+        help="mapping stops before the model's steps.",
+    ),
+    click.option(
+        "--pull-refs",
+        type=click.Choice(["ignore", "verify", "infer"]),
+        default="verify",
+        show_default=True,
+        help="A clone's refs/pull: not used; refute wrong numbers; also find rebased commits.",
+    ),
+    click.option(
+        "--unmapped",
+        type=click.Choice(["ignore", "discard"]),
+        default="ignore",
+        show_default=True,
+        help="Blamed commits without a pull request: count for nothing, or disqualify.",
+    ),
+    click.option("--ignore-whitespace", is_flag=True, help="git blame -w."),
+    click.option("--follow-moves", is_flag=True, help="git blame -M -C."),
+    click.option("--include-tests", is_flag=True, help="Blame lines of test files too."),
+    click.option("--include-documentation", is_flag=True, help="Blame lines of documentation too."),
+    click.option("--model", metavar="ID", help="provider:name that is asked; default: BOUNCER_MODEL."),
+    prompts_option,
+    cache_option,
+    cost_option,
+    click.option("--workers", type=click.IntRange(1, 64), default=2, show_default=True),
+    _overwrite,
+    json_option,
+)
+
+
+@click.command("crbench")
+@click.option("--instances", required=True, metavar="F", help="Fixes like SWE-bench's; .jsonl(.gz) or hf:NAME.")
+@click.option("--repos", type=_folder, required=True, help="Clones.")
+@click.option("--out", type=_file, required=True, help="JSON Lines; continued if there.")
+@_build
+def build(**given: Any) -> int:
+    """Find the pull requests that brought in the bugs that INSTANCES fix (CR-Bench, Algorithm 1).
+
+    Clones, bare or not, are folders of --repos named owner+name or owner/name.
+    """
+    from evaluation.crbench.build import build_from_fixes
+
+    return build_from_fixes(**given)
+
+
+@click.command("own")
+@click.option("--repo", type=_folder, required=True, help="A clone.")
+@click.option("--since", type=click.DateTime(["%Y-%m-%d"]), required=True, help="Fixes from this day on.")
+@click.option("--name", metavar="OWNER/NAME", help="Default: what the clone's origin or folder says.")
+@click.option("--out", type=_file, help="Default: own-OWNER+NAME.jsonl.")
+@_build
+def build_own(**given: Any) -> int:
+    """The same from a repository's own bug fixes: what would the reviewer have found here?"""
+    from evaluation.crbench.build import build_from_history
+
+    return build_from_history(**given)
+
+
+@click.command("golden")
+@click.option("--set", "kind", type=click.Choice(["aacr", "martian"]), required=True, help="Whose comments.")
+@click.option("--source", required=True, metavar="F", help="The data set, .jsonl(.gz) or hf:NAME.")
+@click.option("--repos", type=_folder, required=True, help="Clones.")
+@click.option("--out", type=_file, required=True, help="JSON Lines; continued if there.")
+@click.option("--defects-only", is_flag=True, help="Leave out comments about maintainability.")
+@_overwrite
+@json_option
+def build_golden(**given: Any) -> None:
+    """Make review tasks of pull requests whose change a local clone holds, for replay and score crbench."""
+    from evaluation.crbench.golden import build_golden as run
+
+    run(**given)
+
+
+@click.command("crbench")
+@_tasks
+@click.option("--repos", type=_folder, help="Clones, to let it read files.")
+@click.option("--strategy", type=click.Choice(["single-shot", "reflexion"]), help="How a change is read.")
+@click.option("--iterations", type=click.IntRange(1, 5), help="reflexion: rounds of looking again.")
+@click.option("--min-severity", type=click.Choice(["low", "medium", "high"]), help="Weaker findings stay unsaid.")
+@click.option("--max-findings", type=click.IntRange(1, 25), help="Findings per pull request at most.")
+@model_options
+@replay_options
+@json_option
+def replay(
+    tasks: str,
+    repos: Path | None,
+    strategy: str | None,
+    iterations: int | None,
+    min_severity: str | None,
+    max_findings: int | None,
+    config: str | None,
+    **given: Any,
+) -> int:
+    """Open every task's pull request and record what the reviewer would post."""
+    from evaluation.crbench.bench import CRBENCH, opened
+    from evaluation.run.replay import Wanted
+    from evaluation.run.replay import replay as run
+
+    shaping = {
+        "strategy": strategy,
+        "iterations": iterations,
+        "min_severity": min_severity,
+        "max_findings": max_findings,
+    }
+    wanted = Wanted(**given)
+    with opened(wanted, config, repos, shaping) as session:
+        return run(CRBENCH, session, tasks, wanted)
+
+
+@click.command("crbench")
+@_tasks
+@click.option("--run", "run_path", metavar="DIR", help="A run of replay crbench.")
+@click.option("--predictions", metavar="F", help="Or any reviewer's: instance_id, path, line, comment a line.")
+@click.option(
+    "--judge", "judges", multiple=True, metavar="ID", help="provider:name; default: BOUNCER_JUDGE_MODEL."
+)
+@click.option("--draws", type=click.IntRange(1, 25), default=1, show_default=True, help="Votes of each judge.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the judging order and the bootstrap.")
+@prompts_option
+@cache_option
+@cost_option
+@click.option("--workers", type=click.IntRange(1, 64), default=4, show_default=True, help="Comments at a time.")
+@click.option(
+    "--comments",
+    "scope",
+    type=click.Choice(["posted", "reported"]),
+    help="What people would have seen (default), or also what was held back; without a judge: what was judged.",
+)
+@click.option(
+    "--missing",
+    type=click.Choice(["count", "exclude"]),
+    default="count",
+    show_default=True,
+    help="A task without an answer: its bug counts as not found, or not at all.",
+)
+@replicates_option
+@json_option
+def score(
+    tasks: str,
+    run_path: str | None,
+    predictions: str | None,
+    judges: tuple[str, ...],
+    scope: Scope | None,
+    missing: Missing,
+    seed: int,
+    replicates: int,
+    as_json: bool,
+    **given: Any,
+) -> int:
+    """Judge review comments against the known bugs; without a judge, print what was judged before."""
+    from bot.errors import BudgetExceeded
+    from evaluation.benchmark import Scoring
+    from evaluation.crbench import sections
+    from evaluation.crbench.bench import have_judged, reviewer
+    from evaluation.crbench.judged import scored
+    from evaluation.report.terminal import print_json, say, show
+
+    facts, reviewed = reviewer(run_path, predictions)
+    try:
+        have_judged(reviewed, facts, tasks, judges, seed=seed, scope=scope, **given)
+    except BudgetExceeded as error:
+        say(f"stopped: {error}; the same command goes on from here, judged comments are in the cache")
+        return 1
+    scoring = Scoring(missing, seed, replicates)
+    result = scored(reviewed, tasks, scoring, scope)
+    if as_json:
+        print_json(sections.as_json(result, facts))
+    else:
+        show(sections.on_scores([result], scoring))
+    return 0

@@ -1,0 +1,297 @@
+"""CR-Bench's scores as tables and figures: beside the paper's rows, by kind of bug, and the tasks themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from bot.core.disclaimer import caveat
+from evaluation.benchmark import Scoring
+from evaluation.crbench import paper
+from evaluation.crbench.judged import BENCHMARK, Scored
+from evaluation.crbench.metrics import PAPER, Averages, Share, Statistics, averages, by_kind
+from evaluation.report.figures import Series, bars, radar
+from evaluation.report.page import Cell, Figure, Section, Table
+from evaluation.run.folder import RunFacts
+from evaluation.statistics import Estimate
+
+#: What a bug can be told apart by.
+DIMENSIONS = ("category", "impact", "severity")
+#: Comments that are listed with their judgement, per run.
+LISTED = 200
+
+#: Figure -> what it is called, and whether it is a share that is shown in percent.
+FIGURES: dict[str, tuple[str, bool]] = {
+    "recall": ("recall % (equation 2)", True),
+    "recall_per_bug": ("recall per bug %", True),
+    "precision": ("precision %", True),
+    "f1": ("F1 %", True),
+    "f1_per_bug": ("F1 per bug %", True),
+    "usefulness": ("usefulness %", True),
+    "snr": ("signal-to-noise ratio", False),
+    "comments_per_pull": ("comments per pull request", False),
+}
+
+
+def on_scores(runs: Sequence[Scored], scoring: Scoring) -> list[Section]:
+    """Figures and the sums behind them, then the bugs by kind."""
+    kinds = [_kinds(dimension, runs) for dimension in DIMENSIONS]
+    return [_scores(runs, scoring), *(section for section in kinds if section is not None)]
+
+
+def on_report(runs: Sequence[Scored], scoring: Scoring) -> list[Section]:
+    """Everything there is to say about these runs."""
+    first, *kinds = on_scores(runs, scoring)
+    data = data_section({run.name: averages(run.tasks) for run in runs})
+    return [first, data, *kinds, *(_comments(run) for run in runs)]
+
+
+def data_section(rows: Mapping[str, Averages]) -> Section:
+    """Table 3: what the tasks are like."""
+    published = {f"{name} (paper)": row for name, row in PAPER.items()}
+    table = Table(
+        ("data set", "tasks", "lines fixed", "comments", "description length"),
+        tuple((name, row.tasks, *_cells(row)) for name, row in {**rows, **published}.items()),
+        quoted_from=len(rows),
+    )
+    return Section("Data set", tables=(table,))
+
+
+def reasons_section(found: Statistics) -> Section:
+    """What a build kept by kind, and why the rest was discarded."""
+    kinds = {
+        "category": found.categories,
+        "impact": found.impacts,
+        "severity": found.severities,
+        "discarded": found.discarded,
+    }
+    lines = (
+        f"{title}: " + ", ".join(f"{what} {count}" for what, count in counts.items())
+        for title, counts in kinds.items()
+        if counts
+    )
+    return Section("What was found", tuple(lines))
+
+
+def as_json(result: Scored, facts: RunFacts | None) -> dict[str, Any]:
+    """Everything that was counted and computed, as JSON; ``facts`` of the run, where it is one."""
+    metrics = result.metrics
+    return {
+        "benchmark": BENCHMARK,
+        "model": result.name if facts is None else facts.model,
+        "strategy": None if facts is None else facts.config.get("review", {}).get("strategy"),
+        "judges": list(result.facts.judges),
+        "votes": len(result.facts.judges) * result.facts.draws,
+        "agreement": result.facts.agreement,
+        "judge_usage": result.facts.usage.model_dump(mode="json"),
+        "usage": None if facts is None else facts.totals.usage.model_dump(mode="json"),
+        **vars(metrics.counted),
+        "unanswered": result.unanswered,
+        "comments_counted": result.facts.scope,
+        **{name: estimate.value for name, estimate in metrics.estimates.items()},
+        "intervals": {name: [estimate.low, estimate.high] for name, estimate in metrics.estimates.items()},
+        "by": {
+            dimension: {
+                share.kind: {
+                    "bugs": share.bugs,
+                    "recall_per_bug": share.found.value,
+                    "interval": [share.found.low, share.found.high],
+                }
+                for share in by_kind(result.tasks, result.counted, dimension)
+            }
+            for dimension in DIMENSIONS
+        },
+    }
+
+
+def scores_row(estimates: Mapping[str, Estimate]) -> tuple[str, ...]:
+    """The paper's figures, then recall per bug and comments per pull request."""
+    shares = [_percent(estimates[name]) for name in ("recall", "precision", "f1", "usefulness")]
+    per_bug, comments = _percent(estimates["recall_per_bug"]), _number(estimates["comments_per_pull"])
+    return (*shares, _number(estimates["snr"]), per_bug, comments)
+
+
+def counted_line(run: Scored, missing: str) -> str:
+    """The sums behind the figures, in words."""
+    counted = run.metrics.counted
+    parts = [
+        f"{counted.bugs} bugs in {counted.tasks} pull requests, {counted.bugs_found} of them found",
+        f"{counted.comments} comments: {counted.hits} bug hits, {counted.valid} valid, {counted.noise} noise",
+    ]
+    if counted.unjudged:
+        parts.append(f"{counted.unjudged} that no judge could place (in no class, in every denominator)")
+    if run.unanswered:
+        fate = "their bugs count as not found" if missing != "exclude" else "left out"
+        parts.append(f"{run.unanswered} tasks without a usable answer ({fate})")
+    return "; ".join(parts)
+
+
+def judges_line(run: Scored) -> str:
+    """Who judged, what that is worth, how far they agree, and what it cost."""
+    facts = run.facts
+    text = f"judged by {', '.join(facts.judges)}"
+    if facts.draws > 1:
+        text += f", {facts.draws} draws each"
+    if len(facts.judges) * facts.draws > 1:
+        kappa = "not defined" if facts.agreement is None else f"{facts.agreement:.3f}"
+        text += f"; Fleiss' kappa {kappa}"
+    text += f"; {facts.usage.calls} questions to judges"
+    if facts.usage.cost_usd is not None:
+        text += f", {facts.usage.cost_usd:.4f} USD"
+    warnings = dict.fromkeys(warning for judge in facts.judges if (warning := caveat(judge)))
+    return "; ".join([text, *warnings])
+
+
+def interval(estimate: Estimate, scale: float = 100.0, digits: int = 1) -> str:
+    """``27.0 [20.1, 34.2]``; a dash where the figure is not defined."""
+    if estimate.value is None:
+        return "–"
+    text = f"{scale * estimate.value:.{digits}f}"
+    if estimate.low is None or estimate.high is None:
+        return text
+    return f"{text} [{scale * estimate.low:.{digits}f}, {scale * estimate.high:.{digits}f}]"
+
+
+def _scores(runs: Sequence[Scored], scoring: Scoring) -> Section:
+    """Table 4 with ours on top, then every figure with its interval."""
+    header = (
+        "reviewer",
+        "recall %",
+        "precision %",
+        "F1 %",
+        "usefulness %",
+        "SNR",
+        "recall per bug %",
+        "comments per PR",
+    )
+    ours: list[tuple[Cell, ...]] = [(run.name, *scores_row(run.metrics.estimates)) for run in runs]
+    published: list[tuple[Cell, ...]] = [
+        (
+            f"{row.name} (paper)",
+            *(f"{100 * share:.2f}" for share in (row.recall, row.precision, row.f1, row.usefulness)),
+            f"{row.snr:.2f}",
+            "",
+            f"{row.comments_per_pull:.2f}",
+        )
+        for row in paper.ROWS
+    ]
+    beside = Table(
+        header,
+        (*ours, *published),
+        title="Reviewers",
+        quoted_from=len(ours),
+        note=f"The paper's rows are {paper.DATA_SET}, judged by {paper.JUDGE}; these tasks are built anew. Its "
+        "comments per pull request follow from its recall and precision. SNR is not defined without noise.",
+    )
+    rows = tuple(
+        (title, *(interval(run.metrics.estimates[figure], *_scale(is_share)) for run in runs))
+        for figure, (title, is_share) in FIGURES.items()
+    )
+    every = Table(("value [95 % interval]", *(run.name for run in runs)), rows, title="All figures")
+    data = {
+        "runs": [
+            {
+                "name": run.name,
+                **vars(run.metrics.counted),
+                **{name: each.value for name, each in run.metrics.estimates.items()},
+            }
+            for run in runs
+        ]
+    }
+    lines = [f"{run.name}: {counted_line(run, scoring.missing)}; {judges_line(run)}." for run in runs]
+    if any(run.metrics.value("snr") is None and run.metrics.counted.comments for run in runs):
+        lines.append("SNR is not defined where no comment was judged to be noise.")
+    return Section("Reviewer", tuple(lines), (beside, every), data=data)
+
+
+def _kinds(dimension: str, runs: Sequence[Scored]) -> Section | None:
+    """Figure 4: bugs found by one dimension of the taxonomy; None where no bug says what it is."""
+    shares = {run.name: {each.kind: each for each in by_kind(run.tasks, run.counted, dimension)} for run in runs}
+    kinds = list(dict.fromkeys(kind for of_run in shares.values() for kind in of_run))
+    if not kinds:
+        return None
+    rows = tuple((kind, *_found(kind, shares)) for kind in kinds)
+    header = (dimension, *(cell for run in runs for cell in (f"{run.name}: bugs", "found % [95 %]")))
+    series = [
+        Series(name, [of_run[kind].found.value if kind in of_run else None for kind in kinds])
+        for name, of_run in shares.items()
+    ]
+    caption = f"Share of bugs found, by {dimension}; " + "; ".join(
+        f"{name}: " + ", ".join(f"{kind} {interval(each.found)} %" for kind, each in of_run.items())
+        for name, of_run in shares.items()
+    )
+    names = [kind.replace("_", " ") for kind in kinds]
+    # A radar plot has an inside from three spokes on.
+    draw = (
+        partial(radar, names, series)
+        if len(kinds) > 2
+        else partial(bars, names, series, ylabel="share found", top=1)
+    )
+    table = Table(header, rows, title=f"Bugs found by {dimension}")
+    return Section(f"Bugs found by {dimension}", tables=(table,), figures=(Figure(draw, caption),))
+
+
+def _found(kind: str, shares: Mapping[str, Mapping[str, Share]]) -> Iterator[Cell]:
+    for of_run in shares.values():
+        share = of_run.get(kind)
+        yield None if share is None else share.bugs
+        yield None if share is None else interval(share.found)
+
+
+def _comments(run: Scored) -> Section:
+    """What was said, and what the judges made of it."""
+    rows = tuple(
+        (
+            said.task_id,
+            f"{said.path}:{said.line}" if said.line is not None else said.path,
+            said.text,
+            judged.label or "unjudged",
+            next((vote.reason for vote in judged.votes if vote.label == judged.label), ""),
+        )
+        for said, judged in run.comments[:LISTED]
+    )
+    more = len(run.comments) - len(rows)
+    note = f"and {more} more" if more > 0 else ""
+    table = Table(("task", "place", "comment", "class", "reason"), rows, note=note, folded=True, title="Comments")
+    return Section(f"Comments of {run.name}", tables=(table,))
+
+
+def judge_cost(run: Scored) -> tuple[Cell, ...]:
+    """What judging cost, beside the run's own cost."""
+    usage, count = run.facts.usage, len(run.comments)
+    dollars = usage.cost_usd
+    each = dollars / count if dollars is not None and count else None
+    return (
+        f"judging {run.name} (comments)",
+        count,
+        usage.calls,
+        usage.input_tokens,
+        usage.output_tokens,
+        None if dollars is None else f"{dollars:.2f}",
+        None if each is None else f"{each:.5f}",
+        f"{usage.seconds / count:.3f}" if count else None,
+    )
+
+
+def _scale(is_share: bool) -> tuple[float, int]:
+    return (100.0, 1) if is_share else (1.0, 2)
+
+
+def _cells(row: Averages) -> tuple[str, ...]:
+    comments = _mean(row.comments)
+    if row.comments is not None and row.comments_known < row.tasks:
+        comments += f" (of {row.comments_known})"
+    return (_mean(row.lines_fixed), comments, _mean(row.description_length))
+
+
+def _mean(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
+
+
+def _percent(estimate: Estimate) -> str:
+    return interval(Estimate(estimate.value), digits=2)
+
+
+def _number(estimate: Estimate) -> str:
+    return interval(Estimate(estimate.value), 1.0, 2)
