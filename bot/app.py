@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from bot.bouncers.granted import by_maintainer
 from bot.core import config_file
-from bot.core.config import PATH, RepoConfig
+from bot.core.config import RepoConfig
 from bot.core.config_file import Problem
-from bot.errors import ForgeError, NotFound, OperatorError, SettingsError
+from bot.errors import ForgeError, OperatorError, SettingsError
 from bot.services import NoHistory, Services
 
 if TYPE_CHECKING:
@@ -187,6 +187,8 @@ class Live:
     """
 
     def __init__(self, settings: Settings, ledger: Ledger, observe: Observe | None = None) -> None:
+        from bot.jobs.configurations import Configurations
+
         self._settings = settings
         self._ledger = ledger
         self._app = build_app(settings, observe)
@@ -194,6 +196,7 @@ class Live:
         self._prompts = prompts(settings)
         self._sandbox = build_sandbox(settings)
         self._environments = build_environments(settings)
+        self._configurations = Configurations(ledger.database)
         # Built once here only to find out now, not at the first issue, that a key or a price is missing.
         self._model_for("owner/name")
 
@@ -203,7 +206,7 @@ class Live:
         if repository is None or event.installation is None:
             raise ForgeError("the event names no repository or no installation")
         forge, writer = self._app.forge(event.installation, repository.full_name)
-        config, problems = _configuration(forge, repository)
+        config, problems = self._configurations.of(event.installation, repository, forge)
         services = Services(
             forge=forge,
             model=self._model_for(repository.full_name, reserve=not by_maintainer(event)),
@@ -252,11 +255,3 @@ def _budget(ledger: Ledger, limits: tuple[Limit, ...]) -> Budget:
     from bot.models.budget import Budget
 
     return Budget(ledger.budgets, limits, now)
-
-
-def _configuration(forge: Forge, repository: Repository) -> tuple[RepoConfig, tuple[Problem, ...]]:
-    """The repository's own bouncer.yml, from its default branch only."""
-    try:
-        return config_file.load(forge.file(PATH, repository.default_branch))
-    except NotFound:
-        return RepoConfig(), ()

@@ -6,7 +6,7 @@ evaluation:  score(decide(event))
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from bot.core import events
 from bot.core.actions import Decision, Task, Usage
@@ -23,6 +23,16 @@ HANDLERS: Mapping[Task, Handler] = {
     "review": review.handle,
     "triage": triage.handle,
     "verify": verify.handle,
+}
+
+#: What can be told of an event before anything is read for it. The report on the configuration has to look.
+CONCERNS: Mapping[Task, Callable[[Event], bool]] = {
+    "commands": commands.concerns,
+    "feedback": feedback.concerns,
+    "reproduce": reproduce.concerns,
+    "review": review.concerns,
+    "triage": triage.concerns,
+    "verify": verify.concerns,
 }
 
 ROUTES: Mapping[type[Event], tuple[Task, ...]] = {
@@ -60,7 +70,7 @@ BUILDS_ON: Mapping[Task, frozenset[Task]] = {
 
 def tasks(event: Event) -> tuple[Task, ...]:
     """Who deals with an event, in this order; nobody where it is of no interest."""
-    return ROUTES.get(type(event), ())
+    return tuple(task for task in ROUTES.get(type(event), ()) if task not in CONCERNS or CONCERNS[task](event))
 
 
 def decide(event: Event, services: Services, only: Task | None = None) -> tuple[Decision, ...]:

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 
 from bot.bouncers.granted import granted
 from bot.core import events
-from bot.core.commands import Command, Word
+from bot.core.commands import Command, Word, read
 from bot.core.config import PullConfig
 from bot.core.events import Event
 from bot.core.frozen import Frozen
@@ -34,6 +34,19 @@ class Asked(Frozen):
     def explicitly(self) -> bool:
         """Somebody asked for it in so many words: filters and earlier answers do not hold it back."""
         return self.command is not None or self.rerun
+
+
+def concerns(event: Event, check: str, words: frozenset[Word]) -> bool:
+    """Whether an event can ask to have its pull request looked at: it moved, ``check`` is re-run, or one of the
+    words was said.
+    """
+    if isinstance(event, events.CheckRerequested):
+        return event.name in ("", check)
+    if not isinstance(event, events.CommentCreated | events.ReviewCommentCreated):
+        return isinstance(event, _MOVED)
+    if event.sender.is_bot or (isinstance(event, events.CommentCreated) and not event.issue.is_pull_request):
+        return False
+    return any(command.word in words for command in read(event.comment.body))
 
 
 def asked(event: Event, services: Services, word: Word, check: str) -> Asked | None:

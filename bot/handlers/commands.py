@@ -22,13 +22,16 @@ ON_ISSUES = frozenset({"help", "recheck", "accept", "pause", "resume", "reproduc
 ON_PULLS = frozenset({"help", "recheck", "pause", "resume", "review", "verify", "dismiss"})
 
 
+def concerns(event: Event) -> bool:
+    """Whether an event is a comment with commands."""
+    return isinstance(event, Said) and not event.sender.is_bot and bool(read(event.comment.body))
+
+
 def handle(event: Event, services: Services) -> Decision | None:
     """Deal with the commands in a new comment; None where there are none."""
-    if not isinstance(event, Said) or event.sender.is_bot:
+    if not isinstance(event, Said) or not concerns(event):
         return None
     commands = read(event.comment.body)
-    if not commands:
-        return None
     fits = ON_PULLS if _on_pull(event) else ON_ISSUES
     done = tuple(command for command in granted(event, services) if command.word in fits)
     return Decision(

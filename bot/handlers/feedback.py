@@ -22,13 +22,16 @@ from bot.services import Services
 #: Comments of ours whose reactions are read when a pull request ends: one request each.
 MAX_REACTIONS = 30
 
-OnFinding = (
-    events.ReviewThreadResolved
-    | events.ReviewCommentDeleted
-    | events.ReviewCommentEdited
-    | events.PullRequestClosed
-)
+OnReviewComment = events.ReviewCommentDeleted | events.ReviewCommentEdited
+OnFinding = events.ReviewThreadResolved | OnReviewComment | events.PullRequestClosed
 OnBounce = events.IssueClosed | events.CommentDeleted | events.CommentEdited
+
+
+def concerns(event: Event) -> bool:
+    """Whether an event can hold a sign: of comments only those of an app do that somebody else changed."""
+    if isinstance(event, events.CommentEdited | events.CommentDeleted | OnReviewComment):
+        return event.comment.author.is_bot and event.comment.author.id != event.sender.id
+    return isinstance(event, OnFinding | OnBounce)
 
 
 def handle(event: Event, services: Services) -> Decision | None:

@@ -34,9 +34,18 @@ Cause = (
 )
 
 
+def concerns(event: Event) -> bool:
+    """Whether an event can give cause to; of comments only commands do, and answers of the author."""
+    if not isinstance(event, Cause) or event.issue.is_pull_request or event.sender.is_bot:
+        return False
+    if not isinstance(event, events.CommentCreated):
+        return True
+    return event.sender.id == event.issue.author.id or bool(read(event.comment.body))
+
+
 def handle(event: Event, services: Services) -> Decision | None:
     """Try to reproduce the issue of an event; None where the event gives no cause to."""
-    if not isinstance(event, Cause) or event.issue.is_pull_request or event.sender.is_bot:
+    if not isinstance(event, Cause) or not concerns(event):
         return None
     past = services.history.decisions(event.subject.key, "triage", "reproduce", "commands")
     asked = _asked_for(event, services)

@@ -28,6 +28,11 @@ from bot.review.texts import Conclusion, Page
 from bot.services import Services
 
 
+def concerns(event: Event) -> bool:
+    """Whether an event can ask for a review, or take findings back."""
+    return pull_request.concerns(event, CHECK, frozenset({"review", "recheck", "dismiss"}))
+
+
 def handle(event: Event, services: Services) -> Decision | None:
     """Review the pull request of an event, or take findings back; None where nothing asks for either."""
     if services.config.review.mode == "off":

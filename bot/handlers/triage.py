@@ -27,11 +27,23 @@ Judged = events.IssueOpened | events.IssueEdited | events.IssueReopened
 Said = events.CommentCreated | events.CommentEdited
 
 
+def concerns(event: Event) -> bool:
+    """Whether an event can give cause to judge: a text is new, its author answers, or somebody asks."""
+    if not isinstance(event, Judged | Said) or event.issue.is_pull_request:
+        return False
+    if isinstance(event, Judged):
+        return True
+    words = {command.word for command in read(event.comment.body)}
+    if words:
+        return isinstance(event, events.CommentCreated) and "recheck" in words
+    return event.sender.id == event.issue.author.id
+
+
 def handle(event: Event, services: Services) -> Decision | None:
     """Judge the issue of an event; None where the event gives no cause to."""
     if services.config.triage.mode == "off" or not isinstance(event, Judged | Said):
         return None
-    if event.issue.is_pull_request or event.sender.id == services.forge.identity().id:
+    if not concerns(event) or event.sender.id == services.forge.identity().id:
         return None
     past = services.history.decisions(event.subject.key, "triage", "commands")
     asked_for = _asked_for(event, services)

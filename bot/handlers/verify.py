@@ -17,6 +17,11 @@ from bot.core.model import PullRequest, Subject
 from bot.services import Services
 
 
+def concerns(event: Event) -> bool:
+    """Whether an event can ask for a verdict on its pull request."""
+    return pull_request.concerns(event, output_check.NAME, frozenset({"verify", "recheck"}))
+
+
 def handle(event: Event, services: Services) -> Decision | None:
     """Judge the pull request of an event against the issues that it closes; None where nothing asks for it."""
     if services.config.verify.mode == "off":

@@ -35,11 +35,14 @@ class Hooks:
         self.world.outbox.put(None)
         self._thread.join(PATIENCE + 5)
 
-    def emit(self, repository: RepositoryState, event: str, action: str, sender: User, payload: Json) -> None:
+    def emit(
+        self, repository: RepositoryState, event: str, action: str | None, sender: User, payload: Json
+    ) -> None:
         """Tell every app that is installed on the repository and subscribed to the event."""
         for installation in self.world.installed(repository):
             if event in installation.events:
-                whole = {"action": action, **payload, "repository": self.render.repository(repository)}
+                named = {} if action is None else {"action": action}
+                whole = {**named, **payload, "repository": self.render.repository(repository)}
                 self.tell(installation, event, action, sender, whole, repository)
 
     def tell(

@@ -152,8 +152,24 @@ class Operations:
                 tree[path] = content
         commit = self.world.commit(tree, f"Change {', '.join(files)}", (tip,) if tip else ())
         repository.branches[branch] = commit.sha
+        self._announce_push(repository, branch, tip, commit.sha, by)
         self._move_pulls(repository, branch, commit.sha, by)
         return commit.sha
+
+    def _announce_push(
+        self, repository: RepositoryState, branch: str, before: str | None, after: str, by: User
+    ) -> None:
+        payload = {
+            "ref": f"refs/heads/{branch}",
+            "before": before or "0" * 40,
+            "after": after,
+            "created": before is None,
+            "deleted": False,
+            "forced": False,
+            "pusher": {"name": by.login},
+            "commits": [],
+        }
+        self.hooks.emit(repository, "push", None, by, payload)
 
     def _move_pulls(self, head: RepositoryState, branch: str, sha: str, by: User) -> None:
         for repository in self.world.repositories.values():

@@ -27,6 +27,7 @@ EVENTS = (
     "pull_request_review_thread",
     "check_run",
     "check_suite",
+    "push",
 )
 
 

@@ -293,3 +293,15 @@ def test_half_a_surrogate_pair_or_a_nul_in_a_title_can_be_stored() -> None:
     assert isinstance(event, events.IssueOpened)
     assert (event.issue.title, event.issue.body) == ("a\ufffdb\ufffdc \U0001f600", "\ufffd")
     assert from_json(to_json(event)) == event
+
+
+@pytest.mark.parametrize(
+    ("ref", "kind"),
+    [("refs/heads/trunk", "branch_pushed"), ("refs/heads/main", None), ("refs/tags/trunk", None)],
+)
+def test_a_push_counts_where_it_moves_the_default_branch(ref: str, kind: str | None) -> None:
+    repository = {"id": 1, "full_name": "octo/demo", "default_branch": "trunk"}
+    payload = {"ref": ref, "repository": repository, "sender": {"id": 2, "login": "octo"}}
+    event = parse("push", payload)
+    assert (event and event.kind) == kind
+    assert event is None or from_json(to_json(event)) == event

@@ -1,6 +1,7 @@
 """From raw webhook bytes to something that happened: ``verify`` first, then ``load`` and ``parse``. No I/O."""
 
 from bot.core.events.happened import (
+    BranchPushed,
     CheckRerequested,
     CommentCreated,
     CommentDeleted,
@@ -36,6 +37,7 @@ from bot.core.events.parsing import Payload, load, parse
 from bot.core.events.signature import check_form, sign, verify
 
 __all__ = [
+    "BranchPushed",
     "CheckRerequested",
     "CommentCreated",
     "CommentDeleted",

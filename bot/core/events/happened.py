@@ -173,6 +173,15 @@ class CheckRerequested(_InRepository):
         return Subject(repository=self.repository.full_name, number=self.number, revision=f"sha:{self.head_sha}")
 
 
+class BranchPushed(_InRepository):
+    """The default branch has new commits; pushes to other branches are no event.
+
+    Nobody deals with it: that it was recorded says that files read before it may be stale.
+    """
+
+    kind: Literal["branch_pushed"] = "branch_pushed"
+
+
 class InstallationChanged(_Happened):
     """The app was installed, removed, suspended, or its permissions were accepted."""
 
@@ -207,7 +216,7 @@ PullRequestEvent = (
 )
 ReviewEvent = ReviewCommentCreated | ReviewCommentEdited | ReviewCommentDeleted | ReviewThreadResolved
 RepositoryEvent = IssueEvent | CommentEvent | PullRequestEvent | ReviewEvent | CheckRerequested
-Event = RepositoryEvent | InstallationChanged | InstallationRepositoriesChanged | Pinged
+Event = RepositoryEvent | BranchPushed | InstallationChanged | InstallationRepositoriesChanged | Pinged
 
 _EVENT: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="kind")])
 

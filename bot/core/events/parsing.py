@@ -9,6 +9,7 @@ from urllib.parse import parse_qs
 from pydantic import ValidationError
 
 from bot.core.events.happened import (
+    BranchPushed,
     CheckRerequested,
     CommentCreated,
     CommentDeleted,
@@ -178,6 +179,12 @@ def _check(payload: Payload, subject: str) -> Event | None:
     )
 
 
+def _push(payload: Payload) -> Event | None:
+    fields = _in_repository(payload)
+    pushed = BranchPushed(**fields)
+    return pushed if payload["ref"] == f"refs/heads/{pushed.repository.default_branch}" else None
+
+
 def _account(payload: Payload) -> str:
     account = payload["installation"].get("account") or {}
     return str(account.get("login") or account.get("slug") or "")
@@ -213,6 +220,7 @@ _READERS: dict[str, Callable[[Payload], Event | None]] = {
     "pull_request_review_thread": _review_thread,
     "check_run": lambda payload: _check(payload, "check_run"),
     "check_suite": lambda payload: _check(payload, "check_suite"),
+    "push": _push,
     "installation": _installation,
     "installation_repositories": _installation_repositories,
     "ping": lambda payload: Pinged(**_common(payload)),

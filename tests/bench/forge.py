@@ -1,0 +1,106 @@
+"""What each thing that people do costs in requests to GitHub: web and worker in processes, a simulated GitHub.
+
+Counted after one round of everything, so that tokens, our own account and ``bouncer.yml`` are known, as they are
+in a worker that runs. An answer that nothing has changed (304) is a request that costs nothing of the quota.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.simgithub.server import RecordedRequest
+from tests.e2e.site import APP, BASE, BROKEN, WORSE, Site, site
+
+VAGUE = ("It breaks", "It does not work any more.")
+CLEAR = ("Empty files", "With version 4.2 `load` fails on an empty file.")
+CONFIG = "triage:\n  mode: comment\n"
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The requests of one thing that happened, tokens left out."""
+
+    requests: tuple[RecordedRequest, ...]
+
+    @property
+    def unchanged(self) -> int:
+        return sum(each.status == 304 for each in self.requests)
+
+    @property
+    def writes(self) -> int:
+        return sum(each.method != "GET" and each.path != "/graphql" for each in self.requests)
+
+    @property
+    def reads(self) -> int:
+        return len(self.requests) - self.unchanged - self.writes
+
+    @property
+    def counted(self) -> int:
+        """What the quota is charged."""
+        return self.reads + self.writes
+
+    def listed(self) -> str:
+        """One line a request, for whoever looks for one to save."""
+        return "\n".join(f"    {each.status} {each.method} {each.path}" for each in self.requests)
+
+
+def measure(shop: Site, home: str) -> dict[str, Cost]:
+    """The cost of everything that can happen, in a repository of its own."""
+    everything(shop, home)
+    return everything(shop, home)
+
+
+def everything(shop: Site, home: str) -> dict[str, Cost]:
+    """Let it all happen once."""
+    numbers: list[int] = []
+
+    def opened(title: str, body: str) -> Callable[[], object]:
+        return lambda: numbers.append(shop.github.open_issue(home, title, body))
+
+    def pull() -> None:
+        numbers.append(
+            shop.github.open_pull(
+                home, "Read values", f"Fixes #{numbers[0]}", files={APP: BROKEN}, closes=[numbers[0]]
+            )
+        )
+
+    happens: dict[str, Callable[[], object]] = {
+        "bounced issue": opened(*VAGUE),
+        "clear issue": opened(*CLEAR),
+        "comment of no concern": lambda: shop.github.comment(home, numbers[0], "Me too.", "carol"),
+        "author's answer that clears": lambda: shop.github.comment(home, numbers[0], "It is version 4.2."),
+        "comment on a clear issue": lambda: shop.github.comment(home, numbers[1], "I see.", "carol"),
+        "pull request, check and review": pull,
+        "push to it": lambda: shop.github.push(home, numbers[2], {APP: WORSE}),
+        "issue after a push to main": lambda: (
+            shop.github.commit(home, {"docs.md": f"{numbers}\n"}),
+            shop.github.open_issue(home, *CLEAR),
+        ),
+    }
+    return {name: _cost(shop, act) for name, act in happens.items()}
+
+
+def _cost(shop: Site, act: Callable[[], object]) -> Cost:
+    before = len(shop.github.requests)
+    act()
+    shop.quiet()
+    asked = tuple(shop.github.requests)[before:]
+    return Cost(tuple(each for each in asked if not each.path.endswith("/access_tokens")))
+
+
+def main() -> None:
+    """Measure and print."""
+    with tempfile.TemporaryDirectory() as folder, site(Path(folder)) as shop:
+        costs = measure(shop, shop.repository("acme/measured", {".github/bouncer.yml": CONFIG, APP: BASE}))
+    print(f"{'what happens':34}{'reads':>7}{'writes':>8}{'counted':>9}{'unchanged':>11}{'requests':>10}")
+    for name, cost in costs.items():
+        figures = f"{cost.reads:7}{cost.writes:8}{cost.counted:9}{cost.unchanged:11}{len(cost.requests):10}"
+        print(f"{name:34}{figures}")
+    print("\n".join(f"\n{name}:\n{cost.listed()}" for name, cost in costs.items()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+"""How often GitHub is asked: its hourly quota is what limits a busy repository."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.bench.forge import CONFIG, VAGUE, measure
+from tests.e2e.site import APP, BASE, Site
+
+
+def test_each_thing_that_happens_costs_few_requests(shop: Site, repository: Callable[..., str]) -> None:
+    costs = measure(shop, repository(**{".github/bouncer.yml": CONFIG, APP: BASE}))
+    most = {
+        "bounced issue": (4, 5),
+        "clear issue": (1, 2),
+        "comment of no concern": (0, 0),
+        "comment on a clear issue": (0, 0),
+        "author's answer that clears": (4, 6),
+        "pull request, check and review": (7, 12),
+        "push to it": (10, 16),
+        "issue after a push to main": (1, 2),
+    }
+    over = {
+        name: f"{cost.counted} counted of {len(cost.requests)}:\n{cost.listed()}"
+        for name, cost in costs.items()
+        if cost.counted > most[name][0] or len(cost.requests) > most[name][1]
+    }
+    assert over == {}
+    assert costs.keys() == most.keys()
+
+
+def test_a_changed_configuration_counts_for_what_happens_after_it(
+    shop: Site, repository: Callable[..., str]
+) -> None:
+    home = repository(**{".github/bouncer.yml": CONFIG})
+    shop.github.open_issue(home, *VAGUE)
+    shop.quiet()
+    shop.github.commit(home, {".github/bouncer.yml": "triage:\n  mode: 'off'\n"})
+    second = shop.github.open_issue(home, *VAGUE)
+    shop.quiet()
+    assert (len(shop.said(home, 1)), shop.said(home, second)) == (1, [])
+    shop.github.commit(home, {".github/bouncer.yml": None})
+    third = shop.github.open_issue(home, *VAGUE)
+    shop.quiet()
+    assert len(shop.said(home, third)) == 1
+    path = f"/repos/{home}/contents/.github/bouncer.yml"
+    asked = [each.status for each in shop.github.requests if each.path == path]
+    assert asked == [200, 200, 404], "it is read once, and once after each push"
