@@ -1,0 +1,80 @@
+"""Which parts of a change cannot matter: code that means the same before and after it. Pure.
+
+Python is compared by its syntax tree, other languages whose grammar is at hand by their tokens without comments
+and with one kind of quotes, and of the rest the white space is ignored, where the language allows it.
+"""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+from bot.code.syntax import MAX_BYTES, PYTHON, grammar_of, nodes, parse
+
+#: Endings of languages in which indentation and line breaks mean nothing, as far as no grammar is at hand.
+_FREE_FORM = frozenset(
+    {".c", ".h", ".cc", ".cpp", ".hpp", ".cs", ".css", ".scss", ".less", ".php", ".swift", ".kt"}
+)
+
+
+def same(before: str, after: str, path: str) -> bool:
+    """Whether both texts of a file certainly mean the same; False where that cannot be told."""
+    if before == after:
+        return True
+    if max(len(before), len(after)) > MAX_BYTES:
+        return False
+    grammar = grammar_of(path)
+    if grammar is PYTHON:
+        left, right = _python(before), _python(after)
+        return left is not None and left == right
+    if grammar is not None:
+        tokens, others = _tokens(before, path), _tokens(after, path)
+        return tokens is not None and tokens == others
+    if PurePosixPath(path).suffix.lower() in _FREE_FORM:
+        return before.split() == after.split() and _quiet(before) and _quiet(after)
+    return False
+
+
+def _quiet(text: str) -> bool:
+    """Whether white space cannot be part of a string: none of the text is quoted, and no line is a directive."""
+    return not any(each in text for each in ('"', "'", "`", "\\\n")) and "\n#" not in f"\n{text}"
+
+
+def _python(text: str) -> str | None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.dump(ast.parse(text))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _tokens(text: str, path: str) -> Sequence[bytes] | None:
+    """The leaves of the tree without comments; None where the file does not parse."""
+    grammar, tree = grammar_of(path), parse(text, path)
+    if grammar is None or tree is None or tree.root_node.has_error:
+        return None
+    found: list[bytes] = []
+    skip: int | None = None
+    for node, ancestors in nodes(tree):
+        depth = len(ancestors)
+        if skip is not None and depth > skip:
+            continue
+        skip = None
+        if node.type in grammar.comments:
+            skip = depth
+        elif node.type in grammar.strings:
+            found.append(_plain_string(node.text or b""))
+            skip = depth
+        elif node.child_count == 0 and node.text:
+            found.append(node.text)
+    return found
+
+
+def _plain_string(text: bytes) -> bytes:
+    """A string in double quotes, where turning its quotes changes nothing in it."""
+    if len(text) >= 2 and text[:1] == text[-1:] == b"'" and b'"' not in text and b"\\" not in text:
+        return b'"' + text[1:-1] + b'"'
+    return text

@@ -1,0 +1,175 @@
+"""Where functions and classes lie, and which texts mean the same, in six languages and in hostile files."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.code import meaning, syntax
+from bot.code.syntax import definitions, enclosing
+
+PYTHON = """\
+class A:
+    @property
+    def f(self):
+        return 1
+
+
+def g():
+    pass
+"""
+JAVASCRIPT = """\
+export const f = (a) => {
+  return a;
+};
+class A {
+  m(x) {
+    return x;
+  }
+}
+module.exports.g = function () {
+};
+"""
+TYPESCRIPT = """\
+interface I {
+  x: number;
+}
+function f<T>(a: T): T {
+  return a;
+}
+"""
+GO = """\
+package a
+
+func (s *S) M() int {
+\treturn 1
+}
+
+type S struct {
+\ta int
+}
+"""
+JAVA = """\
+class A {
+  int f(int x) {
+    return 1;
+  }
+  A() {}
+}
+"""
+RUST = """\
+impl Foo for Bar<T> {
+    fn x(&self) -> u8 {
+        1
+    }
+}
+"""
+SAMPLES = {
+    "a.py": (PYTHON, {"A": (1, 4), "A.f": (2, 4), "g": (7, 8)}),
+    "a.js": (JAVASCRIPT, {"f": (1, 3), "A": (4, 8), "A.m": (5, 7), "module.exports.g": (9, 10)}),
+    "a.ts": (TYPESCRIPT, {"I": (1, 3), "f": (4, 6)}),
+    "a.tsx": ("function App() {\n  return <b>hi</b>;\n}\n", {"App": (1, 3)}),
+    "a.go": (GO, {"M": (3, 5), "S": (7, 9)}),
+    "A.java": (JAVA, {"A": (1, 6), "A.f": (2, 4), "A.A": (5, 5)}),
+    "a.rs": (RUST, {"Bar": (1, 5), "Bar.x": (2, 4)}),
+}
+
+
+@pytest.mark.parametrize("path", SAMPLES)
+def test_definitions_are_found_with_their_lines(path: str) -> None:
+    text, expected = SAMPLES[path]
+    assert {each.qualified: (each.first, each.last) for each in definitions(text, path)} == expected
+
+
+def test_the_innermost_function_is_around_a_line_else_its_class() -> None:
+    found = definitions(SAMPLES["a.py"][0], "a.py")
+    assert [enclosing(found, line, line) for line in (4, 1, 6)] == [found[1], found[0], None]
+    # Lines of two functions have only the class in common.
+    assert enclosing(found, 1, 4) == found[0]
+
+
+def test_python_agrees_with_pythons_own_parser() -> None:
+    text = inspect.getsource(textwrap) + inspect.getsource(ast)
+    theirs = {
+        (node.name, min([node.lineno, *(each.lineno for each in node.decorator_list)])): node.end_lineno
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    }
+    ours = {(each.name, each.first): each.last for each in definitions(text, "x.py")}
+    assert ours.keys() == theirs.keys()
+    # Comments at the end of a body belong to it; Python's parser does not see them.
+    lines = text.split("\n")
+    assert all(not line.strip() or line.strip()[0] == "#" for at in ours for line in lines[theirs[at] : ours[at]])
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after"),
+    [
+        ("a.py", "x = [1,2]  # two\n", "x = [\n    1,\n    2,\n]\n"),
+        ("a.py", "x = 'a'\n", 'x = "a"\n'),
+        ("a.js", "f( 'a' ) // call\n", 'f("a")\n'),
+        ("a.go", "package a\nvar x   = 1\n", "package a\n\n// one\nvar x = 1\n"),
+        ("A.java", "class A { int f() { return 1; } }", "class A {\n  /* one */\n  int f() { return 1; }\n}\n"),
+        ("a.c", "int  main ( ) { return 0 ; }", "int main ( )\n{ return 0 ; }"),
+    ],
+)
+def test_layout_comments_and_quotes_change_nothing(path: str, before: str, after: str) -> None:
+    assert meaning.same(before, after, path)
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after"),
+    [
+        ("a.py", "if a:\n    b()\nc()\n", "if a:\n    b()\n    c()\n"),
+        ("a.py", 'x = "a b"\n', 'x = "a  b"\n'),
+        ("a.py", "def f(:\n", "def  f(:\n"),  # what does not parse is not judged
+        ("a.js", "f('it\\'s')", 'f("it\\\'s")'),
+        ("a.js", "return a + b", "return a - b"),
+        ("a.yml", "a:\n  b: 1\n", "a:\n b: 1\n"),
+        ("Makefile", "a:\n\tb\n", "a:\n  b\n"),
+        ("a.c", 's = "a  b";', 's = "a b";'),
+        ("a.c", "#define A b\nc", "#define A\nb c"),
+    ],
+)
+def test_what_may_matter_is_kept(path: str, before: str, after: str) -> None:
+    assert not meaning.same(before, after, path)
+
+
+HOSTILE = {
+    "brackets": "(" * 10_000,
+    "long line": "x = " + "a" * 999_000,
+    "nested functions": "def f():\n" * 20_000,
+    "nested classes": "class A{" * 20_000,
+    "nested arrows": "(a=>" * 20_000,
+    "nul": "\0" * 1000 + "def f(): pass\n",
+    "surrogates": "def f():\n    return '\ud800'\n",
+    "too large": "x\n" * 1_000_000,
+}
+
+
+@pytest.mark.parametrize("path", ["a.py", "a.ts", "A.java"])
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_file_ends_soon_and_without_an_error(path: str, name: str) -> None:
+    start = time.process_time()
+    definitions(HOSTILE[name], path)
+    meaning.same(HOSTILE[name], HOSTILE[name] + " ", path)
+    # Far more than is needed on a busy machine; without the bounds it takes minutes.
+    assert time.process_time() - start < 20
+
+
+@given(st.text(max_size=300), st.sampled_from(sorted(SAMPLES)))
+def test_any_text_can_be_read(text: str, path: str) -> None:
+    for each in definitions(text, path):
+        assert 1 <= each.first <= each.last
+    assert meaning.same(text, text, path)
+
+
+def test_an_unknown_language_has_no_definitions() -> None:
+    assert syntax.grammar_of("a.cob") is None
+    assert definitions("PROCEDURE DIVISION.", "a.cob") == ()
