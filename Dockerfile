@@ -20,7 +20,7 @@ RUN apt-get update \
     && apt-get install -y --no-install-recommends bubblewrap git iproute2 libgomp1 libseccomp2 slirp4netns \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --create-home --uid 10001 bouncer \
-    && install -d -o bouncer -g bouncer /data
+    && install -d -m 0700 -o bouncer -g bouncer /data
 COPY --from=build /install /usr/local
 USER bouncer
 WORKDIR /data

@@ -34,6 +34,21 @@ def configure_logs(settings: Settings) -> None:
     logs.configure(settings.log_level, secrets_of(settings))
 
 
+def withheld(settings: Settings) -> tuple[str, ...]:
+    """The secrets that are kept out of the database. Not passwords: a person's could be a word that we need."""
+    secrets = (
+        settings.bouncer_metrics_token,
+        settings.openai_api_key,
+        settings.anthropic_api_key,
+    )
+    key = settings.private_key()
+    return (
+        *settings.webhook_secrets,
+        *(each.get_secret_value() for each in secrets if each),
+        *((key,) if key else ()),
+    )
+
+
 def secrets_of(settings: Settings) -> tuple[str, ...]:
     """Every value that must never be seen, each in the forms in which it could turn up."""
     from pydantic import SecretStr

@@ -9,7 +9,7 @@ import click
 
 from bot.cli import first_start
 from bot.cli.options import settings_options
-from bot.cli.running import load_settings
+from bot.cli.running import load_settings, withheld
 from bot.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -63,13 +63,13 @@ def serve(settings: Settings, processes: int | None, link: str | None = None) ->
     migrate(database)
     # Connections must not be carried through a fork.
     database.close()
-    secrets = first_start.present_secrets(settings)
+    secrets, known = first_start.present_secrets(settings), withheld(settings)
     more, readers = (lambda backend: landing(), *pages(settings)), metrics_readers(settings)
     if link is not None:
         processes, more = 1, (*more, *first_start.pages(settings, link))
     Server(
         lambda: create_app(
-            Backend(settings.database_url),
+            Backend(settings.database_url, lambda: (*secrets(), *known)),
             secrets,
             more,
             trust_proxy=settings.bouncer_trust_proxy,

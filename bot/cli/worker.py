@@ -6,12 +6,14 @@ import os
 import signal
 import sys
 import threading
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from bot.cli.options import settings_options
-from bot.cli.running import load_settings, secrets_of
+from bot.cli.running import load_settings, secrets_of, withheld
 
 if TYPE_CHECKING:
     from bot.forge.github.http import Call
@@ -57,6 +59,9 @@ def run(settings: Settings, concurrency: int) -> None:
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
+    with suppress(OSError):
+        # Whatever is put there later, it is nobody else's business.
+        settings.bouncer_data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     kept = work(settings, stop, Pace(concurrency=concurrency))
     tracing.flush()
     sys.stderr.flush()
@@ -75,13 +80,14 @@ def work(settings: Settings, stop: threading.Event, pace: Pace, *, apart: float 
     from bot.jobs.runner import Runner
     from bot.jobs.store import Jobs
     from bot.jobs.worker import Worker
-    from bot.ledger import await_database, open_ledger
+    from bot.ledger import await_database, open_ledger, withhold
     from bot.ops.metrics import Counts
     from bot.publisher import Publisher
 
     database = await_database(settings.database_url, stop)
     if database is None:
         return True
+    withhold(database, partial(withheld, settings))
     ledger, jobs, counts = open_ledger(database), Jobs(database), Counts()
     live = Live(settings, ledger, lambda call: observe(counts, call))
     publisher = Publisher(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from bot.ledger.budgets import Budgets
 from bot.ledger.calls import Calls
 from bot.ledger.counters import Counters
-from bot.ledger.database import Database, database_at, open_database
+from bot.ledger.database import Database, database_at, open_database, withhold
 from bot.ledger.decisions import Decisions
 from bot.ledger.logins import Logins
 from bot.ledger.migrate import await_database, migrate
@@ -24,6 +24,7 @@ __all__ = [
     "migrate",
     "open_database",
     "open_ledger",
+    "withhold",
 ]
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sqlite3
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Collection, Iterator
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 
 from bot.errors import DatabaseAway, SettingsError
 from bot.ledger.locks import AdvisoryLocks, FileLocks, Locks
+from bot.redaction import REDACTED
 
 #: How long a statement waits for SQLite's write lock, seconds.
 BUSY_SECONDS = 15.0
@@ -27,6 +30,8 @@ BUSY_SECONDS = 15.0
 BACK_OFF_SECONDS = 0.002
 #: How long opening a connection to PostgreSQL may take, seconds.
 CONNECT_SECONDS = 3
+#: Shorter secrets are too likely to be a part of ordinary text.
+SHORTEST_SECRET = 8
 #: Connections that are kept; as many again may be opened for a moment.
 POOL = 10
 
@@ -108,6 +113,43 @@ def database_at(url: str, *, busy_seconds: float = BUSY_SECONDS) -> Database:
     raise SettingsError(f"DATABASE_URL: {parsed.drivername} is neither sqlite nor postgresql")
 
 
+def withhold(database: Database, secrets: Callable[[], Collection[str]]) -> None:
+    """Write none of these secrets down from now on, wherever in a value they stand: whoever pasted one, or made a
+    model repeat it, does not bring it into backups. ``secrets`` is asked at every statement.
+    """
+    event.listen(database.engine, "before_cursor_execute", partial(_without, secrets), retval=True)
+
+
+def _without(
+    secrets: Callable[[], Collection[str]],
+    _connection: Connection,
+    _cursor: Any,
+    statement: str,
+    parameters: Any,
+    _context: Any,
+    _many: bool,
+) -> tuple[str, Any]:
+    if statement.lstrip()[:6].upper() not in ("INSERT", "UPDATE"):
+        return statement, parameters
+    known = [each for each in secrets() if len(each) >= SHORTEST_SECRET]
+    # As they stand inside of JSON, too.
+    forms = sorted({form for each in known for form in (each, json.dumps(each)[1:-1])}, key=len, reverse=True)
+    return statement, _cut(parameters, forms)
+
+
+def _cut(value: Any, forms: list[str]) -> Any:
+    if isinstance(value, str):
+        for form in forms:
+            if form in value:
+                value = value.replace(form, REDACTED)
+        return value
+    if isinstance(value, list | tuple):
+        return type(value)(_cut(each, forms) for each in value)
+    if isinstance(value, dict):
+        return {name: _cut(each, forms) for name, each in value.items()}
+    return value
+
+
 def _sqlite(url: URL, busy_seconds: float) -> Database:
     if not url.database or url.database == ":memory:":
         raise SettingsError("DATABASE_URL: sqlite needs a file, as in sqlite:///bouncer.db")
@@ -125,6 +167,9 @@ def _sqlite(url: URL, busy_seconds: float) -> Database:
 
 def _write_ahead(file: str, seconds: float) -> None:
     """Set WAL mode, which stays with the file: readers and the one writer do not wait for each other any more."""
+    # Nobody else's business; SQLite gives the files beside it the same mode. What is wrong with the place, it says.
+    with suppress(OSError):
+        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     deadline = time.monotonic() + seconds
     # The change needs the file for itself, and SQLite does not wait for that on its own.
     while True:

@@ -30,7 +30,8 @@ def smollm2(folder: Path) -> Path:
     if file.is_file() and verified.is_file():
         return file
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.mkdir(exist_ok=True)
         if not (file.is_file() and _digest(file) == SHA256):
             _fetch(folder, file)
         verified.touch()

@@ -13,7 +13,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 
 from bot.jobs.accept import Acceptor
 from bot.jobs.store import Jobs
-from bot.ledger import Ledger, database_at, open_ledger
+from bot.ledger import Ledger, database_at, open_ledger, withhold
 from bot.ops.metrics import Counts
 from bot.web import health, webhook
 from bot.web.health import Readers
@@ -30,8 +30,10 @@ _log = structlog.get_logger(__name__)
 class Backend:
     """Connections and threads of one serving process; made at its first request, so after any fork."""
 
-    def __init__(self, database_url: str) -> None:
+    def __init__(self, database_url: str, withheld: Secrets = tuple) -> None:
+        """``withheld`` is asked for what must not come into the database."""
         self._url = database_url
+        self._withheld = withheld
         self._lock = threading.Lock()
         self._parts: tuple[Ledger, Jobs, Acceptor] | None = None
         self.counts = Counts()
@@ -58,6 +60,7 @@ class Backend:
             with self._lock:
                 if self._parts is None:
                     database = database_at(self._url, busy_seconds=BUSY_SECONDS)
+                    withhold(database, self._withheld)
                     ledger = open_ledger(database)
                     threading.Thread(target=self._flush_all, args=(ledger,), name="counts", daemon=True).start()
                     self._parts = ledger, Jobs(database), Acceptor(database)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bot import app
-from bot.cli.doctor.diagnosis import Diagnosis, fail, ok
+from bot.cli.doctor.diagnosis import Diagnosis, fail, note, ok
 from bot.errors import SettingsError
 from bot.ops.settings import Settings
 
@@ -27,6 +27,8 @@ def _writable(subject: str, folder: Path) -> Diagnosis:
         return fail(
             subject, f"{nearest} is no folder that can be written to", "set BOUNCER_DATA_DIR to one that can"
         )
+    if folder.exists() and folder.stat().st_mode & 0o077:
+        return note(subject, f"{folder} is open to other users of this machine", f"chmod 700 {folder}")
     return ok(subject, f"{folder}{'' if folder.exists() else ' (made when needed)'}")
 
 

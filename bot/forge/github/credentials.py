@@ -44,7 +44,7 @@ def store(folder: Path, credentials: Credentials) -> Path:
     place = folder / FILE
     draft = folder / f".{FILE}.{secrets.token_hex(4)}"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.write(credentials.model_dump_json(indent=2))
             file.flush()

@@ -1,0 +1,52 @@
+"""What the operator keeps to himself stays there: in files of his own, and in no comment, log or table."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+
+from bot.ledger import Database, withhold
+from bot.ledger.tables import COUNTERS
+from bot.simgithub import SimulatedGitHub
+from tests.bot.jobs.rig import REPLY, REPOSITORY, SECRET, Rig, wait
+
+
+@pytest.mark.timeout(240)
+def test_a_pasted_webhook_secret_is_neither_posted_nor_logged_nor_stored(tmp_path: Path) -> None:
+    with SimulatedGitHub() as github:
+        rig = Rig(github, f"sqlite:///{tmp_path}/x.db", tmp_path)
+        rig.environment |= {"BOUNCER_DATA_DIR": str(tmp_path / "data"), "LOG_LEVEL": "DEBUG"}
+        said = {**REPLY, "explanation": f"It names {SECRET}.", "open_points": [f"Is {SECRET} meant?"]}
+        line = {"model": "bounces", "subject": f"{REPOSITORY}#1", **said}
+        (tmp_path / "replies.jsonl").write_text(json.dumps(line) + "\n")
+        rig.start("bot", "serve")
+        wait(rig.ready, 60, "ready")
+        number = github.open_issue(REPOSITORY, f"What is {SECRET}?", f"I found {SECRET} somewhere.")
+        assert rig.deliver("issues", rig.opened(number)) == 202
+        wait(lambda: github.comments(REPOSITORY, number), 60, "the comment")
+        assert SECRET not in github.comments(REPOSITORY, number)[0]
+        assert "[redacted]" in github.comments(REPOSITORY, number)[0]
+        rig.close()
+        assert SECRET not in rig.log.read_text()
+        for file in tmp_path.glob("x.db*"):
+            if file.is_file():
+                assert SECRET.encode() not in file.read_bytes(), file.name
+                assert stat.S_IMODE(file.stat().st_mode) == 0o600, file.name
+        assert stat.S_IMODE((tmp_path / "x.db-locks").stat().st_mode) == 0o700
+        assert stat.S_IMODE((tmp_path / "data").stat().st_mode) == 0o700
+
+
+def test_nothing_withheld_is_written_in_any_form(database: Database) -> None:
+    withhold(database, lambda: ('two "lines"\nof a key', "short"))
+    texts = ('a two "lines"\nof a key b', json.dumps({"k": 'two "lines"\nof a key'}), "a short word")
+    with database.write() as connection:
+        for number, text in enumerate(texts):
+            connection.execute(
+                COUNTERS.insert(), {"name": text, "labels": str(number), "value": 1, "updated_at": 1}
+            )
+    with database.read() as connection:
+        kept = connection.execute(COUNTERS.select().order_by(COUNTERS.c.labels)).scalars().all()
+    assert kept == ["a [redacted] b", '{"k": "[redacted]"}', "a short word"]
