@@ -167,7 +167,7 @@ def _sqlite(url: URL, busy_seconds: float) -> Database:
 
 def _write_ahead(file: str, seconds: float) -> None:
     """Set WAL mode, which stays with the file: readers and the one writer do not wait for each other any more."""
-    # Nobody else's business; SQLite gives the files beside it the same mode. What is wrong with the place, it says.
+    # Nobody else's business. SQLite gives the files beside it the same mode, and says what is wrong with a place.
     with suppress(OSError):
         os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     deadline = time.monotonic() + seconds

@@ -101,7 +101,7 @@ def _one(rig: Rig) -> Waited:
     number = rig.github.open_pull(REPOSITORY, "Read", "Fixes #1", files={"src/app.py": BROKEN}, closes=[1])
     with rig.github.world.lock:
         where, issue = rig.github.find(REPOSITORY, number)
-        render = rig.github._acts.render
+        render = rig.github._operations.render
         payload = {
             "action": "opened",
             "number": number,

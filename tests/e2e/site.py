@@ -107,7 +107,7 @@ class Site(Rig):
         """(event, payload) about an issue or pull request as it stands."""
         with self.github.world.lock:
             where, issue = self.github.find(repository, number)
-            render = self.github._acts.render
+            render = self.github._operations.render
             about: dict[str, Any] = (
                 {"number": number, "pull_request": render.pull(where, issue)}
                 if issue.pull

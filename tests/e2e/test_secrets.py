@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from bot.ledger import Database, withhold
-from bot.ledger.tables import COUNTERS
 from bot.simgithub import SimulatedGitHub
 from tests.bot.jobs.rig import REPLY, REPOSITORY, SECRET, Rig, wait
 
@@ -37,16 +35,3 @@ def test_a_pasted_webhook_secret_is_neither_posted_nor_logged_nor_stored(tmp_pat
                 assert stat.S_IMODE(file.stat().st_mode) == 0o600, file.name
         assert stat.S_IMODE((tmp_path / "x.db-locks").stat().st_mode) == 0o700
         assert stat.S_IMODE((tmp_path / "data").stat().st_mode) == 0o700
-
-
-def test_nothing_withheld_is_written_in_any_form(database: Database) -> None:
-    withhold(database, lambda: ('two "lines"\nof a key', "short"))
-    texts = ('a two "lines"\nof a key b', json.dumps({"k": 'two "lines"\nof a key'}), "a short word")
-    with database.write() as connection:
-        for number, text in enumerate(texts):
-            connection.execute(
-                COUNTERS.insert(), {"name": text, "labels": str(number), "value": 1, "updated_at": 1}
-            )
-    with database.read() as connection:
-        kept = connection.execute(COUNTERS.select().order_by(COUNTERS.c.labels)).scalars().all()
-    assert kept == ["a [redacted] b", '{"k": "[redacted]"}', "a short word"]

@@ -131,7 +131,7 @@ class Rig:
         """The payload of ``issues.opened`` for an issue that stands on the simulated GitHub."""
         with self.github.world.lock:
             where, issue = self.github.find(repository, number)
-            render = self.github._acts.render
+            render = self.github._operations.render
             return {
                 "action": "opened",
                 "issue": render.issue(where, issue),
