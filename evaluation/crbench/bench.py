@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,16 +34,22 @@ from evaluation.run.model import Account
 from evaluation.run.replay import Wanted
 from evaluation.run.staging import Staged, through_handler
 
+#: Findings per pull request where none is cut off.
+EVERY_FINDING = 100_000
+
 
 @contextmanager
 def opened(
-    wanted: Wanted, config: str | None, repos: Path | None, shaping: Mapping[str, Any]
+    wanted: Wanted, config: str | None, repos: Path | None, shaping: Mapping[str, Any], as_paper: bool = False
 ) -> Iterator[Session[ReviewTask]]:
     """The pull requests for the review handler; ``shaping`` are keys of its config, None = unset.
 
-    ``repos`` lets it read files, as they were when the pull request was opened.
+    ``repos`` lets it read files, as they were when the pull request was opened. ``as_paper`` holds nothing back.
     """
     full = app.repo_config(config, {"review": shaping})
+    if as_paper:
+        uncut = {"min_severity": "low", "max_findings": EVERY_FINDING}  # no repository may ask for as many
+        full = full.model_copy(update={"review": full.review.model_copy(update=uncut)})
     with Clones(repos or Path()) as clones:
 
         def staged(task: ReviewTask) -> Staged:
@@ -51,7 +58,8 @@ def opened(
 
         prompts = app.prompts(wanted.environment)
         asked = (f"review.{full.review.strategy}",)
-        yield through_handler(staged, "review", full, prompts, asked=asked, parts=("pulls", "review"))
+        session = through_handler(staged, "review", full, prompts, asked=asked, parts=("pulls", "review"))
+        yield replace(session, config={**session.config, "preset": "paper"}) if as_paper else session
 
 
 def reviewer(run: str | None, predictions: str | None) -> tuple[RunFacts | None, Reviewed]:
@@ -96,7 +104,7 @@ def have_judged(
     account = Account(environment, Path(cache or reviewed.folder / "judge-cache"), max_cost)
     models = tuple(account.model(name) for name in names)
     panel = Panel(models, benchmark_prompts(None if prompts is None else Path(prompts)), draws, seed, workers)
-    judge_comments(reviewed, source, panel, scope or "posted")
+    judge_comments(reviewed, source, panel, scope or reviewed.scope)
 
 
 def _score(run: RunFolder, name: str, source: str, scoring: Scoring) -> Scored:

@@ -113,6 +113,13 @@ def build_golden(**given: Any) -> None:
 @click.option("--iterations", type=click.IntRange(1, 5), help="reflexion: rounds of looking again.")
 @click.option("--min-severity", type=click.Choice(["low", "medium", "high"]), help="Weaker findings stay unsaid.")
 @click.option("--max-findings", type=click.IntRange(1, 25), help="Findings per pull request at most.")
+@click.option(
+    "--preset",
+    type=click.Choice(["ours", "paper"]),
+    default="ours",
+    show_default=True,
+    help="paper: as in CR-Bench, no severity is cut off and no number of findings; everything reported is judged.",
+)
 @model_options
 @replay_options
 @json_option
@@ -123,6 +130,7 @@ def replay(
     iterations: int | None,
     min_severity: str | None,
     max_findings: int | None,
+    preset: str,
     config: str | None,
     **given: Any,
 ) -> int:
@@ -138,7 +146,9 @@ def replay(
         "max_findings": max_findings,
     }
     wanted = Wanted(**given)
-    with opened(wanted, config, repos, shaping) as session:
+    if preset == "paper" and (min_severity, max_findings) != (None, None):
+        raise click.UsageError("--preset paper cuts nothing off: leave --min-severity and --max-findings out")
+    with opened(wanted, config, repos, shaping, preset == "paper") as session:
         return run(CRBENCH, session, tasks, wanted)
 
 

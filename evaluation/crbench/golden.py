@@ -21,7 +21,7 @@ from bot.errors import OperatorError
 from bot.review.taxonomy import Impact, Severity
 from evaluation.crbench.context import ContextError, PullContext, read_diff
 from evaluation.crbench.mapping import tally
-from evaluation.crbench.task import Known, ReviewTask
+from evaluation.crbench.task import Known, PaperSeverity, ReviewTask
 from evaluation.dataset import Row, fingerprint, read_rows, shaped
 from evaluation.git.clones import Clones
 from evaluation.git.history import Pulls
@@ -183,22 +183,19 @@ def _read_aacr(row: Row) -> GoldenPull | None:
 def _read_martian(row: Row) -> GoldenPull | None:
     data = shaped(row, _Martian)
     repo, number = _place(data.url, row.where)
-    bugs = [
-        Known(description=comment.comment.strip(), severity=_severity(comment.severity, row.where))
-        for comment in data.comments
-        if comment.comment.strip()
-    ]
+    bugs = [_known(comment, row.where) for comment in data.comments if comment.comment.strip()]
     return GoldenPull(repo=repo, number=number, title=data.pr_title, bugs=tuple(bugs))
 
 
-def _severity(word: str | None, where: str) -> Severity | None:
-    """None where the data set does not say. Raises OperatorError for a word that is no severity."""
-    if word is None or not word.strip():
-        return None
+def _known(comment: _MartianComment, where: str) -> Known:
+    """A comment as a bug; its severity is None where there is none. Raises OperatorError for an unknown one."""
+    word = (comment.severity or "").strip()
     try:
-        return Severity(word)
+        tagged = PaperSeverity(word) if word else None
     except ValueError:
-        raise OperatorError(f"{where}: severity: {word[:60]!r} is none of {', '.join(Severity)}") from None
+        raise OperatorError(f"{where}: severity: {word[:60]!r} is none of {', '.join(PaperSeverity)}") from None
+    severity = None if tagged is None else Severity(tagged)
+    return Known(description=comment.comment.strip(), severity=severity, paper_severity=tagged)
 
 
 def _place(url: str, where: str) -> tuple[str, int]:

@@ -1,6 +1,7 @@
 """CR-Evaluator: every review comment is a bug hit, a valid suggestion or noise (CR-Bench, 5, listing 6).
 
-The judge sees the known bug, the files that its fix changed, and the comment: not who wrote it, not the
+The judge sees the known bugs, numbered, the files that the fix changed, the lines of the change around the bug
+and around the comment, and the comment: not who wrote it, not the
 strategy, not what others said. Comments of all tasks are put to it in a shuffled order, and the classes
 stand in another order in each question, both drawn from a seed. Several judges or draws vote; a class needs
 more than half of the votes. A vote that failed is no vote, and a comment without a majority stays unjudged:
@@ -15,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, get_args
 
 import numpy as np
@@ -25,6 +27,7 @@ from bot.core.frozen import Frozen
 from bot.errors import BudgetExceeded, ModelError, TransientError
 from bot.models.protocol import Model, Prompt
 from bot.prompts import Prompts
+from bot.review.diff import Diff, Hunk, parse
 from bot.review.findings import Finding
 from evaluation.crbench.task import ReviewTask
 from evaluation.dataset import read_rows, shaped
@@ -85,6 +88,12 @@ Class = Literal["BUG_HIT", "VALID_SUGGESTION", "NOISE"]
 CLASSES: tuple[Class, ...] = get_args(Class)
 
 PROMPT = "crbench.judge"
+
+
+#: Lines of the change that a judge is shown around a place.
+AROUND = 24
+#: Places where the change brought the bug in, at most.
+PLACES = 3
 
 
 class JudgeReply(Frozen):
@@ -214,6 +223,8 @@ def question(panel: Panel, draw: int, task: ReviewTask, said: Said) -> Prompt:
         PROMPT,
         bugs=tuple(bug.description for bug in task.bugs),
         files=task.fixed_files,
+        origin=brought_in(task),
+        code=around(_change(task), said.path, said.line),
         path=said.path,
         line=said.line,
         comment=said.text,
@@ -227,6 +238,50 @@ def question(panel: Panel, draw: int, task: ReviewTask, said: Said) -> Prompt:
         temperature=0.0 if panel.draws == 1 else None,
         sample=draw,
     )
+
+
+def around(change: Diff, path: str, line: int | None) -> str:
+    """The lines of the change around a line of a file; empty where the change has none near it."""
+    hunks = [hunk for file in change.named(path) for hunk in file.hunks]
+    if not hunks:
+        return ""
+    if line is None:
+        return _excerpt(path, hunks[0], 0)
+    places = [
+        (abs((each.new or each.old or 0) - line), hunk, at) for hunk in hunks for at, each in enumerate(hunk.lines)
+    ]
+    distance, hunk, at = min(places, key=lambda place: place[0])
+    return _excerpt(path, hunk, at) if distance <= AROUND else ""
+
+
+def brought_in(task: ReviewTask) -> str:
+    """Where the change added lines that the later fix takes away, else its first hunk in each file of the fix."""
+    change = _change(task)
+    found: list[str] = []
+    first: list[str] = []
+    for file in task.fixed:
+        gone = {line.text.strip() for hunk in file.hunks for line in hunk.lines if line.mark == "-"} - {""}
+        for hunk in (hunk for named in change.named(file.old_path or file.path) for hunk in named.hunks):
+            added = (at for at, line in enumerate(hunk.lines) if line.mark == "+" and line.text.strip() in gone)
+            at = next(added, None)
+            (first if at is None else found).append(_excerpt(file.path, hunk, at or 0))
+    return "\n\n".join((found or first)[:PLACES])
+
+
+@lru_cache(maxsize=64)
+def _parsed(diff: str) -> Diff:
+    return parse(diff)
+
+
+def _change(task: ReviewTask) -> Diff:
+    return Diff() if task.pull is None else _parsed(task.pull.diff)
+
+
+def _excerpt(path: str, hunk: Hunk, at: int) -> str:
+    """Some lines of a hunk, each with its number in the new file, its mark and its text."""
+    start = max(0, at - AROUND // 2)
+    lines = hunk.lines[start : start + AROUND]
+    return "\n".join([path, *(f"{line.new or '':>6} {line.mark} {line.text}" for line in lines)])
 
 
 def _hit(answer: JudgeReply, bugs: int) -> int | None:

@@ -32,7 +32,7 @@ from evaluation.crbench.judge import (
 from evaluation.crbench.metrics import Metrics, Tally, score, tallies
 from evaluation.crbench.task import ReviewTask, read_tasks
 from evaluation.dataset import fingerprint
-from evaluation.run.folder import RunFolder
+from evaluation.run.folder import RunFacts, RunFolder
 
 BENCHMARK = "crbench"
 FACTS_FILE = "judge.json"
@@ -62,6 +62,11 @@ class Reviewed:
     answered: frozenset[str] | None
     run: RunFolder | None = None
 
+    @property
+    def scope(self) -> Scope:
+        """Which comments are judged unless told otherwise: of the paper's reviewer all, none was held back."""
+        return "reported" if self.run is not None and is_papers(self.run.facts) else "posted"
+
     def tasks(self, source: str) -> list[ReviewTask]:
         """The tasks that it was to do: all of the file, or those of the run."""
         every = list(read_tasks(source))
@@ -79,6 +84,7 @@ class Scored:
     metrics: Metrics
     unanswered: int
     comments: Sequence[tuple[Said, Judgement]]
+    run: RunFacts | None = None
 
 
 def reviewed_run(run: RunFolder, name: str | None = None) -> Reviewed:
@@ -86,12 +92,19 @@ def reviewed_run(run: RunFolder, name: str | None = None) -> Reviewed:
     model = name or run.facts.model.rpartition("#")[2]
     strategy = run.facts.config.get("review", {}).get("strategy")
     return Reviewed(
-        name=f"{strategy}, {model}" if strategy else model,
+        name=", ".join(
+            each for each in (strategy, model, "paper preset" if is_papers(run.facts) else None) if each
+        ),
         folder=run.path,
         said=lambda scope: list(said_in(run.records(), scope)),
         answered=frozenset(record.task_id for record in run.records() if not record.failed),
         run=run,
     )
+
+
+def is_papers(facts: RunFacts) -> bool:
+    """Whether the reviewer ran as in the paper, with nothing held back."""
+    return facts.config.get("preset") == "paper"
 
 
 def reviewed_file(source: str) -> Reviewed:
@@ -143,7 +156,8 @@ def scored(reviewed: Reviewed, source: str, scoring: Scoring, scope: Scope | Non
     counted = tallies(tasks, comments, judgements)
     pairs = [(said, judgements[said.key]) for said in comments if said.key in judgements]
     metrics = score(counted, seed=scoring.seed, replicates=scoring.replicates)
-    return Scored(reviewed.name, facts, tasks, counted, metrics, unanswered, pairs)
+    of_run = None if reviewed.run is None else reviewed.run.facts
+    return Scored(reviewed.name, facts, tasks, counted, metrics, unanswered, pairs, of_run)
 
 
 def is_judged(reviewed: Reviewed) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -9,15 +10,18 @@ from typing import Any
 from bot.core.disclaimer import caveat
 from evaluation.benchmark import Scoring
 from evaluation.crbench import paper
-from evaluation.crbench.judged import BENCHMARK, Scored
+from evaluation.crbench.judged import BENCHMARK, Scored, is_papers
 from evaluation.crbench.metrics import PAPER, Averages, Share, Statistics, averages, by_kind
+from evaluation.crbench.task import PaperSeverity, ReviewTask
 from evaluation.report.figures import Series, bars, radar
 from evaluation.report.page import Cell, Figure, Section, Table
 from evaluation.run.folder import RunFacts
 from evaluation.statistics import Estimate
 
 #: What a bug can be told apart by.
-DIMENSIONS = ("category", "impact", "severity")
+DIMENSIONS = ("category", "impact", "severity", "paper_severity")
+#: The dimensions of figure 3: severity as the paper tags it.
+_FIGURE_3 = ("category", "paper_severity", "impact")
 #: Comments that are listed with their judgement, per run.
 LISTED = 200
 
@@ -44,7 +48,7 @@ def on_report(runs: Sequence[Scored], scoring: Scoring) -> list[Section]:
     """Everything there is to say about these runs."""
     first, *kinds = on_scores(runs, scoring)
     data = data_section({run.name: averages(run.tasks) for run in runs})
-    return [first, data, *kinds, *(_comments(run) for run in runs)]
+    return [first, data, distribution_section(runs[0].tasks), *kinds, *(_comments(run) for run in runs)]
 
 
 def data_section(rows: Mapping[str, Averages]) -> Section:
@@ -56,6 +60,44 @@ def data_section(rows: Mapping[str, Averages]) -> Section:
         quoted_from=len(rows),
     )
     return Section("Data set", tables=(table,))
+
+
+def distribution_section(tasks: Sequence[ReviewTask]) -> Section:
+    """Figure 3: the bugs by category, severity and impact."""
+    counts = {
+        dimension: Counter(kind.value for task in tasks for bug in task.bugs if (kind := getattr(bug, dimension)))
+        for dimension in _FIGURE_3
+    }
+    rows = tuple(
+        (_title(dimension), kind, count, f"{100 * count / of_dimension.total():.1f}")
+        for dimension, of_dimension in counts.items()
+        for kind, count in of_dimension.most_common()
+    )
+    figures = tuple(
+        Figure(
+            partial(_shares, of_dimension),
+            f"Bugs by {_title(dimension)}, as in the paper's figure 3: "
+            + ", ".join(f"{kind} {count}" for kind, count in of_dimension.most_common()),
+        )
+        for dimension, of_dimension in counts.items()
+        if of_dimension
+    )
+    note = (
+        "The paper's verified tasks: 79.9 % structural, 93.1 % of medium or high severity; all tasks: 90.2 % "
+        "of medium, high or critical severity."
+    )
+    table = Table(("dimension", "kind", "bugs", "%"), rows, title="What the bugs are", note=note)
+    return Section("Kinds of bugs", tables=(table,), figures=figures)
+
+
+def _shares(counts: Counter[str]) -> str:
+    kinds = counts.most_common()
+    shares = Series("share", [count / counts.total() for _, count in kinds])
+    return bars([kind.replace("_", " ") for kind, _ in kinds], [shares], ylabel="share of bugs", top=1)
+
+
+def _title(dimension: str) -> str:
+    return "severity, critical apart" if dimension == "paper_severity" else dimension
 
 
 def reasons_section(found: Statistics) -> Section:
@@ -80,6 +122,7 @@ def as_json(result: Scored, facts: RunFacts | None) -> dict[str, Any]:
     return {
         "benchmark": BENCHMARK,
         "model": result.name if facts is None else facts.model,
+        "preset": None if facts is None else facts.config.get("preset", "ours"),
         "strategy": None if facts is None else facts.config.get("review", {}).get("strategy"),
         "judges": list(result.facts.judges),
         "votes": len(result.facts.judges) * result.facts.draws,
@@ -112,10 +155,21 @@ def scores_row(estimates: Mapping[str, Estimate]) -> tuple[str, ...]:
     return (*shares, _number(estimates["snr"]), per_bug, comments)
 
 
+def _preset(run: Scored) -> str:
+    """How the reviewer of a run was set."""
+    assert run.run is not None
+    if is_papers(run.run):
+        return "reviewer as in the paper: no severity cut, no limit, everything reported counts"
+    review = run.run.config.get("review", {})
+    severity, limit = review.get("min_severity"), review.get("max_findings")
+    return f"our reviewer: severity {severity} and up, at most {limit} comments"
+
+
 def counted_line(run: Scored, missing: str) -> str:
     """The sums behind the figures, in words."""
     counted = run.metrics.counted
-    parts = [
+    parts = [_preset(run)] if run.run is not None else []
+    parts += [
         f"{counted.bugs} bugs in {counted.tasks} pull requests, {counted.bugs_found} of them found",
         f"{counted.comments} comments: {counted.hits} bug hits, {counted.valid} valid, {counted.noise} noise",
     ]
@@ -209,15 +263,15 @@ def _kinds(dimension: str, runs: Sequence[Scored]) -> Section | None:
     """Figure 4: bugs found by one dimension of the taxonomy; None where no bug says what it is."""
     shares = {run.name: {each.kind: each for each in by_kind(run.tasks, run.counted, dimension)} for run in runs}
     kinds = list(dict.fromkeys(kind for of_run in shares.values() for kind in of_run))
-    if not kinds:
+    if not kinds or (dimension == "paper_severity" and PaperSeverity.CRITICAL not in kinds):
         return None
     rows = tuple((kind, *_found(kind, shares)) for kind in kinds)
-    header = (dimension, *(cell for run in runs for cell in (f"{run.name}: bugs", "found % [95 %]")))
+    header = (_title(dimension), *(cell for run in runs for cell in (f"{run.name}: bugs", "found % [95 %]")))
     series = [
         Series(name, [of_run[kind].found.value if kind in of_run else None for kind in kinds])
         for name, of_run in shares.items()
     ]
-    caption = f"Share of bugs found, by {dimension}; " + "; ".join(
+    caption = f"Share of bugs found, by {_title(dimension)}; " + "; ".join(
         f"{name}: " + ", ".join(f"{kind} {interval(each.found)} %" for kind, each in of_run.items())
         for name, of_run in shares.items()
     )
@@ -228,8 +282,9 @@ def _kinds(dimension: str, runs: Sequence[Scored]) -> Section | None:
         if len(kinds) > 2
         else partial(bars, names, series, ylabel="share found", top=1)
     )
-    table = Table(header, rows, title=f"Bugs found by {dimension}")
-    return Section(f"Bugs found by {dimension}", tables=(table,), figures=(Figure(draw, caption),))
+    title = f"Bugs found by {_title(dimension)}"
+    table = Table(header, rows, title=title)
+    return Section(title, tables=(table,), figures=(Figure(draw, caption),))
 
 
 def _found(kind: str, shares: Mapping[str, Mapping[str, Share]]) -> Iterator[Cell]:

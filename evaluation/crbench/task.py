@@ -7,6 +7,7 @@ listings 1 to 3).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from enum import StrEnum
 from typing import Literal, TypeVar
 
 from pydantic import BaseModel, Field, field_validator
@@ -53,13 +54,27 @@ class Paraphrase(Frozen):
         return value.strip()
 
 
+class PaperSeverity(StrEnum):
+    """The severity of a bug as the paper tags it (listing 3): a level more than a reviewer tells apart."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+    CRITICAL = "critical"
+
+    @classmethod
+    def _missing_(cls, value: object) -> PaperSeverity | None:
+        plain = str(value).strip().lower()
+        return next((severity for severity in cls if severity.value == plain), None)
+
+
 class Tags(Frozen):
     """Where the bug stands in the taxonomy (CR-Bench, Table 2)."""
 
     reasoning: str = Field(description="briefly: why this category, impact and severity")
     category: Category = Field(description="root cause")
     impact: Impact = Field(description="what it compromises")
-    severity: Severity
+    severity: PaperSeverity
 
 
 class Steps:
@@ -99,7 +114,8 @@ class Known(Frozen):
     description: str = Field(description="what a reviewer should have said")
     category: Category | None = Field(None, description="None where its data set does not say, as below")
     impact: Impact | None = None
-    severity: Severity | None = None
+    severity: Severity | None = Field(None, description="as reviewers tell it; the paper's critical is high")
+    paper_severity: PaperSeverity | None = Field(None, description="as the paper tags it, critical kept")
 
 
 class Judged(Frozen):
@@ -121,7 +137,8 @@ def describe(steps: Steps, fix: Instance) -> Judged:
         description=text.value.description,
         category=tags.value.category,
         impact=tags.value.impact,
-        severity=tags.value.severity,
+        severity=Severity(tags.value.severity),
+        paper_severity=tags.value.severity,
     )
     return Judged(preventable=first.value, bug=bug, usage=first.usage + text.usage + tags.usage, model=first.model)
 
@@ -140,12 +157,20 @@ class ReviewTask(MappedInstance):
     @property
     def fixed_files(self) -> tuple[str, ...]:
         """Paths that the fix changes, as a judge is shown them."""
-        return tuple(file.path for file in _files(self.fix))
+        return tuple(file.path for file in self.fixed)
+
+    @property
+    def fixed(self) -> tuple[FileDiff, ...]:
+        """The fix, file by file; empty where it cannot be read."""
+        try:
+            return parse_fix(self.fix)
+        except FixError:
+            return ()
 
     @property
     def fixed_lines(self) -> int:
         """Lines that the fix removes and adds."""
-        return sum(file.added + file.removed for file in _files(self.fix))
+        return sum(file.added + file.removed for file in self.fixed)
 
 
 def begin(fix: Instance, mapped: MappedInstance) -> ReviewTask:
@@ -175,10 +200,3 @@ def read_tasks(source: str) -> Iterator[ReviewTask]:
     """The kept tasks of a build. Raises OperatorError with file and line."""
     rows = ((str(row.data.get("instance_id")), row.where, shaped(row, ReviewTask)) for row in read_rows(source))
     return (task for task in unique(rows) if task.kept and task.pull is not None and task.bugs)
-
-
-def _files(fix: str) -> tuple[FileDiff, ...]:
-    try:
-        return parse_fix(fix)
-    except FixError:
-        return ()

@@ -47,6 +47,7 @@ def test_a_merged_pull_request_becomes_a_task_as_its_reviewer_saw_it(project: Pa
             "category": "structural",
             "impact": "reliability",
             "severity": "high",
+            "paper_severity": "high",
         }
     ]
     assert task["preventable"]["confidence"] == 0.9

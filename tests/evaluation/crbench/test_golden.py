@@ -89,7 +89,7 @@ def test_pull_refs_stand_in_where_only_the_address_is_known(
 
     assert task["pull"]["title"] == "The title"
     assert task["pull"]["diff"].splitlines()[-1] == last_line
-    assert task["bugs"][0]["severity"] == "high"
+    assert (task["bugs"][0]["severity"], task["bugs"][0]["paper_severity"]) == ("high", "critical")
 
 
 def test_a_severity_that_is_none_is_refused_by_its_line_and_a_missing_one_is_not_known(

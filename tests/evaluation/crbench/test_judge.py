@@ -9,6 +9,7 @@ import pytest
 
 from bot.errors import BudgetExceeded, ModelError, TransientError
 from bot.models.protocol import Prompt
+from evaluation.crbench.context import PullContext
 from evaluation.crbench.judge import CLASSES, Panel, Said, Vote, agreement, decide, judge_all
 from evaluation.crbench.task import Known, ReviewTask
 from evaluation.prompts import benchmark_prompts
@@ -51,6 +52,60 @@ def test_the_judge_is_shown_bug_files_and_comment_and_nothing_else() -> None:
         assert shown in prompt.user
     for hidden in ("scripted", "single-shot", "reflexion", "bouncer", "ada__engine-1", FIX):
         assert hidden not in prompt.system + prompt.user
+
+
+DIFF = """\
+diff --git a/src/engine.py b/src/engine.py
+--- a/src/engine.py
++++ b/src/engine.py
+@@ -1,2 +1,3 @@ def start():
+ import os
+-old = 1
++a
++unused = 2
+@@ -90,2 +91,3 @@ def stop():
+ def stop():
++    far_away = 3
+     return None
+diff --git a/other.py b/other.py
+--- a/other.py
++++ b/other.py
+@@ -1 +1 @@
+-x
++y
+"""
+
+
+def test_the_judge_sees_the_change_around_the_comment_and_around_the_bug_but_not_the_fix() -> None:
+    model = ScriptedModel(lambda prompt: answer("NOISE"))
+    context = PullContext(number=7, title="T", base_sha="1" * 40, head_sha="2" * 40, diff=DIFF)
+    comments = [
+        said("There.").model_copy(update={"line": 92}),
+        said("Beyond.").model_copy(update={"line": 500}),
+        said("Elsewhere.", "other.py"),
+    ]
+    panel = Panel((model,), benchmark_prompts(), workers=1)
+    judge_all(panel, {"ada__engine-1": task("b").model_copy(update={"pull": context})}, comments)
+
+    asked = {
+        name: next(p.user for p in model.asked if name in p.user) for name in ("There.", "Beyond.", "Elsewhere.")
+    }
+    for user in asked.values():
+        assert "     2 + a" in user, "the line that the fix takes away, where the change added it"
+        assert "+b" not in user
+    assert "    92 +     far_away = 3" in asked["There."]
+    assert "far_away" not in asked["Beyond."], "the change has nothing near that line"
+    assert "     1 + y" in asked["Elsewhere."]
+
+
+def test_known_bugs_are_numbered_and_a_tie_is_broken_by_what_the_comment_would_repair() -> None:
+    model = ScriptedModel(lambda prompt: answer("NOISE"))
+
+    judged(model, [said("It breaks.")], "First.", "Second.")
+
+    [prompt] = model.asked
+    assert prompt.user.index("\n1.\n") < prompt.user.index("First.") < prompt.user.index("\n2.\n")
+    assert "would acting on the comment repair a known bug?" in prompt.system
 
 
 def test_text_that_gives_orders_to_the_judge_stays_behind_its_fence() -> None:

@@ -227,6 +227,25 @@ def test_bugs_of_tasks_that_an_interrupted_run_did_not_reach_are_not_found(
     assert score(tasks, single, capsys, "--judge", one)["tasks"] == 1
 
 
+def test_the_papers_preset_holds_nothing_back_and_is_printed_as_such(
+    project: Path, tasks: Path, reviewer: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ours = replay(project, tasks, reviewer, "ours")
+    run = replay(project, tasks, reviewer, "paper", "--preset", "paper")
+    one = judge(project, run, hit="BUG_HIT", style="NOISE", wrong="NOISE", held="VALID_SUGGESTION")
+
+    found = score(tasks, run, capsys, "--judge", one)
+
+    assert (found["preset"], found["comments"], found["valid"]) == ("paper", 4, 1)
+    command("score", "crbench", "--tasks", str(tasks), "--run", str(run))
+    shown = capsys.readouterr().out
+    assert "single-shot, reviewer, paper preset" in shown
+    assert "no severity cut, no limit" in shown
+    assert score(tasks, ours, capsys, "--judge", one)["preset"] == "ours"
+    paths = ("--tasks", str(tasks), "--model", reviewer, "--out", f"{project}/x")
+    assert command("replay", "crbench", *paths, "--preset", "paper", "--max-findings", "2") == 2
+
+
 def test_a_task_without_an_answer_counts_as_a_bug_that_was_not_found(
     project: Path, tasks: Path, reviewer: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -289,6 +308,7 @@ def test_a_report_shows_runs_side_by_side_with_the_papers_rows_and_radar_plots(
         "reflexion, GPT-5-mini (paper)",
         "judged by",
         "functional_suitability",
+        "as in the paper&#39;s figure 3: structural 1, data 1",
         "<svg",
     ):
         assert words in page
