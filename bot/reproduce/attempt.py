@@ -47,6 +47,7 @@ class Reproduction(Frozen):
 
     state: State
     reason: str = Field("", description="one sentence; why nothing is shown, where nothing is")
+    environment: bool = Field(False, description="not one test can be run here; no model was asked")
     shown: tuple[Shown, ...] = Field((), description="best first; never empty where ``state`` is reproduced")
     attempts: tuple[Attempt, ...] = ()
     drafted: int = Field(0, ge=0, description="drafts that the model gave")

@@ -10,13 +10,14 @@ from typing import Literal
 from pydantic import Field
 
 from bot.core.frozen import Frozen
+from bot.reproduce.java.running import RUNNERS, Runner, reports, runner, selected
 
 #: The element of a command that the tests take the place of.
 PLACE = "{tests}"
 
 #: ``pytest``: ``a/test_b.py::TestC::test_d``. ``dotted``: ``a.test_b.TestC.test_d``, from the runner's own folder
-#: (unittest, Django). ``files``: paths only, for a runner of which nothing is known.
-Naming = Literal["pytest", "dotted", "files"]
+#: (unittest, Django). ``files``: paths only, for a runner of which nothing is known. The others are Java's.
+Naming = Literal["pytest", "dotted", "files"] | Runner
 
 
 class Target(Frozen):
@@ -58,12 +59,27 @@ class TestCommand(Frozen):
         words = [PurePosixPath(word).name for argument in self.argv for word in argument.split()]
         if any(word in ("pytest", "py.test") for word in words):
             return "pytest"
+        if java := runner([word for argument in self.argv for word in argument.split()]):
+            return java
         return "dotted" if any(word in ("unittest", "runtests.py", "manage.py") for word in words) else "files"
+
+    @property
+    def runs_java(self) -> bool:
+        """Whether its runner is one of Java's."""
+        return self.naming in RUNNERS
+
+    def reports(self, targets: Sequence[Target]) -> tuple[str, ...]:
+        """Where its runner leaves reports by itself: files relative to the work folder."""
+        naming = self.naming
+        return reports(naming, self.argv, targets) if naming in RUNNERS else ()
 
     def fill(self, targets: Sequence[Target]) -> tuple[str, ...]:
         """The arguments with ``targets`` in their place, each one once."""
         named = tuple(dict.fromkeys(self._named(target) for target in targets))
         argv = self.argv if any(PLACE in argument for argument in self.argv) else (*self.argv, PLACE)
+        naming = self.naming
+        if naming in RUNNERS:
+            return selected(naming, argv, targets, PLACE)
         filled: list[str] = []
         for argument in argv:
             if argument == PLACE:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from bot.core.frozen import Frozen
 from bot.reproduce import console, junit
 from bot.reproduce.command import Target, TestCommand
 from bot.reproduce.interpreter import typed
+from bot.reproduce.java.running import ENVIRONMENT, without_report
 from bot.reproduce.outcome import TestOutcome, TestReport, combined
 from bot.sandbox.protocol import Limits, ProgramResult, Sandbox
 
@@ -77,29 +79,38 @@ class Harness:
         if self.by_operator and self.sandbox.host_programs:
             program = typed(argv, workdir, self.env)
             argv, readable = program.argv, (*program.readable, *readable)
+        kept = self.command.reports(targets)
+        # A report of an earlier run must not be taken for this one's.
+        stale = {path: "" for path in kept if (workdir / path).exists()}
         outcome = self.sandbox.run(
             argv,
             workdir=workdir,
-            files=files,
+            files={**stale, **files},
             limits=self.limits,
-            env={**self.env, "PYTEST_ADDOPTS": self._pytest_options()},
+            env={**self._environment(), **self.env, "PYTEST_ADDOPTS": self._pytest_options()},
             readable=readable,
-            collect=(REPORT,),
+            collect=(REPORT, *kept),
         )
         paths = {target.path for target in targets}
-        return report(outcome, paths.pop() if len(paths) == 1 else "")
+        return report(outcome, paths.pop() if len(paths) == 1 else "", java=self.command.runs_java)
 
     def run_twice(self, workdir: Path, targets: Sequence[Target], files: Mapping[str, str]) -> Execution:
         """The same, two times: tests that do not agree with themselves are marked flaky."""
         return Execution(first=self.run(workdir, targets, files), second=self.run(workdir, targets, files))
 
+    def _environment(self) -> Mapping[str, str]:
+        return ENVIRONMENT if self.command.runs_java else {}
+
     def _pytest_options(self) -> str:
         return f"{self.env.get('PYTEST_ADDOPTS', '')} {shlex.join(_PYTEST_OPTIONS)}".strip()
 
 
-def report(outcome: ProgramResult, path: str = "") -> TestReport:
-    """What a sandboxed test command says about its tests; ``path`` is their file where it does not say. Pure."""
-    tests = tuple(test.model_copy(update={"path": test.path or path}) for test in _tests(outcome))
+def report(outcome: ProgramResult, path: str = "", *, java: bool = False) -> TestReport:
+    """What a sandboxed test command says about its tests; ``path`` is their file where it does not say. Pure.
+
+    ``java``: the runner always leaves a report, so that without one nothing was run.
+    """
+    tests = tuple(_placed(test, path) for test in _tests(outcome, java))
     total = combined(tests) if outcome.ending == "exited" else _cut_short(outcome)
     if total.status != "passed" and not total.output:
         total = total.model_copy(update={"output": _reported(outcome.output)[-_MAX_OUTPUT:].strip()})
@@ -131,17 +142,25 @@ def _reported(output: str) -> str:
     return "\n".join(kept)
 
 
-def _tests(outcome: ProgramResult) -> tuple[TestOutcome, ...]:
-    text = outcome.files.get(REPORT)
-    if text is not None:
-        try:
-            found = junit.parse(text)
-        except junit.MalformedReport:
-            found = ()  # a report that cannot be read is none: what was printed remains
-        if found:
-            return found
+def _placed(test: TestOutcome, path: str) -> TestOutcome:
+    """A test with its file, and with its frame's where a bare file name says that it is the same."""
+    frame = test.frame
+    if frame is not None and path.endswith(f"/{frame.path}"):
+        frame = frame.model_copy(update={"path": path})
+    return test.model_copy(update={"path": test.path or path, "frame": frame})
+
+
+def _tests(outcome: ProgramResult, java: bool) -> tuple[TestOutcome, ...]:
+    found: tuple[TestOutcome, ...] = ()
+    for text in outcome.files.values():
+        with suppress(junit.MalformedReport):  # a report that cannot be read is none: what was printed remains
+            found += junit.parse(text)
+    if found:
+        return found
     if outcome.ending != "exited" or outcome.exit_code is None:
         return ()
+    if java:
+        return (without_report(outcome.output, outcome.exit_code),)
     return console.read(outcome.output, outcome.exit_code)
 
 

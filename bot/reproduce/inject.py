@@ -84,7 +84,7 @@ def _placed(
             # A file of its own asks less of a draft; where it is refused there too, that reason counts.
             pass
     path = language.new_path(host, test_name or "test_reported_bug", test_files)
-    return path, language.new_file(draft, test_name, names)
+    return path, language.new_file(draft, test_name, names, path)
 
 
 def _fits(text: str) -> bool:

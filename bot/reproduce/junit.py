@@ -1,4 +1,4 @@
-"""JUnit XML as pytest writes it, read as a stranger's: the program under test may have written the file itself.
+"""JUnit XML as pytest and Java's runners write it, read as a stranger's: the tested program may have written it.
 
 A document type is refused (no entity is ever expanded); depth, length and the number of tests are capped.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from xml.parsers import expat
 
-from bot.reproduce.outcome import Phase, Status, TestOutcome
+from bot.reproduce.outcome import Frame, Phase, Status, TestOutcome
 from bot.reproduce.tracebacks import clean_path, last_frame, shown_exception, split_exception
 
 #: Characters of one report; a run of ten thousand failing tests stays below.
@@ -88,8 +88,33 @@ def _outcome(case: dict[str, str], results: dict[str, tuple[dict[str, str], str]
             message = attributes.get("message", "")
             if status == "skipped":
                 return base.model_copy(update={"status": status, "message": message})
+            if kind_of := attributes.get("type", ""):
+                # Java's runners say which exception it was; pytest puts it into the message.
+                return base.model_copy(update=_thrown(status, kind_of, message, text))
             return base.model_copy(update=_failed(status, message, text))
     return base
+
+
+_JAVA_FRAME = re.compile(
+    r"^\s*at (?:[\w.$]+/)?(?P<method>[\w.$<>]+)\((?P<file>\w+\.java):(?P<line>\d+)\)", re.MULTILINE
+)
+_LIBRARY = re.compile(r"(?:java|javax|jdk|sun|org\.junit|junit|org\.opentest4j|org\.hamcrest|org\.assertj)\.")
+
+
+def _thrown(status: Status, kind: str, message: str, text: str) -> dict[str, object]:
+    """A failure as JUnit itself tells it: surefire, Gradle and the console launcher."""
+    frames = [each for each in _JAVA_FRAME.finditer(text) if not _LIBRARY.match(each["method"])]
+    place = frames[0] if frames else None
+    loading = "initializationError" in text[:200] or kind.endswith(("JUnitException", "ClassNotFoundException"))
+    return {
+        "status": status,
+        "phase": "load" if status == "error" and loading and not frames else "call",
+        "exception_type": kind,
+        "message": message.removeprefix(f"{kind}: ")[:_MAX_OUTPUT],
+        "frame": place
+        and Frame(path=place["file"], line=int(place["line"]), function=place["method"].rpartition(".")[2]),
+        "output": text[:_MAX_OUTPUT].strip(),
+    }
 
 
 _STATUSES: tuple[tuple[str, Status], ...] = (("failure", "failed"), ("error", "error"), ("skipped", "skipped"))
@@ -118,7 +143,8 @@ def _phase(status: Status, message: str) -> tuple[Phase, str]:
 
 
 def _name(case: dict[str, str]) -> str:
-    return ".".join(part for part in (case.get("classname", ""), case.get("name", "")) if part)
+    name = case.get("name", "").removesuffix("()")  # JUnit 5 writes the method with its parameters
+    return ".".join(part for part in (case.get("classname", ""), name) if part)
 
 
 def _seconds(case: dict[str, str]) -> float:

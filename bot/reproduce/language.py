@@ -89,8 +89,8 @@ class Language(Protocol):
         """
         ...
 
-    def new_file(self, draft: str, test_name: str | None, names: Names) -> Injected:
-        """The drafted test in a file of its own. Raises DraftRejected as ``check`` does."""
+    def new_file(self, draft: str, test_name: str | None, names: Names, path: str) -> Injected:
+        """The drafted test in a file of its own, at ``path``. Raises DraftRejected as ``check`` does."""
         ...
 
     def new_path(self, beside: str | None, stem: str, taken: Mapping[str, str]) -> str:
@@ -105,7 +105,7 @@ class Language(Protocol):
         """Lexical tokens in ``code``, comments left out."""
         ...
 
-    def probe(self) -> tuple[str, str]:
+    def probe(self, path: str, names: Names) -> tuple[str, str]:
         """A file with one test that does nothing, for every runner of the language, and the test's name in it."""
         ...
 

@@ -11,6 +11,7 @@ from bot.prompts import Prompts
 from bot.reproduce import examples
 from bot.reproduce.attempt import Reproduction
 from bot.reproduce.checkout import read_checkout
+from bot.reproduce.command import TestCommand
 from bot.reproduce.context import context
 from bot.reproduce.drafting import Drafting
 from bot.reproduce.examples import Example
@@ -18,6 +19,8 @@ from bot.reproduce.execution import Harness
 from bot.reproduce.language import Language
 from bot.reproduce.pipeline import Bench, Options, reproduce
 from bot.reproduce.report import Report, facts
+
+_JAVA_BUILDS = ("pom.xml", "build.gradle", "build.gradle.kts", "build.xml")
 
 #: The report behind an issue number of the repository; None where it is no issue that can be read.
 Fetch = Callable[[int], Report | None]
@@ -48,11 +51,7 @@ def reproduce_in(
     Examples are ``shown`` where given, else the repository's own where ``fetch`` can read its issues, else two
     fixed ones. Raises ModelError, TransientError and SandboxError as ``pipeline.reproduce`` does.
     """
-    if language is None:
-        # Reading Python for rewriting takes a third of a second to import, which only this needs.
-        from bot.reproduce.python import Python
-
-        language = Python()
+    language = language or language_of(folder, harness.command)
     checkout = read_checkout(folder, language)
     known = facts(report)
     around = context(known, checkout, language)
@@ -70,3 +69,20 @@ def reproduce_in(
     )
     bench = Bench(checkout=checkout, language=language, harness=harness, context=around)
     return reproduce(bench, known, drafting, options)
+
+
+def language_of(folder: Path, command: TestCommand) -> Language:
+    """The language that tests are written in: what the test command runs, else what the build files say.
+
+    Raises OperatorError where its extra is not installed.
+    """
+    # Each takes a third of a second to import, which only this needs.
+    if command.runs_java or (
+        command.naming == "files" and any((folder / name).is_file() for name in _JAVA_BUILDS)
+    ):
+        from bot.reproduce.java.language import Java
+
+        return Java()
+    from bot.reproduce.python import Python
+
+    return Python()

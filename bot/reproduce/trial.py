@@ -47,11 +47,23 @@ class Trial:
             for number, each in placed.items()
         )
 
-    def works(self) -> TestOutcome:
-        """Whether any test can be run here at all: what came of one that does nothing."""
+    def broken(self) -> str:
+        """Why no test can be run here; empty where one can: an existing one, or else one that does nothing."""
+        existing = self.language.tests_in(self.checkout.tests[self.host]) if self.host else ()
+        if self.host and existing:
+            found = self.harness.run(
+                self.checkout.folder, [Target(path=self.host, name=existing[0][0])], {}
+            ).outcome
+            if found.status in ("passed", "failed", "skipped") or found.phase in ("setup", "call", "teardown"):
+                return ""
         path = self.language.new_path(self.host, "test_bouncer_probe", self.checkout.sources)
-        code, name = self.language.probe()
-        return self.harness.run(self.checkout.folder, [Target(path=path, name=name)], {path: code}).outcome
+        code, name = self.language.probe(path, self.names)
+        probe = self.harness.run(self.checkout.folder, [Target(path=path, name=name)], {path: code}).outcome
+        return (
+            ""
+            if probe.status == "passed"
+            else probe.message or probe.output[-300:] or "a test that does nothing fails"
+        )
 
     def _placed(self, number: int, draft: str, inverted: bool) -> Candidate | str:
         try:

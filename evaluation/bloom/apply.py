@@ -1,35 +1,45 @@
 """Apply: the same bugs in a code base whose patched methods have other names (section 3.3).
 
 Four configurations come from two kinds of names and from the texts of the layer Understand: hash names, meaningful
-names, meaningful names with the report rephrased, and with it translated.
+names, meaningful names with the report rephrased, and with it translated. A masked pair is only used while the
+developer's test still tells its versions apart: it has to fail on the buggy and to pass on the fixed one.
 """
 
 from __future__ import annotations
 
+import difflib
+import io
+import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bot.core.actions import Usage
 from bot.core.frozen import Frozen
 from bot.models.protocol import Model, Prompt
 from bot.prompts import Prompts
+from bot.reproduce.java.language import Java
 from bot.reproduce.language import Definition
+from bot.reproduce.python import Python
 from evaluation.bloom.masking import (
+    PREFIX,
     CannotMask,
+    CodeBase,
+    Kind,
     check,
     hash_name,
-    mask_java,
     mask_python,
     mask_report,
     meaningful_name,
     patched_methods,
 )
 from evaluation.brt.cases import Case
+from evaluation.brt.judge import Judge
+from evaluation.brt.patching import apply
+from evaluation.brt.reading import read_text
 
 Mask = Literal["hash", "meaningful"]
 
@@ -50,17 +60,17 @@ class Masked(Frozen):
     """What was renamed in a case, and what could not be."""
 
     case: Case
-    names: dict[str, str] = Field(description="old name -> new name; empty: the case is as it was")
+    names: dict[str, str] = Field(description="old name -> new name; never empty")
     kept: dict[str, str] = Field(default_factory=dict, description="patched method -> why it keeps its name")
+    verified: bool = Field(description="the developer's test was run on the pair; False where the case has none")
 
 
-@dataclass
+@dataclass(frozen=True)
 class Namer:
-    """Asks a model for meaningful names; ``usage`` adds up what it cost."""
+    """Asks a model for meaningful names."""
 
     model: Model
     prompts: Prompts
-    usage: Usage = field(default_factory=Usage)
 
     def name(self, method: str, definition: Definition | None, taken: frozenset[str], subject: str) -> str:
         """A new name. Raises CannotMask where no usable one came in ``TRIES`` tries, ModelError as it comes."""
@@ -70,7 +80,6 @@ class Namer:
             system, user = self.prompts.render("bloom.rename", method=method, source=definition.source)
             prompt = Prompt(purpose="bloom-rename", system=system, user=user, subject=subject, sample=attempt)
             reply = self.model.complete(prompt, Named)
-            self.usage += reply.usage
             try:
                 new = meaningful_name(reply.value.name.strip())
             except CannotMask as error:
@@ -82,54 +91,186 @@ class Namer:
         raise CannotMask(problem)
 
 
-def mask_case(case: Case, mask: Mask, folder: Path, namer: Namer | None = None) -> Masked:
+@dataclass(frozen=True)
+class Pair:
+    """The sources of a case's two versions, and its developer's test, by path."""
+
+    base: Mapping[str, str]
+    fixed: Mapping[str, str]
+    tests: Mapping[str, str]
+
+    @property
+    def versions(self) -> tuple[Mapping[str, str], ...]:
+        """The buggy version, the fixed one, and the buggy one with the developer's test."""
+        return self.base, self.fixed, {**self.base, **self.tests}
+
+
+def mask_case(
+    case: Case, mask: Mask, folder: Path, namer: Namer | None = None, verifier: Callable[[], Judge] | None = None
+) -> Masked:
     """A copy of a case below ``folder`` with its patched methods renamed in both versions and in the report.
 
-    A method that cannot be renamed keeps its name, with the reason. Raises ValueError where ``meaningful`` is
-    asked for without ``namer``, ModelError as the model does.
+    A method that cannot be renamed keeps its name, with the reason. Raises CannotMask where none could be, or
+    where the judge that ``verifier`` gives finds that the developer's test no longer fails before and passes
+    after; ModelError as the model does; ValueError where ``meaningful`` is asked for without ``namer``.
     """
-    before, after = _sources(case.base), _sources(case.fixed)
-    names: dict[str, str] = {}
-    kept: dict[str, str] = {}
-    for method in patched_methods(before, after):
+    pair = _pair(case)
+    chosen = _Choice(case.instance_id, mask, namer, pair)
+    masks = (_Python(pair), *([_JavaMask(pair)] if any(path.endswith(".java") for path in pair.base) else ()))
+    changed: list[dict[str, str]] = [{}, {}, {}]
+    for each in masks:
+        own = chosen.names_for(each)
+        for texts, renamed in zip(changed, each.masked(own), strict=True):
+            texts |= renamed
+    if not chosen.names:
+        told = "; ".join(f"{name}: {why}" for name, why in chosen.kept.items()) or "no patched method was found"
+        raise CannotMask(f"nothing was renamed ({told})")
+    base = _copy(case.base, folder / "base", changed[0])
+    fixed = _copy(case.fixed, folder / "fixed", changed[1])
+    tests = {path: changed[2].get(path, text) for path, text in pair.tests.items()}
+    update = {
+        "base": base,
+        "fixed": fixed,
+        "problem_statement": mask_report(case.problem_statement, chosen.names),
+        "test_patch": case.test_patch and "".join(_diff(path, base, text) for path, text in tests.items()),
+        "env": {key: _moved(value, case, base, fixed) for key, value in case.env.items()},
+    }
+    masked = case.model_copy(update=update)
+    verified = bool(tests) and verifier is not None
+    if tests and verifier is not None:
+        _verify(case, masked, pair, tests, verifier())
+    return Masked(case=masked, names=chosen.names, kept=chosen.kept, verified=verified)
+
+
+def _verify(case: Case, masked: Case, pair: Pair, tests: Mapping[str, str], judge: Judge) -> None:
+    found = judge.judge_files(masked, "developer", tests)
+    if not found.brt:
+        before = judge.judge_files(case, "developer", pair.tests)
+        when = "once its methods are renamed" if before.brt else "even before anything is renamed"
+        raise CannotMask(f"the developer's test does not reproduce the bug {when}: {found.reason}")
+
+
+@dataclass
+class _Choice:
+    """Which methods of a case get which names."""
+
+    instance_id: str
+    mask: Mask
+    namer: Namer | None
+    pair: Pair
+    names: dict[str, str] = field(default_factory=dict)
+    kept: dict[str, str] = field(default_factory=dict)
+
+    def names_for(self, masking: _Python | _JavaMask) -> dict[str, str]:
+        """New names of the methods that are patched in one language."""
+        for method in masking.patched:
+            try:
+                masking.check(method)
+                self.names[method] = self._new_name(method, masking)
+            except CannotMask as error:
+                self.kept[method] = str(error)
+        return {method: new for method, new in self.names.items() if method in masking.patched}
+
+    def _new_name(self, method: str, masking: _Python | _JavaMask) -> str:
+        taken = frozenset(self.names.values()) | masking.words
+        if self.mask == "hash":
+            new = hash_name(method)
+            if new in taken:
+                raise CannotMask(f"{new} is there already")
+            return new
+        if self.namer is None:
+            raise ValueError("meaningful names come from a model")
+        return self.namer.name(method, masking.definition(method), taken, self.instance_id)
+
+
+class _Python:
+    """Renaming in the Python files of a pair."""
+
+    def __init__(self, pair: Pair) -> None:
+        self.pair = pair
+        self.codes = [CodeBase(_of(".py", version)) for version in pair.versions]
+        self.patched: Mapping[str, frozenset[Kind]] = patched_methods(
+            _of(".py", pair.base), _of(".py", pair.fixed)
+        )
+        self.words = _words(self.codes)
+        self.kinds: dict[str, frozenset[Kind]] = {}
+
+    def check(self, method: str) -> None:
+        """Everything of that name in the repository takes part, or else at least what was patched."""
         try:
-            check(method, before | after)
-            names[method] = _new_name(method, mask, namer, before, frozenset(names.values()), case.instance_id)
-        except CannotMask as error:
-            kept[method] = str(error)
-    base, fixed = (_masked_copy(tree, folder / tree_name, names) for tree_name, tree in _trees(case))
-    changed = case.model_copy(
-        update={
-            "base": base,
-            "fixed": fixed,
-            "problem_statement": mask_report(case.problem_statement, names),
-            "env": {key: _moved(value, case, base, fixed) for key, value in case.env.items()},
-        }
+            self._check(method, frozenset({"function", "method"}))
+        except CannotMask:
+            self._check(method, self.patched[method])
+
+    def _check(self, method: str, kinds: frozenset[Kind]) -> None:
+        for code in self.codes:
+            check(method, kinds, code)
+        self.kinds[method] = kinds
+
+    def definition(self, method: str) -> Definition | None:
+        return next(iter(Python().definitions([method], self.codes[0].sources, 1)), None)
+
+    def masked(self, names: Mapping[str, str]) -> list[dict[str, str]]:
+        kinds = {name: (new, self.kinds[name]) for name, new in names.items()}
+        return [{path: mask_python(path, kinds, code) for path in code.sources} for code in self.codes]
+
+
+class _JavaMask:
+    """Renaming in the Java files of a pair."""
+
+    def __init__(self, pair: Pair) -> None:
+        from evaluation.bloom.masking_java import JavaCode, patched_java
+
+        self.codes = [JavaCode(_of(".java", version)) for version in pair.versions]
+        self.patched = patched_java(_of(".java", pair.base), _of(".java", pair.fixed))
+        self.words = _words(self.codes)
+
+    def check(self, method: str) -> None:
+        from evaluation.bloom.masking_java import check_java
+
+        for code in self.codes:
+            check_java(method, code)
+
+    def definition(self, method: str) -> Definition | None:
+        return next(iter(Java().definitions([method], self.codes[0].sources, 1)), None)
+
+    def masked(self, names: Mapping[str, str]) -> list[dict[str, str]]:
+        from evaluation.bloom.masking_java import mask_java
+
+        return [{path: mask_java(path, names, code) for path in code.sources} for code in self.codes]
+
+
+def _of(suffix: str, sources: Mapping[str, str]) -> dict[str, str]:
+    return {path: text for path, text in sources.items() if path.endswith(suffix)}
+
+
+def _words(codes: list[CodeBase] | list[Any]) -> frozenset[str]:
+    """Names with the masks' prefix that the sources hold already: no two methods may share one."""
+    found = (
+        re.findall(rf"\b{PREFIX}\w+", text) for code in codes for text in code.sources.values() if PREFIX in text
     )
-    return Masked(case=changed, names=names, kept=kept)
+    return frozenset(name for each in found for name in each)
 
 
-def _trees(case: Case) -> tuple[tuple[str, Path], ...]:
-    return ("base", case.base), ("fixed", case.fixed)
-
-
-def _new_name(
-    method: str, mask: Mask, namer: Namer | None, sources: Mapping[str, str], taken: frozenset[str], subject: str
-) -> str:
-    if mask == "hash":
-        return hash_name(method)
-    if namer is None:
-        raise ValueError("meaningful names come from a model")
-    from bot.reproduce.python.definitions import resolve
-
-    definitions = resolve([method], sources, 1)
-    return namer.name(method, definitions[0] if definitions else None, taken, subject)
+def _pair(case: Case) -> Pair:
+    base, fixed = _sources(case.base), _sources(case.fixed)
+    if case.test_patch is not None:
+        return Pair(base, fixed, apply(case.test_patch, lambda path: read_text(case.base, path)))
+    # Where the checkout without the bug is the fixing commit's, the developer's test came with it.
+    languages = (Python(), Java()) if any(path.endswith(".java") for path in base) else (Python(),)
+    tests = {
+        path: text
+        for path, text in fixed.items()
+        if base.get(path) != text
+        and any(path.endswith(s) and each.is_test_file(path) for each in languages for s in each.suffixes)
+    }
+    return Pair(base, fixed, tests)
 
 
 def _sources(folder: Path) -> dict[str, str]:
     found: dict[str, str] = {}
-    for path in sorted(folder.rglob("*.py")):
-        if path.is_file() and not path.is_symlink():
+    for path in sorted(folder.rglob("*")):
+        if path.suffix in (".py", ".java") and path.is_file() and not path.is_symlink():
             try:
                 found[path.relative_to(folder).as_posix()] = path.read_bytes().decode("utf-8")
             except UnicodeDecodeError:
@@ -137,20 +278,27 @@ def _sources(folder: Path) -> dict[str, str]:
     return found
 
 
-def _masked_copy(tree: Path, target: Path, names: Mapping[str, str]) -> Path:
+def _copy(tree: Path, target: Path, texts: Mapping[str, str]) -> Path:
+    """A copy of a checkout with the changed texts."""
+    if target.exists():
+        shutil.rmtree(target)
     shutil.copytree(tree, target, symlinks=True, ignore=shutil.ignore_patterns(".git", "__pycache__"))
-    for suffix, mask in ((".py", mask_python), (".java", mask_java)):
-        for path in sorted(target.rglob(f"*{suffix}")):
-            if not path.is_file() or path.is_symlink():
-                continue
-            try:
-                text = path.read_bytes().decode("utf-8")
-            except UnicodeDecodeError:
-                continue
-            changed = mask(text, names)
-            if changed != text:
-                path.write_bytes(changed.encode("utf-8"))
+    for path, text in texts.items():
+        if (target / path).read_bytes() != text.encode("utf-8"):
+            (target / path).write_bytes(text.encode("utf-8"))
     return target
+
+
+def _diff(path: str, base: Path, text: str) -> str:
+    """The change that makes a masked file hold the developer's test."""
+    before = read_text(base, path)
+    lines = difflib.unified_diff(
+        io.StringIO(before or "", newline="\n").readlines(),
+        io.StringIO(text, newline="\n").readlines(),
+        "/dev/null" if before is None else f"a/{path}",
+        f"b/{path}",
+    )
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
 def _moved(value: str, case: Case, base: Path, fixed: Path) -> str:

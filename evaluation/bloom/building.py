@@ -1,66 +1,127 @@
-"""The same bugs, told or named otherwise, as cases for ``replay brt``."""
+"""The same bugs, told or named otherwise, as cases for ``replay brt``.
+
+The folder is a run: a case is recorded as it is finished, so that a spent budget, a lost connection or Ctrl-C
+loses nothing that was paid for, and the same command goes on from there.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from bot import app
-from bot.errors import ModelError, OperatorError
-from bot.models.protocol import Model
+from bot import __version__, app
+from bot.core.actions import Usage
+from bot.errors import BudgetExceeded, ModelError, OperatorError, SandboxError, TransientError
+from bot.models.protocol import Model, Prompt, Reply, T
 from bot.ops import settings
+from bot.ops.settings import Settings
+from bot.sandbox.protocol import Limits
 from evaluation.bloom.apply import Namer, mask_case
 from evaluation.bloom.create import Clarifier
+from evaluation.bloom.masking import CannotMask
 from evaluation.bloom.understand import Rewriter
 from evaluation.brt.cases import Case, read_cases
-from evaluation.dataset import choose, read_rows, task_id
+from evaluation.brt.judge import Judge
+from evaluation.brt.running import working_sandbox
+from evaluation.dataset import choose, fingerprint, read_rows, task_id
 from evaluation.prompts import benchmark_prompts
 from evaluation.report.terminal import print_json, say
+from evaluation.run.folder import RUN_FILE, RunFacts, RunFolder, Tasks
 from evaluation.run.model import Account
+from evaluation.run.replay import run_shown
+from evaluation.run.runner import Outcome, Result, Task
+
+BENCHMARK = "bloom"
+MASKS = ("hash", "meaningful")
 
 
-@dataclass(frozen=True)
-class Built:
-    """A changed case, and what is to be recorded about the change."""
+@dataclass
+class Counted:
+    """A Model that adds up what one case costs, whatever becomes of it."""
 
-    case: Case
-    about: dict[str, Any]
+    model: Model
+    spent: list[Usage]
+
+    @property
+    def id(self) -> str:
+        return self.model.id
+
+    def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
+        try:
+            reply = self.model.complete(prompt, schema)
+        except ModelError as error:
+            self.spent.append(error.usage or Usage())
+            raise
+        self.spent.append(reply.usage)
+        return reply
 
 
-@dataclass(frozen=True)
+@dataclass
 class Workshop:
-    """What the changes work with. Models are built once, when the first change asks for one."""
+    """What the changes work with; ``known`` is what was found out later about each bug, for an author to say."""
 
-    model: Callable[[], Model]
-    judge: Callable[[], Model]
+    environment: Settings
+    writer: str
+    judge: str
+    out: Path
+    changes: tuple[str, ...]
     language: str
     known: dict[str, str]
-    """What was found out about each bug later: for the author's answers."""
+    account: Account
+    models: dict[str, Model] = field(default_factory=dict)
 
-    def apply(self, change: str, case: Case, folder: Path) -> Built:
-        """One change to one case; copies of checkouts go below ``folder``. Raises ModelError."""
+    @cached_property
+    def verifier(self) -> Judge:
+        return Judge(working_sandbox(self.environment), Limits(seconds=300, cpu_seconds=300))
+
+    def asked(self, model_id: str) -> Model:
+        """The model of that id, built when the first change asks for it."""
+        if model_id not in self.models:
+            self.models[model_id] = self.account.model(model_id)
+        return self.models[model_id]
+
+    def build(self, case: Case) -> Outcome:
+        """One case with all changes; one that a change fails on is listed, never passed on half changed."""
+        spent: list[Usage] = []
+        about: dict[str, Any] = {}
+        current, error = case, None
+        try:
+            for number, change in enumerate(self.changes, 1):
+                place = self.out / f"{number}-{change}" / case.instance_id
+                current, about[change] = self._changed(change, current, place, spent)
+        except (BudgetExceeded, TransientError):
+            raise
+        except (ModelError, CannotMask) as refusal:
+            error = str(refusal)
+        except SandboxError as broken:
+            raise OperatorError(f"{case.instance_id}: the developer's test cannot be run: {broken}") from None
+        details = {} if error else {"case": current.model_dump(mode="json"), "changes": about}
+        return Outcome(usage=sum(spent, Usage()), error=error, details=details)
+
+    def _changed(self, change: str, case: Case, place: Path, spent: list[Usage]) -> tuple[Case, Any]:
+        def model(model_id: str) -> Model:
+            return Counted(self.asked(model_id), spent)
+
         if change in ("rephrased", "translated"):
-            rewriter = Rewriter(self.model(), self.judge(), benchmark_prompts(), self.language)
+            rewriter = Rewriter(model(self.writer), model(self.judge), benchmark_prompts(), self.language)
             text = rewriter.rewrite(
                 case.problem_statement, "rephrased" if change == "rephrased" else "translated", case.instance_id
             )
-            return Built(case.model_copy(update={"problem_statement": text}), {change: True})
+            return case.model_copy(update={"problem_statement": text}), True
         if change == "clarified":
-            return self._clarified(case)
-        namer = Namer(self.model(), benchmark_prompts()) if change == "meaningful" else None
-        masked = mask_case(case, "hash" if change == "hash" else "meaningful", folder / case.instance_id, namer)
-        return Built(masked.case, {"names": masked.names, "kept": masked.kept})
-
-    def _clarified(self, case: Case) -> Built:
-        environment = settings.load()
-        clarifier = Clarifier(self.model(), self.judge(), app.prompts(environment), benchmark_prompts())
-        found = clarifier.clarify(case.problem_statement, self.known.get(case.instance_id, ""), case.instance_id)
-        about = found.model_dump(mode="json", exclude={"report"})
-        return Built(case.model_copy(update={"problem_statement": found.report}), about)
+            live = app.prompts(self.environment)
+            clarifier = Clarifier(model(self.writer), model(self.judge), live, benchmark_prompts())
+            known = self.known.get(case.instance_id, "")
+            found = clarifier.clarify(case.problem_statement, known, case.instance_id)
+            about = found.model_dump(mode="json", exclude={"report"})
+            return case.model_copy(update={"problem_statement": found.report}), about
+        namer = Namer(model(self.writer), benchmark_prompts()) if change == "meaningful" else None
+        masked = mask_case(case, "hash" if change == "hash" else "meaningful", place, namer, lambda: self.verifier)
+        return masked.case, masked.model_dump(mode="json", exclude={"case"})
 
 
 def build_command(
@@ -80,53 +141,64 @@ def build_command(
     environment = settings.load()
     writer = model or environment.bouncer_model
     out = out.absolute()
-    account = Account(environment, out / "cache", max_cost)
-    workshop = Workshop(
-        model=cache(lambda: account.model(writer)),
-        judge=cache(lambda: account.model(judge or writer)),
-        language=language,
-        known={} if known is None else _known(known),
-    )
     found = read_cases(cases)
     chosen = choose(found, limit, seed)
-    if out.exists() and any(each.name != "cache" for each in out.iterdir()):
-        raise OperatorError(f"{out}: not empty")
-    out.mkdir(parents=True, exist_ok=True)
-    built, failed = _all(
-        [case for name, case in found.items() if chosen is None or name in chosen], changes, workshop, out
+    tasks = [Task(name, case) for name, case in found.items() if chosen is None or name in chosen]
+    if out.exists() and not (out / RUN_FILE).exists() and any(each.name != "cache" for each in out.iterdir()):
+        raise OperatorError(f"{out}: not empty, and no earlier call of this command filled it")
+    facts = RunFacts(
+        benchmark=BENCHMARK,
+        model=writer,
+        version=__version__,
+        config={
+            "changes": list(changes),
+            "judge": judge or writer,
+            "language": language,
+            "known": known and fingerprint(known),
+        },
+        seed=seed,
+        tasks=Tasks(source=cases, sha256=fingerprint(cases), limit=limit),
+        started_at=datetime.now(UTC),
     )
-    _write(out / "cases.jsonl", [_row(each) for each in built])
-    _write(out / "failed.jsonl", failed)
-    summary = {"cases": str(out / "cases.jsonl"), "built": len(built), "failed": len(failed)}
+    folder = RunFolder.resume(out, facts, [task.id for task in tasks])
+    spent = sum(record.usage.cost_usd or 0.0 for record in folder.records())
+    # A failure that is due to the case comes again from the replies that are kept, and costs nothing.
+    folder.forget_failed()
+    account = Account(environment, out / "cache", max_cost, scope="this build", spent=spent)
+    told = {} if known is None else _known(known)
+    workshop = Workshop(environment, writer, judge or writer, out, changes, language, told, account)
+    result = run_shown(tasks, len(tasks), workshop.build, folder, 1)
+    return _report(folder, result, len(tasks), as_json)
+
+
+def _report(folder: RunFolder, result: Result, wanted: int, as_json: bool) -> int:
+    """Write what is there as cases, and say what is missing; 1 where the build is not complete."""
+    records = list(folder.records())
+    built = [{**each.details["case"], "changes": each.details["changes"]} for each in records if not each.failed]
+    failed = [{"instance_id": each.task_id, "why": each.error} for each in records if each.failed]
+    _write(folder.path / "cases.jsonl", built)
+    _write(folder.path / "failed.jsonl", failed)
+    unverified = sum(
+        not mask["verified"] for each in built for name, mask in each["changes"].items() if name in MASKS
+    )
+    lost = sum(str(each["why"]).startswith("transient:") for each in failed)
+    summary = {
+        "cases": str(folder.path / "cases.jsonl"),
+        "built": len(built),
+        "failed": len(failed),
+        "missing": wanted - len(records),
+        "unverified": unverified,
+        "stopped": result.stopped,
+    }
     if as_json:
         print_json(summary)
-    else:
-        say(f"{len(built)} cases in {summary['cases']}; {len(failed)} could not be changed (failed.jsonl)")
-    return 0
-
-
-def _all(
-    cases: list[Case], changes: tuple[str, ...], workshop: Workshop, out: Path
-) -> tuple[list[Built], list[dict[str, str]]]:
-    """Every case with all changes; one that a change fails on is listed, never passed on half changed."""
-    built: list[Built] = []
-    failed: list[dict[str, str]] = []
-    for case in cases:
-        about: dict[str, Any] = {}
-        current = case
-        try:
-            for number, change in enumerate(changes, 1):
-                step = workshop.apply(change, current, out / f"{number}-{change}")
-                current, about = step.case, {**about, change: step.about}
-        except ModelError as error:
-            failed.append({"instance_id": case.instance_id, "why": str(error)})
-            continue
-        built.append(Built(current, about))
-    return built, failed
-
-
-def _row(built: Built) -> dict[str, Any]:
-    return {**built.case.model_dump(mode="json"), "changes": built.about}
+    say(f"{len(built)} cases in {summary['cases']}; {len(failed)} could not be changed (failed.jsonl)")
+    if unverified:
+        say(f"{unverified} masked cases hold no developer's test: nothing shows that they are the same bug still")
+    if result.stopped or lost:
+        why = result.stopped or f"{lost} cases failed for a passing reason"
+        say(f"stopped: {why}; the same command goes on from here")
+    return 1 if result.stopped or lost else 0
 
 
 def _write(path: Path, rows: list[Any]) -> None:

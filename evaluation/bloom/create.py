@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from bot import router
 from bot.app import now
 from bot.core import events
-from bot.core.actions import Decision, Task, Usage
+from bot.core.actions import Decision, Task
 from bot.core.config import RepoConfig
 from bot.core.frozen import Frozen
 from bot.core.model import Comment
@@ -55,16 +55,15 @@ class _Past(NoHistory):
         return tuple(each for each in self._past if each.kind in kinds or not kinds)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Clarifier:
-    """Lets triage read reports and an answering model reply; ``usage`` adds up both."""
+    """Lets triage read reports and an answering model reply."""
 
     triage: Model
     author: Model
     live_prompts: Prompts
     prompts: Prompts
     config: RepoConfig = field(default_factory=RepoConfig)
-    usage: Usage = field(default_factory=Usage)
 
     def clarify(self, report: str, known: str, subject: str = "") -> Clarified:
         """``known``: what was found out about the bug later (hints, the fix), for the author's answers only.
@@ -98,14 +97,12 @@ class Clarifier:
             prompts=self.live_prompts,
         )
         (decision,) = router.decide(event, services, only="triage")
-        self.usage += decision.usage
         return decision
 
     def _answer(self, report: str, known: str, questions: Sequence[str], subject: str) -> str:
         system, user = self.prompts.render("bloom.answer", report=report, known=known, questions=questions)
         prompt = Prompt(purpose="bloom-answer", system=system, user=user, subject=subject)
         reply = self.author.complete(prompt, Answered)
-        self.usage += reply.usage
         return reply.value.answer.strip()
 
 

@@ -12,7 +12,6 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bot.core.actions import Usage
 from bot.errors import ModelError
 from bot.models.protocol import Model, Prompt
 from bot.prompts import Prompts
@@ -48,15 +47,14 @@ class NotHeld(ModelError):
     """No rewritten text kept the meaning in ``TRIES`` tries."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Rewriter:
-    """Rewrites reports; ``usage`` adds up what it cost."""
+    """Rewrites reports."""
 
     writer: Model
     judge: Model
     prompts: Prompts
     language: str = LANGUAGE
-    usage: Usage = Usage()  # noqa: RUF009 - a frozen value
 
     def rewrite(self, report: str, variant: Variant, subject: str = "") -> str:
         """The report in other words, verified. Raises NotHeld, and ModelError where a model fails."""
@@ -75,14 +73,12 @@ class Rewriter:
             purpose=f"bloom-{variant}", system=system, user=user, subject=subject, temperature=0.7, sample=attempt
         )
         reply = self.writer.complete(prompt, Rewritten)
-        self.usage += reply.usage
         return reply.value.report.strip()
 
     def _judged(self, report: str, text: str, subject: str, attempt: int) -> str:
         system, user = self.prompts.render("bloom.same", report=report, text=text)
         prompt = Prompt(purpose="bloom-same", system=system, user=user, subject=subject, sample=attempt)
         reply = self.judge.complete(prompt, Verified)
-        self.usage += reply.usage
         return "" if reply.value.same else reply.value.differences or "the meaning changed"
 
 

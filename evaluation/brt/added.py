@@ -7,6 +7,7 @@ import warnings
 from dataclasses import dataclass
 
 from bot.reproduce.command import Target
+from bot.reproduce.java.language import tests_by_text
 
 
 @dataclass(frozen=True)
@@ -23,8 +24,9 @@ class Added:
 
 def added_tests(path: str, before: str | None, after: str) -> Added | None:
     """What to run of ``path``, whose text was ``before`` (None = a new file); None where it holds no test."""
-    old = {} if before is None else _tests(before)
-    new = _tests(after)
+    tests = tests_by_text if path.endswith(".java") else _tests
+    old = {} if before is None else tests(before)
+    new = tests(after)
     if new is None:  # it does not parse: running it is what says so
         return Added((Target(path=path),), alone=True)
     if not new:

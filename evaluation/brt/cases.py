@@ -21,6 +21,10 @@ class Case(Frozen):
     fixed: Path = Field(description="checkout without it")
     command: tuple[str, ...] = Field(min_length=1, description="with {tests} where test ids or files belong")
     env: dict[str, str] = Field(default_factory=dict)
+    test_patch: str | None = Field(
+        None,
+        description="the developer's test as a unified diff; no draft ever sees it, a masked pair has to pass it",
+    )
 
 
 class Candidate(Frozen):

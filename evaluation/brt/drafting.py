@@ -81,6 +81,9 @@ class Drafter:
             self.options,
             shown=examples_for(case.instance_id, report, self.book),
         )
+        if result.environment:
+            details = {"instance_id": case.instance_id, "state": "environment", "drafts": [], "shown": []}
+            return Outcome(error=f"environment: {result.reason}", details=details)
         if "budget" in result.failures:
             # Something was found all the same, but with all drafts it might have been something else.
             raise BudgetExceeded("the budget ended in the middle of a case")

@@ -8,6 +8,7 @@ does not agree with itself reproduces nothing.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -49,18 +50,16 @@ class Judge:
         """Apply ``candidate`` to copies of both versions and run what it adds. Raises SandboxError."""
         try:
             files = _applied(case, candidate)
+        except PatchRejected as error:
+            return _not_applied(case, candidate.candidate_id, error)
+        return self.judge_files(case, candidate.candidate_id, files)
+
+    def judge_files(self, case: Case, candidate_id: str, files: Mapping[str, str]) -> Judgement:
+        """The same for the whole texts of files that hold tests, by path."""
+        try:
             added = _added(case, files)
         except PatchRejected as error:
-            return Judgement(
-                instance_id=case.instance_id,
-                candidate_id=candidate.candidate_id,
-                applied=False,
-                brt=False,
-                reason=f"it cannot be applied: {error}",
-            )
-        return self._run(case, candidate, files, added)
-
-    def _run(self, case: Case, candidate: Candidate, files: dict[str, str], added: Added) -> Judgement:
+            return _not_applied(case, candidate_id, error)
         command = TestCommand(argv=case.command)
         harness = Harness(self.sandbox, command, env=case.env, limits=self.limits, by_operator=True)
         # The same files on both versions: the one difference between the runs is the code under test.
@@ -71,7 +70,7 @@ class Judge:
         flaky = brt and not self._repeats(case, harness, files, added, alone)
         return Judgement(
             instance_id=case.instance_id,
-            candidate_id=candidate.candidate_id,
+            candidate_id=candidate_id,
             applied=True,
             tests=tuple(f"{each.path}::{each.name}" if each.name else each.path for each in added.targets),
             base=base.outcome,
@@ -81,10 +80,20 @@ class Judge:
             reason="flaky: a second run came out differently" if flaky else reason,
         )
 
-    def _repeats(self, case: Case, harness: Harness, files: dict[str, str], added: Added, alone: bool) -> bool:
+    def _repeats(self, case: Case, harness: Harness, files: Mapping[str, str], added: Added, alone: bool) -> bool:
         base = harness.run(case.base, added.targets, files)
         fixed = harness.run(case.fixed, added.targets, files)
         return verdict(base, fixed, alone)[0]
+
+
+def _not_applied(case: Case, candidate_id: str, why: PatchRejected) -> Judgement:
+    return Judgement(
+        instance_id=case.instance_id,
+        candidate_id=candidate_id,
+        applied=False,
+        brt=False,
+        reason=f"it cannot be applied: {why}",
+    )
 
 
 def verdict(base: TestReport, fixed: TestReport, alone: bool) -> tuple[bool, str]:
@@ -154,11 +163,12 @@ def _applied(case: Case, candidate: Candidate) -> dict[str, str]:
     return {str(path): candidate.content}
 
 
-def _added(case: Case, files: dict[str, str]) -> Added:
+def _added(case: Case, files: Mapping[str, str]) -> Added:
     found = [
         added
         for path, after in files.items()
-        if path.endswith(".py") and (added := added_tests(path, read_text(case.base, path), after)) is not None
+        if path.endswith((".py", ".java"))
+        and (added := added_tests(path, read_text(case.base, path), after)) is not None
     ]
     if not found:
         raise PatchRejected("no test in it")
@@ -168,5 +178,5 @@ def _added(case: Case, files: dict[str, str]) -> Added:
     return Added(targets, alone=all(added.alone for added in chosen))
 
 
-def _all_new(case: Case, files: dict[str, str]) -> bool:
+def _all_new(case: Case, files: Mapping[str, str]) -> bool:
     return not any((case.base / path).exists() for path in files)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
 
 from bot import app
-from bot.errors import OperatorError
+from bot.errors import OperatorError, SandboxError
 from bot.models.protocol import Model
+from bot.ops.settings import Settings
 from bot.reproduce.pipeline import Options
 from bot.sandbox.protocol import Limits, Sandbox
 from evaluation.benchmark import Session
@@ -36,7 +39,7 @@ def replay_command(
     """Run tests on a buggy and on a fixed checkout, in a sandbox, and say which reproduce the bug."""
     limits = Limits(seconds=seconds, cpu_seconds=seconds, memory_bytes=memory << 20)
     wanted = Wanted(**given)
-    sandbox = _sandbox(wanted)
+    sandbox = working_sandbox(wanted.environment)
     if candidates is None:
         options = Options(samples=samples, threshold=threshold, pick=pick)
         return replay(BRT, _drafting(book, options, limits, sandbox, wanted), cases, wanted)
@@ -78,8 +81,16 @@ def _drafting(
     return Session(run, config, {name: texts.hash(name) for name in PROMPTS})
 
 
-def _sandbox(wanted: Wanted) -> Sandbox:
-    sandbox = app.build_sandbox(wanted.environment)
+def working_sandbox(environment: Settings) -> Sandbox:
+    """The sandbox of the settings, tried once. Raises OperatorError where nothing can be run in it."""
+    sandbox = app.build_sandbox(environment)
     if sandbox is None:
         raise OperatorError("the sandbox is switched off (BOUNCER_SANDBOX): tests are run nowhere else")
+    try:
+        with TemporaryDirectory(prefix="bouncer-") as folder:
+            tried = sandbox.run(("true",), workdir=Path(folder), files={}, limits=Limits())
+    except SandboxError as error:
+        raise OperatorError(f"no test can be run: {error}") from None
+    if tried.exit_code != 0:
+        raise OperatorError(f"no test can be run: the sandbox ({sandbox.name}) ran nothing: {tried.output[:300]}")
     return sandbox

@@ -53,9 +53,9 @@ class DefinedNames:
 
 
 def tests_in(source: str) -> tuple[tuple[str, str], ...]:
-    """Name and text of each test function or method of a file; nothing where the file cannot be read."""
+    """Name (``TestA::test_b``) and text of each test of a file; nothing where the file cannot be read."""
     return tuple(
-        (each.name, each.source)
+        (each.name.replace(".", "::"), each.source)
         for each in _definitions("", source)
         if each.name.rpartition(".")[2].startswith("test")
     )

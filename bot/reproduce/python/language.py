@@ -51,7 +51,7 @@ class Python:
     def inject(self, draft: str, host: str, test_name: str | None, names: Names) -> Injected:
         return add_to(take_apart(code_of(draft)), host, test_name, names)
 
-    def new_file(self, draft: str, test_name: str | None, names: Names) -> Injected:
+    def new_file(self, draft: str, test_name: str | None, names: Names, path: str) -> Injected:
         return alone(take_apart(code_of(draft)), test_name, names)
 
     def new_path(self, beside: str | None, stem: str, taken: Mapping[str, str]) -> str:
@@ -75,7 +75,7 @@ class Python:
         except (tokenize.TokenError, SyntaxError):
             return len(code.split())
 
-    def probe(self) -> tuple[str, str]:
+    def probe(self, path: str, names: Names) -> tuple[str, str]:
         return _PROBE, "TestProbe::test_probe"
 
     def inverted(self, draft: str) -> str | None:

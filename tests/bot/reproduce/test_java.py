@@ -1,4 +1,4 @@
-"""A drafted JUnit method goes into a test class; what javalang cannot read is refused, not guessed."""
+"""A drafted JUnit method goes into a test class; what cannot be read is refused, not guessed."""
 
 from __future__ import annotations
 
@@ -9,11 +9,8 @@ from pathlib import Path
 import pytest
 from unidiff import PatchSet
 
+from bot.reproduce.java.language import Java
 from bot.reproduce.language import DraftRejected, NoNames
-
-pytest.importorskip("javalang")
-
-from bot.reproduce.java import Java
 
 JAVA = Java()
 HOST = """\
@@ -55,10 +52,11 @@ public class Whatever {
 def test_a_method_goes_into_the_class_in_its_own_indentation() -> None:
     injected = JAVA.inject(DRAFT, HOST, None, NoNames())
 
-    assert injected.test_id == "ParserTest::testIssue2"
+    assert injected.test_id == "org.x.ParserTest::testIssue2"
     assert injected.content == HOST.replace(
         "import org.junit.Test;\n",
-        "import org.junit.Test;\nimport java.util.Map;\nimport static org.junit.Assert.assertNull;\n",
+        "import org.junit.Test;\nimport java.util.Map;\nimport static org.junit.Assert.assertNull;\n"
+        "import static org.junit.Assert.assertEquals;\n",
     ).replace(
         "  }\n}\n",
         "  }\n\n"
@@ -97,19 +95,41 @@ def test_drafts_are_compared_by_their_tokens_and_turned_round() -> None:
 
 
 def test_a_method_alone_gets_a_class_and_a_file() -> None:
-    injected = JAVA.new_file("import a.B;\n@Test public void rest() { }", "issue12", NoNames())
+    draft = "import a.B;\n@Test public void rest() { }"
 
-    assert injected.test_id == "TestIssue12::issue12"
-    assert (
-        injected.content == "import a.B;\n\npublic class TestIssue12 {\n    @Test public void issue12() { }\n}\n"
+    injected = JAVA.new_file(draft, "issue12", NoNames(), "Issue12Test.java")
+
+    assert injected.test_id == "Issue12Test::issue12"
+    assert injected.content == (
+        "import org.junit.Test;\nimport a.B;\n\n"
+        "public class Issue12Test {\n    @Test public void issue12() { }\n}\n"
     )
-    assert JAVA.new_path("src/test/java/a/XTest.java", "issue12", {}) == "src/test/java/a/TestIssue12.java"
+    assert JAVA.new_path("src/test/java/a/XTest.java", "issue12", {}) == "src/test/java/a/Issue12Test.java"
+
+
+def test_a_new_file_has_its_folders_package_and_the_repositorys_junit() -> None:
+    head = "package org.y;\nimport org.junit.jupiter.api.Test;\n"
+    sources = {
+        "src/main/java/org/x/Parser.java": "package org.x;\npublic class Parser { }\n",
+        "src/test/java/org/y/OtherTest.java": f"{head}class OtherTest {{ }}\n",
+    }
+    names = JAVA.names(sources, {path: text for path, text in sources.items() if JAVA.is_test_file(path)})
+    draft = "import org.junit.Test;\n@Test public void a() { assertTrue(new Parser() != null); }"
+
+    injected = JAVA.new_file(draft, None, names, "src/test/java/org/y/ATest.java")
+
+    assert injected.test_id == "org.y.ATest::a"
+    assert injected.content == (
+        "package org.y;\n\nimport org.junit.jupiter.api.Test;\nimport org.x.Parser;\n"
+        "import static org.junit.jupiter.api.Assertions.assertTrue;\n\n"
+        "public class ATest {\n    @Test public void a() { assertTrue(new Parser() != null); }\n}\n"
+    )
 
 
 def test_files_tests_and_definitions_are_found() -> None:
     assert JAVA.is_test_file("a/ParserTest.java")
     assert not JAVA.is_test_file("a/Parser.java")
-    assert [name for name, _ in JAVA.tests_in(HOST)] == ["testOld"]
+    assert [name for name, _ in JAVA.tests_in(HOST)] == ["org.x.ParserTest::testOld"]
     sources = {
         "a/Parser.java": "public class Parser {\n    static int parse(String s) {\n        return 1;\n    }\n}\n"
     }

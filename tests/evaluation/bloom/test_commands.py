@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
 
 from evaluation.cli import main
 
@@ -103,5 +105,96 @@ def test_a_case_that_a_change_fails_on_is_listed_and_never_passed_on(
     (failed,) = map(json.loads, Path("other/failed.jsonl").read_text().splitlines())
     assert failed["instance_id"] == "lists-1"
     assert "no rephrased text kept its meaning in 5 tries" in failed["why"]
-    assert run("build", "bloom", *arguments, "--out", "other") == 2
-    assert "other: not empty" in capsys.readouterr().err
+
+
+def test_a_folder_of_something_else_is_refused(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("build", "bloom", "--cases", "cases.jsonl", "--change", "hash", "--out", "base") == 2
+    assert "base: not empty" in capsys.readouterr().err
+
+
+def test_a_masked_pair_that_the_developers_test_cannot_tell_apart_is_left_out(
+    bench: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The test calls the method by a name that it reads from a file: no renaming can follow that."""
+    (case,) = map(json.loads, Path("cases.jsonl").read_text().splitlines())
+    tests = {
+        "followed": TEST,
+        "lost": "import lists\n\nNAME = 'split' + '_' + 'list'\n\n"
+        "def test_rest():\n    assert vars(lists)[NAME]([1, 2, 3], 2) == [[1, 2], [3]]\n",
+    }
+    lines(
+        "cases.jsonl", [{**case, "instance_id": name, "test_patch": added(text)} for name, text in tests.items()]
+    )
+
+    built = printed(capsys, "build", "bloom", "--cases", "cases.jsonl", "--change", "hash", "--out", "masked")
+
+    assert (built["built"], built["failed"], built["unverified"]) == (1, 1, 0)
+    (kept,) = map(json.loads, Path("masked/cases.jsonl").read_text().splitlines())
+    assert kept["changes"]["hash"]["verified"] is True
+    assert "func_" in kept["test_patch"]
+    assert not (Path(kept["base"]) / "tests").exists()
+    (failed,) = map(json.loads, Path("masked/failed.jsonl").read_text().splitlines())
+    assert failed["instance_id"] == "lost"
+    assert "does not reproduce the bug once its methods are renamed" in failed["why"]
+
+
+def added(text: str) -> str:
+    body = "".join(f"+{line}\n" for line in text.splitlines())
+    return f"--- /dev/null\n+++ b/tests/test_rest.py\n@@ -0,0 +1,{len(text.splitlines())} @@\n{body}"
+
+
+PRICES = {"models": {name: {"input": 1, "output": 10} for name in ("openai:writer", "openai:judge")}}
+#: US dollars: room for one question's worst case and for three answers.
+BUDGET = 0.17
+
+
+def test_a_spent_budget_ends_a_build_which_the_same_command_continues(
+    bench: Path, capsys: pytest.CaptureFixture[str], httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Writer and judge are two models of one server; together they may spend what is given, and no more."""
+    (case,) = map(json.loads, Path("cases.jsonl").read_text().splitlines())
+    lines(
+        "cases.jsonl",
+        [case | {"instance_id": f"lists-{n}", "problem_statement": f"{n}: {REPORT}"} for n in range(3)],
+    )
+    asked: list[str] = []
+
+    def answer(request: Request) -> Response:
+        asked.append(request.get_json()["model"])
+        new = {"report": "The rest is lost.\n\n`split_list([1, 2, 3], 2)`, `[[1, 2]]`, `[[1, 2], [3]]`."}
+        content = json.dumps({"same": True, "differences": "", **new})
+        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": content}}
+        usage = {"prompt_tokens": 1000, "completion_tokens": 1000, "total_tokens": 2000}
+        body = {
+            "id": "1",
+            "object": "chat.completion",
+            "created": 1,
+            "model": "m",
+            "choices": [choice],
+            "usage": usage,
+        }
+        return Response(json.dumps(body), content_type="application/json")
+
+    httpserver.expect_request("/v1/chat/completions").respond_with_handler(answer)
+    monkeypatch.setenv("OPENAI_BASE_URL", httpserver.url_for("/v1"))
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    Path("prices.json").write_text(json.dumps(PRICES))
+    monkeypatch.setenv("BOUNCER_PRICES_FILE", "prices.json")
+    arguments = ("build", "bloom", "--cases", "cases.jsonl", "--change", "rephrased", "--out", "told")
+    arguments = (*arguments, "--model", "openai:writer", "--judge", "openai:judge", "--max-cost")
+
+    capsys.readouterr()
+    assert run(*arguments, str(BUDGET), "--json") == 1
+    first = capsys.readouterr()
+    paid = len(asked)
+    assert "the budget of this build" in first.err
+    assert "the same command goes on from here" in first.err
+    assert 0 < json.loads(first.out)["built"] < 3
+    assert json.loads(first.out)["failed"] == 0
+
+    again = printed(capsys, *arguments, "100")
+
+    assert (again["built"], again["missing"], again["stopped"]) == (3, 0, None)
+    assert set(asked) == {"writer", "judge"}
+    assert len(asked) == 6  # nothing was asked a second time
+    assert paid < 6

@@ -1,0 +1,1 @@
+"""Java behind the language seam: JUnit tests read (``language``), placed, and run (``running``)."""

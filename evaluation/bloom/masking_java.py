@@ -1,0 +1,323 @@
+"""New names for methods of a Java code base: what resolves to them, and nothing else.
+
+Receivers are resolved by the types that variables are declared with; a receiver whose type cannot be told (a
+chain of calls, ``var``, a lambda's parameter) is taken for an own one, since the compiler says where that is
+wrong. What code outside of the repository calls is refused: methods of supertypes that the repository does not
+define, as far as ``javap`` knows them.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
+
+from bot.reproduce.java.language import is_test_file
+from bot.reproduce.java.syntax import TYPES, named, parse, said, simple, unescaped, walk
+from evaluation.bloom.masking import CannotMask
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+#: What the language, its run-time or serialisation calls by name.
+_KNOWN = frozenset(
+    {"main", "equals", "hashCode", "toString", "clone", "finalize", "getClass", "notify", "notifyAll", "wait",
+     "values", "valueOf", "ordinal", "readObject", "readObjectNoData", "readResolve", "writeObject",
+     "writeReplace"}
+)  # fmt: skip
+_REFLECTION = frozenset({"getMethod", "getDeclaredMethod"})
+_METHOD = re.compile(r"\b(\w+)\(")
+_SUPERTYPE = re.compile(r"\b(?:extends|implements)\s+([^{]+)")
+_MARKED = frozenset({"MethodSource"})
+
+
+@dataclass(frozen=True)
+class Type:
+    """One class, interface, enum or record."""
+
+    name: str
+    path: str
+    node: Node
+    supertypes: tuple[str, ...]
+    methods: frozenset[str]
+
+
+@dataclass(frozen=True)
+class JavaCode:
+    """Java sources by path, and what can be told from all of them together."""
+
+    sources: Mapping[str, str]
+
+    @cached_property
+    def trees(self) -> dict[str, Node]:
+        return {path: parse(unescaped(text)) for path, text in self.sources.items()}
+
+    @cached_property
+    def types(self) -> dict[str, list[Type]]:
+        """Own types by plain name."""
+        found: dict[str, list[Type]] = {}
+        for path, tree in self.trees.items():
+            for node in walk(tree):
+                if node.type in TYPES:
+                    each = Type(named(node), path, node, tuple(_supertypes(node)), frozenset(_methods(node)))
+                    found.setdefault(each.name, []).append(each)
+        return found
+
+    def family(self, method: str) -> dict[str, Type]:
+        """Own types that declare a method, their subtypes, and the own supertypes of all of these, by name."""
+        found = {each.name: each for group in self.types.values() for each in group if method in each.methods}
+        while True:
+            more = {
+                each.name: each
+                for group in self.types.values()
+                for each in group
+                if each.name not in found and (set(each.supertypes) & found.keys())
+            }
+            if not more:
+                return found
+            found |= more
+
+
+def _supertypes(node: Node) -> Iterator[str]:
+    for child in node.children:
+        if child.type in ("superclass", "super_interfaces", "extends_interfaces"):
+            lists = [each for each in child.children if each.type == "type_list"] or [child]
+            yield from (simple(each) for group in lists for each in group.children if each.is_named)
+
+
+def _methods(node: Node) -> Iterator[str]:
+    body = node.child_by_field_name("body")
+    for child in body.children if body else ():
+        inner = child.children if child.type == "enum_body_declarations" else (child,)
+        yield from (named(each) for each in inner if each.type == "method_declaration")
+
+
+def patched_java(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
+    """Names of the methods whose text differs between two versions, the innermost ones, in order of files."""
+    found: dict[str, None] = {}
+    for path in sorted(set(before) | set(after)):
+        old, new = before.get(path, ""), after.get(path, "")
+        if old != new and not is_test_file(path):
+            left, right = _bodies(old), _bodies(new)
+            changed = [key for key in dict.fromkeys((*left, *right)) if left.get(key) != right.get(key)]
+            found.update(dict.fromkeys(key.rpartition(".")[2].partition("(")[0] for key in changed))
+    return tuple(found)
+
+
+def _bodies(text: str) -> dict[str, str]:
+    """Tokens of each method by type, name and parameters; a method within a method counts by itself alone."""
+    found: dict[str, str] = {}
+    for node in walk(parse(unescaped(text))):
+        if node.type == "method_declaration":
+            types: list[str] = []
+            above = node.parent
+            while above is not None:
+                if above.type in TYPES:
+                    types.insert(0, named(above))
+                above = above.parent
+            words = " ".join(_tokens(node, node))
+            found[f"{'.'.join(types)}.{named(node)}{named(node, 'parameters')}"] = words
+    return found
+
+
+def _tokens(node: Node, root: Node) -> Iterator[str]:
+    if node.type in ("line_comment", "block_comment") or (node.type == "method_declaration" and node != root):
+        return
+    if not node.children:
+        yield said(node)
+    for child in node.children:
+        yield from _tokens(child, root)
+
+
+def check_java(name: str, code: JavaCode) -> None:
+    """Raises CannotMask where ``name`` is not the repository's own to change."""
+    if name in _KNOWN:
+        raise CannotMask(f"{name} is called by Java itself")
+    for path, tree in code.trees.items():
+        for node in walk(tree):
+            if node.type == "annotation_type_element_declaration" and named(node) == name:
+                raise CannotMask(f"{name} is an element of an annotation in {path}, too")
+            if node.type == "record_declaration" and name in _components(node):
+                raise CannotMask(f"{name} is a component of a record in {path}, too")
+            if node.type == "method_invocation" and named(node) in _REFLECTION:
+                _check_built(name, node, path)
+    for each in code.family(name).values():
+        _check_supertypes(name, each, code)
+
+
+def _components(node: Node) -> set[str]:
+    parameters = node.child_by_field_name("parameters")
+    return {named(each) for each in parameters.children} if parameters else set()
+
+
+def _check_built(name: str, node: Node, path: str) -> None:
+    """A method that is looked up under a name which is put together may be any whose name has its parts."""
+    arguments = node.child_by_field_name("arguments")
+    first = next((each for each in arguments.children if each.is_named), None) if arguments else None
+    if first is None or first.type != "binary_expression":
+        return
+    parts = [said(each) for each in walk(first) if each.type == "string_fragment"]
+    if any(part in name for part in parts):
+        raise CannotMask(f"{path} builds names like {said(first)}, and may find {name} by one")
+
+
+def _check_supertypes(name: str, own: Type, code: JavaCode) -> None:
+    for above in own.supertypes:
+        if above in code.types:
+            continue
+        methods = next((m for full in _full_names(above, code.trees[own.path]) if (m := _library(full))), None)
+        if methods is None:
+            raise CannotMask(f"{own.name} in {own.path} inherits from {above}, of which nothing is known here")
+        if name in methods:
+            raise CannotMask(f"{own.name} in {own.path} inherits from {above}, which calls {name} itself")
+
+
+def _full_names(plain: str, tree: Node) -> Iterator[str]:
+    imports = [
+        said(each).removeprefix("import").strip(" ;\n")
+        for each in tree.children
+        if each.type == "import_declaration"
+    ]
+    yield from (each for each in imports if each.rpartition(".")[2] == plain)
+    yield f"java.lang.{plain}"
+    yield from (each[:-1] + plain for each in imports if each.endswith(".*"))
+
+
+@lru_cache(maxsize=1024)
+def _library(full: str) -> frozenset[str] | None:
+    """The methods of a type of the JDK, inherited ones too; None for what ``javap`` does not find."""
+    program = shutil.which("javap")
+    if program is None:
+        return None
+    told = subprocess.run(  # noqa: S603
+        [program, "-protected", full], capture_output=True, text=True, check=False, timeout=60
+    )
+    if told.returncode != 0:
+        return None
+    head = told.stdout.partition("{")[0].partition("\n")[2]
+    above = re.sub(r"<[^<>]*(?:<[^<>]*>[^<>]*)*>", "", " ".join(_SUPERTYPE.findall(head)))
+    names = re.findall(r"[\w.$]+", above.replace("implements", " "))
+    inherited = [methods for each in names if (methods := _library(each))]
+    return frozenset(_METHOD.findall(told.stdout)).union({full}, *inherited)
+
+
+def mask_java(path: str, names: Mapping[str, str], code: JavaCode) -> str:
+    """A file of ``code`` with declarations, invocations and references of the named methods renamed.
+
+    Fields, types, annotations and other libraries' methods of the same name stay.
+    """
+    text = unescaped(code.sources[path])
+    wanted = {name: new for name, new in names.items() if name in text}
+    if not wanted:
+        return code.sources[path]
+    data = text.encode("utf-8", "surrogatepass")
+    families = {name: frozenset(code.family(name)) for name in wanted}
+    for node in reversed(list(_renamed(code.trees[path], families, code))):
+        data = data[: node.start_byte] + wanted[said(node)].encode() + data[node.end_byte :]
+    return data.decode("utf-8", "surrogatepass")
+
+
+def _renamed(tree: Node, families: Mapping[str, frozenset[str]], code: JavaCode) -> Iterator[Node]:
+    """The words to change, in the order of the text."""
+    for node in walk(tree):
+        word = node.child_by_field_name("name")
+        if node.type == "method_declaration" and said(word) in families:
+            assert word is not None
+            yield word
+        elif node.type == "method_invocation" and said(word) in families:
+            assert word is not None
+            if _is_own(node.child_by_field_name("object"), said(word), node, families, code):
+                yield word
+        elif node.type == "method_reference" and said(node.children[-1]) in families:
+            if _is_own(node.children[0], said(node.children[-1]), node, families, code):
+                yield node.children[-1]
+        elif node.type == "string_fragment" and said(node) in families and _names_a_method(node):
+            yield node
+
+
+def _names_a_method(fragment: Node) -> bool:
+    """A string that reflection, or an annotation of JUnit, takes for the name of a method."""
+    above = fragment.parent.parent if fragment.parent else None
+    while above is not None and above.type in (
+        "argument_list",
+        "annotation_argument_list",
+        "element_value_array_initializer",
+    ):
+        above = above.parent
+    return above is not None and (
+        (above.type == "method_invocation" and named(above) in _REFLECTION)
+        or (above.type == "annotation" and named(above).rpartition(".")[2] in _MARKED)
+    )
+
+
+def _is_own(
+    receiver: Node | None, name: str, place: Node, families: Mapping[str, frozenset[str]], code: JavaCode
+) -> bool:
+    """Whether a method of ``receiver`` (None: of the code around) is one that the repository declares."""
+    if receiver is None:
+        return _around(name, place, families[name])
+    if receiver.type in ("this", "super"):
+        return True
+    if receiver.type == "string_literal":
+        return False
+    kind = _type_of(receiver, place)
+    return kind is None or kind in families[name] or (kind in code.types and _above(kind, families[name], code))
+
+
+def _above(kind: str, family: frozenset[str], code: JavaCode) -> bool:
+    """Whether an own type stands above the family: its variables may hold a member."""
+    return any(kind in each.supertypes for name in family for each in code.types.get(name, ()))
+
+
+def _around(name: str, place: Node, family: frozenset[str]) -> bool:
+    """A call without receiver is a statically imported method where no type around it is of the family."""
+    above: Node | None = place
+    while above is not None:
+        if above.type in TYPES and named(above) in family:
+            return True
+        root, above = above, above.parent
+    for each in root.children:
+        text = said(each)
+        if each.type == "import_declaration" and "static" in text.split():
+            owner, _, last = text.rstrip("; \n").rpartition(".")
+            if last == name:
+                return owner.rpartition(".")[2] in family
+    return True
+
+
+def _type_of(receiver: Node, place: Node) -> str | None:
+    """The plain name of a receiver's type; None where it cannot be told."""
+    if receiver.type == "parenthesized_expression":
+        return _type_of(receiver.children[1], place)
+    if receiver.type in ("object_creation_expression", "cast_expression"):
+        return simple(receiver.child_by_field_name("type"))
+    if receiver.type != "identifier":
+        return said(receiver).rpartition(".")[2] if re.fullmatch(r"(\w+\.)+[A-Z]\w*", said(receiver)) else None
+    above, word = place.parent, said(receiver)
+    while above is not None:
+        if above.type in ("method_declaration", "constructor_declaration", "lambda_expression", *TYPES):
+            declared = _declared(word, above)
+            if declared is not None:
+                return None if declared in ("var", "") else declared
+        above = above.parent
+    return word if word[:1].isupper() else None
+
+
+def _declared(word: str, scope: Node) -> str | None:
+    """The type that a variable, parameter or field is declared with in a scope; empty for an untyped one."""
+    for node in walk(scope):
+        if node.type in ("formal_parameter", "enhanced_for_statement", "resource") and named(node) == word:
+            return simple(node.child_by_field_name("type"))
+        if node.type == "catch_formal_parameter" and named(node) == word:
+            return ""
+        if node.type in ("local_variable_declaration", "field_declaration") and any(
+            named(each) == word for each in node.children_by_field_name("declarator")
+        ):
+            return simple(node.child_by_field_name("type"))
+        if node.type == "lambda_expression" and word in re.findall(r"\w+", named(node, "parameters")):
+            return ""
+    return None

@@ -1,0 +1,217 @@
+"""Java executes: ten planted bugs, drafts for JUnit 4 and 5, Maven's and Gradle's reports, masked pairs."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.reproduce.command import Target, TestCommand
+from bot.reproduce.execution import Harness
+from bot.sandbox.bubblewrap import Bubblewrap
+from bot.sandbox.protocol import Limits
+from evaluation.cli import main
+
+pytestmark = [
+    pytest.mark.debian("bubblewrap"),
+    pytest.mark.debian("default-jdk-headless"),
+    pytest.mark.debian("junit5"),
+]
+
+JARS = [
+    f"/usr/share/java/{name}.jar"
+    for name in (
+        "junit-jupiter-api", "junit-jupiter-engine", "junit-jupiter-params", "junit-vintage-engine", "junit4",
+        "junit-platform-commons", "junit-platform-console", "junit-platform-engine", "junit-platform-launcher",
+        "junit-platform-reporting", "hamcrest-core", "opentest4j", "opentest4j-reporting-events",
+        "apiguardian-api", "picocli", "univocity-parsers",
+    )
+]  # fmt: skip
+CP = ":".join(JARS)
+#: Compiles what is there, and lets the launcher select.
+BUILD = (
+    f"javac -nowarn -d out -cp {CP} $(find src -name '*.java') && "
+    f"exec java -cp out:{CP} org.junit.platform.console.ConsoleLauncher --details=none --disable-banner {{tests}}"
+)
+COMMAND = ["sh", "-c", BUILD]
+
+#: Name, the right method, what of it stands there otherwise, and a call with its right value.
+BUGS = (
+    ("half", "int half(int n) { return n >> 1; }", ">> 1", "<< 1", "4, Sums.half(8)"),
+    ("last", "int last(int[] a) { return a[a.length - 1]; }", "- 1", "- 0", "2, Sums.last(new int[] {1, 2})"),
+    ("join", 'String join(String a) { return a + ","; }', '","', '";"', '"a,", Sums.join("a")'),
+    ("max", "int max(int a, int b) { return a > b ? a : b; }", ">", "<", "3, Sums.max(1, 3)"),
+    ("safe", 'String safe(String s) { return s == null ? "" : s.trim(); }', "s ==", "s !=", '"", Sums.safe(null)'),
+    ("fact", "int fact(int n) { return n < 2 ? 1 : n * fact(n - 1); }", "? 1", "? 0", "6, Sums.fact(3)"),
+    ("even", "boolean even(int n) { return n % 2 == 0; }", "== 0", "== 1", "true, Sums.even(2)"),
+    ("first", "char first(String s) { return s.charAt(0); }", "(0)", "(1)", "'a', Sums.first(\"a\")"),
+    (
+        "digits",
+        "int digits(String s) { return Integer.parseInt(s.trim()); }",
+        ".trim()",
+        "",
+        '7, Sums.digits("7 ")',
+    ),
+    ("sign", "int sign(int n) { return n < 0 ? -1 : n > 0 ? 1 : 0; }", "? 1 : 0", "? 1 : 1", "0, Sums.sign(0)"),
+)
+THROWN = {
+    "last": "java.lang.ArrayIndexOutOfBoundsException",
+    "safe": "java.lang.NullPointerException",
+    "first": "java.lang.StringIndexOutOfBoundsException",
+    "digits": "java.lang.NumberFormatException",
+}
+MAIN, TESTS = "src/main/java/org/sums/Sums.java", "src/test/java/org/sums/SumsTest.java"
+FIFTH = ("org.junit.jupiter.api.Test", "org.junit.jupiter.api.Assertions")
+FOURTH = ("org.junit.Test", "org.junit.Assert")
+
+
+def sums(*planted: str) -> str:
+    methods = [code.replace(right, wrong) if name in planted else code for name, code, right, wrong, _ in BUGS]
+    body = "".join(f"    public static {each}\n" for each in methods)
+    return f"package org.sums;\n\npublic class Sums {{\n{body}}}\n"
+
+
+def host(
+    junit: tuple[str, str], body: str = "@Test public void max() { assertEquals(2, Sums.max(2, 1)); }"
+) -> str:
+    imports = f"import {junit[0]};\n\nimport static {junit[1]}.*;\n"
+    return f"package org.sums;\n\n{imports}\npublic class SumsTest {{\n    {body}\n}}\n"
+
+
+def write(folder: Path, files: dict[str, str]) -> None:
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+
+
+def pair(folder: Path, junit: tuple[str, str], *planted: str) -> None:
+    write(folder / "base", {MAIN: sums(*planted), TESTS: host(junit)})
+    write(folder / "fixed", {MAIN: sums(), TESTS: host(junit)})
+
+
+def lines(path: Path, rows: list[dict[str, Any]]) -> str:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+def harness(*argv: str) -> Harness:
+    return Harness(
+        Bubblewrap(), TestCommand(argv=argv), limits=Limits(seconds=120, cpu_seconds=120), by_operator=True
+    )
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        main([*arguments, "--json"])
+    shown = capsys.readouterr()
+    assert not ended.value.code, shown.err
+    value = json.loads(shown.out)
+    assert isinstance(value, dict)
+    return value
+
+
+def test_ten_planted_bugs_are_told_from_their_fixes(tmp_path: Path) -> None:
+    pair(tmp_path, FIFTH, *(name for name, *_ in BUGS))
+    tests = "\n    ".join(f"@Test void {name}Works() {{ assertEquals({call}); }}" for name, *_, call in BUGS)
+    files = {TESTS: host(FIFTH, tests)}
+    targets = [Target(path=TESTS, name=f"org.sums.SumsTest::{name}Works") for name, *_ in BUGS]
+
+    base = harness(*COMMAND).run(tmp_path / "base", targets, files)
+    fixed = harness(*COMMAND).run(tmp_path / "fixed", targets, files)
+
+    told = {test.name.rpartition(".")[2].removesuffix("Works"): test for test in base.tests}
+    assert {name: test.exception_type for name, test in told.items()} == {
+        name: THROWN.get(name, "org.opentest4j.AssertionFailedError") for name, *_ in BUGS
+    }, base.outcome
+    assert all(test.fails and test.path == TESTS for test in base.tests)
+    assert told["max"].message == "expected: <3> but was: <1>"
+    assert str(told["max"].frame).startswith(TESTS)
+    assert str(told["last"].frame).startswith("Sums.java:")
+    assert [test.status for test in fixed.tests] == ["passed"] * 10
+
+
+REPORT = "Sums.last fails\n\n`Sums.last(new int[] {1, 2})` throws ArrayIndexOutOfBoundsException. I expect 2.\n"
+RIGHT = "@Test\npublic void rest() {\n    assertEquals(2, Sums.last(new int[] {1, 2}));\n}\n"
+#: Does not compile.
+BROKEN = RIGHT.replace("last", "ultimate")
+
+
+def test_drafts_for_junit_4_are_placed_run_and_judged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pair(tmp_path, FOURTH, "last")
+    case = {"instance_id": "1", "problem_statement": REPORT, "base": "base", "fixed": "fixed", "command": COMMAND}
+    cases = lines(tmp_path / "cases.jsonl", [case])
+    said = [{"model": "m", "subject": "1", "plan": "", "code": code} for code in (BROKEN, RIGHT)]
+    lines(tmp_path / "drafts.jsonl", said)
+    arguments = ("--model", "recorded:drafts.jsonl#m", "--samples", "2", "--out", "run")
+
+    printed(capsys, "replay", "brt", "--cases", cases, *arguments)
+
+    (record,) = map(json.loads, Path("run/records.jsonl").read_text().splitlines())
+    broken, draft = record["drafts"]
+    assert (broken["fate"], broken["repaired"]) == ("unusable", True)
+    assert "cannot find symbol; symbol:   method ultimate(int[])" in broken["why"]
+    assert draft["brt"] is True, draft
+    assert draft["base"]["exception_type"] == "java.lang.ArrayIndexOutOfBoundsException"
+    assert draft["tests"] == [f"{TESTS}::org.sums.SumsTest::rest"]
+    assert record["shown"] == ["1"]
+
+
+def test_a_masked_java_pair_is_still_the_same_bug(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The developer's test stands in the fixed version; masked, it still fails before and passes after."""
+    monkeypatch.chdir(tmp_path)
+    pair(tmp_path, FIFTH, "last")
+    write(tmp_path / "fixed", {TESTS: host(FIFTH, RIGHT)})
+    case = {"instance_id": "1", "problem_statement": REPORT, "base": "base", "fixed": "fixed", "command": COMMAND}
+    cases = lines(tmp_path / "cases.jsonl", [case])
+
+    built = printed(capsys, "build", "bloom", "--cases", cases, "--change", "hash", "--out", "masked")
+
+    assert (built["built"], built["unverified"]) == (1, 0), Path("masked/failed.jsonl").read_text()
+    (masked,) = map(json.loads, Path("masked/cases.jsonl").read_text().splitlines())
+    new = masked["changes"]["hash"]["names"]["last"]
+    assert f"`Sums.{new}(new int[] {{1, 2}})`" in masked["problem_statement"]
+    assert f"static int {new}(" in (Path(masked["base"]) / MAIN).read_text()
+
+
+FAILED = """<testsuite><testcase name="d" classname="a.b.CTest" time="0.1">
+<failure message="expected:&lt;1&gt; but was:&lt;2&gt;" type="java.lang.AssertionError">java.lang.AssertionError
+	at org.junit.Assert.fail(Assert.java:89)
+	at a.b.CTest.d(CTest.java:7)</failure></testcase></testsuite>"""
+
+
+@pytest.mark.parametrize(
+    ("command", "folder", "argument"),
+    [
+        ("./mvn -o -q test", "target/surefire-reports", "-Dtest=a.b.CTest#d"),
+        ("./mvn -o test -Dtest={tests}", "target/surefire-reports", "-Dtest=a.b.CTest#d"),
+        ("./gradlew test --offline --tests {tests}", "build/test-results/test", "a.b.CTest.d"),
+    ],
+)
+def test_mavens_and_gradles_reports_are_read_where_they_leave_them(
+    tmp_path: Path, command: str, folder: str, argument: str
+) -> None:
+    """Stand-ins for both programs write what surefire and Gradle write; yesterday's report counts for nothing."""
+    path, report = "core/src/test/java/a/b/CTest.java", f"core/{folder}/TEST-a.b.CTest.xml"
+    argv = shlex.split(command)
+    tool = f"mkdir -p core/{folder}\ncp today.xml {report}\nexit 1\n"
+    write(tmp_path, {path: "class CTest {}", "today.xml": FAILED, argv[0]: tool})
+    test = [Target(path=path, name="a.b.CTest::d")]
+
+    found = harness("sh", *argv).run(tmp_path, test, {})
+    write(tmp_path, {report: FAILED, argv[0]: "exit 1\n"})
+    stale = harness("sh", *argv).run(tmp_path, test, {})
+
+    assert argument in found.argv
+    assert (found.outcome.status, found.outcome.exception_type) == ("failed", "java.lang.AssertionError"), found
+    assert found.outcome.message == "expected:<1> but was:<2>"
+    assert str(found.outcome.frame) == f"{path}:7 in d"
+    assert (stale.outcome.status, stale.outcome.phase) == ("error", "load")
