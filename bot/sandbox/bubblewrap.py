@@ -162,18 +162,23 @@ def _stage(folders: Iterable[Path], user: int | None) -> Iterator[_Stage]:
     if not closed:
         yield _Stage((*prepare, "", as_user, "--"))
         return
+    # What lies side by side (the parts of an installation) is made reachable by its folder: one mount for all.
+    bases = {folder: folder.parent if _enterable(folder.parent) else folder for folder in closed}
+    numbers = {base: number for number, base in enumerate(dict.fromkeys(bases.values()))}
     with tempfile.TemporaryDirectory(prefix="bouncer-stage-", dir="/tmp") as place:
         yield _Stage(
-            ("unshare", "--mount", *prepare, place, as_user, *map(str, closed), "--"),
-            {folder: Path(place, str(number)) for number, folder in enumerate(closed)},
+            ("unshare", "--mount", *prepare, place, as_user, *map(str, numbers), "--"),
+            {each: Path(place, str(numbers[base]), each.relative_to(base)) for each, base in bases.items()},
         )
 
 
 def _open_to_all(folder: Path) -> bool:
     path = folder.resolve()
-    return all(each.stat().st_mode & stat.S_IXOTH for each in path.parents) and bool(
-        path.stat().st_mode & (stat.S_IXOTH if path.is_dir() else stat.S_IROTH)
-    )
+    return all(map(_enterable, path.parents)) and (not path.is_dir() or _enterable(path))
+
+
+def _enterable(folder: Path) -> bool:
+    return bool(folder.stat().st_mode & stat.S_IXOTH)
 
 
 @contextmanager

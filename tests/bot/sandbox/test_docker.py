@@ -119,3 +119,15 @@ def test_a_missing_image_is_one_clear_line(engine: Engine, project: Path) -> Non
 def test_a_missing_docker_is_one_clear_line(project: Path) -> None:
     with pytest.raises(SandboxError, match="no-such-docker is not installed"):
         Docker(program="no-such-docker").run(["true"], workdir=project, files={}, limits=Limits())
+
+
+def test_a_set_up_gets_a_network_that_the_operator_named_or_is_refused(engine: Engine, project: Path) -> None:
+    def set_up(docker: Docker) -> None:
+        docker.run(["true"], workdir=project, files={}, limits=Limits(seconds=20), network=True)
+
+    with pytest.raises(SandboxError, match="BOUNCER_SANDBOX_NETWORK"):
+        set_up(Docker())
+    set_up(Docker(network="fenced"))
+    (call,) = [each for each in engine.calls if each[0] == "run"]
+    assert call[call.index("--network") + 1] == "fenced"
+    assert not any("seccomp" in word for word in call)
