@@ -20,13 +20,13 @@ from markdown_it import MarkdownIt
 from playwright.sync_api import Browser, sync_playwright
 from werkzeug.serving import make_server
 
-from bot.bodies import Rules
 from bot.core import events
 from bot.core.actions import Decision, SubmitReview, UpsertComment
 from bot.core.config import RepoConfig
 from bot.core.model import Actor, Issue, PullRequest, Repository
 from bot.forge.protocol import PullDiff
 from bot.forge.replay import ReplayForge, Snapshot
+from bot.publishing.body import Rules
 from bot.router import decide
 from bot.services import NoHistory, Services
 from tests.bot.web.dashboard import conftest as dashboard

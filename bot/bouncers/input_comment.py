@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 
 from bot.bouncers.input import InputVerdict
 from bot.core.disclaimer import caveat
+from bot.core.markdown import clean, clean_line
 from bot.core.model import Repository
-from bot.text import clean, clean_line
 
 #: Characters of one question, and of the folded explanation.
 QUESTION = 240

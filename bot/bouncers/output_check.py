@@ -12,8 +12,8 @@ from bot.bouncers.output import OutputVerdict
 from bot.core.actions import Conclusion, SetCheck, Usage
 from bot.core.disclaimer import caveat
 from bot.core.frozen import Frozen
+from bot.core.markdown import clean, clean_line, code_span
 from bot.core.model import Repository
-from bot.text import clean, clean_line
 
 NAME = "bouncer / verify"
 
@@ -130,7 +130,7 @@ def _section(verdict: OutputVerdict, run: ExecutedTest | None, host: str) -> str
     lines += _points("Missing", verdict.missing, host)
     lines += _points("Covered", verdict.covered, host)
     if run is not None:
-        lines += [f"Test `{clean_line(run.test, limit=POINT)}`: {run.base} on base, {run.head} on head."]
+        lines += [f"Test {code_span(run.test, limit=POINT)}: {run.base} on base, {run.head} on head."]
         lines += [_UNVERIFIED, ""] if run.head == "passed" else [""]
         lines += _folded(
             f"Output of `{clean_line(run.command, limit=POINT)}`", clean(run.output, host=host, limit=4_000)

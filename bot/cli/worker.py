@@ -82,7 +82,7 @@ def work(settings: Settings, stop: threading.Event, pace: Pace, *, apart: float 
     from bot.jobs.worker import Worker
     from bot.ledger import await_database, open_ledger, withhold
     from bot.ops.metrics import Counts
-    from bot.publisher import Publisher
+    from bot.publishing.publisher import Publisher
 
     database = await_database(settings.database_url, stop)
     if database is None:

@@ -13,9 +13,9 @@ from bot.core.actions import Decision, UpsertComment
 from bot.core.config import PATH
 from bot.core.config_file import Problem
 from bot.core.events import Event
+from bot.core.markdown import clean_line
 from bot.core.model import Subject
 from bot.services import Services
-from bot.text import clean_line
 
 #: Problems that one comment lists; more of them are counted.
 MAX_PROBLEMS = 10

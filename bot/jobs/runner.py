@@ -23,7 +23,7 @@ from bot.jobs.remembered import Remembered
 from bot.jobs.retry import MAX_TRIES, MAX_TRIES_BUG, pause
 from bot.jobs.store import Jobs
 from bot.ledger import Ledger
-from bot.publisher import Publisher, Refused
+from bot.publishing.publisher import Publisher, Refused
 from bot.services import Services
 
 #: What a job is given to work with; raises TransientError or ForgeError where GitHub will not have it.

@@ -20,9 +20,9 @@ from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 
+from bot.core.redaction import REDACTED
 from bot.errors import DatabaseAway, SettingsError
 from bot.ledger.locks import AdvisoryLocks, FileLocks, Locks
-from bot.redaction import REDACTED
 
 #: How long a statement waits for SQLite's write lock, seconds.
 BUSY_SECONDS = 15.0

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx2
 
-from bot.redaction import REDACTED
+from bot.core.redaction import REDACTED
 
 #: Bytes of an answer, decompressed: a hundred times what 4,000 tokens need.
 MAX_BYTES = 4_000_000

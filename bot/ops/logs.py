@@ -9,7 +9,7 @@ from typing import Any, TextIO
 
 import structlog
 
-from bot.redaction import redact
+from bot.core.redaction import redact
 
 #: Libraries that talk at INFO about what is nobody's business, or advertise.
 _QUIET = ("alembic", "anthropic", "dbos", "github", "gunicorn.access", "httpx2", "openai", "sqlalchemy", "urllib3")

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from bot.core.frozen import Frozen
+from bot.core.markdown import clean_line, code_span, fence
 from bot.core.model import Repository
 from bot.reproduce.attempt import Attempt, Reproduction, Shown
 from bot.reproduce.outcome import TestOutcome
-from bot.text import clean_line, fence
 
 #: Characters of the failure in the first sentence, of the test, and of the folded output.
 FAILURE = 200
@@ -29,7 +29,7 @@ class Place(Frozen):
     @property
     def at(self) -> str:
         """``main`` at abc1234."""
-        return f"`{clean_line(self.branch, limit=100)}` at {self.sha[:7]}"
+        return f"{code_span(self.branch, limit=100)} at {self.sha[:7]}"
 
     @property
     def host(self) -> str:
@@ -108,10 +108,10 @@ def failure_line(outcome: TestOutcome) -> str:
 
 
 def _headline(best: Shown, result: Reproduction, place: Place) -> str:
-    failure = failure_line(best.outcome).replace("`", "'")[:FAILURE]
     how = " as reported" if best.grade == "reported" else ""
     return (
-        f"Reproduced on {place.at}: `{best.command.replace('`', '')}` fails with `{failure}`{how} "
+        f"Reproduced on {place.at}: {code_span(best.command)} fails with "
+        f"{code_span(failure_line(best.outcome) or best.outcome.status, limit=FAILURE)}{how} "
         f"({best.agreeing} of {result.drafted} drafts agree)."
     )
 
@@ -130,7 +130,7 @@ def _output(outcome: TestOutcome) -> list[str]:
 
 
 def _take_over(best: Shown, pull_request: bool) -> str:
-    path = f"`{best.candidate.path.replace('`', '')}`"
+    path = code_span(best.candidate.path)
     if pull_request:
         return "The test is in a draft pull request of its own."
     if best.candidate.new_file:

@@ -9,13 +9,14 @@ from urllib.parse import quote, urlsplit
 
 from bot.core.actions import Action, InlineComment, SubmitReview, UpsertComment
 from bot.core.disclaimer import caveat
+from bot.core.markdown import clean, clean_line, code_span
 from bot.core.model import PullRequest, Repository
+from bot.core.redaction import redact
 from bot.review.filtering import Suppressed
 from bot.review.findings import Finding
 from bot.review.history import PastFindings
 from bot.review.packing import Packed, Skipped
 from bot.review.strategies import Result
-from bot.text import clean, clean_line
 
 #: Characters of a model's raw reply that are kept.
 REPLY = 20_000
@@ -228,8 +229,9 @@ def _names(skipped: Sequence[Skipped]) -> str:
 
 def _code(path: str) -> str:
     """A path as a code span: what it is called cannot become markup."""
+    path = redact(path)
     short = path if len(path) <= NAME // 2 else f"…{path[-NAME // 2 :]}"
-    return clean_line(f"`{short.replace('`', '´')}`", limit=NAME)
+    return code_span(short, limit=NAME)
 
 
 def _sentence(text: str, host: str) -> str:

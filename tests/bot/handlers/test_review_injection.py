@@ -19,7 +19,7 @@ from bot.forge.protocol import PostedReview
 from bot.forge.replay import Snapshot
 from bot.ledger import Ledger, migrate, open_database, open_ledger
 from bot.models.protocol import Prompt
-from bot.publisher import Publisher
+from bot.publishing.publisher import Publisher
 from bot.review.diff import parse
 from bot.router import decide
 from bot.services import Services
@@ -95,7 +95,7 @@ def perform(services: Build, register: Callable[[], Ledger], history: Remembered
 _FENCED = re.compile(r"^(?P<f>`{3,}|~{3,})[^\n]*\n.*?^(?P=f)[`~]*[ \t]*$", re.MULTILINE | re.DOTALL)
 _SPAN = re.compile(r"(?<!`)(?P<t>`+)(?!`)[^\n]+?(?<!`)(?P=t)(?!`)")
 _OWN_MARKER = re.compile(r"\n*<!-- bouncer:review:v1(?: [0-9a-f]+)? -->\Z")
-_OWN_LINK = re.compile(r"\[code\]\(https://ghe\.example/acme/rocket/blob/(?:[\w.%/~-]|\[redacted\])*\)")
+_OWN_LINK = re.compile(r"\[code\]\(https://ghe\.example/acme/rocket/blob/[\w.%/~-]*\)")
 _HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200c-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff\U000e0000-\U000e0fff]"
 )
@@ -105,7 +105,7 @@ FORBIDDEN = {
     "a mention by entity": re.compile(r"&(?:#64|#x40|commat);", re.IGNORECASE),
     "an image": re.compile(r"!\[|<img|<picture|<source", re.IGNORECASE),
     "a foreign link": re.compile(r"(?:https?:)?//[\w.@-]+|www\.", re.I),
-    "a link that is none of ours": re.compile(r"(?<!\\)\[[^\[\]]*\](?:\([^)]*[:/]|\[|:)"),
+    "a link that is none of ours": re.compile(r"(?<!\\)\[[^\[\]]*(?<!\\)\](?:\([^)]*[:/]|\[|:)"),
     "a closing keyword": re.compile(r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s+[\w/-]*#\d", re.IGNORECASE),
     "a reference": re.compile(r"(?<![\w&])#\d|\bGH-\d"),
     "a hidden comment": re.compile(r"<!--"),

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from bot.bodies import read_marker
 from bot.core import events
 from bot.core.actions import Decision
 from bot.core.config import RepoConfig
 from bot.forge.github import GitHubApp, GitHubForge
 from bot.ledger import Ledger, migrate, open_database, open_ledger
 from bot.models.protocol import Prompt
-from bot.publisher import Publisher
+from bot.publishing.body import read_marker
+from bot.publishing.publisher import Publisher
 from bot.router import decide
 from bot.services import Services
 from bot.simgithub import SimulatedGitHub
@@ -48,7 +48,7 @@ class Site:
         self.forge: GitHubForge
         self.writer: Any
         self.forge, self.writer = app.forge(installation, NAME)
-        self.publisher = Publisher(ledger.postings, ledger.paces, apart=0, hosts=[github.web_url])
+        self.publisher = Publisher(ledger.postings, ledger.paces, apart=0)
         self.jobs = 0
 
     def happen(self, event: events.Event, publish: int = 1) -> Decision | None:

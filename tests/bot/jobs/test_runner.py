@@ -18,8 +18,8 @@ from bot.jobs.store import Jobs
 from bot.ledger import Database
 from bot.ledger.overview import Filter, Overview
 from bot.services import Services
-from tests.bot.desk import Desk, make_desk
 from tests.bot.jobs.rig import REPLY
+from tests.bot.publishing.desk import Desk, make_desk
 from tests.scripted import ScriptedModel
 
 VAGUE = dict(REPLY)

@@ -14,7 +14,7 @@ from bot.jobs.store import Jobs
 from bot.jobs.worker import Pace, Worker
 from bot.ledger import Database, Ledger
 from bot.ledger.locks import CLASS
-from bot.publisher import Publisher
+from bot.publishing.publisher import Publisher
 from tests.bot.jobs.builders import opened
 from tests.bot.jobs.rig import wait
 

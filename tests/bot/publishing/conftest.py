@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.ledger import migrate, open_database
-from tests.bot.desk import Desk, make_desk
+from tests.bot.publishing.desk import Desk, make_desk
 
 
 @pytest.fixture

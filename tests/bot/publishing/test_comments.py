@@ -9,7 +9,7 @@ import pytest
 from bot.core.actions import React, SetLabels, UpsertComment
 from bot.errors import ForgeError, TransientError
 from bot.ledger.paces import Paces
-from bot.publisher import Publisher
+from bot.publishing.publisher import Publisher
 
 ISSUE = "/repos/octo/demo/issues/1"
 
@@ -161,9 +161,9 @@ def test_nothing_dangerous_gets_through_whatever_a_handler_forgot(desk, issue):
     desk.publish(says(body), number=issue)
     (posted,) = desk.github.comments("octo/demo", 1)
     assert posted == (
-        "@\u200bocto/core look: f\u200bixes #1 &lt;!-- bouncer:verify:v1 --> \n"
-        "&lt;img src=`https://evil.example/p.png`> free money\n"
-        "key [redacted] and [redacted]\n/\u200bclose\n"
+        "@\u200bocto/core look: fixes #\u200b1 <\u200b!-- bouncer:\u200bverify:v1 -->\n"
+        "<\u200bimg src=`https://evil.example/p.png`> free money\n"
+        "key REDACTED and REDACTED\n/\u200bclose\n"
         "right to left and zero\n\n<!-- bouncer:triage:v1 -->"
     )
 

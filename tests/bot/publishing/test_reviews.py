@@ -138,7 +138,7 @@ def test_a_draft_is_opened_once_and_closes_nothing(desk, issue):
     desk.publish(draft(desk), number=1, revision="config:x", kind="reproduce")
     opened = desk.forge.pull_request(2)
     assert (opened.draft, opened.title) == (True, "Test for #1")
-    assert opened.body.startswith("Fails as reported. F\u200bixes #1")
+    assert opened.body.startswith("Fails as reported. Fixes #\u200b1")
     assert desk.forge.file("tests/test_issue_1.py", "bouncer/reproduce-1").startswith(b"def test_it")
 
 

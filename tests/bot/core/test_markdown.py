@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+import sys
+import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from bot.redaction import redact
-from bot.text import BREAK, cap, clean, clean_line, fence, host_of, net
+from bot.core.markdown import BREAK, clean, clean_line, fence, host_of
+from bot.core.redaction import redact
+from bot.core.text import UNSEEN, cap
 
 HOST = "github.com"
 
@@ -20,43 +23,40 @@ HOST = "github.com"
     [
         ("Ask @octocat.", f"Ask @{BREAK}octocat."),
         ("＠octocat @\u200boctocat @\u2060octocat", " ".join([f"@{BREAK}octocat"] * 3)),
-        (
-            "\\@octocat &#64;octocat &commat;octocat",
-            f"\\@{BREAK}octocat &amp;#{BREAK}64;octocat &amp;commat;octocat",
-        ),
+        ("\\@octocat &#64;octocat &commat;octocat", " ".join([f"@{BREAK}octocat"] * 3)),
         ("as in #12, o/r#12, GH-12", f"as in #{BREAK}12, o/r#{BREAK}12, GH-{BREAK}12"),
-        ("Fixes #12", f"F{BREAK}ixes #{BREAK}12"),
-        ("closes: https://github.com/o/r/issues/1", f"c{BREAK}loses: `https://github.com/o/r/issues/1`"),
-        ("/close\n> /lgtm\n1. /assign", f"/{BREAK}close\n> /{BREAK}lgtm\n1. /{BREAK}assign"),
+        ("Fixes #12", f"Fixes #{BREAK}12"),
+        ("closes: https://github.com/o/r/issues/1", "closes: `https://github.com/o/r/issues/1`"),
+        ("/close\n> /lgtm\n1. /assign", f"/{BREAK}close\n\n> /{BREAK}lgtm\n\n1. /{BREAK}assign"),
         ("see /usr/lib for it", "see /usr/lib for it"),
         (
             "<!-- bouncer:triage:v1 --><img src=x onerror=y>",
-            "&lt;!-- bouncer:triage:v1 -->&lt;img src=x onerror=y>",
+            f"<{BREAK}!-- bouncer:{BREAK}triage:v1 --><{BREAK}img src=x onerror=y>",
         ),
         ("![pixel](https://evil.example/p.png) after", "after"),
         ("[docs](https://evil.example/x)", "docs"),
         ("[line](https://github.com/o/r/blob/main/x.py#L3)", "[line](https://github.com/o/r/blob/main/x.py#L3)"),
         ("[issue](https://github.com/o/r/issues/3)", "issue"),
-        ("https://github.com/o/r/blob/main/x.py.", "https://github.com/o/r/blob/main/x.py."),
+        ("https://github.com/o/r/blob/main/x.py.", "<https://github.com/o/r/blob/main/x.py>."),
         ("https://github.com@evil.example/", "`https://github.com@evil.example/`"),
         ("www.evil.example, mailto:me@evil.example", "`www.evil.example`, `mailto:me@evil.example`"),
-        ("[a]: https://evil.example", "\\[a]: `https://evil.example`"),
-        ("\\[a](https://evil.example)", "\\ a"),
-        ("@[octocat](https://evil.example)", f"@{BREAK} octocat"),
-        ("http:[//evil.example](https://evil.example)", "http: //evil.example"),
-        ("htt~~~p://evil.example", "htt p://evil.example"),
+        ("[a]: https://evil.example", "\\[a\\]: `https://evil.example`"),
+        ("\\[a](https://evil.example)", "\\[a\\](`https://evil.example`)"),
+        ("@[octocat](https://evil.example)", f"@{BREAK}octocat"),
+        ("http:[//evil.example](https://evil.example)", "`http://evil.example`"),
+        ("htt~~~p://evil.example", f"htt\\~\\~\\~p:{BREAK}//evil.example"),
         ("\\https://evil.example", "\\\\`https://evil.example`"),
         ("``@octocat`@octocat``http://e.x", "``@octocat`@octocat`` `http://e.x`"),
         ("`@pytest.fixture` and ``a`b``", "`@pytest.fixture` and ``a`b``"),
-        ("an `open span @octocat", f"an open span @{BREAK}octocat"),
-        ("\\`@octocat`", "\\\\`@octocat`"),
-        ("| a | b |\n|:-|-:|\n| `x | @octocat` |", "\\| a \\| b \\|\n\\| `x | @octocat` \\|"),
+        ("an `open span @octocat", f"an \\`open span @{BREAK}octocat"),
+        ("\\`@octocat`", f"\\`@{BREAK}octocat\\`"),
+        ("| a | b |\n|:-|-:|\n| `x | @octocat` |", "| a | b |\n| `x | @octocat` |"),
         ("```py\n@decorator\n```", "```py\n@decorator\n```"),
         ("~~~\nnever closed @octocat", "```\nnever closed @octocat\n```"),
         ("```\n/close\n/usr/bin/x\n```", f"```\n/{BREAK}close\n/usr/bin/x\n```"),
         ("```suggestion\nrm -rf\n```", "```\nrm -rf\n```"),
         ('```mermaid\nclick A "https://evil.example"\n```', '```\nclick A "https://evil.example"\n```'),
-        ("- ```\n@octocat", f"- \n@{BREAK}octocat"),
+        ("- ```\n@octocat", f"- ```\n\n  ```\n\n@{BREAK}octocat"),
         ("a\u202eb\u200bc\x00d\U000e0041e\u3164f", "abcdef"),
         ("half a pair \ud800 here", "half a pair ? here"),
     ],
@@ -73,7 +73,7 @@ def test_what_becomes_of_model_text(text, posted):
         ("> quote", "\\> quote"),
         ("- item", "\\- item"),
         ("1. first", "1\\. first"),
-        ("---", "\\---"),
+        ("---", "…"),
         ("*emphasis* stays", "*emphasis* stays"),
         ("```py\nx = 1\n```", "py x = 1"),
         ("/close", f"/{BREAK}close"),
@@ -94,26 +94,69 @@ def test_text_is_cut_before_it_is_made_safe_so_that_no_escape_is_torn(limit):
     assert re.search(r"@(?!\u200b)|&(?!lt;)|#\d", posted.rstrip("…")) is None
 
 
-def test_a_cut_closes_what_it_left_open():
-    assert cap("```\n" + "x\n" * 200, 100).endswith("…\n```")
-    assert cap("<details><summary>s</summary>\n" + "x\n" * 200, 150).endswith("…\n\n</details>")
-    assert len(cap("x" * 500, 200)) <= 200
+def test_a_text_is_cut_between_words():
+    assert cap("one two three", 10) == "one two…"
+    assert len(cap("x" * 500, 200)) == 200
 
 
-def test_the_net_lets_templates_through_and_nothing_else():
-    template = "<details><summary>Why</summary>\n\nSolves #12 in `@x`.\n</details>"
-    assert net(template) == template
-    assert net("<script>x</script> <a href=x>y</a>") == "&lt;script>x&lt;/script> &lt;a href=x>y&lt;/a>"
-    page = "[what this bot does](https://github.com/apps/bouncer)"
-    assert net(page, hosts={"GitHub.com"}) == page
-    assert net(page, hosts={"other.example"}) == "what this bot does"
-    assert net("```\nopen") == "```\nopen\n```"
+ORDINARY = """The loop in `read_all` never ends when a < b: snake_case, #define X, C:\\path\\to, dict[str, int].
+
+1. one
+   ```py
+   @decorated
+   ```
+2. two, *soon* and **now**; \\_\\_init\\_\\_, 2 * 3, ~5 files
+
+> quoted
+
+- a
+  - b: std::vector"""
+
+
+def test_ordinary_text_reads_as_it_was_written():
+    assert clean(ORDINARY, host=HOST, limit=2000) == ORDINARY
+    assert clean("Ask user@host.", limit=99).replace(BREAK, "") == "Ask user@host."
+    assert clean("Title\n===\n\n# Other", limit=99) == "**Title**\n\n**Other**"
+
+
+@pytest.mark.parametrize(
+    "piece", ["\\", "[", "![a](", "*a_", "`a``", "> ", "  - a\n", "|-|\n", "http://", "$a", "/a\n"]
+)
+def test_work_grows_with_the_text_and_no_faster(piece):
+    """Counted in lines of Python that run: seconds would depend on the machine (the benchmark shows those)."""
+    small, large = (_lines_run(piece * (size // len(piece))) for size in (1_000, 4_000))
+    assert large <= 6 * small + 2_000
+
+
+def _lines_run(text: str) -> int:
+    count = 0
+
+    def trace(frame, event, _):
+        nonlocal count
+        count += 1
+        return trace
+
+    clean("warm", limit=99)
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        clean(text, host=HOST, limit=len(text))
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def test_everything_unseen_is_in_the_one_table():
+    odd = {
+        chr(code) for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) in ("Cc", "Cf", "Cs")
+    }
+    assert {char for char in odd if not UNSEEN.match(char)} == {"\t", "\n"}
 
 
 def test_a_host_keeps_its_port():
     assert host_of("http://127.0.0.1:8000/o/r") == "127.0.0.1:8000"
     local = "http://127.0.0.1:8000/o/r/blob/x"
-    assert clean(local, host="127.0.0.1:8000", limit=99) == local
+    assert clean(local, host="127.0.0.1:8000", limit=99) == f"<{local}>"
     assert clean(local, host="127.0.0.1", limit=99) == f"`{local}`"
 
 
@@ -186,8 +229,13 @@ def test_a_line_stays_a_line_of_its_bullet(text):
 def test_any_text_is_survived(text):
     assert len(clean(text, limit=100)) <= 100
     assert len(clean_line(text, limit=50)) <= 50
-    net(text)
     fence(text)
+
+
+def test_a_key_without_its_end_takes_nothing_else_with_it():
+    begin = "-----BEGIN RSA PRIVATE KEY-----"
+    assert redact(f"{begin}\nMIIE{'a' * 60}\n{'b' * 64}\n\nI may be wrong.") == "REDACTED\n\nI may be wrong."
+    assert clean(f"{begin}\n```\nx = 1\n```\n-----END RSA PRIVATE KEY-----", limit=999).count("```") == 2
 
 
 SECRETS = [
@@ -209,19 +257,21 @@ SECRETS = [
 
 @pytest.mark.parametrize("secret", SECRETS)
 def test_what_looks_like_a_secret_is_redacted(secret):
-    assert redact(f"it is {secret} there") == "it is [redacted] there"
+    assert redact(f"it is {secret} there") == "it is REDACTED there"
 
 
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("postgresql://me:hush@db/x", "postgresql://me:[redacted]@db/x"),
-        ("API_KEY = 'abcd1234abcd1234abcd1234'", "API_KEY = '[redacted]'"),
-        ("Authorization: Bearer abcd1234abcd1234abcd1234", "Authorization: Bearer [redacted]"),
+        ("postgresql://me:hush@db/x", "postgresql://me:REDACTED@db/x"),
+        ("postgresql://me:hu@sh@db/x", "postgresql://me:REDACTED@db/x"),
+        ("API_KEY = 'abcd1234abcd1234abcd1234'", "API_KEY = 'REDACTED'"),
+        ("Authorization: Bearer abcd1234abcd1234abcd1234", "Authorization: Bearer REDACTED"),
         ("token = tokenizer.next_token()", "token = tokenizer.next_token()"),
         ("password: string", "password: string"),
         ("fixed in d6fde92930d4715a2b49857d24b940956b26d2d3", "fixed in d6fde92930d4715a2b49857d24b940956b26d2d3"),
-        ("my own hunter2-x word", "my own [redacted] word"),
+        ("my own hunter2-x word", "my own REDACTED word"),
+        ("my own hunter\\2\u200b-x word, hunter2-\u200bx", "my own hunter\\2\u200b-x word, REDACTED"),
     ],
 )
 def test_named_secrets_are_redacted_and_code_is_not(text, shown):

@@ -1,15 +1,17 @@
-"""What is sent, to the last character: hidden markers, caps, and the final look at every text. Pure."""
+"""What is sent, to the last character: hidden markers, limits, and the last look at every text. Pure."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
 from bot.core.actions import InlineComment, Task
 from bot.core.frozen import Frozen
-from bot.redaction import redact
-from bot.text import cap, fence, net, visible
+from bot.core.markdown import BREAK, COMMAND, MARKER, clean, clean_line, fence, visible
+from bot.core.redaction import redact
+from bot.core.text import cap
+from bot.publishing.markdown import LIVE, harmless
 
 #: GitHub's limits, characters.
 MAX_BODY = 65_536
@@ -17,23 +19,28 @@ MAX_CHECK = 65_535
 MAX_TITLE = 250
 
 _FINGERPRINT = re.compile(r"[^A-Za-z0-9_.:-]")
-_COMMAND_LINE = re.compile(r"^\s*/[a-z][\w-]*(?:\s|$)", re.MULTILINE | re.IGNORECASE)
+_STRAY_BREAK = re.compile(rf"(?<![@#:</!])(?<!gh-)(?<!GH-){BREAK}+")
+_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
 _MARKER_LINE = re.compile(r"<!-- bouncer:(?P<task>[a-z]+):v1(?: (?P<extra>[A-Za-z0-9_.:-]+))? -->\s*\Z")
 
 
 class Rules(Frozen):
     """What a text may hold at the place where it goes."""
 
-    hosts: frozenset[str] = frozenset()
+    host: str = ""
     secrets: tuple[str, ...] = ()
 
     def text(self, body: str, limit: int) -> str:
-        """A body without a marker."""
-        return cap(redact(net(_shown(body), hosts=self.hosts), self.secrets), limit)
+        """A body without a marker: as its template wrote it, or, if that is not harmless, as a stranger's text."""
+        body = _cut(redact(_shown(body), self.secrets), limit)
+        return (
+            body if harmless(body, {self.host}) else redact(clean(body, host=self.host, limit=limit), self.secrets)
+        )
 
     def title(self, text: str) -> str:
         """A title: plain text, one line."""
-        return cap(redact(" ".join(visible(text).split()), self.secrets), MAX_TITLE)
+        line = cap(redact(" ".join(visible(text).split()), self.secrets), MAX_TITLE)
+        return clean_line(line, limit=MAX_TITLE) if LIVE.search(line) else line
 
     def marked(self, body: str, task: Task, extra: str = "") -> str:
         """A body that can be found again by its hidden marker."""
@@ -58,8 +65,8 @@ class Rules(Frozen):
             len(code) <= MAX_BODY // 4
             and visible(code, lookalikes=False) == code
             and redact(code, self.secrets) == code
-            and _COMMAND_LINE.search(code) is None
-            and "<!-- bouncer:" not in code
+            and COMMAND.search(code) is None
+            and MARKER.search(code) is None
         )
 
 
@@ -79,11 +86,17 @@ def content_hash(parts: Iterable[str]) -> str:
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def rules(hosts: Collection[str], secrets: Iterable[str]) -> Rules:
-    """The rules of a place."""
-    return Rules(hosts=frozenset(host for host in hosts if host), secrets=tuple(secrets))
+def _cut(body: str, limit: int) -> str:
+    """``body`` within ``limit``; a fence or fold that the cut left open is closed."""
+    if len(body) <= limit:
+        return body
+    cut = cap(body, limit - 80)
+    fences = _FENCE.findall(cut)
+    folds = max(0, cut.count("<details") - cut.count("</details>"))
+    return cut + f"\n{fences[-1][:40]}" * (len(fences) % 2) + "\n\n</details>" * min(folds, 2)
 
 
 def _shown(body: str) -> str:
-    """``body`` without characters that hide or reorder text; the breaks that ``clean`` put in stay."""
-    return "\u200b".join(visible(part, lookalikes=False) for part in body.split("\u200b"))
+    """``body`` without characters that hide or reorder text; breaks stay where ``clean`` puts them."""
+    shown = BREAK.join(visible(part, lookalikes=False) for part in body.split(BREAK))
+    return _STRAY_BREAK.sub("", shown)

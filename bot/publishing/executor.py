@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from bot.bodies import MAX_CHECK, Rules, content_hash, read_marker
 from bot.core.actions import (
     Action,
     Decision,
@@ -21,6 +20,7 @@ from bot.core.model import Issue, PullRequest
 from bot.errors import NotFound
 from bot.forge.protocol import ForgeWriter
 from bot.ledger.postings import Posting, Postings
+from bot.publishing.body import MAX_CHECK, Rules, content_hash, read_marker
 from bot.review.diff import Diff, parse
 from bot.services import Services
 
@@ -36,7 +36,7 @@ class Moved(Exception):
 
 
 @dataclass
-class Desk:
+class Executor:
     """The writes of one decision; ``done`` counts what stands now.
 
     Methods return notes; a note without a write is a refusal.

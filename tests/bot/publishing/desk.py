@@ -13,7 +13,7 @@ from bot.core.config import RepoConfig
 from bot.core.model import Subject
 from bot.forge.github import GitHubApp, GitHubForge, GitHubWriter
 from bot.ledger import Database, Ledger, migrate, open_database, open_ledger
-from bot.publisher import Published, Publisher
+from bot.publishing.publisher import Published, Publisher
 from bot.services import NoHistory, Services
 from bot.simgithub import SimulatedGitHub
 from tests.conformance.checking import violations

@@ -1,7 +1,7 @@
 """The only writer: actions become GitHub calls, each at most once, on the state that was judged, harmless.
 
 Three layers keep a write from being made twice: our own register of what stands, the hidden marker looked for
-before anything is created, and GitHub calls that change nothing when they are repeated. See ``desk``.
+before anything is created, and GitHub calls that change nothing when they are repeated. See ``executor``.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ import time
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import partial
-from urllib.parse import urlsplit
 
-from bot.bodies import rules
 from bot.core.actions import Decision
-from bot.desk import Desk, Moved
+from bot.core.markdown import host_of
 from bot.errors import ForgeError, NotFound
 from bot.forge.protocol import ForgeWriter
 from bot.ledger.decisions import Outcome
 from bot.ledger.paces import Paces
 from bot.ledger.postings import Postings
+from bot.publishing.body import Rules
+from bot.publishing.executor import Executor, Moved
 from bot.services import Services
 
 #: Seconds between two creations through one installation (GitHub's best practices for integrators).
@@ -47,14 +47,12 @@ class Publisher:
         paces: Paces,
         *,
         apart: float = APART_SECONDS,
-        hosts: Collection[str] = (),
         secrets: Collection[str] = (),
     ) -> None:
-        """``hosts`` may be linked to besides the repository's own; ``secrets`` are never written."""
+        """``apart``: seconds between two creations through one installation; ``secrets`` are never written."""
         self._postings = postings
         self._paces = paces
         self._apart = apart
-        self._hosts = frozenset(hosts)
         self._secrets = tuple(secrets)
 
     def publish(
@@ -68,22 +66,26 @@ class Publisher:
         """
         if not decision.actions:
             return Published("nothing")
-        place = rules({*self._hosts, urlsplit(services.repository.html_url).netloc.lower()}, self._secrets)
+        rules = Rules(host=host_of(services.repository.html_url), secrets=self._secrets)
         pause = partial(self._pause, installation)
-        desk = Desk(decision, job, services, writer, self._postings, pause, place)
+        executor = Executor(decision, job, services, writer, self._postings, pause, rules)
         notes: list[str] = []
         refused: ForgeError | None = None
         try:
             for action in decision.actions:
                 try:
-                    notes += desk.carry_out(action)
+                    notes += executor.carry_out(action)
                 except ForgeError as error:
                     refused = refused or error
         except Moved:
             return Published("moved", tuple(notes))
         if refused is not None:
-            raise refused if desk.done or isinstance(refused, NotFound) else Refused(str(refused), refused.status)
-        return Published("posted" if desk.done else "refused", tuple(notes))
+            raise (
+                refused
+                if executor.done or isinstance(refused, NotFound)
+                else Refused(str(refused), refused.status)
+            )
+        return Published("posted" if executor.done else "refused", tuple(notes))
 
     def _pause(self, installation: int) -> None:
         wait = self._paces.reserve(installation, self._apart)

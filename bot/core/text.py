@@ -1,0 +1,39 @@
+"""Plain text of strangers: what can be seen of it, and how much of it."""
+
+from __future__ import annotations
+
+import re
+
+#: Characters that show nothing, reorder what is shown, or hide text in it: controls but tab and line feed, soft
+#: hyphen, zero-width and direction marks, fillers, variation selectors, surrogates, tag characters, and every
+#: other format character ("Trojan Source", CVE-2021-42574).
+UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5"
+    "\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
+    "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+_LINE_END = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def seen(text: str) -> str:
+    """``text`` as a person sees it: nothing invisible, line ends as ``\\n``, half characters as ``?``."""
+    return UNSEEN.sub("", _SURROGATE.sub("?", _LINE_END.sub("\n", text)))
+
+
+def cap(text: str, limit: int) -> str:
+    """``text`` in at most ``limit`` characters, cut between words where there is one near, and marked as cut."""
+    if len(text) <= limit:
+        return text
+    cut = text[: max(0, limit - 1)]
+    at = max(cut.rfind("\n", limit // 2), cut.rfind(" ", max(0, limit - 40)), 0)
+    return (cut[:at] if at else cut).rstrip() + "…" * (limit > 0)
+
+
+def middle_out(text: str, limit: int) -> str:
+    """The first and last part of what is too long for a prompt, with a word in between that says so."""
+    if len(text) <= limit:
+        return text
+    head = limit * 2 // 3
+    left_out = f"[{len(text) - limit} characters left out here]"
+    return f"{text[:head]}\n\n{left_out}\n\n{text[head - limit :]}"

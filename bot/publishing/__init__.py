@@ -1,0 +1,1 @@
+"""The only room that writes: decisions become what stands on GitHub."""

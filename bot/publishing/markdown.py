@@ -1,0 +1,111 @@
+"""The last look at a whole body before it is written: does it hold nothing but what templates of ours may say?
+
+Fragments were made safe where they were put in (``bot.core.markdown``). Here the finished text is parsed as GitHub
+parses it, and every token has to be one that our templates write. It is a question, not a repair: the answer to
+"no" is that the whole body is treated as a stranger's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from functools import cache
+from typing import TYPE_CHECKING
+
+from bot.core.markdown import ACTIVE_LANGUAGES, COMMAND, MARKER, PLAIN_URL, host_of
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+#: The tags that templates write.
+_TAG = re.compile(r"</?(?:details|summary|sub|sup|br|code|b|i|em|strong|kbd)\s*/?>|<details open>")
+_NAMES = (
+    r"@[A-Za-z0-9_-]|<[A-Za-z/!?]"
+    r"|\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s{1,3}(?:[\w./-]{0,100}#\d|gh-\d)"
+)
+#: Outside code and our own links: a mention, a tag, a keyword that closes something; a link of GitHub's making.
+LIVE = re.compile(rf"{_NAMES}|://|(?<![A-Za-z0-9])www\.", re.IGNORECASE)
+_LIVE_IN_HTML = re.compile(_NAMES, re.IGNORECASE)
+#: What the templates' own blocks come to.
+_BLOCKS = frozenset(
+    f"{kind}_{end}"
+    for kind in ("paragraph", "heading", "bullet_list", "ordered_list", "list_item", "blockquote")
+    for end in ("open", "close")
+)
+_SPANS = frozenset(
+    {"em_open", "em_close", "strong_open", "strong_close", "softbreak", "hardbreak", "code_inline", "link_close"}
+)
+
+
+def harmless(body: str, hosts: Collection[str] = ()) -> bool:
+    """Whether ``body`` mentions, closes, commands, shows and links nothing; links to ``hosts`` may stand.
+
+    ``#12`` is allowed: templates name the issue that they are about.
+    """
+    hosts = frozenset(host.lower() for host in hosts)
+    lines = body.split("\n")
+    return not (COMMAND.search(body) or MARKER.search(body)) and all(
+        _allowed(token, hosts) and _closed(token, lines) for token in _parser().parse(body)
+    )
+
+
+@cache
+def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+    # GitHub's parser makes a link of any address; whether it may stay is decided here.
+    parser.validateLink = lambda url: True  # type: ignore[method-assign]
+    return parser
+
+
+def _closed(token: Token, lines: list[str]) -> bool:
+    """Whether a fence ends before the text does: our marker comes behind it."""
+    if token.type != "fence" or token.map is None:
+        return True
+    first, end = token.map
+    last = lines[end - 1].rstrip()
+    mark = last.lstrip(" >")
+    if token.level == 0 and len(last) - len(mark) > 3:
+        return False
+    return end - 1 > first and set(mark) == {token.markup[0]} and len(mark) >= len(token.markup)
+
+
+def _allowed(token: Token, hosts: frozenset[str]) -> bool:
+    match token.type:
+        case "inline":
+            return _text_allowed(token.children or (), hosts)
+        case "fence":
+            return (token.info.split() or [""])[0].lower() not in ACTIVE_LANGUAGES and "<!--" not in token.info
+        case "html_block":
+            return _html_allowed(token.content)
+    return token.type in _BLOCKS
+
+
+def _text_allowed(tokens: Iterable[Token], hosts: frozenset[str]) -> bool:
+    text: list[str] = []
+    autolink = False
+    for token in tokens:
+        match token.type:
+            case "text":
+                text.append("" if autolink else token.content)
+                continue
+            case "html_inline":
+                if not _html_allowed(token.content):
+                    return False
+            case "link_open":
+                url = str(token.attrs["href"])
+                if PLAIN_URL.fullmatch(url) is None or host_of(url) not in hosts:
+                    return False
+            case kind if kind not in _SPANS:
+                return False
+        # An autolink shows its own address.
+        autolink = token.type == "link_open" and token.markup == "autolink"
+        text.append("\0")
+    return LIVE.search("".join(text)) is None
+
+
+def _html_allowed(html: str) -> bool:
+    """Whether nothing but our own tags stands in HTML, and text in which nothing lives between them."""
+    return _LIVE_IN_HTML.search(_TAG.sub("\0", html)) is None
