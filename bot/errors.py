@@ -9,7 +9,7 @@
     ├── TransientError         worth another try, after ``wait`` seconds where the other side named them
     ├── ModelError             a language model failed or said nothing usable; the decision is an abstention
     │   └── BudgetExceeded     not asked at all: the budget of the day is spent
-    ├── SandboxError           the sandbox itself failed (a program that fails inside it is an Outcome, no error)
+    ├── SandboxError           the sandbox itself failed (a program that fails inside it is a result, no error)
     ├── ForgeError             GitHub refused for good (not found, forbidden, invalid)
     │   ├── NotFound           404 or 410: the thing is not there, or not for us
     │   └── NotRecorded        a replay asked for something that its snapshot does not hold
