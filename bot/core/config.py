@@ -6,8 +6,11 @@ It is read from the default branch only, never from a pull request's head.
 from __future__ import annotations
 
 import hashlib
+import re
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
+import re2
 from pathspec import GitIgnoreSpec
 from pydantic import AfterValidator, Field, StringConstraints
 
@@ -16,12 +19,21 @@ from bot.core.frozen import Frozen
 PATH = ".github/bouncer.yml"
 
 LabelName = Annotated[str, StringConstraints(min_length=1, max_length=50, pattern=r"^[^\x00-\x1f,]+$")]
-Globs = Annotated[tuple[str, ...], Field(max_length=200)]
+Glob = Annotated[str, StringConstraints(max_length=300)]
+Globs = Annotated[tuple[Glob, ...], Field(max_length=200)]
+
+
+def gitignore(patterns: Sequence[str]) -> GitIgnoreSpec:
+    """A matcher of ``.gitignore`` patterns, in linear time whatever they are; raises ValueError."""
+    try:
+        return GitIgnoreSpec.from_lines(patterns, backend="re2")
+    except (re.error, re2.error) as error:
+        raise ValueError(f"no pattern: {error}") from None
 
 
 def _gitignore(patterns: tuple[str, ...]) -> tuple[str, ...]:
     """Refuse what is no pattern (``!`` alone, a lone backslash at the end) where the file is read."""
-    GitIgnoreSpec.from_lines(patterns)
+    gitignore(patterns)
     return patterns
 
 
@@ -103,7 +115,11 @@ class PullConfig(Frozen):
 class ReproduceConfig(Frozen):
     """Drafting bug-reproducing tests. Off unless switched on: it executes code, in the sandbox."""
 
-    mode: Literal["off", "comment", "pull"] = Field("off", description="off; a comment; a draft pull request")
+    mode: Literal["off", "comment", "pull"] = Field(
+        "off",
+        description="off; a comment; a draft pull request, whose commit says `[skip ci]`: CI, with its secrets, "
+        "is to run what a model wrote only after somebody read it",
+    )
     automatic: bool = Field(False, description="also without a command, for accepted issues with ``label``")
     label: LabelName = Field("bug", description="the label of issues that are tried automatically")
     reproduced_label: LabelName = Field("reproduced", description="set when a test reproduces the report")

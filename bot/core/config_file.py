@@ -13,6 +13,7 @@ from bot.core.frozen import Frozen
 from bot.errors import ConfigError
 
 MAX_BYTES = 64 * 1024
+_MAX_DEPTH = 10
 
 
 class _Loader(yaml.SafeLoader):
@@ -49,7 +50,9 @@ def load(text: str | bytes) -> tuple[RepoConfig, tuple[Problem, ...]]:
     if len(raw) > MAX_BYTES:
         return RepoConfig(), (Problem(key="", line=1, message=f"the file is larger than {MAX_BYTES} bytes"),)
     try:
-        root = yaml.compose(raw.decode("utf-8-sig"), Loader=_Loader)
+        text = raw.decode("utf-8-sig")
+        _refuse_tricks(text)
+        root = yaml.compose(text, Loader=_Loader)
         return _validate(*_mapping(root))
     except UnicodeDecodeError:
         return RepoConfig(), (Problem(key="", line=1, message="the file is not UTF-8"),)
@@ -58,8 +61,18 @@ def load(text: str | bytes) -> tuple[RepoConfig, tuple[Problem, ...]]:
         line = mark.line + 1 if mark else 1
         message = str(getattr(error, "problem", None) or getattr(error, "reason", None) or error)
         return RepoConfig(), (Problem(key="", line=line, message=f"not YAML: {message}"),)
-    except RecursionError:
-        return RepoConfig(), (Problem(key="", line=1, message="nested too deeply"),)
+
+
+def _refuse_tricks(text: str) -> None:
+    """Raise MarkedYAMLError for what no configuration needs: depth, tags, anchors and aliases."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        tag = getattr(event, "tag", None)
+        trick = "nested too deeply" if depth > _MAX_DEPTH else f"{tag[:60]}: tags are not used here" if tag else ""
+        if trick or getattr(event, "anchor", None):
+            problem = trick or "anchors and aliases are not used here"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)  # type: ignore[arg-type]
 
 
 _Lines = dict[tuple[str, ...], int]
@@ -72,15 +85,11 @@ def _mapping(root: yaml.Node | None) -> tuple[dict[str, Any], _Lines]:
         return {}, lines
     if not isinstance(root, yaml.MappingNode):
         raise yaml.MarkedYAMLError(problem="the file must be a mapping of keys", problem_mark=root.start_mark)
-    value = _plain(root, (), lines, set())
+    value = _plain(root, (), lines)
     return value, lines
 
 
-def _plain(node: yaml.Node, path: tuple[str, ...], lines: _Lines, seen: set[int]) -> Any:
-    if id(node) in seen:
-        # An alias may stand for a tree that doubles with every level.
-        raise yaml.MarkedYAMLError(problem="anchors and aliases are not used here", problem_mark=node.start_mark)
-    seen.add(id(node))
+def _plain(node: yaml.Node, path: tuple[str, ...], lines: _Lines) -> Any:
     if isinstance(node, yaml.MappingNode):
         value: dict[str, Any] = {}
         for key_node, value_node in node.value:
@@ -89,10 +98,10 @@ def _plain(node: yaml.Node, path: tuple[str, ...], lines: _Lines, seen: set[int]
             if here in lines:
                 raise yaml.MarkedYAMLError(problem=f"{key!r} stands twice", problem_mark=key_node.start_mark)
             lines[here] = key_node.start_mark.line + 1
-            value[key] = _plain(value_node, here, lines, seen)
+            value[key] = _plain(value_node, here, lines)
         return value
     if isinstance(node, yaml.SequenceNode):
-        return tuple(_plain(each, path, lines, seen) for each in node.value)
+        return tuple(_plain(each, path, lines) for each in node.value)
     try:
         return _Loader("").construct_object(node, deep=True)
     except ValueError as error:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -20,7 +21,6 @@ _MAX_FAULTS = 5
 _MAX_LATER = 100  # braces after the object: beyond this it is no prose
 
 _THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
-_FENCE = re.compile(r"^[ \t]*```[ \t]*(?:json)?[ \t]*\n(.*?)\n[ \t]*```[ \t]*$", re.DOTALL | re.MULTILINE)
 
 
 class Unusable(Exception):
@@ -46,10 +46,24 @@ def extract(text: str) -> dict[str, Any]:
     bare = _THOUGHT.sub("", text, count=1).strip()
     if not bare:
         raise Unusable("the answer is empty", "malformed")
-    fenced = [each for each in _FENCE.findall(bare) if each.lstrip().startswith("{")]
+    fenced = [each for each in _fenced(bare) if each.lstrip().startswith("{")]
     if len(fenced) == 1 and not bare.startswith("{"):
         bare = fenced[0]
     return _only_object(bare)
+
+
+def _fenced(text: str) -> Iterator[str]:
+    """What stands between two fences, the first of them bare or for JSON."""
+    block: list[str] | None = None
+    for line in text.split("\n"):
+        mark = "".join(line.split())
+        if block is not None and mark == "```":
+            yield "\n".join(block)
+            block = None
+        elif block is not None:
+            block.append(line)
+        elif mark in ("```", "```json"):
+            block = []
 
 
 def _only_object(text: str) -> dict[str, Any]:

@@ -6,7 +6,12 @@ A document type is refused (no entity is ever expanded); depth, length and the n
 from __future__ import annotations
 
 import re
-from xml.parsers import expat
+from typing import Any
+from xml.sax import SAXException
+from xml.sax.handler import ContentHandler
+
+from defusedxml import DefusedXmlException
+from defusedxml.expatreader import create_parser
 
 from bot.reproduce.outcome import Frame, Phase, Status, TestOutcome
 from bot.reproduce.tracebacks import clean_path, last_frame, shown_exception, split_exception
@@ -28,34 +33,32 @@ def parse(text: str) -> tuple[TestOutcome, ...]:
     """Every test in a report, in its order. Raises MalformedReport."""
     if len(text) > MAX_LENGTH:
         raise MalformedReport(f"over {MAX_LENGTH} characters")
-    reader = _Reader()
+    reader, parser = _Reader(), create_parser(forbid_dtd=True)
+    parser.setContentHandler(reader)
     try:
-        reader.parser.Parse(text.encode("utf-8", "replace"), True)
-    except expat.ExpatError as error:
+        parser.feed(text.encode("utf-8", "replace"))
+        parser.close()
+    except DefusedXmlException as error:
+        raise MalformedReport("it declares a document type") from error
+    except SAXException as error:
         raise MalformedReport(str(error)) from error
     return tuple(reader.tests)
 
 
-class _Reader:
-    """Collects test cases while expat walks through the document."""
+class _Reader(ContentHandler):
+    """Collects test cases while the document streams by."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.tests: list[TestOutcome] = []
         self._depth = 0
         self._case: dict[str, str] | None = None
         self._results: dict[str, tuple[dict[str, str], str]] = {}
         self._open: str | None = None
         self._text: list[str] = []
-        self.parser = expat.ParserCreate("utf-8")
-        self.parser.StartDoctypeDeclHandler = self._refuse
-        self.parser.StartElementHandler = self._start
-        self.parser.EndElementHandler = self._end
-        self.parser.CharacterDataHandler = self._characters
 
-    def _refuse(self, *_: object) -> None:
-        raise MalformedReport("it declares a document type")
-
-    def _start(self, name: str, attributes: dict[str, str]) -> None:
+    def startElement(self, name: str, attrs: Any) -> None:
+        attributes = dict(attrs)
         self._depth += 1
         if self._depth > _MAX_DEPTH or len(self.tests) >= _MAX_TESTS:
             raise MalformedReport("nested too deeply, or too many tests")
@@ -65,11 +68,11 @@ class _Reader:
             self._open, self._text = name, []
             self._results[name] = (attributes, "")
 
-    def _characters(self, data: str) -> None:
+    def characters(self, content: str) -> None:
         if self._open is not None:
-            self._text.append(data)
+            self._text.append(content)
 
-    def _end(self, name: str) -> None:
+    def endElement(self, name: str) -> None:
         self._depth -= 1
         if name == self._open:
             self._results[name] = (self._results[name][0], "".join(self._text))

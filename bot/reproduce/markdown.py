@@ -6,6 +6,8 @@ import re
 from html.parser import HTMLParser
 
 _HTML = re.compile(r"\s*<(?:!doctype|html|body|div|p|pre|ul|ol|h[1-6]|table|blockquote)\b", re.IGNORECASE)
+#: Comments, declarations and instructions; the parser takes long over those that do not end.
+_UNSEEN = re.compile(r"<!--.*?(?:-->|\Z)|<[!?][^>]*(?:>|\Z)", re.DOTALL)
 _SILENT = frozenset({"script", "style", "head", "svg", "button", "template"})
 _BLOCKS = frozenset(
     {"p", "div", "section", "article", "table", "tr", "blockquote", "dl", "dd", "dt", "details", "summary"}
@@ -22,7 +24,7 @@ def to_markdown(text: str) -> str:
     if not _HTML.match(text):
         return text.strip()
     converter = _Converter()
-    converter.feed(text)
+    converter.feed(_UNSEEN.sub("", text))
     converter.close()
     return converter.result()
 
@@ -83,7 +85,9 @@ class _Converter(HTMLParser):
             self._lists.append("-" if tag == "ul" else "1.")
             self._write("\n")
         elif tag == "li":
-            self._write("\n" + "  " * (len(self._lists) - 1) + (self._lists[-1] if self._lists else "-") + " ")
+            self._write(
+                "\n" + "  " * min(len(self._lists) - 1, 20) + (self._lists[-1] if self._lists else "-") + " "
+            )
         elif tag == "a":
             self._links.append(attributes.get("href") or "")
             self._write("[" if self._links[-1] else "")

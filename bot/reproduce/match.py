@@ -45,6 +45,9 @@ SYMPTOMS = {
     "limit": r"\bmemory\b|\bOOM\b|out of (?:memory|disk)|\bleak",
 }
 
+#: Values of a message that are looked for in a report: each costs a search.
+_MAX_VALUES = 100
+
 #: Share of a message's words that the report must use for an unnamed exception to count as plausible.
 WORDS_NEEDED = 0.5
 
@@ -99,7 +102,7 @@ def _names_exception(failure: Failure, facts: Facts) -> bool:
     if failure.short_type not in _ASSERTIONS:
         return False
     # pytest.raises and assertThrows fail with an assertion that names the exception in its message.
-    return any(re.search(rf"\b{re.escape(name)}\b", failure.message) for name in facts.exceptions)
+    return not facts.exceptions.isdisjoint(re.findall(r"\w+", failure.message))
 
 
 def _shared_values(message: str, text: str) -> tuple[str, ...]:
@@ -108,7 +111,8 @@ def _shared_values(message: str, text: str) -> tuple[str, ...]:
     compared = (side for sides in _COMPARED.findall(message) for side in sides)
     candidates = dict.fromkeys(" ".join(value.split()) for value in (*quoted, *numbers, *compared))
     text = " ".join(text.split())
-    return tuple(value for value in candidates if len(value) > 1 and value not in _TRIVIAL and _shown(value, text))
+    telling = [value for value in candidates if len(value) > 1 and value not in _TRIVIAL][:_MAX_VALUES]
+    return tuple(value for value in telling if _shown(value, text))
 
 
 def _shown(value: str, text: str) -> bool:

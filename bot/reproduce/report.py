@@ -12,15 +12,14 @@ from bot.reproduce.markdown import to_markdown
 #: Names that say "something went wrong" and nothing more.
 GENERIC = frozenset({"Error", "Exception", "BaseException", "Throwable", "RuntimeException", "Warning"})
 
-_EXCEPTION = re.compile(
-    r"\b(?:[A-Za-z_][\w$]*\.)*([A-Z]\w*(?:Error|Exception|Warning|Exit|Interrupt|Fault|Failure))\b"
-)
+_WORD = re.compile(r"\w+")
+_ENDINGS = ("Error", "Exception", "Warning", "Exit", "Interrupt", "Fault", "Failure")
 _KNOWN_ODD = re.compile(r"\b(StopIteration|KeyboardInterrupt|SystemExit|GeneratorExit|DoesNotExist|Http404)\b")
 _CRASH = re.compile(
-    r"Traceback \(most recent call last\)|\bcrash(?:es|ed)?\b|^\s+at [\w.$]+\(", re.IGNORECASE | re.MULTILINE
+    r"Traceback \(most recent call last\)|\bcrash(?:es|ed)?\b|^[ \t]+at [\w.$]+\(", re.IGNORECASE | re.MULTILINE
 )
 _CALL = re.compile(r"\b[A-Za-z_]\w*\((?!\))[^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)")
-_FENCE = re.compile(r"^(`{3,}|~{3,})[^\n]*\n(.*?)(?:^\1[`~]*[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
+_FENCE = re.compile(r"^(`{3,}+|~{3,}+)[^\n]*+\n(.*?)(?:^\1[`~]*[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
 _INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 _DOTTED = re.compile(r"\b[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\b")
 _IDENTIFIER = re.compile(r"\b(?:[a-z]+[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*|[A-Za-z]\w*_\w+|[A-Za-z_]\w*(?=\())")
@@ -54,7 +53,7 @@ class Facts(Frozen):
 
 def read_report(title: str, body: str, number: int | None = None) -> Report:
     """A report from a tracker's fields; HTML is brought into Markdown."""
-    return Report(title=re.sub(r"<[^>]*>", "", title).strip(), body=to_markdown(body), number=number)
+    return Report(title=re.sub(r"<[^<>]*>", "", title).strip(), body=to_markdown(body), number=number)
 
 
 def parse_report(text: str) -> Report:
@@ -66,7 +65,8 @@ def parse_report(text: str) -> Report:
 def facts(report: Report) -> Facts:
     """Extract what a failure can be held against."""
     text = report.text
-    found = {*_EXCEPTION.findall(text), *_KNOWN_ODD.findall(text)} - GENERIC
+    named = {word for word in _WORD.findall(text) if "A" <= word[0] <= "Z" and word.endswith(_ENDINGS)}
+    found = {*named, *_KNOWN_ODD.findall(text)} - GENERIC
     code = tuple(block.strip("\n") for _, block in _FENCE.findall(text))
     marked = "\n".join((*_INLINE.findall(text), *code))
     names = (*_DOTTED.findall(marked), *_IDENTIFIER.findall(text), *_DOTTED.findall(text), *_words(_INLINE, text))

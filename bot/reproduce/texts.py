@@ -86,6 +86,7 @@ def pull_body(result: Reproduction, place: Place, issue: int, note: str = "") ->
         "",
         *_output(best.outcome),
         "It fails until the bug is mended. Push the fix to this branch, or take the test over into your own.",
+        "A model wrote it, so its commit says `[skip ci]`: CI runs with the next push, once you have read it.",
         "",
         *_footer(result, note),
     ]

@@ -78,6 +78,9 @@ class Trial:
             )
         except DraftRejected as error:
             return str(error)
+        except RecursionError:
+            # It compiled, and is still too deep for those who walk through its tree.
+            return "it is nested too deeply"
         return candidate.model_copy(update={"inverted": inverted})
 
     def _run(self, candidate: Candidate) -> Execution | None:

@@ -104,12 +104,12 @@ def parse(text: str) -> Diff:
 
 
 def _diff(files: list[FileDiff], flaws: list[Flaw]) -> Diff:
-    by_path: dict[str, tuple[FileDiff, ...]] = {}
+    by_path: dict[str, list[FileDiff]] = {}
     for file in files:
         for name in dict.fromkeys((file.path, file.old_path)):
             if name is not None:
-                by_path[name] = (*by_path.get(name, ()), file)
-    return Diff(tuple(files), tuple(flaws), by_path)
+                by_path.setdefault(name, []).append(file)
+    return Diff(tuple(files), tuple(flaws), {name: tuple(parts) for name, parts in by_path.items()})
 
 
 def _read(section: Section, files: list[FileDiff], flaws: list[Flaw]) -> None:

@@ -9,8 +9,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-import pathspec
-
+from bot.core.config import gitignore
 from bot.core.frozen import Frozen
 from bot.review.diff import Diff, DiffLine, FileDiff, Hunk
 from bot.review.escaping import show
@@ -90,11 +89,15 @@ def render_line(line: DiffLine) -> str:
 
 
 def _sort_out(diff: Diff, ignore: Sequence[str]) -> tuple[list[FileDiff], list[Skipped]]:
-    ignored = pathspec.GitIgnoreSpec.from_lines(ignore)
+    ignored = gitignore(ignore)
     kept: list[FileDiff] = []
     skipped: list[Skipped] = []
     for file in diff.files:
-        reason = "review.ignore" if ignored.match_file(file.path) else left_out(file)
+        reason = (
+            "review.ignore"
+            if ignored.match_file(file.path.encode("utf-8", "replace").decode())
+            else left_out(file)
+        )
         if reason is None:
             kept.append(file)
         else:

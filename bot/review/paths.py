@@ -44,9 +44,11 @@ def _from_git_line(line: str) -> tuple[str | None, str | None]:
     if rest.endswith('"') and ' "' in rest:
         old, _, new = rest.partition(' "')
         return _bare(old, _unquote(f'"{new}'))
-    for space in (index for index, char in enumerate(rest) if char == " "):
+    middle = (len(rest) - 1) // 2
+    # Where one half alone has a prefix, the space is off the middle by one.
+    for space in range(max(0, middle - 1), middle + 3):
         pair = _bare(rest[:space], rest[space + 1 :])
-        if pair[0] == pair[1]:
+        if rest[space : space + 1] == " " and pair[0] == pair[1]:
             return pair
     old, _, new = rest.partition(" ")
     return _bare(old, new or old)

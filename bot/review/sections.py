@@ -49,15 +49,17 @@ class Section:
     hunks: list[RawHunk] = field(default_factory=list)
     flaws: list[tuple[int, str]] = field(default_factory=list)
     lost: bool = False
+    names_files: bool = False
 
     @property
     def from_git(self) -> bool:
         """Whether the next file is announced by a line of git's own, and by nothing else."""
         return self.header[0].startswith("diff --")
 
-    @property
-    def names_files(self) -> bool:
-        return any(line.startswith("+++ ") for line in self.header)
+    def head(self, *lines: str) -> None:
+        """Add lines to the header."""
+        self.header += lines
+        self.names_files = self.names_files or any(line.startswith("+++ ") for line in lines)
 
     def lose(self, line: int, reason: str) -> None:
         """Skip what follows, up to the next hunk or file that can be told for certain."""
@@ -84,7 +86,7 @@ def cut(text: str) -> list[Section]:
         elif _names_files(lines, at, current):
             if current is None or current.names_files or not current.from_git:
                 sections.append(current := Section(at + 1))
-            current.header += lines[at : at + 2]
+            current.head(*lines[at : at + 2])
             at += 1
         elif line.startswith("@@ ") and current is not None:
             at = _take_hunk(lines, at, current)
@@ -150,7 +152,7 @@ def _take_other(line: str, at: int, section: Section) -> None:
     if section.lost:
         return
     if not section.hunks:
-        section.header.append(line)
+        section.head(line)
     elif line.startswith(("+", "-")) and line.rstrip() not in ("--", "---"):
         section.hunks.pop()
         section.lose(at + 1, _TOO_LONG)

@@ -55,11 +55,13 @@ def parse(code: str) -> cst.Module:
             # What a draft's odd escapes deserve is decided by its outcome, not here.
             warnings.simplefilter("ignore")
             compile(code, "<draft>", "exec", dont_inherit=True)
-        return cst.parse_module(code)
+        module = cst.parse_module(code)
+        str(module.code)  # what is nested too deeply for libcst to write is refused here
+        return module
     except SyntaxError as error:
         raise DraftRejected(f"it does not parse: line {error.lineno}: {error.msg}") from error
     except (ValueError, RecursionError, MemoryError, cst.ParserSyntaxError) as error:
-        raise DraftRejected(f"it does not parse: {str(error).splitlines()[0]}") from error
+        raise DraftRejected(f"it does not parse: {str(error).partition(chr(10))[0]}") from error
 
 
 def render(nodes: Sequence[Statement], indent: str = "    ") -> str:

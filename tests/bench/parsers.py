@@ -1,0 +1,111 @@
+"""Parsers of foreign text: does twice the input take twice the time?  ``--fuzz N``: N random inputs for each.
+
+Prints the worst growth of each parser over its adversarial inputs; ends with 1 where one grows faster than its
+input, raises what it does not document, or keeps memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import resource
+import signal
+import sys
+import time
+
+from tests.parsers import PARSERS, Parser
+
+#: Doubling an input may take this much longer: linear is 2, quadratic 4; the rest is the machine's noise.
+ALLOWED = 3.2
+#: Shorter times say nothing, and nothing may take longer, seconds.
+NOTICED, PATIENCE = 0.02, 5.0
+START = 2_000
+
+
+def main() -> None:
+    """Measure all parsers, or those whose names are given."""
+    arguments = argparse.ArgumentParser(prog="python -m tests.bench parsers", description=__doc__)
+    arguments.add_argument("names", nargs="*")
+    arguments.add_argument("--fuzz", type=int, default=0, metavar="N")
+    arguments.add_argument("--seed", type=int, default=0)
+    given = arguments.parse_args()
+    chosen = [each for each in PARSERS if not given.names or each.name in given.names]
+    signal.signal(signal.SIGALRM, _stop)
+    results = [fuzz(each, given.fuzz, given.seed) if given.fuzz else growth(each) for each in chosen]
+    sys.exit(0 if all(results) else 1)
+
+
+def growth(parser: Parser) -> bool:
+    """Double each adversarial input until it takes long enough or reaches the limit; print the steepest."""
+    worst, slowest = (0.0, "", 0, 0.0), 0.0
+    for position, (label, _) in enumerate(parser.texts(START)):
+        size, before = START, _seconds(parser, position, START)
+        while size < parser.limit and before < PATIENCE:
+            size *= 2
+            now = _seconds(parser, position, size)
+            if before >= NOTICED:
+                worst = max(worst, (now / before, label, size, now))
+            before = now
+        slowest = max(slowest, before)
+    ratio, label, size, seconds = worst
+    shown = (
+        f"{ratio:4.1f} x at {size:>7,} characters ({seconds:.2f} s) of {label!r}" if ratio else "too quick to tell"
+    )
+    print(f"{parser.name:32} slowest {slowest:6.2f} s; steepest {shown}", flush=True)
+    return ratio <= ALLOWED
+
+
+def _seconds(parser: Parser, position: int, size: int) -> float:
+    """The best of up to three runs."""
+    text = list(parser.texts(size))[position][1]
+    best = 2 * PATIENCE
+    for _ in range(3):
+        signal.alarm(10)
+        began = time.perf_counter()
+        try:
+            parser.read(text)
+        except (*parser.raises, _TooLong):
+            pass
+        best = min(best, time.perf_counter() - began)
+        signal.alarm(0)
+        if best > 1:
+            break
+    return best
+
+
+class _TooLong(Exception):
+    pass
+
+
+def _stop(*_: object) -> None:
+    raise _TooLong
+
+
+def fuzz(parser: Parser, count: int, seed: int) -> bool:
+    """Random inputs: no error but the documented ones, none slow, and memory as it was after the first tenth."""
+    dice = random.Random(f"{seed}:{parser.name}")
+    slow, early, began = 0.0, 0, time.perf_counter()
+    for number in range(count):
+        text = parser.random(dice)
+        start = time.perf_counter()
+        try:
+            parser.read(text)
+        except parser.raises:
+            pass
+        except Exception:
+            print(f"{parser.name:32} {text!r} raises", flush=True)
+            raise
+        slow = max(slow, time.perf_counter() - start)
+        if number == count // 10:
+            early = _memory()
+    grown = _memory() - early
+    seconds = time.perf_counter() - began
+    print(
+        f"{parser.name:32} {count:,} inputs in {seconds:.0f} s, slowest {slow * 1000:.0f} ms, memory +{grown} KB",
+        flush=True,
+    )
+    return grown < 50_000
+
+
+def _memory() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
