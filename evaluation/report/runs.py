@@ -14,6 +14,7 @@ from bot.errors import OperatorError
 from evaluation.benchmark import BENCHMARKS, Scoring
 from evaluation.report.facts import cost_section, facts_section, is_timeless
 from evaluation.report.page import Report, Section, as_html, as_json, as_markdown
+from evaluation.report.papers import papers_section
 from evaluation.report.terminal import say
 from evaluation.run.folder import RunFolder
 
@@ -83,6 +84,8 @@ def write(runs: Runs, tasks: dict[str, str], scoring: Scoring) -> Report:
         ]
         sections.append(facts_section(group, told))
         sections += [*tell(scores, scoring), cost_section(group, bench.costs(scores))]
+    if benches:
+        sections.append(papers_section(benches))
     benchmarks = ", ".join(dict.fromkeys(run.facts.benchmark for _, run in runs))
     made = f"bouncer {__version__}"
     if not all(is_timeless(run.facts) for _, run in runs):

@@ -201,6 +201,29 @@ def test_a_long_name_widens_the_picture_instead_of_being_cut() -> None:
     assert width("single-shot, openai:some-model-with-a-long-name (in a folder)") > width("s") + 100
 
 
+def test_the_page_says_of_every_table_and_figure_of_the_papers_what_regenerates_it(
+    command: Command, runs: list[Path]
+) -> None:
+    found = command("report", runs[0], "--json").json["sections"]
+    papers = {table["title"]: table["rows"] for table in found[-1]["tables"]}
+    items = {paper: {row[0]: row[1:] for row in rows} for paper, rows in papers.items()}
+    assert {"Table I", "Table II", "Table III", "Table IV", *(f"Figure {n}" for n in range(1, 5))} <= items[
+        "BouncerBench"
+    ].keys()
+    assert {f"{kind} {n}" for kind in ("Table", "Figure") for n in range(1, 5)} == items["CR-Bench"].keys()
+    assert {*(f"Table {n}" for n in range(1, 6)), *(f"Figure {n}" for n in range(1, 8))} == items[
+        "Test generation from bug reports"
+    ].keys()
+    assert items["BouncerBench"]["Table II"][-1] == "at hand: on this page"
+    assert items["BouncerBench"]["Table III"][-1].startswith("not on this page; published")
+    for rows in papers.values():
+        for _, _, commands, _ in rows:
+            for each in commands.split("; "):
+                verb, *names = each.split()[:2]
+                if verb not in ("–", "report") and "both" not in names:
+                    assert command(verb, *names, "--help").code == 0, each
+
+
 def test_more_than_two_runs_get_a_picture_for_each_rate(
     command: Command, runs: list[Path], tmp_path: Path
 ) -> None:

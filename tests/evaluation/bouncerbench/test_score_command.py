@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -126,7 +127,10 @@ def test_a_run_of_the_other_bouncer_is_refused(command: Command, tasks: Path, tm
 
 
 def test_the_two_bouncers_in_a_row_are_scored_from_files(command: Command, write: Write) -> None:
-    patches = [{"instance_id": name, "patch": "x" * 8, "resolved": name in "cd"} for name in "abcd"]
+    sizes = {"a": 8, "b": 16, "c": 24, "d": 80}
+    patches = [
+        {"instance_id": name, "patch": "x" * size, "resolved": name in "cd"} for name, size in sizes.items()
+    ]
     vague = [{"instance_id": name, "underspecified": 3 if name == "a" else 0} for name in "abcd"]
     inputs = [{"instance_id": name, "bounce": name == "a"} for name in "abcd"]
     outputs = [{"instance_id": name, "model": "m", "label": "INCORRECT"} for name in "bc"]
@@ -139,8 +143,40 @@ def test_the_two_bouncers_in_a_row_are_scored_from_files(command: Command, write
     assert (found["tickets"], found["vague"], found["turned_away_vague"]) == (4, 1, 1)
     assert found["drafted"] == {"all": 3, "correct": 2, "wrong": 1}
     assert found["shown"] == {"all": 1, "correct": 1, "wrong": 0}
-    assert (found["lost_share"], found["mean_characters"], found["unanswered_output"]) == (0.5, 8.0, 1)
+    assert (found["lost_share"], found["mean_characters"], found["unanswered_output"]) == (0.5, 40.0, 1)
     assert "shown: 1 instead of 4, wrong 0.0 % instead of 50.0 %" in command(*arguments).out
+
+
+def test_incorrect_patches_are_told_apart_by_the_tests_that_fail(command: Command, write: Write) -> None:
+    def status(broken: int, lost: int) -> dict[str, Any]:
+        kinds = {"FAIL_TO_PASS": broken, "PASS_TO_PASS": lost}
+        return {kind: {"success": ["ok"], "failure": ["t"] * count} for kind, count in kinds.items()}
+
+    outcomes = {"a": (1, 0), "b": (0, 2), "c": (1, 1), "d": (0, 0), "e": (0, 1)}
+    tasks = [
+        {"instance_id": name, "patch": "x", "tests_status": status(*failures)}
+        for name, failures in outcomes.items()
+    ]
+    answers = [{"instance_id": name, "bounce": name in "ab"} for name in outcomes]
+    files = ("--tasks", write("p.jsonl", tasks), "--predictions", write("o.jsonl", answers), "--replicates", 0)
+    shown = [" ".join(line.split()) for line in command("score", "bouncerbench-output", *files).out.splitlines()]
+    assert "o.jsonl both 1 0.0 [0.0, 79.3] 107" in shown
+    assert "o.jsonl fail-to-pass 1 100.0 [20.7, 100.0] 270" in shown
+    assert "o.jsonl pass-to-pass 2 50.0 [9.5, 90.5] 28" in shown
+
+
+def test_annotation_labels_stand_beside_table_i(command: Command, write: Write) -> None:
+    rows = [
+        {"instance_id": name, "underspecified": quality, "false_negative": 3 - quality, "other_major_issues": 0.0}
+        for name, quality in zip("abcd", (0, 0, 2, 3), strict=True)
+    ]
+    answers = write("answers.jsonl", [{"instance_id": name, "bounce": True} for name in "abcd"])
+    tasks = write("t.jsonl", rows)
+    shown = command("score", "bouncerbench-input", "--tasks", tasks, "--predictions", answers).out
+    lines = [" ".join(line.split()) for line in shown.splitlines()]
+    assert "issue specification: 0 2 50.0 396 23.3" in lines
+    assert "test validity: 3 2 50.0 481 28.3" in lines
+    assert "other issues: yes 0 0.0 135 7.9" in lines
 
 
 def test_the_benchmarks_are_listed(command: Command) -> None:

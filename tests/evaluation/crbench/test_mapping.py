@@ -105,6 +105,18 @@ def test_an_issue_named_by_a_commit_inside_a_pull_request_is_not_taken_for_one(
     assert map_fix("engine.py", *BODY).prs == (9,)
 
 
+def test_a_pull_request_squashed_by_github_inside_of_another_keeps_its_own_number(
+    repository: Scratch, map_fix: MapFix
+) -> None:
+    """A pull request into a branch: only what GitHub itself committed is believed there."""
+    repository.branch("feature")
+    repository.commit("Close the leak (#5)", "engine.py", *changed(3, "line_3 = wrong"), committer=GITHUB)
+    repository.go("main")
+    repository.merge_pull(9, "feature")
+
+    assert map_fix("engine.py", *BODY).prs == (5,)
+
+
 def test_a_number_that_no_pull_ref_has_is_an_issue_where_the_clone_has_pull_refs(
     repository: Scratch, map_fix: MapFix
 ) -> None:
