@@ -28,12 +28,3 @@ def cap(text: str, limit: int) -> str:
     cut = text[: max(0, limit - 1)]
     at = max(cut.rfind("\n", limit // 2), cut.rfind(" ", max(0, limit - 40)), 0)
     return (cut[:at] if at else cut).rstrip() + "…" * (limit > 0)
-
-
-def middle_out(text: str, limit: int) -> str:
-    """The first and last part of what is too long for a prompt, with a word in between that says so."""
-    if len(text) <= limit:
-        return text
-    head = limit * 2 // 3
-    left_out = f"[{len(text) - limit} characters left out here]"
-    return f"{text[:head]}\n\n{left_out}\n\n{text[head - limit :]}"

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 
+from bot.core.text import UNSEEN
 from bot.prompts.fence import visible
 
-# Controls but tab, soft hyphen, zero-width and bidirectional marks, line and paragraph separators, variation
-# selectors, byte order mark, surrogates, interlinear marks and tag characters ("Trojan Source", CVE-2021-42574).
-_UNSEEN = re.compile(
-    "[\x00-\x08\x0a-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u2028-\u202e"
-    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
-)
+#: A line is one line: its end is shown like everything else that cannot be seen.
+_HIDDEN = re.compile(f"{UNSEEN.pattern}|\n")
 
 
 def show(line: str) -> str:
@@ -20,7 +17,7 @@ def show(line: str) -> str:
     A chat template's control tokens are taken apart here already, as the fence around a prompt's data would:
     what a model quotes then is what it was shown.
     """
-    text = _UNSEEN.sub(_escape, line)
+    text = _HIDDEN.sub(_escape, line)
     return visible(text) if "<|" in text else text
 
 
