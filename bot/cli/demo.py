@@ -26,7 +26,7 @@ from bot.errors import OperatorError
 
 if TYPE_CHECKING:
     from bot.core.actions import Decision
-    from bot.jobs.store import Jobs
+    from bot.jobs.admin import Jobs
     from bot.ledger import Ledger
     from bot.simgithub import SimulatedGitHub
 
@@ -151,7 +151,7 @@ def _decision(memory: tuple[Jobs, Ledger], number: int) -> Decision:
 
 def _memory(url: str) -> tuple[Jobs, Ledger]:
     """What the server remembers, read beside it."""
-    from bot.jobs.store import Jobs
+    from bot.jobs.admin import Jobs
     from bot.ledger import open_database, open_ledger
 
     database = open_database(url)

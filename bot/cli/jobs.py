@@ -14,8 +14,8 @@ from bot.cli.options import without_password
 from bot.jobs.job import State
 
 if TYPE_CHECKING:
+    from bot.jobs.admin import Jobs
     from bot.jobs.job import Job
-    from bot.jobs.store import Jobs
     from bot.ledger import Ledger
 
 _database = click.option(
@@ -100,14 +100,16 @@ def cancel_jobs(job_ids: tuple[str, ...], database_url: str | None, as_json: boo
 
 @contextmanager
 def _open(database_url: str | None) -> Iterator[tuple[Jobs, Ledger]]:
-    from bot.jobs.store import Jobs
+    from bot.jobs.admin import Jobs
     from bot.ledger import migrate, open_database, open_ledger
     from bot.ops import settings
 
     database = open_database(settings.load(database_url=database_url).database_url, must_exist=True)
     try:
         migrate(database)
-        yield Jobs(database), open_ledger(database)
+        jobs = Jobs(database)
+        yield jobs, open_ledger(database)
+        jobs.close()
     finally:
         database.close()
 

@@ -76,9 +76,9 @@ def work(settings: Settings, stop: threading.Event, pace: Pace, *, apart: float 
     seconds. Raises SettingsError before anything starts.
     """
     from bot.app import Live
+    from bot.jobs.queue import Queue
     from bot.jobs.redelivery import Reconciler, recorded
     from bot.jobs.runner import Runner
-    from bot.jobs.store import Jobs
     from bot.jobs.worker import Worker
     from bot.ledger import await_database, open_ledger, withhold
     from bot.ops.metrics import Counts
@@ -88,7 +88,7 @@ def work(settings: Settings, stop: threading.Event, pace: Pace, *, apart: float 
     if database is None:
         return True
     withhold(database, partial(withheld, settings))
-    ledger, jobs, counts = open_ledger(database), Jobs(database), Counts()
+    ledger, queue, counts = open_ledger(database), Queue(database), Counts()
     live = Live(settings, ledger, lambda call: observe(counts, call))
     publisher = Publisher(
         ledger.postings,
@@ -96,11 +96,11 @@ def work(settings: Settings, stop: threading.Event, pace: Pace, *, apart: float 
         apart=apart,
         secrets=secrets_of(settings),
     )
-    runner = Runner(jobs, ledger, live.services_for, publisher, paused=settings.bouncer_paused)
+    runner = Runner(queue, ledger, live.services_for, publisher, paused=settings.bouncer_paused)
     reconciler = Reconciler(live.app, recorded(database), database.locks)
     threading.Thread(target=reconciler.run, args=(stop,), name="reconciler", daemon=True).start()
     try:
-        return Worker(ledger, jobs, runner, counts, pace).run(stop)
+        return Worker(ledger, queue, runner, counts, pace, settings.bouncer_keep_days).run(stop)
     finally:
         live.close()
 

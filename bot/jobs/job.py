@@ -1,22 +1,48 @@
-"""A job: one task of one delivery."""
+"""A job: one task of one delivery, which is one workflow of the engine, and another one for each later attempt."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
 from bot.core.actions import Task
 from bot.core.frozen import Frozen
 
-#: waiting for its moment; queued to run; running; then one of the four ends.
+#: What the engine's states are called here: waiting for its moment; queued; running; then one of the four ends.
 State = Literal["waiting", "queued", "running", "done", "dead", "cancelled", "superseded"]
 
 #: Jobs that may still do something.
 OPEN: tuple[State, ...] = ("waiting", "queued", "running")
 
+#: Jobs that wait for a person, and those that nothing is left to do about.
+DEAD: tuple[State, ...] = ("dead",)
+ENDED: tuple[State, ...] = ("done", "superseded", "cancelled")
+
 #: More tasks than one delivery has.
 TASKS = 16
+
+#: What is known of a job before it runs, and never changes while it does; its workflow carries it.
+_FACTS = frozenset(
+    {
+        "id",
+        "delivery",
+        "seq",
+        "position",
+        "task",
+        "kind",
+        "repository",
+        "number",
+        "attempt",
+        "tries",
+        "due",
+        "error",
+    }
+) | {"created_at"}
+
+
+class GaveUp(Exception):
+    """Ends a job as a dead letter; the message says why."""
 
 
 class Job(Frozen):
@@ -30,9 +56,9 @@ class Job(Frozen):
     kind: str = Field(description="what happened, e.g. ``issue_opened``")
     repository: str
     number: int
-    state: State
-    attempt: int = Field(description="numbers the starts; each has an id of its own in the queue")
-    tries: int = Field(description="failures in a row")
+    state: State = "queued"
+    attempt: int = Field(default=0, description="numbers the starts; each is a workflow of its own")
+    tries: int = Field(default=0, description="failures in a row")
     due: float = Field(description="not before this moment")
     outcome: str | None = None
     error: str | None = None
@@ -53,10 +79,14 @@ class Job(Frozen):
 
     @property
     def workflow(self) -> str:
-        """The id of the present attempt in the queue."""
+        """The id of the present attempt in the engine."""
         return workflow_id(self.id, self.attempt)
+
+    def facts(self) -> dict[str, Any]:
+        """What its workflow carries."""
+        return self.model_dump(mode="json", include=set(_FACTS))
 
 
 def workflow_id(job: str, attempt: int) -> str:
-    """An attempt's id in the queue: an ended id can never be started again there, a new one can."""
+    """An attempt's id in the engine: an ended id can never be started again there after a pause, a new one can."""
     return job if attempt == 0 else f"{job}:{attempt}"

@@ -1,71 +1,164 @@
-"""Forgetting ended jobs, one batch after the other.
+"""Forgetting what nobody needs any more, one batch after the other. The engine keeps everything for ever.
 
 To forget a delivery is to forget its id, so nothing goes before GitHub's own window for redelivery has passed.
+What was decided about a subject is the memory that handlers work from: it stays while the subject is open.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from typing import Any, Protocol
 
-from sqlalchemy import delete, exists, select
+import structlog
+from sqlalchemy import CursorResult, Table, and_, delete, exists, func, or_, select
 
-from bot.jobs.job import OPEN, workflow_id
-from bot.jobs.queue import Queue
+from bot.jobs.job import DEAD, ENDED, OPEN, Job, State
 from bot.ledger.database import Database
-from bot.ledger.tables import DELIVERIES, JOBS
+from bot.ledger.tables import BUDGETS, CLOSED, DECISIONS, DELIVERIES, MODEL_CALLS, POSTINGS, SIGNALS
 
 DAY = 24 * 3600.0
 #: GitHub redelivers for about three days; a week leaves room for somebody to look.
 KEEP_SECONDS = 7 * DAY
 #: Dead letters wait for a person.
 KEEP_DEAD_SECONDS = 30 * DAY
+#: Decisions and replies of models, unless the operator says otherwise, days.
+KEEP_DAYS = 180
 BATCH = 200
+
+_log = structlog.get_logger(__name__)
+
+
+class Forgets(Protocol):
+    """What retention needs of the engine."""
+
+    def list(self, states: Collection[State] = (), repository: str = "", limit: int = 50) -> tuple[Job, ...]:
+        """Jobs in these states."""
+        ...
+
+    def ended_before(self, moment: float, states: Collection[State], limit: int) -> tuple[str, ...]:
+        """Ids of attempts that ended in these states and were made before a moment."""
+        ...
+
+    def forget(self, workflows: Collection[str]) -> None:
+        """Delete all trace of ended attempts."""
+        ...
+
+    def forget_repository(self, repository: str) -> None:
+        """Stop and delete all attempts of a repository."""
+        ...
 
 
 class Retention:
-    """Deletes old deliveries with their jobs. Decisions, model calls and postings stay: they are the record."""
+    """Deletes what is past its time."""
 
     def __init__(
         self,
         database: Database,
-        queue: Queue,
+        queue: Forgets,
         *,
         keep: float = KEEP_SECONDS,
         keep_dead: float = KEEP_DEAD_SECONDS,
+        keep_days: int = KEEP_DAYS,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        """``keep_days`` is for decisions and replies; 0 keeps them for ever."""
         self._database = database
         self._queue = queue
         self._keep = keep
         self._keep_dead = keep_dead
+        self._keep_days = keep_days
         self._clock = clock
 
     def sweep(self) -> int:
-        """Delete one batch; how many deliveries went."""
+        """Delete one batch of everything; how many rows that were."""
         now = self._clock()
-        mine = JOBS.c.delivery == DELIVERIES.c.id
-        unfinished = exists().where(mine, JOBS.c.state.in_(OPEN))
-        waiting = exists().where(mine, JOBS.c.state == "dead", JOBS.c.finished_at > now - self._keep_dead)
+        ended = self._queue.ended_before(now - self._keep, ENDED, BATCH)
+        dead = self._queue.ended_before(now - self._keep_dead, DEAD, BATCH)
+        self._queue.forget((*ended, *dead))
+        count = len(ended) + len(dead) + self._deliveries(now - self._keep)
+        if self._keep_days:
+            count += self._memory(now - self._keep_days * DAY)
+        return count
+
+    def uninstalled(self, account: str, repositories: Collection[str]) -> None:
+        """Delete all that is known of these repositories, and of every one of an account where it is named."""
+        names = set(repositories)
+        if account:
+            with self._database.read() as connection:
+                for table in _ABOUT_REPOSITORIES:
+                    mine = table.c.repository.startswith(f"{account}/", autoescape=True)
+                    names |= set(connection.scalars(select(table.c.repository).where(mine).distinct()))
+        for name in sorted(names):
+            self._queue.forget_repository(name)
+            with self._database.write() as connection:
+                for table in _ABOUT_REPOSITORIES:
+                    connection.execute(delete(table).where(table.c.repository == name))
+                connection.execute(delete(BUDGETS).where(BUDGETS.c.scope == f"repository:{name}"))
+        if names:
+            _log.info("repositories_forgotten", count=len(names))
+
+    def _deliveries(self, before: float) -> int:
+        """Deliveries whose jobs have all been forgotten; what is unfinished or dead needs its event."""
+        needed = {job.delivery for job in self._queue.list((*OPEN, *DEAD), limit=10_000)}
         old = (
             select(DELIVERIES.c.id)
-            .where(
-                DELIVERIES.c.received_at < now - self._keep,
-                DELIVERIES.c.dispatched_at.is_not(None),
-                ~unfinished,
-                ~waiting,
-            )
+            .where(DELIVERIES.c.received_at < before, DELIVERIES.c.dispatched_at.is_not(None))
             .order_by(DELIVERIES.c.seq)
-            .limit(BATCH)
+            .limit(BATCH + len(needed))
         )
         with self._database.read() as connection:
-            deliveries = list(connection.scalars(old))
-            jobs = connection.execute(
-                select(JOBS.c.id, JOBS.c.attempt).where(JOBS.c.delivery.in_(deliveries))
-            ).all()
-        # The queue first: a crash in between leaves our rows to find the rest by.
-        self._queue.forget([workflow_id(job.id, number) for job in jobs for number in range(job.attempt + 1)])
+            found = [each for each in connection.scalars(old) if each not in needed][:BATCH]
         with self._database.write() as connection:
-            connection.execute(delete(JOBS).where(JOBS.c.delivery.in_(deliveries)))
-            connection.execute(delete(DELIVERIES).where(DELIVERIES.c.id.in_(deliveries)))
-        return len(deliveries)
+            connection.execute(delete(DELIVERIES).where(DELIVERIES.c.id.in_(found)))
+        return len(found)
+
+    def _memory(self, before: float) -> int:
+        """Replies of models, and what was decided and written on subjects that have been closed for as long."""
+        over = exists().where(
+            CLOSED.c.repository == DECISIONS.c.repository,
+            CLOSED.c.number == DECISIONS.c.number,
+            CLOSED.c.closed_at < before,
+        )
+        # On a subject without a number, the default branch for one, the last decision of a kind is the memory.
+        later = DECISIONS.alias("later")
+        replaced = and_(
+            DECISIONS.c.number == 0,
+            exists().where(
+                later.c.repository == DECISIONS.c.repository,
+                later.c.number == 0,
+                later.c.kind == DECISIONS.c.kind,
+                later.c.id > DECISIONS.c.id,
+            ),
+        )
+        forgotten = exists().where(
+            CLOSED.c.repository == POSTINGS.c.repository,
+            CLOSED.c.number == POSTINGS.c.number,
+            CLOSED.c.closed_at < before,
+        )
+        return (
+            self._delete(MODEL_CALLS, MODEL_CALLS.c.created_at < before)
+            + self._delete(DECISIONS, and_(DECISIONS.c.created_at < before, or_(over, replaced)))
+            + self._delete(POSTINGS, and_(POSTINGS.c.updated_at < before, forgotten))
+            + self._forget_closed(before)
+        )
+
+    def _delete(self, table: Table, where: Any) -> int:
+        some = select(table.c.id).where(where).order_by(table.c.id).limit(BATCH).scalar_subquery()
+        with self._database.write() as connection:
+            gone: CursorResult[Any] = connection.execute(delete(table).where(table.c.id.in_(some)))
+        return gone.rowcount
+
+    def _forget_closed(self, before: float) -> int:
+        """Closed subjects of which nothing is left."""
+        left = select(func.count()).where(
+            DECISIONS.c.repository == CLOSED.c.repository, DECISIONS.c.number == CLOSED.c.number
+        )
+        with self._database.write() as connection:
+            gone: CursorResult[Any] = connection.execute(
+                delete(CLOSED).where(CLOSED.c.closed_at < before, left.scalar_subquery() == 0)
+            )
+        return gone.rowcount
+
+
+_ABOUT_REPOSITORIES: tuple[Table, ...] = (DELIVERIES, DECISIONS, MODEL_CALLS, POSTINGS, SIGNALS, CLOSED)

@@ -1,12 +1,23 @@
-"""Running one job: load what happened, decide, record, publish, and see to what went wrong."""
+"""Running one job: load what happened, decide, record, publish, and see to what went wrong.
+
+The engine could try a step again by itself, but it would hold the worker's thread and the subject's line for as
+long as it waits, which may be until tomorrow; so each later try is an attempt of its own, after a pause. That a
+try costs nothing twice is not the engine's doing either: it remembers what a step returned, and not what a step
+that died had paid for. Replies of models, decisions and postings are recorded one by one, in ``ledger``.
+"""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager
 from dataclasses import replace
+from typing import Protocol
 
 import structlog
+from pydantic import ValidationError
+from sqlalchemy import Connection
 from sqlalchemy.exc import InterfaceError, OperationalError
 from structlog.contextvars import bound_contextvars
 
@@ -17,11 +28,13 @@ from bot.core.events import Event
 from bot.errors import ForgeError, NotFound, TransientError
 from bot.forge.protocol import ForgeWriter
 from bot.forge.replay import ReadOnce
-from bot.jobs.job import Job
-from bot.jobs.present import at_present
-from bot.jobs.remembered import Remembered
+from bot.jobs.inbox import Received
+from bot.jobs.job import GaveUp, Job
+from bot.jobs.recovery import MAX_DEATHS
+from bot.jobs.refresh import at_present
+from bot.jobs.replies import Remembered
 from bot.jobs.retry import MAX_TRIES, MAX_TRIES_BUG, pause
-from bot.jobs.store import Jobs
+from bot.jobs.supersede import successor
 from bot.ledger import Ledger
 from bot.publishing.publisher import Publisher, Refused
 from bot.services import Services
@@ -29,8 +42,10 @@ from bot.services import Services
 #: What a job is given to work with; raises TransientError or ForgeError where GitHub will not have it.
 ServicesFor = Callable[[Event], tuple[Services, ForgeWriter]]
 
-#: How long what a stale job had superseded waits for the event that made it stale, seconds.
-REVIVE_SECONDS = 5.0
+#: What moved while it was judged is judged again after this long, unless a newer event sees to it, seconds.
+MOVED_SECONDS = 5.0
+#: The longest pause between two tries to reach a database that is away, seconds.
+AWAY_SECONDS = 10.0
 
 #: The word by which a decision says that no model was asked for want of budget.
 SPENT = "skipped:budget"
@@ -45,76 +60,165 @@ _DAY = 86_400.0
 _log = structlog.get_logger(__name__)
 
 
+class Engine(Protocol):
+    """What the runner needs of the engine."""
+
+    def transaction(self) -> AbstractContextManager[Connection]:
+        """A transaction in which jobs can be queued."""
+        ...
+
+    def enqueue(self, connection: Connection, job: Job, delay: float = 0.0) -> None:
+        """Queue a job's attempt, to begin after ``delay`` seconds."""
+        ...
+
+    def open_among(self, jobs: Collection[str]) -> tuple[Job, ...]:
+        """Those of these jobs that may still do something."""
+        ...
+
+    def holds(self, job: Job, executor: str) -> bool:
+        """Whether an attempt is still that worker's to finish."""
+        ...
+
+    def deaths(self, job: Job) -> int:
+        """How often a worker died while it ran this attempt."""
+        ...
+
+    def replaced(self, job: Job, by: str) -> None:
+        """Note that another attempt goes on where this one ends."""
+        ...
+
+    def superseded(self, job: Job, by: str) -> None:
+        """Note which job does the work of this one."""
+        ...
+
+
 class Runner:
-    """Runs jobs by id, in any thread. Running a job again does what is missing and nothing twice."""
+    """Runs jobs, in any thread. Running a job again does what is missing and nothing twice."""
 
     def __init__(
         self,
-        jobs: Jobs,
+        queue: Engine,
         ledger: Ledger,
         services_for: ServicesFor,
         publisher: Publisher,
         *,
         paused: bool = False,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         """``paused`` is the operator's kill switch: no model is asked and nothing is written."""
-        self._jobs = jobs
+        self._queue = queue
+        self._received = Received(ledger.database)
         self._ledger = ledger
         self._services_for = services_for
         self._publisher = publisher
         self._paused = paused
+        self._clock = clock
 
-    def run(self, job_id: str, attempt: int) -> None:
-        """Run one attempt to its end, whatever that is; the job's row says what it was."""
-        job = self._jobs.claim(job_id, attempt)
-        if job is None:
-            self._ledger.decisions.stop(job_id)
-            return
+    def run(self, job: Job, executor: str) -> str:
+        """Run one attempt to its end, on behalf of the worker of that name; what it came to.
+
+        Raises GaveUp where it failed for good.
+        """
         about: dict[str, str | int] = {
             "delivery": job.delivery,
             "task": job.task,
             "repository": job.repository,
             "number": job.number,
         }
+        wait = 0.5
         with bound_contextvars(**about), tracing.span("job", **about):
-            self._attempt(job)
+            while True:
+                try:
+                    return self._attempt(job, executor)
+                except (OperationalError, InterfaceError) as error:
+                    # An outage is nobody's failure, and nothing about it could be written down anyhow.
+                    _log.warning("database_away", error=type(error.orig).__name__, again_in=wait)
+                    time.sleep(wait)
+                    wait = min(AWAY_SECONDS, 2 * wait)
 
-    def _attempt(self, job: Job) -> None:
+    def _attempt(self, job: Job, executor: str) -> str:
+        if (deaths := self._queue.deaths(job)) > MAX_DEATHS:
+            raise self._gave_up(job, f"its worker died {deaths} times while it ran")
+        if first := self._awaited(job):
+            return self._follow(job, first)
         try:
-            outcome = self._work(job)
+            outcome = self._work(job, executor)
         except TransientError as error:
-            self._later(job, str(error), error.wait, MAX_TRIES)
-        except (OperationalError, InterfaceError) as error:
-            self._later(job, f"database: {type(error.orig).__name__}", None, MAX_TRIES)
+            return self._later(job, str(error), error.wait, MAX_TRIES)
         except NotFound as error:
             # Deleted, transferred, or the app was removed: there is nobody left to answer.
-            self._finish(job, f"gone: {error}")
+            outcome = f"gone: {error}"
         except ForgeError as error:
-            self._bury(job, f"refused: {error}")
+            raise self._gave_up(job, f"refused: {error}") from error
+        except (OperationalError, InterfaceError, GaveUp):
+            raise
         except Exception as error:  # noqa: BLE001 - the worker's loop: a bug in one job must not stop the others
             _log.exception("job_failed", attempt=job.attempt)
-            self._later(job, f"{type(error).__name__}: {error}", None, MAX_TRIES_BUG)
-        else:
-            if outcome is not None:
-                self._finish(job, outcome)
+            return self._later(job, f"{type(error).__name__}: {error}", None, MAX_TRIES_BUG)
+        _log.info("job_done", outcome=outcome, seconds=round(self._clock() - job.created_at, 3))
+        return outcome
 
-    def _work(self, job: Job) -> str | None:
-        """What it came to; None where the job waits for another day."""
+    def _awaited(self, job: Job) -> Job | None:
+        """What this job builds upon and what has not ended, although it began before: it waits for another try."""
+        needed = router.BUILDS_ON.get(job.task, frozenset())
+        if not job.position or not needed:
+            return None
+        waiting = self._queue.open_among([f"{job.delivery}:{task}" for task in needed])
+        return max(waiting, key=lambda each: each.due, default=None)
+
+    def _follow(self, job: Job, first: Job) -> str:
+        # Both become due at once, and the line of their subject keeps the order.
+        reason = f"waits for {first.task}"
+        self._again(job.model_copy(update={"tries": job.tries, "due": first.due, "error": reason}))
+        return reason
+
+    def _work(self, job: Job, executor: str) -> str:
         if self._paused:
             return "skipped: paused by the operator"
-        event = events.from_json(self._jobs.event(job))
+        event = self._event(job)
+        if newer := self._newer(job, event):
+            return self._superseded(job, newer)
         services, writer = self._services_for(event)
         if job.attempt:
             self._ledger.decisions.take_up(job.id, (SPENT, UNREACHABLE))
         decisions = self._ledger.decisions.of_job(job.id) or self._decide(job, event, services)
-        outcomes = [
-            self._publish(job, position, decision, event, services, writer)
-            for position, decision in enumerate(decisions)
-        ]
+        outcomes: list[str] = []
+        for position, decision in enumerate(decisions):
+            # What happened while the model was thinking counts: this is the last look before a write.
+            if not self._queue.holds(job, executor):
+                self._ledger.decisions.stop(job.id)
+                return "stopped"
+            if newer := self._newer(job, event):
+                return self._superseded(job, newer)
+            outcomes.append(self._publish(job, position, decision, event, services, writer))
+        if any(outcome.startswith("moved") for outcome in outcomes) and job.tries + 1 < MAX_TRIES_BUG:
+            due = self._clock() + MOVED_SECONDS
+            return self._again(job.model_copy(update={"tries": job.tries + 1, "due": due, "error": "it moved"}))
         if job.tries < MAX_DAYS and any(decision.abstained == SPENT for decision in decisions):
-            self._tomorrow(job)
-            return None
+            return self._tomorrow(job)
         return "; ".join(outcomes) or "nothing to do"
+
+    def _event(self, job: Job) -> Event:
+        stored = self._received.event(job.delivery)
+        if stored is None:
+            raise self._gave_up(job, "its delivery was deleted after its time")
+        try:
+            return events.from_json(stored)
+        except ValidationError as error:
+            # Written by another version of the program.
+            why = error.errors(include_url=False)[0]["msg"]
+            raise self._gave_up(job, f"the stored event cannot be read: {why}") from error
+
+    def _newer(self, job: Job, event: Event) -> str | None:
+        """The job of a newer event that does the work of this one."""
+        if not job.number:
+            return None
+        return successor(job.task, event, self._received.later(job.seq, job.repository, job.number))
+
+    def _superseded(self, job: Job, by: str) -> str:
+        self._ledger.decisions.stop(job.id)
+        self._queue.superseded(job, by)
+        return f"superseded by {by}"
 
     def _decide(self, job: Job, event: Event, services: Services) -> tuple[Decision, ...]:
         # The publisher keeps the forge that asks anew.
@@ -123,7 +227,7 @@ class Runner:
             forge=ReadOnce(services.forge),
             model=Remembered(services.model, self._ledger.calls, job.id),
         )
-        event = at_present(event, job.task, services.forge)
+        event = at_present(event, job.task, services.forge, moved=job.attempt > 0)
         try:
             decisions = router.decide(event, services, only=job.task)
         except TransientError as error:
@@ -140,41 +244,43 @@ class Runner:
     def _publish(
         self, job: Job, position: int, decision: Decision, event: Event, services: Services, writer: ForgeWriter
     ) -> str:
-        if not self._jobs.wanted(job.id, job.attempt):
-            self._ledger.decisions.stop(job.id)
-            return "stopped"
         try:
             published = self._publisher.publish(decision, job.id, event.installation or 0, services, writer)
         except Refused:
             self._ledger.decisions.settle(job.id, position, "refused")
             raise
         outcome = self._ledger.decisions.settle(job.id, position, published.outcome)
-        if published.outcome == "moved":
-            # A delivery that came late may have superseded the one that was up to date.
-            self._jobs.revive(job.id, self._jobs.clock() + REVIVE_SECONDS)
         _log.info("published", outcome=outcome, notes=published.notes)
         return "; ".join((outcome, *published.notes))
 
-    def _finish(self, job: Job, outcome: str) -> None:
-        self._jobs.finish(job.id, job.attempt, outcome)
-        _log.info("job_done", outcome=outcome, seconds=round(self._jobs.clock() - job.created_at, 3))
-
-    def _tomorrow(self, job: Job) -> None:
+    def _tomorrow(self, job: Job) -> str:
         """The day's budget is spent: try again when there is a new one, not everybody at once."""
-        now = self._jobs.clock()
+        now = self._clock()
         due = now - now % _DAY + _DAY + SPREAD_SECONDS * random.random()  # noqa: S311 - guards nothing
-        self._jobs.again(job.id, job.attempt, due, "skipped: the budget of the day is spent")
+        error = "skipped: the budget of the day is spent"
         _log.info("job_tomorrow", due=due)
+        return self._again(job.model_copy(update={"tries": job.tries + 1, "due": due, "error": error}))
 
-    def _bury(self, job: Job, error: str) -> None:
-        self._jobs.bury(job.id, job.attempt, error)
-        _log.error("job_dead", error=error, tries=job.tries + 1)
-
-    def _later(self, job: Job, error: str, asked: float | None, most: int) -> None:
+    def _later(self, job: Job, error: str, asked: float | None, most: int) -> str:
         tries = job.tries + 1
         if tries >= most:
-            self._bury(job, f"gave up after {tries} tries: {error}")
-            return
+            raise self._gave_up(job, f"gave up after {tries} tries: {error}")
         wait = pause(tries, asked, random.random())  # noqa: S311 - spreads retries, guards nothing
-        self._jobs.again(job.id, job.attempt, self._jobs.clock() + wait, error)
         _log.warning("job_again", error=error, tries=tries, wait=round(wait, 1))
+        due = self._clock() + wait
+        return self._again(job.model_copy(update={"tries": tries, "due": due, "error": error}))
+
+    def _again(self, job: Job) -> str:
+        """Queue another attempt, which begins when the job is due."""
+        error = (job.error or "").replace("\0", "")[:1000]
+        later = job.model_copy(update={"attempt": job.attempt + 1, "error": error})
+        with self._queue.transaction() as connection:
+            self._queue.enqueue(connection, later, max(0.0, later.due - self._clock()))
+        # In between, a death makes this attempt run again, which ends in the same one after it.
+        self._queue.replaced(job, later.workflow)
+        return error
+
+    @staticmethod
+    def _gave_up(job: Job, error: str) -> GaveUp:
+        _log.error("job_dead", error=error, tries=job.tries + 1)
+        return GaveUp(error.replace("\0", "")[:1000])

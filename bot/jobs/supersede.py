@@ -1,10 +1,17 @@
 """Which pending job a newer event makes pointless. Pure.
 
+The engine's debouncer replaces what a waiting job is about by what came last, whatever that was; which event may
+take the place of which is our own matter. It follows from what was delivered alone, so nobody has to note it.
+
 The rule errs on the side of doing the work: an event supersedes another only where the task is certain to look at
 the same thing again because of the newer one. Commands and feedback are said once and count once.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import ValidationError
 
 from bot.core import events
 from bot.core.actions import Task
@@ -35,6 +42,19 @@ def supersedes(task: Task, newer: Event, older: Event) -> bool:
         # Another title is no reason to review again: it takes a push.
         return isinstance(newer, _Pushed) and isinstance(older, _Pushed)
     return False
+
+
+def successor(task: Task, event: Event, later: Sequence[tuple[str, str]]) -> str | None:
+    """The job that does the work of an event's; ``later`` are ids and events (JSON) that came after it."""
+    for delivery, text in later:
+        try:
+            newer = events.from_json(text)
+        except ValidationError:
+            # Written by another version of the program: it takes nobody's place, and stops nobody.
+            continue
+        if supersedes(task, newer, event):
+            return f"{delivery}:{task}"
+    return None
 
 
 def _issue_read_again(newer: Event, older: Event) -> bool:

@@ -1,4 +1,4 @@
-"""A worker process: takes a slot, runs the queue, and does the rounds until it is told to stop."""
+"""A worker process: takes a lease, runs the queue, and does the rounds until it is told to stop."""
 
 from __future__ import annotations
 
@@ -14,17 +14,15 @@ from sqlalchemy.exc import SQLAlchemyError
 from bot import router
 from bot.core.events import Event
 from bot.jobs.dispatch import DEBOUNCE, Dispatcher
-from bot.jobs.lane import Lane
-from bot.jobs.queue import Queue
-from bot.jobs.recovery import Reaper, Slot, take_slot
-from bot.jobs.retention import Retention
+from bot.jobs.queue import Executor, Queue
+from bot.jobs.recovery import Lease, Recovery, take_lease
+from bot.jobs.retention import KEEP_DAYS, Retention
 from bot.jobs.runner import Runner
-from bot.jobs.store import Jobs
 from bot.ledger import Ledger
 from bot.ledger.locks import Held, Locks
 from bot.ops.metrics import Counts
 
-#: Seconds between two looks for new deliveries, between two rounds of the reaper, and between two sweeps.
+#: Seconds between two looks for new deliveries, between two looks for dead workers, and between two sweeps.
 DISPATCH_SECONDS = 0.05
 ROUND_SECONDS = 2.0
 SWEEP_SECONDS = 600.0
@@ -49,68 +47,89 @@ class Worker:
     """Runs jobs in this process. There can be one worker in a process, and many on one database."""
 
     def __init__(
-        self, ledger: Ledger, jobs: Jobs, runner: Runner, counts: Counts | None = None, pace: Pace | None = None
+        self,
+        ledger: Ledger,
+        queue: Queue,
+        runner: Runner,
+        counts: Counts | None = None,
+        pace: Pace | None = None,
+        keep_days: int = KEEP_DAYS,
     ) -> None:
+        self._keep_days = keep_days
         self._ledger = ledger
-        self._jobs = jobs
+        self._queue = queue
         self._runner = runner
         self._counts = counts or Counts()
         self._pace = pace or Pace()
 
     def run(self, stop: threading.Event) -> bool:
-        """Work until ``stop`` is set, then let running jobs end; False where the slot was lost."""
+        """Work until ``stop`` is set, then let running jobs end; False where the lease was lost."""
         database = self._ledger.database
-        slot = take_slot(database.locks)
-        queue = Queue(
+        lease = take_lease(database.locks)
+        recovery = Recovery(database, self._queue, lease)
+        recovery.seen()
+        self._queue.forget_former()
+        executor = Executor(
             database,
-            slot.number,
-            Lane(self._jobs, self._runner, stop).run,
+            lease.executor,
+            lambda job: self._runner.run(job, lease.executor),
             concurrency=self._pace.concurrency,
             polling_seconds=self._pace.polling_seconds,
         )
-        reaper = Reaper(database, queue, self._jobs, slot)
-        dispatcher = Dispatcher(database, queue, router.tasks, self._pace.debounce)
-        rounds = (
-            _Round(ROUND_SECONDS, lambda: self._make_round(reaper)),
-            _Round(SWEEP_SECONDS, Retention(database, queue).sweep),
+        retention = Retention(database, self._queue, keep_days=self._keep_days)
+        dispatcher = Dispatcher(
+            database, self._queue, router.tasks, retention.uninstalled, debounce=self._pace.debounce
         )
-        _log.info("worker_started", slot=slot.number)
+        _log.info("worker_started", worker=lease.executor)
         try:
-            self._loop(stop, slot, dispatcher, rounds)
+            self._loop(stop, lease, dispatcher, recovery, retention)
         finally:
-            lost = not slot.alive()
-            _log.info("worker_stops", slot=slot.number, lost=lost)
-            queue.close(0 if lost else DRAIN_SECONDS)
+            lost = not lease.alive()
+            _log.info("worker_stops", worker=lease.executor, lost=lost)
+            executor.close(0 if lost else DRAIN_SECONDS)
             if not lost:
-                _guarded(reaper.gone)
+                _guarded(recovery.gone)
             _guarded(lambda: self._counts.flush(self._ledger))
-            slot.release()
+            lease.release()
         return not lost
 
-    def _loop(self, stop: threading.Event, slot: Slot, dispatcher: Dispatcher, rounds: tuple[_Round, ...]) -> None:
-        """Until ``stop`` is set or the slot is lost."""
+    def _loop(
+        self,
+        stop: threading.Event,
+        lease: Lease,
+        dispatcher: Dispatcher,
+        recovery: Recovery,
+        retention: Retention,
+    ) -> None:
+        """Until ``stop`` is set or the lease is lost."""
         turn = _Turn(self._ledger.database.locks)
+        own = _Round(ROUND_SECONDS, lambda: self._live(recovery))
+        # What one worker does for all; were it done by two at once, a job that was just put back could be put
+        # back again while somebody runs it.
+        shared = (
+            _Round(ROUND_SECONDS, recovery.take_over),
+            _Round(SWEEP_SECONDS, retention.sweep),
+        )
         checked = 0.0
         try:
             while not stop.wait(DISPATCH_SECONDS):
                 now = time.monotonic()
                 if now - checked > ROUND_SECONDS:
                     checked = now
-                    if not slot.alive():
+                    if not lease.alive():
                         return
                     _guarded(turn.check)
+                own.tick(now)
                 if turn.ours:
                     while _guarded(dispatcher.step) and not stop.is_set():
                         pass
-                for each in rounds:
-                    each.tick(now)
+                    for each in shared:
+                        each.tick(now)
         finally:
             turn.give_up()
 
-    def _make_round(self, reaper: Reaper) -> None:
-        reaper.seen()
-        reaper.take_over()
-        reaper.settle()
+    def _live(self, recovery: Recovery) -> None:
+        recovery.seen()
         self._counts.flush(self._ledger)
 
 
@@ -158,4 +177,6 @@ def _guarded(act: Callable[[], T]) -> T | None:
         return act()
     except SQLAlchemyError as error:
         _log.warning("database_trouble", error=type(error).__name__)
-        return None
+    except Exception:  # noqa: BLE001 - the worker's loop: what goes wrong in one round must not end all of them
+        _log.exception("round_failed")
+    return None

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from sqlalchemy import select
 
 from bot.core.actions import Usage
+from bot.ledger.counters import Counted, Counters, counted
 from bot.ledger.database import Database
 from bot.ledger.tables import MODEL_CALLS
 from bot.models.protocol import Prompt
@@ -19,6 +20,7 @@ class Calls:
     def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
         self._database = database
         self._clock = clock
+        self._counters = Counters(database)
 
     def reply(self, job: str, prompt_hash: str, schema: str) -> str | None:
         """The reply (as JSON) that this job got to this prompt before; None where it never got one."""
@@ -62,5 +64,17 @@ class Calls:
             "error": error.replace("\0", "")[:2000] or None,
             "created_at": self._clock(),
         }
+        insert = self._database.insert(MODEL_CALLS).on_conflict_do_nothing().returning(MODEL_CALLS.c.id)
         with self._database.write() as connection:
-            connection.execute(self._database.insert(MODEL_CALLS).on_conflict_do_nothing(), row)
+            if connection.execute(insert, row).first() is not None:
+                self._counters.add(_counts(model, usage, answered=reply is not None), connection)
+
+
+def _counts(model: str, usage: Usage, *, answered: bool) -> dict[Counted, float]:
+    return {
+        counted("bouncer_model_calls", model=model, result="answered" if answered else "failed"): 1,
+        counted("bouncer_model_tokens", model=model, direction="in"): usage.input_tokens,
+        counted("bouncer_model_tokens", model=model, direction="out"): usage.output_tokens,
+        counted("bouncer_model_seconds", model=model): usage.seconds,
+        counted("bouncer_model_cost_usd", model=model): usage.cost_usd or 0.0,
+    }

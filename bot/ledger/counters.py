@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from bot.ledger.database import Database
 from bot.ledger.tables import COUNTERS
@@ -22,13 +22,19 @@ class Counters:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, counts: Mapping[Counted, float]) -> None:
-        """Add to counts."""
-        self._put(counts, add=True)
+    def add(self, counts: Mapping[Counted, float], connection: Connection | None = None) -> None:
+        """Add to counts, in the caller's transaction where there is one."""
+        if connection is not None:
+            self._put(connection, counts, add=True)
+        elif counts:
+            with self._database.write() as own:
+                self._put(own, counts, add=True)
 
     def set(self, values: Mapping[Counted, float]) -> None:
         """Set gauges."""
-        self._put(values, add=False)
+        if values:
+            with self._database.write() as connection:
+                self._put(connection, values, add=False)
 
     def all(self) -> dict[Counted, float]:
         """Everything, by name and labels."""
@@ -36,9 +42,7 @@ class Counters:
             rows = connection.execute(select(COUNTERS.c.name, COUNTERS.c.labels, COUNTERS.c.value)).all()
         return {(row.name, tuple(map(tuple, json.loads(row.labels)))): row.value for row in rows}
 
-    def _put(self, values: Mapping[Counted, float], *, add: bool) -> None:
-        if not values:
-            return
+    def _put(self, connection: Connection, values: Mapping[Counted, float], *, add: bool) -> None:
         now = time.time()
         insert = self._database.insert(COUNTERS)
         value: Any = COUNTERS.c.value + insert.excluded.value if add else insert.excluded.value
@@ -50,5 +54,9 @@ class Counters:
             # One order for everybody, against deadlocks.
             for (name, labels), value in sorted(values.items())
         ]
-        with self._database.write() as connection:
-            connection.execute(upsert, rows)
+        connection.execute(upsert, rows)
+
+
+def counted(name: str, **labels: str) -> Counted:
+    """A count's name and labels, in their one order."""
+    return name, tuple(sorted(labels.items()))

@@ -42,6 +42,7 @@ class Database:
     def __init__(self, engine: Engine, locks: Locks) -> None:
         self.engine = engine
         self.locks = locks
+        self.withheld: Callable[[], Collection[str]] = tuple
 
     @property
     def is_sqlite(self) -> bool:
@@ -68,6 +69,10 @@ class Database:
     def insert(self, table: Table) -> SqliteInsert | PostgresInsert:
         """An INSERT that knows ON CONFLICT."""
         return sqlite_insert(table) if self.is_sqlite else postgres_insert(table)
+
+    def cut(self, text: str) -> str:
+        """A text without what is withheld, for those who write it down by connections of their own."""
+        return str(_cut(text, _forms(self.withheld)))
 
     def close(self) -> None:
         """Give back all connections."""
@@ -118,6 +123,7 @@ def withhold(database: Database, secrets: Callable[[], Collection[str]]) -> None
     model repeat it, does not bring it into backups. ``secrets`` is asked at every statement.
     """
     event.listen(database.engine, "before_cursor_execute", partial(_without, secrets), retval=True)
+    database.withheld = secrets
 
 
 def _without(
@@ -131,10 +137,13 @@ def _without(
 ) -> tuple[str, Any]:
     if statement.lstrip()[:6].upper() not in ("INSERT", "UPDATE"):
         return statement, parameters
+    return statement, _cut(parameters, _forms(secrets))
+
+
+def _forms(secrets: Callable[[], Collection[str]]) -> list[str]:
     known = [each for each in secrets() if len(each) >= SHORTEST_SECRET]
     # As they stand inside of JSON, too.
-    forms = sorted({form for each in known for form in (each, json.dumps(each)[1:-1])}, key=len, reverse=True)
-    return statement, _cut(parameters, forms)
+    return sorted({form for each in known for form in (each, json.dumps(each)[1:-1])}, key=len, reverse=True)
 
 
 def _cut(value: Any, forms: list[str]) -> Any:

@@ -7,10 +7,13 @@ from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
+import structlog
+from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 from sqlalchemy import Connection, or_, select, update
 
 from bot.core.actions import Decision, Task
+from bot.ledger.counters import Counted, Counters, counted
 from bot.ledger.database import Database
 from bot.ledger.signals import Signals
 from bot.ledger.tables import DECISIONS, POSTINGS
@@ -31,6 +34,8 @@ Outcome = Literal["posted", "nothing", "moved", "stopped", "partly posted", "ref
 #: People have seen these, or may be about to.
 _SEEN: tuple[Outcome, ...] = ("posted", "nothing", "partly posted")
 
+_log = structlog.get_logger(__name__)
+
 
 class Decisions:
     """Implements ``bot.services.History``."""
@@ -39,14 +44,16 @@ class Decisions:
         self._database = database
         self._clock = clock
         self._signals = Signals(database, clock)
+        self._counters = Counters(database)
 
     def record(self, job: str, decisions: Sequence[Decision], config_hash: str) -> tuple[Decision, ...]:
         """Record what a job decided, and return what is recorded: an earlier run of the job came first."""
         rows = [self._row(job, position, each, config_hash) for position, each in enumerate(decisions)]
         with self._database.write() as connection:
-            if rows:
-                insert = self._database.insert(DECISIONS)
-                connection.execute(insert.on_conflict_do_nothing(index_elements=["job", "position"]), rows)
+            insert = self._database.insert(DECISIONS).on_conflict_do_nothing(index_elements=["job", "position"])
+            for row, decision in zip(rows, decisions, strict=True):
+                if connection.execute(insert.returning(DECISIONS.c.id), row).first() is not None:
+                    self._counters.add({_count(decision): 1}, connection)
         for subject in {each.subject.key: each.subject for each in decisions if each.kind in _SIGNS}.values():
             self._signals.refresh(subject.repository, self.decisions(subject.key, *_SIGNS))
         return self.of_job(job)
@@ -63,6 +70,12 @@ class Decisions:
                 update(DECISIONS)
                 .where(DECISIONS.c.job == job, DECISIONS.c.position >= 0, DECISIONS.c.abstained.in_(words))
                 .values(position=-DECISIONS.c.id, outcome="taken up again")
+            )
+            # What nobody saw, because its subject had changed, is decided anew as well.
+            connection.execute(
+                update(DECISIONS)
+                .where(DECISIONS.c.job == job, DECISIONS.c.position >= 0, DECISIONS.c.outcome == "moved")
+                .values(position=-DECISIONS.c.id)
             )
 
     def settle(self, job: str, position: int, outcome: Outcome) -> Outcome:
@@ -126,7 +139,7 @@ class Decisions:
     def _read(self, query: Any) -> tuple[Decision, ...]:
         with self._database.read() as connection:
             texts = connection.scalars(query).all()
-        return tuple(Decision.model_validate_json(text) for text in texts)
+        return tuple(decision for text in texts if (decision := _read(text)) is not None)
 
     def _row(self, job: str, position: int, decision: Decision, config_hash: str) -> dict[str, object]:
         usage = decision.usage
@@ -150,6 +163,23 @@ class Decisions:
             "config_hash": config_hash,
             "created_at": self._clock(),
         }
+
+
+def _read(text: str) -> Decision | None:
+    """A stored decision; None for one of another version of the program, which stops no later job."""
+    try:
+        return Decision.model_validate_json(text)
+    except ValidationError:
+        _log.warning("decision_unreadable")
+        return None
+
+
+def _count(decision: Decision) -> Counted:
+    # Only the bouncers' labels are a closed set; a command's verdict is what somebody typed.
+    shown = decision.verdict if decision.kind in ("triage", "verify", "review", "reproduce") else ""
+    return counted(
+        "bouncer_decisions", kind=decision.kind, verdict=shown or "", abstained=decision.abstained or ""
+    )
 
 
 def _bounced(decision: Decision) -> bool | None:

@@ -15,7 +15,7 @@ from bot.ledger.database import Database, open_database
 from bot.ledger.locks import held
 
 #: The newest migration; alembic itself is imported only where this one is not in place yet.
-HEAD = "0002"
+HEAD = "0003"
 VERSION_TABLE = "bouncer_version"
 MIGRATIONS = Path(__file__).parent / "migrations"
 
@@ -37,22 +37,22 @@ def version(database: Database) -> str | None:
     return None if found is None else str(found)
 
 
-def migrate(database: Database) -> None:
-    """Bring the tables up to ``HEAD``; safe where several processes start at once.
+def migrate(database: Database, target: str = HEAD) -> None:
+    """Bring the tables up to ``target``; safe where several processes start at once.
 
     Raises OperatorError where a newer version of the program has been here.
     """
-    if version(database) == HEAD:
+    if version(database) == target:
         return
     with held(database.locks, "migrate", PATIENCE):
         present = version(database)
-        if present == HEAD:
+        if present == target:
             return
         if present is not None and present not in known():
             raise OperatorError(
                 f"the database is at version {present}, which only a newer Bouncer knows: upgrade it"
             )
-        _upgrade(database)
+        _upgrade(database, target)
 
 
 def await_database(url: str, stop: threading.Event) -> Database | None:
@@ -81,7 +81,7 @@ def known() -> frozenset[str]:
     return frozenset(file.name.partition("_")[0] for file in (MIGRATIONS / "versions").glob("[0-9]*.py"))
 
 
-def _upgrade(database: Database) -> None:
+def _upgrade(database: Database, target: str) -> None:
     # Imported late: most starts find nothing to do.
     from alembic import command
     from alembic.config import Config
@@ -90,4 +90,4 @@ def _upgrade(database: Database) -> None:
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     with database.write() as connection:
         config.attributes["connection"] = connection
-        command.upgrade(config, HEAD)
+        command.upgrade(config, target)

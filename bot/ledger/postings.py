@@ -10,6 +10,7 @@ from sqlalchemy import delete, select
 
 from bot.core.actions import Task
 from bot.core.frozen import Frozen
+from bot.ledger.counters import Counters, counted
 from bot.ledger.database import Database
 from bot.ledger.tables import POSTINGS
 
@@ -33,6 +34,7 @@ class Postings:
     def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
         self._database = database
         self._clock = clock
+        self._counters = Counters(database)
 
     def find(self, key: str) -> Posting | None:
         """What stands under this key."""
@@ -47,7 +49,10 @@ class Postings:
         insert = self._database.insert(POSTINGS).values(**posting.model_dump(), created_at=now, updated_at=now)
         changed = {name: insert.excluded[name] for name in ("job", "github_id", "content_hash", "updated_at")}
         with self._database.write() as connection:
+            known = connection.execute(select(POSTINGS.c.id).where(POSTINGS.c.key == posting.key)).first()
             connection.execute(insert.on_conflict_do_update(index_elements=["key"], set_=changed))
+            if known is None:
+                self._counters.add({counted("bouncer_postings", type=posting.type): 1}, connection)
 
     def forget(self, key: str) -> None:
         """Note that somebody took it away."""

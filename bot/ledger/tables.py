@@ -1,4 +1,4 @@
-"""The tables of jobs and ledger, as the newest migration leaves them. Times are seconds since 1970, UTC."""
+"""The tables of deliveries and ledger, as the newest migration leaves them. Times are seconds since 1970, UTC."""
 
 from __future__ import annotations
 
@@ -29,10 +29,13 @@ DELIVERIES = Table(
     Column("id", Text, nullable=False, unique=True),
     Column("kind", Text, nullable=False),
     Column("repository", Text, nullable=False),
+    Column("number", BigInteger, nullable=False, server_default="0"),
     Column("event", Text, nullable=False),
     Column("received_at", Float, nullable=False),
     Column("dispatched_at", Float),
     Column("problem", Text),
+    Index("deliveries_subject", "repository", "number", "seq"),
+    Index("deliveries_received", "received_at"),
     Index(
         "deliveries_waiting",
         "seq",
@@ -42,41 +45,24 @@ DELIVERIES = Table(
     sqlite_autoincrement=True,
 )
 
-#: One row a (delivery, task), in the order of ``seq`` and, within a delivery, ``position``. ``attempt`` numbers
-#: the workflows that were started for it.
-JOBS = Table(
-    "jobs",
-    METADATA,
-    Column("id", Text, primary_key=True),
-    Column("delivery", Text, nullable=False),
-    Column("seq", BigInteger, nullable=False),
-    Column("position", Integer, nullable=False),
-    Column("task", Text, nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("repository", Text, nullable=False),
-    Column("number", BigInteger, nullable=False),
-    Column("state", Text, nullable=False),
-    Column("attempt", Integer, nullable=False, server_default="0"),
-    Column("tries", Integer, nullable=False, server_default="0"),
-    Column("due", Float, nullable=False),
-    Column("outcome", Text),
-    Column("error", Text),
-    Column("superseded_by", Text),
-    Column("created_at", Float, nullable=False),
-    Column("started_at", Float),
-    Column("finished_at", Float),
-    Index("jobs_subject", "repository", "number", "task"),
-    Index("jobs_state", "state", "due"),
-    Index("jobs_delivery", "delivery"),
-)
-
+#: Workers that live, or died at their place; ``executor`` is the name under which the engine knows them.
 WORKERS = Table(
     "workers",
     METADATA,
     Column("slot", Integer, primary_key=True, autoincrement=False),
     Column("name", Text, nullable=False),
+    Column("executor", Text, nullable=False, server_default=""),
     Column("started_at", Float, nullable=False),
     Column("seen_at", Float, nullable=False),
+)
+
+#: Issues and pull requests that are closed, as far as deliveries said so: what is open is never forgotten.
+CLOSED = Table(
+    "closed",
+    METADATA,
+    Column("repository", Text, primary_key=True),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("closed_at", Float, nullable=False),
 )
 
 DECISIONS = Table(

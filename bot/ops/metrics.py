@@ -1,4 +1,7 @@
-"""What ``/metrics`` shows: counted in processes, summed in the database, so that any web process can answer."""
+"""What ``/metrics`` shows: counted in processes or with what is recorded, summed in the database as it happens.
+
+Any web process can answer, and none has to add up tables that grow.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,10 @@ from collections.abc import Callable, Iterator
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from sqlalchemy import func, select
 
-from bot.jobs.store import Jobs
+from bot.jobs.admin import Jobs
 from bot.ledger import Ledger
-from bot.ledger.counters import Counted
-from bot.ledger.tables import DECISIONS, MODEL_CALLS, POSTINGS
+from bot.ledger.counters import Counted, counted
 
 #: Names of what processes count, with the line that explains each.
 DELIVERIES = "bouncer_deliveries"
@@ -25,6 +26,12 @@ _HELP = {
     GITHUB_CALLS: "Calls to GitHub by method and status",
     GITHUB_SECONDS: "Seconds spent waiting for GitHub",
     GITHUB_REMAINING: "Calls left of an installation's quota",
+    "bouncer_decisions": "Decisions by kind and verdict or reason to abstain",
+    "bouncer_postings": "What was written to GitHub",
+    "bouncer_model_calls": "Questions to models",
+    "bouncer_model_tokens": "Tokens by direction",
+    "bouncer_model_seconds": "Seconds spent waiting for models",
+    "bouncer_model_cost_usd": "Known cost of model calls",
 }
 _GAUGES = frozenset({GITHUB_REMAINING})
 
@@ -40,12 +47,12 @@ class Counts:
     def add(self, name: str, amount: float = 1, **labels: str) -> None:
         """Count something."""
         with self._lock:
-            self._counts[_key(name, labels)] += amount
+            self._counts[counted(name, **labels)] += amount
 
     def set(self, name: str, value: float, **labels: str) -> None:
         """Note the present value of something."""
         with self._lock:
-            self._gauges[_key(name, labels)] = value
+            self._gauges[counted(name, **labels)] = value
 
     def flush(self, ledger: Ledger) -> None:
         """Add what was counted since the last time."""
@@ -54,10 +61,6 @@ class Counts:
             gauges, self._gauges = self._gauges, {}
         ledger.counters.add(counts)
         ledger.counters.set(gauges)
-
-
-def _key(name: str, labels: dict[str, str]) -> Counted:
-    return name, tuple(sorted(labels.items()))
 
 
 def exposition(ledger: Ledger, jobs: Jobs) -> bytes:
@@ -78,8 +81,6 @@ class _Collector:
 def _metrics(ledger: Ledger, jobs: Jobs) -> Iterator[Metric]:
     yield from _counted(ledger)
     yield from _jobs(jobs)
-    yield from _decided(ledger)
-    yield from _asked(ledger)
 
 
 def _counted(ledger: Ledger) -> Iterator[Metric]:
@@ -93,8 +94,10 @@ def _counted(ledger: Ledger) -> Iterator[Metric]:
 
 
 def _jobs(jobs: Jobs) -> Iterator[Metric]:
-    states = GaugeMetricFamily("bouncer_jobs", "Jobs by state; dead ones wait for a retry", labels=["state"])
-    for state, count in sorted(jobs.counts().items()):
+    states = GaugeMetricFamily(
+        "bouncer_jobs", "Jobs that have not ended, by state; dead ones wait for a retry", labels=["state"]
+    )
+    for state, count in sorted(jobs.unfinished().items()):
         states.add_metric([state], count)
     yield states
     yield GaugeMetricFamily(
@@ -106,49 +109,3 @@ def _jobs(jobs: Jobs) -> Iterator[Metric]:
     seen = jobs.worker_age()
     if seen is not None:
         yield GaugeMetricFamily("bouncer_worker_seen_seconds", "Since a worker was seen", seen)
-
-
-def _decided(ledger: Ledger) -> Iterator[Metric]:
-    decided = CounterMetricFamily(
-        "bouncer_decisions",
-        "Decisions by kind and verdict or reason to abstain",
-        labels=["kind", "verdict", "abstained"],
-    )
-    columns = (DECISIONS.c.kind, DECISIONS.c.verdict, DECISIONS.c.abstained)
-    posted = CounterMetricFamily("bouncer_postings", "What was written to GitHub", labels=["type"])
-    with ledger.database.read() as connection:
-        for kind, verdict, abstained, count in connection.execute(
-            select(*columns, func.count()).group_by(*columns)
-        ):
-            # Only the bouncers' labels are a closed set; a command's verdict is what somebody typed.
-            shown = verdict if kind in ("triage", "verify", "review", "reproduce") else ""
-            decided.add_metric([kind, shown or "", abstained or ""], count)
-        for kind, count in connection.execute(select(POSTINGS.c.type, func.count()).group_by(POSTINGS.c.type)):
-            posted.add_metric([kind], count)
-    yield decided
-    yield posted
-
-
-def _asked(ledger: Ledger) -> Iterator[Metric]:
-    calls = CounterMetricFamily("bouncer_model_calls", "Questions to models", labels=["model", "result"])
-    tokens = CounterMetricFamily("bouncer_model_tokens", "Tokens by direction", labels=["model", "direction"])
-    seconds = CounterMetricFamily("bouncer_model_seconds", "Seconds spent waiting for models", labels=["model"])
-    cost = CounterMetricFamily("bouncer_model_cost_usd", "Known cost of model calls", labels=["model"])
-    columns = (
-        func.count(),
-        func.count(MODEL_CALLS.c.reply),
-        func.sum(MODEL_CALLS.c.input_tokens),
-        func.sum(MODEL_CALLS.c.output_tokens),
-        func.sum(MODEL_CALLS.c.seconds),
-        func.sum(MODEL_CALLS.c.cost_usd),
-    )
-    with ledger.database.read() as connection:
-        rows = connection.execute(select(MODEL_CALLS.c.model, *columns).group_by(MODEL_CALLS.c.model)).all()
-    for model, all_calls, answered, sent, received, waited, spent in rows:
-        calls.add_metric([model, "answered"], answered)
-        calls.add_metric([model, "failed"], all_calls - answered)
-        tokens.add_metric([model, "in"], float(sent))
-        tokens.add_metric([model, "out"], float(received))
-        seconds.add_metric([model], float(waited))
-        cost.add_metric([model], float(spent or 0))
-    yield from (calls, tokens, seconds, cost)

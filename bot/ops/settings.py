@@ -78,6 +78,11 @@ class Settings(BaseSettings):
     bouncer_repository_calls: int | None = Field(
         2_000, ge=0, description="model calls a day and repository; bounds models without a price too"
     )
+    bouncer_keep_days: int = Field(
+        180,
+        ge=0,
+        description="how long replies of models, and decisions on closed subjects, are kept; 0: for ever",
+    )
     bouncer_paused: bool = Field(False, description="kill switch: accept and record, ask no model, write nothing")
     bouncer_sandbox: Literal["bubblewrap", "docker", "off"] = Field("bubblewrap", description="test runner")
     bouncer_sandbox_image: str = Field("python:3.12-slim", description="image that the docker runner starts")

@@ -11,8 +11,8 @@ from flask import Blueprint, Flask
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.middleware.proxy_fix import ProxyFix
 
-from bot.jobs.accept import Acceptor
-from bot.jobs.store import Jobs
+from bot.jobs.admin import Jobs
+from bot.jobs.inbox import Inbox
 from bot.ledger import Ledger, database_at, open_ledger, withhold
 from bot.ops.metrics import Counts
 from bot.web import health, webhook
@@ -35,7 +35,7 @@ class Backend:
         self._url = database_url
         self._withheld = withheld
         self._lock = threading.Lock()
-        self._parts: tuple[Ledger, Jobs, Acceptor] | None = None
+        self._parts: tuple[Ledger, Jobs, Inbox] | None = None
         self.counts = Counts()
 
     def ledger(self) -> Ledger:
@@ -44,7 +44,7 @@ class Backend:
     def jobs(self) -> Jobs:
         return self._made()[1]
 
-    def acceptor(self) -> Acceptor:
+    def acceptor(self) -> Inbox:
         return self._made()[2]
 
     def close(self) -> None:
@@ -55,7 +55,7 @@ class Backend:
             self._flush(ledger)
             ledger.database.close()
 
-    def _made(self) -> tuple[Ledger, Jobs, Acceptor]:
+    def _made(self) -> tuple[Ledger, Jobs, Inbox]:
         if self._parts is None:
             with self._lock:
                 if self._parts is None:
@@ -63,7 +63,7 @@ class Backend:
                     withhold(database, self._withheld)
                     ledger = open_ledger(database)
                     threading.Thread(target=self._flush_all, args=(ledger,), name="counts", daemon=True).start()
-                    self._parts = ledger, Jobs(database), Acceptor(database)
+                    self._parts = ledger, Jobs(database), Inbox(database)
         return self._parts
 
     def _flush_all(self, ledger: Ledger) -> None:

@@ -13,8 +13,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.wrappers import Response as Answer
 
 from bot.core.frozen import Frozen
-from bot.jobs.accept import Acceptor
-from bot.jobs.store import Jobs
+from bot.jobs.admin import Jobs
+from bot.jobs.inbox import Inbox
 from bot.ledger import Ledger
 from bot.ops.metrics import exposition
 from bot.web.session import Sessions
@@ -34,7 +34,7 @@ class Readers(Frozen):
 
 
 def blueprint(
-    ledger: Callable[[], Ledger], jobs: Callable[[], Jobs], acceptor: Callable[[], Acceptor], readers: Readers
+    ledger: Callable[[], Ledger], jobs: Callable[[], Jobs], acceptor: Callable[[], Inbox], readers: Readers
 ) -> Blueprint:
     """The routes; the arguments are asked in the process that serves."""
     routes = Blueprint("health", __name__)

@@ -40,7 +40,7 @@ Secrets = Callable[[], tuple[str, ...]]
 
 
 def blueprint(secrets: Secrets, acceptor: Callable[[], Accepts], counts: Counts) -> Blueprint:
-    """The route; ``acceptor`` is asked for its Acceptor in the process that serves."""
+    """The route; ``acceptor`` is asked for its Inbox in the process that serves."""
     routes = Blueprint("webhook", __name__)
 
     @routes.post("/webhook")

@@ -11,10 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urljoin
 
-from sqlalchemy import func, select
-
 from bot.core.actions import Decision, Task
-from bot.ledger.tables import DELIVERIES, JOBS
 from bot.simgithub import SimulatedGitHub
 from bot.simgithub.state import CheckRunState, Review, ReviewCommentState
 from tests.bot.jobs.rig import Rig, wait
@@ -53,12 +50,7 @@ class Site(Rig):
 
     def unfinished(self) -> int:
         """Deliveries without jobs and jobs without an end; those that wait for a later try are among them."""
-        with self.database.read() as connection:
-            waiting = connection.scalar(
-                select(func.count()).select_from(DELIVERIES).where(DELIVERIES.c.dispatched_at.is_(None))
-            )
-            jobs = connection.scalar(select(func.count()).select_from(JOBS).where(JOBS.c.state.in_(OPEN)))
-        return int(waiting or 0) + int(jobs or 0)
+        return self.jobs.untaken() + len(self.jobs.list(OPEN))
 
     def quiet(self, seconds: float = 90.0) -> None:
         """Wait until everything that happened so far was dealt with."""

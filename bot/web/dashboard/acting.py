@@ -9,8 +9,8 @@ from flask import abort, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response as Answer
 
 from bot.errors import OperatorError
+from bot.jobs.admin import Jobs
 from bot.jobs.job import OPEN, Job, State
-from bot.jobs.store import Jobs
 from bot.web import session
 from bot.web.dashboard.backing import Backend, Settings
 

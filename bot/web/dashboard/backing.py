@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from bot.core.frozen import Frozen
-from bot.jobs.store import Jobs
+from bot.jobs.admin import Jobs
 from bot.ledger import Ledger
 
 

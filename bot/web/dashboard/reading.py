@@ -8,14 +8,13 @@ from urllib.parse import urlencode
 
 from flask import abort, g, render_template, request
 from pydantic import ValidationError
-from sqlalchemy.exc import NoResultFound
 
 from bot.bouncers.feedback import Row
 from bot.core import events
 from bot.core.actions import Task
 from bot.core.frozen import Frozen
 from bot.errors import OperatorError
-from bot.jobs.store import Jobs
+from bot.jobs.admin import Jobs
 from bot.ledger.overview import PAGE, Came, Filter, Overview
 from bot.web.dashboard import charts
 from bot.web.dashboard.backing import Backend, Settings
@@ -118,8 +117,11 @@ def _overview(backend: Backend) -> Overview:
 def _subject(jobs: Jobs, job: str) -> tuple[str, str] | None:
     """Title and text of the issue or pull request as the job was given it; None after its time."""
     try:
-        event = events.from_json(jobs.event(jobs.get(job)))
-    except (OperatorError, NoResultFound, ValidationError):
+        stored = jobs.event(jobs.get(job))
+        if stored is None:
+            return None
+        event = events.from_json(stored)
+    except (OperatorError, ValidationError):
         return None
     about = getattr(event, "issue", None) or getattr(event, "pull_request", None)
     return (about.title, about.body) if about else None

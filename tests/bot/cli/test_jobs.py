@@ -4,37 +4,37 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from bot.cli import main
-from bot.jobs.accept import Acceptor
+from bot.jobs.admin import Jobs
 from bot.jobs.dispatch import Dispatcher
-from bot.jobs.store import Jobs
+from bot.jobs.inbox import Inbox
+from bot.jobs.queue import Queue
 from tests.bot.jobs.builders import edited, opened
+from tests.bot.jobs.dead import bury
 
 Run = Callable[..., Any]
 
 
-class Line:
-    def start(self, *_: object) -> None: ...
-    def drop(self, _: object) -> None: ...
-
-
 @pytest.fixture
-def jobs(database) -> Jobs:
+def jobs(database) -> Iterator[Jobs]:
     """d-1 is dead, d-2 is queued."""
-    acceptor = Acceptor(database)
-    for delivery, event in (("d-1", opened(1)), ("d-2", edited(2))):
-        acceptor.accept(delivery, event)
-    acceptor.close()
-    Dispatcher(database, Line(), lambda event: ("triage",), {}).step()
+    inbox, queue = Inbox(database), Queue(database)
+    dispatcher = Dispatcher(database, queue, lambda event: ("triage",), debounce={})
+    inbox.accept("d-1", opened(1))
+    dispatcher.step()
+    bury(database, "gave up after 13 tries: api.github.com does not answer", "d-1:triage")
+    inbox.accept("d-2", edited(2))
+    dispatcher.step()
+    inbox.close()
+    queue.close()
     jobs = Jobs(database)
-    jobs.claim("d-1:triage", 0)
-    jobs.bury("d-1:triage", 0, "gave up after 13 tries: api.github.com does not answer")
-    return jobs
+    yield jobs
+    jobs.close()
 
 
 @pytest.fixture
@@ -75,16 +75,16 @@ def test_show_says_everything_about_a_job(jobs, bouncer):
 
 def test_retry_starts_a_dead_letter_anew(jobs, bouncer):
     code, out, _ = bouncer("retry", "d-1:triage", "--json")
-    assert (code, out["jobs"][0]["state"], out["jobs"][0]["attempt"]) == (0, "waiting", 1)
+    assert (code, out["jobs"][0]["state"], out["jobs"][0]["attempt"]) == (0, "queued", 1)
     code, _, error = bouncer("retry", "d-1:triage")
-    assert (code, error) == (2, "bouncer: job d-1:triage cannot be retried: it is waiting\n")
+    assert (code, error) == (2, "bouncer: job d-1:triage cannot be retried: it is queued\n")
 
 
 def test_cancel_stops_what_has_not_ended(jobs, bouncer):
     code, out, _ = bouncer("cancel", "d-2:triage")
     assert code == 0
     assert out.startswith("d-2:triage  cancelled")
-    assert jobs.claim("d-2:triage", 0) is None
+    assert jobs.get("d-2:triage").state == "cancelled"
     assert bouncer("cancel", "d-2:triage")[0] == 2
 
 
@@ -100,7 +100,7 @@ def test_wrong_usage_gets_one_line(jobs, bouncer, capsys):
 
 
 def test_deliveries_that_wait_for_a_worker_are_counted(database, bouncer):
-    acceptor = Acceptor(database)
+    acceptor = Inbox(database)
     for delivery in ("d-1", "d-2"):
         acceptor.accept(delivery, opened(1))
     acceptor.close()
@@ -108,5 +108,7 @@ def test_deliveries_that_wait_for_a_worker_are_counted(database, bouncer):
     assert bouncer("list", "--json")[1] == {"jobs": [], "counts": {}, "untaken_deliveries": 2}
     later = Jobs(database, lambda: time.time() + 100)
     assert 100 <= later.oldest_age() < 200
-    Dispatcher(database, Line(), lambda event: ("triage",), {}).step()
+    queue = Queue(database)
+    Dispatcher(database, queue, lambda event: ("triage",), debounce={}).step()
+    queue.close()
     assert later.untaken() == 0

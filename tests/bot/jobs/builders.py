@@ -28,3 +28,13 @@ def said(body: str, number: int = 7, by: Actor = ANA) -> events.CommentCreated:
 def pushed(sha: str, number: int = 8) -> events.PullRequestSynchronized:
     pull = PullRequest(number=number, title="Fix", author=ANA, head_sha=sha)
     return events.PullRequestSynchronized(repository=ROCKET, sender=ANA, pull_request=pull, installation=1)
+
+
+def closed(number: int = 7) -> events.IssueClosed:
+    issue = Issue(number=number, title="It is broken", author=ANA, state="closed")
+    return events.IssueClosed(repository=ROCKET, sender=ANA, issue=issue, installation=1)
+
+
+def reopened(number: int = 7) -> events.IssueReopened:
+    issue = Issue(number=number, title="It is broken", author=ANA)
+    return events.IssueReopened(repository=ROCKET, sender=ANA, issue=issue, installation=1)

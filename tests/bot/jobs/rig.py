@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.core.events import sign
-from bot.jobs.store import Jobs
+from bot.jobs.admin import Jobs
 from bot.ledger import Ledger, migrate, open_database, open_ledger
 from bot.simgithub import SimulatedGitHub
 
@@ -102,6 +102,7 @@ class Rig:
         for process in self.processes:
             if process.poll() is None:
                 self.kill(process)
+        self.jobs.close()
         self.database.close()
 
     def deliver(self, event: str, payload: dict[str, Any], delivery: str = "", **headers: str) -> int:

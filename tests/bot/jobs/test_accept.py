@@ -11,7 +11,7 @@ from sqlalchemy import func, select
 
 from bot.core import events
 from bot.errors import TransientError
-from bot.jobs.accept import Acceptor
+from bot.jobs.inbox import Inbox
 from bot.ledger import Database, database_at, open_database
 from bot.ledger.tables import DELIVERIES
 from tests.bot.jobs.builders import opened
@@ -19,7 +19,7 @@ from tests.bot.jobs.builders import opened
 
 @pytest.fixture
 def acceptor(database: Database):
-    acceptor = Acceptor(database)
+    acceptor = Inbox(database)
     yield acceptor
     acceptor.close()
 
@@ -51,7 +51,7 @@ def test_a_hundred_at_once_are_all_recorded_and_each_is_told_the_truth(acceptor,
 
 def test_two_processes_that_get_the_same_delivery_record_it_once(acceptor, database, database_url):
     other = database_at(database_url)
-    second = Acceptor(other)
+    second = Inbox(other)
     with ThreadPoolExecutor(8) as pool:
         jobs = [
             pool.submit(each.accept, f"d-{number}", opened())
@@ -69,7 +69,7 @@ def test_a_database_that_is_locked_is_a_refusal_within_the_deadline(tmp_path):
     url = f"sqlite:///{tmp_path}/x.db"
     database = open_database(url, busy_seconds=30)
     migrate(database)
-    acceptor = Acceptor(database)
+    acceptor = Inbox(database)
     locked, free = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -105,7 +105,7 @@ def test_an_error_that_is_not_the_databases_fails_one_delivery_and_the_next_is_r
 
 def test_a_database_that_is_gone_is_a_refusal_at_once():
     database = database_at("postgresql://nobody@127.0.0.1:9/none")
-    acceptor = Acceptor(database)
+    acceptor = Inbox(database)
     with pytest.raises(TransientError, match="did not record"):
         acceptor.accept("d-1", opened())
     acceptor.close()

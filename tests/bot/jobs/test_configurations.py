@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from bot.jobs.accept import Acceptor
 
 from bot.core.events import BranchPushed
 from bot.core.model import Actor
-from bot.jobs.accept import Acceptor
 from bot.jobs.configurations import FRESH_SECONDS, Configurations
 from bot.ledger import Database, migrate, open_database
 from tests.bot.forge.conftest import NAME, Site, site

@@ -11,9 +11,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from sqlalchemy import func, select
 
-from bot.ledger.tables import DELIVERIES, JOBS
+from bot.jobs.job import OPEN
 from bot.simgithub import SimulatedGitHub
 from tests.bot.jobs.rig import Rig, wait
 
@@ -107,11 +106,4 @@ def test_nothing_is_lost_and_nothing_is_said_twice(database_url: str, tmp_path: 
 
 
 def unfinished(rig: Rig) -> int:
-    with rig.database.read() as connection:
-        waiting = connection.scalar(
-            select(func.count()).select_from(DELIVERIES).where(DELIVERIES.c.dispatched_at.is_(None))
-        )
-        jobs = connection.scalar(
-            select(func.count()).select_from(JOBS).where(JOBS.c.state.in_(("waiting", "queued", "running")))
-        )
-    return int(waiting) + int(jobs)
+    return rig.jobs.untaken() + sum(len(rig.jobs.list((state,), limit=1)) for state in OPEN)

@@ -14,117 +14,155 @@ from contextlib import contextmanager
 import pytest
 from sqlalchemy import text
 
-from bot.jobs.queue import Queue
+from bot.jobs.job import GaveUp, Job
+from bot.jobs.queue import Executor, Queue
 from bot.jobs.retention import DAY, KEEP_SECONDS
 from bot.ledger import Database
 from tests.bot.jobs.rig import wait
+
+
+def job(name: str = "d", number: int = 7, order: int = 1, **values: object) -> Job:
+    facts = {"task": "triage", "kind": "issue_opened", "due": 0.0, "created_at": 0.0, "position": 0, **values}
+    return Job(id=f"{name}:triage", delivery=name, seq=order, repository="acme/rocket", number=number, **facts)
 
 
 class Runs:
     """Notes what ran, and how many at once of each partition."""
 
     def __init__(self, seconds: float = 0.0) -> None:
-        self.done: list[tuple[str, int]] = []
+        self.done: list[str] = []
         self.busiest: dict[str, int] = {}
         self._running: dict[str, int] = {}
         self._seconds = seconds
         self._lock = threading.Lock()
         self.all_busiest = 0
 
-    def __call__(self, job: str, attempt: int, partition: str, drop: Callable[..., None]) -> None:
+    def __call__(self, job: Job) -> str:
         with self._lock:
-            self._running[partition] = self._running.get(partition, 0) + 1
-            self.busiest[partition] = max(self.busiest.get(partition, 0), self._running[partition])
+            self._running[job.partition] = self._running.get(job.partition, 0) + 1
+            self.busiest[job.partition] = max(self.busiest.get(job.partition, 0), self._running[job.partition])
             self.all_busiest = max(self.all_busiest, sum(self._running.values()))
         time.sleep(self._seconds)
         with self._lock:
-            self._running[partition] -= 1
-            self.done.append((job, attempt))
+            self._running[job.partition] -= 1
+            self.done.append(job.workflow)
+        return "posted"
+
+
+@pytest.fixture
+def queue(database: Database) -> Iterator[Queue]:
+    queue = Queue(database)
+    yield queue
+    queue.close()
 
 
 @contextmanager
-def queue_of(database: Database, run: Callable[..., None]) -> Iterator[Queue]:
-    queue = Queue(database, 0, run, polling_seconds=0.05, concurrency=4)
+def running(database: Database, run: Callable[[Job], str]) -> Iterator[None]:
+    executor = Executor(database, "worker-of-a-test", run, polling_seconds=0.05, concurrency=4)
     try:
-        yield queue
+        yield
     finally:
-        queue.close(0)
+        executor.close(0)
 
 
-def statuses(database: Database) -> dict[str, str]:
-    table = "workflow_status" if database.is_sqlite else "dbos.workflow_status"
-    with database.read() as connection:
-        return {row[0]: row[1] for row in connection.execute(text(f"SELECT workflow_uuid, status FROM {table}"))}
+def put(queue: Queue, *jobs: Job, delay: float = 0.0) -> None:
+    with queue.transaction() as connection:
+        for each in jobs:
+            queue.enqueue(connection, each, delay)
 
 
-def test_an_id_starts_once_and_a_new_attempt_starts_again(database):
+def test_an_attempt_runs_once_however_often_it_is_queued_and_a_new_one_runs_again(database, queue):
     runs = Runs()
-    with queue_of(database, runs) as queue:
+    with running(database, runs):
         for _ in range(3):
-            queue.start("d:triage", "d:triage", 0, "acme/rocket", 1)
-        wait(lambda: runs.done == [("d:triage", 0)])
-        wait(lambda: queue.ended(["d:triage"]) == {"d:triage": "SUCCESS"})
-        # An id that has ended can never be started again: that is why attempts are numbered.
-        queue.start("d:triage", "d:triage", 0, "acme/rocket", 1)
-        queue.start("d:triage:1", "d:triage", 1, "acme/rocket", 1)
-        wait(lambda: len(runs.done) == 2)
-        assert runs.done == [("d:triage", 0), ("d:triage", 1)]
+            put(queue, job())
+        wait(lambda: queue.get("d:triage").state == "done")
+        put(queue, job(), job(attempt=1))
+        wait(lambda: queue.get("d:triage").attempt == 1 and queue.get("d:triage").state == "done")
+    assert runs.done == ["d:triage", "d:triage:1"]
+    assert queue.get("d:triage").outcome == "posted"
 
 
-def test_one_at_a_time_in_a_repository_and_several_repositories_at_once(database):
+def test_what_is_queued_in_a_transaction_that_fails_was_never_queued(queue):
+    with pytest.raises(ValueError, match="wait for ever"):
+        put(queue, job(), job().model_copy(update={"repository": ""}))
+    assert queue.get("d:triage") is None
+
+
+def test_one_at_a_time_about_a_subject_and_several_subjects_of_a_repository_at_once(database, queue):
     runs = Runs(seconds=0.15)
-    with queue_of(database, runs) as queue:
-        for number in range(4):
-            for name in ("acme/a", "acme/b"):
-                queue.start(f"{name}-{number}", f"{name}-{number}", 0, name, 10 - number)
+    put(queue, *(job(f"d-{n}-{seq}", n, seq) for seq in (3, 2, 1, 4) for n in (1, 2)))
+    with running(database, runs):
         wait(lambda: len(runs.done) == 8)
-    assert runs.busiest == {"acme/a": 1, "acme/b": 1}
+    assert runs.busiest == {"acme/rocket#1": 1, "acme/rocket#2": 1}
     assert runs.all_busiest == 2
-    assert [job for job, _ in runs.done if job.startswith("acme/a")] == [f"acme/a-{n}" for n in (3, 2, 1, 0)]
+    assert [each for each in runs.done if each.startswith("d-1")] == [f"d-1-{n}:triage" for n in (1, 2, 3, 4)]
 
 
-def test_a_job_without_a_repository_is_refused_instead_of_waiting_for_ever(database):
-    with queue_of(database, Runs()) as queue, pytest.raises(ValueError, match="wait for ever"):
-        queue.start("d:triage", "d:triage", 0, "", 1)
-
-
-def test_what_is_dropped_never_starts(database):
-    gate = threading.Event()
-    ran: list[str] = []
-
-    def run(job: str, attempt: int, partition: str, drop: object) -> None:
-        gate.wait(10)
-        ran.append(job)
-
-    with queue_of(database, run) as queue:
-        for name in ("first", "second", "third"):
-            queue.start(name, name, 0, "acme/rocket", 1 + len(name))
-        wait(lambda: queue.ended(["first"]) == {"first": None} and "PENDING" in statuses(database).values())
-        queue.drop(["second"])
-        gate.set()
-        wait(lambda: len(ran) == 2)
-        assert set(ran) == {"first", "third"}
-        assert queue.ended(["second", "unknown"]) == {"second": "CANCELLED"}
-
-
-def test_what_is_stored_is_plain_json_and_no_pickle(database):
+def test_what_is_delayed_waits_and_then_runs(database, queue):
     runs = Runs()
-    with queue_of(database, runs) as queue:
-        queue.start("d:triage", "d:triage", 3, "acme/rocket", 1)
-        wait(lambda: runs.done)
-        wait(lambda: queue.ended(["d:triage"]) == {"d:triage": "SUCCESS"})
+    put(queue, job(), delay=1.0)
+    assert queue.get("d:triage").state == "waiting"
+    assert [each.id for each in queue.open_among(["d:triage", "e:triage"])] == ["d:triage"]
+    with running(database, runs):
+        wait(lambda: runs.done == ["d:triage"])
+
+
+def test_a_job_without_a_repository_is_refused_instead_of_waiting_for_ever(queue):
+    with pytest.raises(ValueError, match="wait for ever"), queue.transaction() as connection:
+        queue.enqueue(connection, job().model_copy(update={"repository": ""}))
+
+
+def test_what_is_cancelled_never_starts(database, queue):
+    runs = Runs()
+    put(queue, job("d"), job("e", order=2))
+    queue.cancel(job("d"))
+    with running(database, runs):
+        wait(lambda: runs.done == ["e:triage"])
+    assert queue.get("d:triage").state == "cancelled"
+    assert queue.counts(("done", "cancelled")) == {"done": 1, "cancelled": 1}
+
+
+def test_what_gives_up_is_a_dead_letter_with_its_reason_and_says_no_more(database, queue, caplog):
+    def run(job: Job) -> str:
+        raise GaveUp("gave up after 3 tries: \N{SNOWMAN}")
+
+    put(queue, job())
+    with running(database, run):
+        wait(lambda: queue.get("d:triage").state == "dead")
+    assert queue.get("d:triage").error == "gave up after 3 tries: \N{SNOWMAN}"
+    assert [record for record in caplog.records if record.name.startswith("dbos")] == []
+
+
+def test_a_list_shows_the_newest_attempt_of_each_job_alone(database, queue):
+    put(queue, job("d"), job("e", order=2))
+    with running(database, Runs()):
+        wait(lambda: queue.counts(("done",)) == {"done": 2})
+    put(queue, job("d", attempt=1), delay=60)
+    queue.replaced(job("d"), "d:triage:1")
+    assert [(each.id, each.state) for each in queue.list()] == [("e:triage", "done"), ("d:triage", "waiting")]
+    assert [each.id for each in queue.list(("done",))] == ["e:triage"]
+    assert queue.list(repository="acme/sled") == ()
+    assert queue.counts(("done", "waiting")) == {"done": 1, "waiting": 1}
+
+
+def test_what_is_stored_is_plain_json_and_no_pickle(database, queue):
+    put(queue, job())
+    with running(database, Runs()):
+        wait(lambda: queue.get("d:triage").state == "done")
     schema = "" if database.is_sqlite else "dbos."
     with database.read() as connection:
-        row = connection.execute(text(f"SELECT serialization, output FROM {schema}workflow_status")).one()
+        row = connection.execute(text(f"SELECT serialization FROM {schema}workflow_status")).one()
         stored = connection.scalar(text(f"SELECT inputs FROM {schema}workflow_input"))
+        output = connection.scalar(text(f"SELECT output FROM {schema}workflow_output"))
     assert row.serialization == "portable_json"
-    assert json.loads(stored)["positionalArgs"] == ["d:triage", 3, "acme/rocket"]
-    assert row.output is None or json.loads(row.output) is None
+    assert json.loads(stored)["positionalArgs"][0]["id"] == "d:triage"
+    assert json.loads(output) == "posted"
 
 
 def test_starting_says_nothing_that_advertises(database, caplog):
     caplog.set_level(logging.DEBUG)
-    with queue_of(database, Runs()):
+    with running(database, Runs()):
         pass
     assert [record for record in caplog.records if record.name.startswith("dbos")] == []
 
@@ -133,17 +171,6 @@ def test_deliveries_are_remembered_for_longer_than_github_redelivers():
     assert KEEP_SECONDS >= 3 * DAY
 
 
-def test_a_forgotten_id_can_start_again(database):
-    runs = Runs()
-    with queue_of(database, runs) as queue:
-        queue.start("d:triage", "d:triage", 0, "acme/rocket", 1)
-        wait(lambda: queue.ended(["d:triage"]) == {"d:triage": "SUCCESS"})
-        queue.forget(["d:triage"])
-        assert queue.ended(["d:triage"]) == {}
-        queue.start("d:triage", "d:triage", 0, "acme/rocket", 1)
-        wait(lambda: len(runs.done) == 2)
-
-
-def test_the_web_process_never_imports_the_queue():
+def test_the_web_process_never_imports_the_engine():
     code = "import sys, bot.web.app, bot.web.server, bot.cli.web; assert 'dbos' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -1,4 +1,4 @@
-"""Workers die; their slots are freed at once, and what they were running is taken over, though not for ever."""
+"""Workers die; their places are freed at once, and what they were running is taken over, though not for ever."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from collections.abc import Iterator
 import pytest
 
 from bot.errors import OperatorError
-from bot.jobs.accept import Acceptor
-from bot.jobs.queue import Queue, executor
-from bot.jobs.recovery import MAX_WORKERS, SETTLED_SECONDS, Reaper, Slot, take_slot
-from bot.jobs.store import Jobs
+from bot.jobs.admin import Jobs
+from bot.jobs.dispatch import Dispatcher
+from bot.jobs.inbox import Inbox
+from bot.jobs.queue import Executor, Queue
+from bot.jobs.recovery import MAX_DEATHS, MAX_WORKERS, Lease, Recovery, take_lease
 from bot.ledger import Database
 from tests.bot.jobs.builders import opened
 from tests.bot.jobs.rig import ROOT, wait
@@ -23,25 +24,40 @@ from tests.bot.jobs.rig import ROOT, wait
 HOLD = """
 import sys, time
 from bot.ledger import open_database
-from bot.jobs.recovery import take_slot
-print(take_slot(open_database(sys.argv[1]).locks).number, flush=True)
+from bot.jobs.recovery import take_lease
+print(take_lease(open_database(sys.argv[1]).locks).slot, flush=True)
 time.sleep(60)
 """
 
 
 @pytest.fixture
-def slot(database: Database) -> Iterator[Slot]:
-    slot = take_slot(database.locks)
-    assert slot.number == 0
-    yield slot
-    slot.release()
+def lease(database: Database) -> Iterator[Lease]:
+    lease = take_lease(database.locks)
+    assert lease.slot == 0
+    yield lease
+    lease.release()
 
 
 @pytest.fixture
-def delivered(database: Database) -> Jobs:
-    acceptor = Acceptor(database, lambda: time.time() - 2 * SETTLED_SECONDS)
-    acceptor.accept("d", opened())
-    acceptor.close()
+def queue(database: Database) -> Iterator[Queue]:
+    queue = Queue(database)
+    yield queue
+    queue.close()
+
+
+@pytest.fixture
+def recovery(database: Database, queue: Queue, lease: Lease) -> Recovery:
+    recovery = Recovery(database, queue, lease)
+    recovery.seen()
+    return recovery
+
+
+@pytest.fixture
+def delivered(database: Database, queue: Queue) -> Jobs:
+    inbox = Inbox(database)
+    inbox.accept("d", opened())
+    inbox.close()
+    Dispatcher(database, queue, lambda event: ("triage",)).step()
     return Jobs(database)
 
 
@@ -50,7 +66,7 @@ def dying(url: str) -> int:
     return subprocess.run(command, cwd=ROOT, timeout=60, check=False).returncode
 
 
-def test_two_processes_never_share_a_slot_and_a_killed_one_frees_its_own(database, database_url, slot):
+def test_two_processes_never_share_a_place_and_a_killed_one_frees_its_own(database, database_url, lease):
     def hold() -> tuple[subprocess.Popen[bytes], int]:
         process = subprocess.Popen([sys.executable, "-c", HOLD, database_url], stdout=subprocess.PIPE, cwd=ROOT)
         assert process.stdout
@@ -61,11 +77,11 @@ def test_two_processes_never_share_a_slot_and_a_killed_one_frees_its_own(databas
     assert (one, two) == (1, 2)
     # A process that is stopped is not dead: what it is in the middle of may still happen.
     os.kill(first.pid, signal.SIGSTOP)
-    assert database.locks.take(executor(1)) is None
+    assert database.locks.take("worker-1") is None
     first.kill()
     first.wait()
     first.stdout.close()
-    wait(lambda: (lock := database.locks.take(executor(1))) and (lock.release() or True), 5)
+    wait(lambda: (lock := database.locks.take("worker-1")) and (lock.release() or True), 5)
     third, three = hold()
     assert three == 1
     for process in (second, third):
@@ -74,84 +90,62 @@ def test_two_processes_never_share_a_slot_and_a_killed_one_frees_its_own(databas
         process.stdout.close()
 
 
-def test_more_workers_than_slots_get_one_clear_line(database):
-    locks = [database.locks.take(executor(number)) for number in range(MAX_WORKERS)]
+def test_more_workers_than_places_get_one_clear_line(database):
+    leases = [take_lease(database.locks) for _ in range(MAX_WORKERS)]
+    assert len({each.executor for each in leases}) == MAX_WORKERS
     with pytest.raises(OperatorError, match="64 workers"):
-        take_slot(database.locks)
-    for lock in locks:
-        lock.release()
+        take_lease(database.locks)
+    for each in leases:
+        each.release()
 
 
-def test_what_a_dead_worker_was_running_is_taken_over(database, database_url, slot, delivered):
+def test_what_a_dead_worker_was_running_is_taken_over_once(database, database_url, lease, recovery, delivered):
     assert dying(database_url) == 9
     assert delivered.get("d:triage").state == "running"
-    ran: list[tuple[object, ...]] = []
-    queue = Queue(database, 0, lambda *job: ran.append(job[:3]), polling_seconds=0.05)
+    ran: list[str] = []
+    executor = Executor(database, lease.executor, lambda job: ran.append(job.id) or "", polling_seconds=0.05)
     try:
-        time.sleep(1.5)
-        assert ran == [], "the queue by itself takes back only what its own slot was running"
-        reaper = Reaper(database, queue, delivered, slot)
-        assert queue.executors() == {executor(1)}
-        assert reaper.take_over() == 1
-        wait(lambda: ran == [("d:triage", 0, "acme/rocket#7")])
-        assert reaper.take_over() == 0
+        time.sleep(1.0)
+        assert ran == [], "the engine by itself takes back nothing"
+        assert recovery.take_over() == 1
+        wait(lambda: ran == ["d:triage"])
+        wait(lambda: delivered.get("d:triage").state == "done")
+        assert recovery.take_over() == 0
     finally:
-        queue.close(0)
+        executor.close(0)
 
 
-def test_nothing_is_taken_from_a_worker_that_lives(database, database_url, slot, delivered):
+def test_nothing_is_taken_from_a_worker_that_lives(database, database_url, recovery, delivered):
     assert dying(database_url) == 9
-    alive = database.locks.take(executor(1))
-    ran: list[object] = []
-    queue = Queue(database, 0, lambda *job: ran.append(job), polling_seconds=0.05)
-    try:
-        assert Reaper(database, queue, delivered, slot).take_over() == 0
-        time.sleep(0.5)
-        assert ran == []
-    finally:
-        queue.close(0)
-        alive.release()
+    alive = database.locks.take("worker-1")
+    assert recovery.take_over() == 0
+    assert delivered.get("d:triage").state == "running"
+    alive.release()
+    assert recovery.take_over() == 1
 
 
-def test_a_job_that_kills_every_worker_becomes_a_dead_letter(database, database_url, slot, delivered):
-    assert [dying(database_url) for _ in range(3)] == [9, 9, 0]
-    queue = Queue(database, 0, lambda *_: None)
-    try:
-        assert Reaper(database, queue, delivered, slot).settle() == 1
-        job = delivered.get("d:triage")
-        assert (job.state, job.error) == ("dead", "its worker died 9 times while it ran")
-        assert delivered.retry("d:triage").workflow == "d:triage:1"
-    finally:
-        queue.close(0)
+def test_what_was_cancelled_is_not_brought_back_by_the_death_of_its_worker(
+    database, database_url, recovery, delivered
+):
+    assert dying(database_url) == 9
+    delivered.cancel("d:triage")
+    assert recovery.take_over() == 0
+    assert delivered.get("d:triage").state == "cancelled"
 
 
-def test_a_job_that_the_queue_lost_is_started_anew(database, slot, delivered):
-    from bot.jobs.dispatch import Dispatcher
-
-    class Nowhere:
-        def start(self, *_: object) -> None: ...
-        def drop(self, _: object) -> None: ...
-
-    Dispatcher(database, Nowhere(), lambda event: ("triage",), {}).step()
-    queue = Queue(database, 0, lambda *_: None)
-    try:
-        assert Reaper(database, queue, delivered, slot).settle() == 1
-        job = delivered.get("d:triage")
-        assert (job.state, job.attempt, job.error) == ("waiting", 1, "the queue ended it: LOST")
-    finally:
-        queue.close(0)
+def test_deaths_are_counted_for_as_long_as_the_attempt_lives(database, database_url, queue, recovery, delivered):
+    for deaths in range(2):
+        assert queue.deaths(delivered.get("d:triage")) == deaths
+        assert dying(database_url) == 9
+        assert recovery.take_over() == 1
+    assert queue.deaths(delivered.get("d:triage")) == 2 < MAX_DEATHS
+    delivered.cancel("d:triage")
+    assert queue.deaths(delivered.retry("d:triage")) == 0
 
 
-def test_a_worker_is_seen_until_it_ends(database, slot):
+def test_a_worker_is_seen_until_it_ends(database, recovery):
     jobs = Jobs(database)
-    queue = Queue(database, 0, lambda *_: None)
-    try:
-        reaper = Reaper(database, queue, jobs, slot)
-        assert jobs.worker_age() is None
-        reaper.seen()
-        reaper.seen()
-        assert jobs.worker_age() < 5
-        reaper.gone()
-        assert jobs.worker_age() is None
-    finally:
-        queue.close(0)
+    recovery.seen()
+    assert jobs.worker_age() < 5
+    recovery.gone()
+    assert jobs.worker_age() is None

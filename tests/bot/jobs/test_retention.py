@@ -6,25 +6,20 @@ import pytest
 from sqlalchemy import func, select
 
 from bot.core import events
-from bot.core.actions import Decision
+from bot.core.actions import Decision, Usage
 from bot.core.model import Subject
-from bot.jobs.accept import Acceptor
 from bot.jobs.dispatch import Dispatcher
-from bot.jobs.retention import DAY, KEEP_DEAD_SECONDS, KEEP_SECONDS, Retention
-from bot.jobs.store import Jobs
+from bot.jobs.inbox import Inbox
+from bot.jobs.job import GaveUp, Job
+from bot.jobs.retention import DAY, KEEP_DAYS, KEEP_DEAD_SECONDS, KEEP_SECONDS, Retention
 from bot.ledger import Database, Ledger
+from bot.ledger.calls import Calls
+from bot.ledger.decisions import Decisions
 from bot.ledger.tables import DELIVERIES
-from tests.bot.jobs.builders import opened
-from tests.bot.jobs.test_dispatch import Clock, Line
-
-
-class Forgets(Line):
-    def __init__(self) -> None:
-        super().__init__()
-        self.forgotten: list[str] = []
-
-    def forget(self, workflows: list[str]) -> None:
-        self.forgotten += workflows
+from bot.models.protocol import Prompt
+from tests.bot.jobs.builders import closed, opened, reopened
+from tests.bot.jobs.line import Line
+from tests.bot.jobs.test_dispatch import Clock
 
 
 @pytest.fixture
@@ -33,34 +28,43 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def queue() -> Forgets:
-    return Forgets()
+def line(database: Database) -> Line:
+    return Line(database)
 
 
 @pytest.fixture
-def sweep(database: Database, queue: Forgets, clock: Clock):
-    return Retention(database, queue, clock=clock).sweep
+def sweep(database: Database, line: Line, clock: Clock):
+    return Retention(database, line, clock=clock).sweep
 
 
 @pytest.fixture
-def jobs(database: Database, queue: Forgets, clock: Clock) -> Jobs:
-    """d-done, d-dead, d-open and d-tried, and a ping, all of the same moment."""
-    acceptor = Acceptor(database, clock)
-    names = ("done", "dead", "open", "tried")
-    for number, name in enumerate(names):
-        acceptor.accept(f"d-{name}", opened(number + 1))
-    acceptor.accept("d-ping", events.Pinged(sender=opened().sender))
-    acceptor.close()
-    Dispatcher(database, queue, lambda event: ("triage",) if event.kind != "pinged" else (), {}, clock).step()
-    jobs = Jobs(database, clock)
-    for name in ("done", "dead", "tried"):
-        jobs.claim(f"d-{name}:triage", 0)
-    jobs.finish("d-done:triage", 0, "posted")
-    jobs.bury("d-dead:triage", 0, "gave up")
-    jobs.again("d-tried:triage", 0, clock.now, "away")
-    jobs.claim("d-tried:triage", 1)
-    jobs.finish("d-tried:triage", 1, "posted")
-    return jobs
+def dispatch(database: Database, line: Line, clock: Clock):
+    """Deliver events, by id, and make their jobs."""
+    inbox = Inbox(database, clock)
+    retention = Retention(database, line, clock=clock)
+    tasks = lambda event: ("triage",) if isinstance(event, events.RepositoryEvent) else ()  # noqa: E731
+    dispatcher = Dispatcher(database, line, tasks, retention.uninstalled, debounce={}, clock=clock)
+
+    def dispatch(**delivered: events.Event) -> None:
+        for name, event in delivered.items():
+            inbox.accept(f"d-{name}", event)
+        dispatcher.step()
+
+    yield dispatch
+    inbox.close()
+
+
+@pytest.fixture
+def jobs(dispatch, line: Line) -> Line:
+    """d-done, d-dead and d-open, and a ping, all of the same moment."""
+    dispatch(done=opened(1), dead=opened(2), open=opened(3), ping=events.Pinged(sender=opened().sender))
+
+    def die(job: Job, executor: str) -> str:
+        raise GaveUp("gave up")
+
+    line.run("d-done:triage", lambda job, executor: "posted")
+    line.run("d-dead:triage", die)
+    return line
 
 
 def remembered(database: Database) -> set[str]:
@@ -72,14 +76,14 @@ def test_nothing_goes_while_github_may_redeliver(jobs, sweep, clock, database):
     clock.now += KEEP_SECONDS - 1
     assert KEEP_SECONDS > 3 * DAY
     assert sweep() == 0
-    assert len(remembered(database)) == 5
+    assert len(remembered(database)) == 4
 
 
-def test_what_ended_goes_with_all_its_attempts_and_what_has_not_stays(jobs, sweep, clock, database, queue):
+def test_what_ended_goes_and_what_has_not_stays(jobs, sweep, clock, database):
     clock.now += KEEP_SECONDS + 1
     assert sweep() == 3
     assert remembered(database) == {"d-dead", "d-open"}
-    assert sorted(queue.forgotten) == ["d-done:triage", "d-tried:triage", "d-tried:triage:1"]
+    assert jobs.forgotten == ["d-done:triage"]
     assert sweep() == 0
 
 
@@ -89,12 +93,69 @@ def test_a_dead_letter_waits_a_month_for_somebody(jobs, sweep, clock, database):
     assert remembered(database) == {"d-open"}
 
 
-def test_the_record_of_what_was_decided_stays(jobs, sweep, clock, ledger: Ledger):
-    decision = Decision(kind="triage", subject=Subject(repository="acme/rocket", number=1, revision="text:1"))
-    ledger.decisions.record("d-done:triage", [decision], "")
-    clock.now += KEEP_SECONDS + 1
+def decided(ledger: Ledger, number: int, clock: Clock) -> None:
+    decision = Decision(kind="triage", subject=Subject(repository="acme/rocket", number=number, revision="text:1"))
+    Decisions(ledger.database, clock).record(f"d:{number}", [decision], "")
+    prompt = Prompt(purpose="triage", system="s", user="u", subject=f"acme/rocket#{number}")
+    Calls(ledger.database, clock).record(f"d:{number}", prompt, "R", "m", Usage(calls=1), reply="{}")
+
+
+def test_replies_go_after_half_a_year_and_decisions_on_what_is_closed_but_not_on_what_is_open(
+    dispatch, sweep, clock, ledger: Ledger
+):
+    for number in (1, 2, 3):
+        decided(ledger, number, clock)
+    dispatch(closed=closed(2), again=closed(3), reopened=reopened(3))
+    clock.now += KEEP_DAYS * DAY - 1
     sweep()
-    assert ledger.decisions.decisions("acme/rocket#1") == (decision,)
+    assert len(ledger.decisions.decisions("acme/rocket#2")) == 1
+    assert ledger.calls.reply("d:1", Prompt(purpose="triage", system="s", user="u").hash, "R") is not None
+    clock.now += 2
+    sweep()
+    assert [len(ledger.decisions.decisions(f"acme/rocket#{n}")) for n in (1, 2, 3)] == [1, 0, 1]
+    assert ledger.calls.reply("d:1", Prompt(purpose="triage", system="s", user="u").hash, "R") is None
+
+
+def test_what_is_decided_after_the_closing_stays_for_its_own_half_year(dispatch, sweep, clock, ledger: Ledger):
+    dispatch(closed=closed(2))
+    clock.now += KEEP_DAYS * DAY + 1
+    decided(ledger, 2, clock)
+    sweep()
+    assert len(ledger.decisions.decisions("acme/rocket#2")) == 1
+
+
+def test_an_operator_may_keep_everything(dispatch, database, line, clock, ledger: Ledger):
+    decided(ledger, 2, clock)
+    dispatch(closed=closed(2))
+    clock.now += 10 * KEEP_DAYS * DAY
+    Retention(database, line, keep_days=0, clock=clock).sweep()
+    assert len(ledger.decisions.decisions("acme/rocket#2")) == 1
+
+
+def test_an_uninstallation_takes_everything_with_it_and_leaves_other_accounts_alone(
+    dispatch, jobs, clock, database, ledger: Ledger
+):
+    decided(ledger, 1, clock)
+    other = Decision(kind="triage", subject=Subject(repository="acmeister/x", number=1, revision="text:1"))
+    ledger.decisions.record("other", [other], "")
+    ana = opened().sender
+    dispatch(gone=events.InstallationChanged(sender=ana, action="deleted", account="acme", installation=1))
+    assert jobs.attempts == {}
+    assert remembered(database) == {"d-ping", "d-gone"}
+    assert ledger.decisions.decisions("acme/rocket#1") == ()
+    assert ledger.decisions.decisions("acmeister/x#1") == (other,)
+
+
+def test_a_repository_that_the_app_is_taken_off_is_forgotten(dispatch, jobs, clock, ledger: Ledger):
+    decided(ledger, 1, clock)
+    ana = opened().sender
+    dispatch(
+        off=events.InstallationRepositoriesChanged(
+            sender=ana, account="acme", removed=("acme/rocket",), installation=1
+        )
+    )
+    assert jobs.attempts == {}
+    assert ledger.decisions.decisions("acme/rocket#1") == ()
 
 
 def test_the_number_of_deliveries_ever_does_not_start_again(jobs, sweep, clock, database):
@@ -103,7 +164,7 @@ def test_the_number_of_deliveries_ever_does_not_start_again(jobs, sweep, clock, 
     clock.now += 100 * DAY
     jobs.cancel("d-open:triage")
     sweep()
-    acceptor = Acceptor(database, clock)
+    acceptor = Inbox(database, clock)
     acceptor.accept("d-new", opened())
     acceptor.close()
     with database.read() as connection:

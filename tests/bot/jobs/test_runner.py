@@ -7,17 +7,19 @@ from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import pytest
+from sqlalchemy import update
 
 from bot.core import events
 from bot.errors import BudgetExceeded, ForgeError, NotFound, TransientError
-from bot.jobs.accept import Acceptor
 from bot.jobs.dispatch import Dispatcher
+from bot.jobs.inbox import Inbox
 from bot.jobs.retry import MAX_TRIES, MAX_TRIES_BUG
 from bot.jobs.runner import Runner
-from bot.jobs.store import Jobs
 from bot.ledger import Database
 from bot.ledger.overview import Filter, Overview
+from bot.ledger.tables import DECISIONS, DELIVERIES
 from bot.services import Services
+from tests.bot.jobs.line import Line
 from tests.bot.jobs.rig import REPLY
 from tests.bot.publishing.desk import Desk, make_desk
 from tests.scripted import ScriptedModel
@@ -26,20 +28,15 @@ VAGUE = dict(REPLY)
 NAME = "octo/demo"
 
 
-class Line:
-    def start(self, *_: object) -> None: ...
-    def drop(self, _: object) -> None: ...
-
-
 @dataclass
 class Bench:
     """A runner whose clock the test moves."""
 
     desk: Desk
-    jobs: Jobs
+    line: Line
     model: ScriptedModel
     runner: Runner
-    acceptor: Acceptor
+    acceptor: Inbox
     dispatcher: Dispatcher
     services: Services
     now: list[float]
@@ -69,10 +66,8 @@ class Bench:
 
     def run(self, job: str) -> Any:
         """Run the present attempt, however long it is until it is due; the job afterwards."""
-        self.now[0] = max(self.now[0], self.jobs.get(job).due)
-        self.dispatcher.step()
-        self.runner.run(job, self.jobs.get(job).attempt)
-        return self.jobs.get(job)
+        self.now[0] = max(self.now[0], self.line.get(job).due)
+        return self.line.run(job, self.runner.run)
 
 
 @pytest.fixture
@@ -81,11 +76,17 @@ def bench(database: Database) -> Iterator[Bench]:
     with make_desk(database) as desk:
         model = ScriptedModel(lambda prompt: (bench.think(), VAGUE)[1])
         services = replace(desk.services, model=model, history=desk.ledger.decisions)
-        jobs = Jobs(database, lambda: now[0])
-        acceptor = Acceptor(database, lambda: now[0])
-        dispatcher = Dispatcher(database, Line(), lambda event: ("triage",), {}, lambda: now[0])
-        runner = Runner(jobs, desk.ledger, lambda event: (services, desk.writer), desk.publisher)
-        bench = Bench(desk, jobs, model, runner, acceptor, dispatcher, services, now)
+        line = Line(database)
+        acceptor = Inbox(database, lambda: now[0])
+        dispatcher = Dispatcher(database, line, lambda event: ("triage",), debounce={}, clock=lambda: now[0])
+        runner = Runner(
+            line,
+            desk.ledger,
+            lambda event: (services, desk.writer),
+            desk.publisher,
+            clock=lambda: now[0],
+        )
+        bench = Bench(desk, line, model, runner, acceptor, dispatcher, services, now)
         yield bench
         acceptor.close()
 
@@ -103,7 +104,7 @@ def test_running_a_job_again_asks_nobody_and_writes_nothing(bench):
     job = bench.open()
     bench.run(job)
     written = bench.desk.written()
-    bench.runner.run(job, 0)
+    bench.line.run(job, bench.runner.run)
     assert (len(bench.model.asked), bench.desk.written()) == (1, written)
 
 
@@ -119,11 +120,11 @@ def test_a_job_that_died_after_it_paid_the_model_does_not_pay_again(bench):
     # The clock is read after the model has answered and before anything of the decision is recorded.
     services = replace(bench.services, clock=die)
     runner = Runner(
-        bench.jobs, bench.desk.ledger, lambda event: (services, bench.desk.writer), bench.desk.publisher
+        bench.line, bench.desk.ledger, lambda event: (services, bench.desk.writer), bench.desk.publisher
     )
     with pytest.raises(Killed):
-        runner.run(job, 0)
-    assert bench.jobs.get(job).state == "running"
+        bench.line.run(job, runner.run)
+    assert bench.line.get(job).state == "running"
     assert bench.run(job).outcome == "posted"
     assert len(bench.model.asked) == 1
     (decision,) = bench.desk.ledger.decisions.of_job(job)
@@ -137,7 +138,7 @@ def test_a_github_that_is_away_is_waited_for_and_no_longer_than_it_asks(bench):
     assert (after.state, after.attempt, after.tries) == ("waiting", 1, 1)
     assert 60 <= after.due - bench.now[0] <= 75
     done = bench.run(job)
-    assert (done.state, done.tries, done.error) == ("done", 0, None)
+    assert (done.state, done.error) == ("done", None)
     assert len(bench.model.asked) == 1
     assert len(bench.desk.github.comments(NAME, 1)) == 1
 
@@ -146,7 +147,7 @@ def failing(bench: Bench, error: Exception) -> Bench:
     def refuse(event: events.Event) -> Any:
         raise error
 
-    runner = Runner(bench.jobs, bench.desk.ledger, refuse, bench.desk.publisher)
+    runner = Runner(bench.line, bench.desk.ledger, refuse, bench.desk.publisher)
     return replace(bench, runner=runner)
 
 
@@ -158,7 +159,7 @@ def test_a_github_that_stays_away_makes_a_dead_letter_that_can_be_retried(bench)
     dead = away.run(job)
     assert dead.state == "dead"
     assert dead.error == f"gave up after {MAX_TRIES} tries: api.github.com does not answer"
-    assert bench.jobs.retry(job).state == "waiting"
+    assert bench.line.retry(job) is None
     assert bench.run(job).state == "done"
 
 
@@ -173,12 +174,12 @@ def test_a_model_that_stays_away_is_an_abstention_on_record_and_a_retry_decides_
     bench.think = think
     for _ in range(MAX_TRIES):
         bench.run(job)
-    assert bench.jobs.get(job).state == "dead"
+    assert bench.line.get(job).state == "dead"
     (decision,) = bench.desk.ledger.decisions.decisions(f"{NAME}#1")
     assert (decision.abstained, decision.reason) == ("unreachable", "gave up: the provider answered 503")
     assert bench.desk.github.comments(NAME, 1) == []
     away[0] = False
-    bench.jobs.retry(job)
+    bench.line.retry(job)
     assert bench.run(job).outcome == "posted"
     assert [each.verdict for each in bench.desk.ledger.decisions.decisions(f"{NAME}#1")] == ["VAGUE"]
 
@@ -205,7 +206,7 @@ def test_what_is_not_there_any_more_is_nobodys_fault(bench):
 
 def test_the_kill_switch_asks_nobody_and_writes_nothing(bench):
     runner = Runner(
-        bench.jobs, bench.desk.ledger, lambda event: pytest.fail("asked"), bench.desk.publisher, paused=True
+        bench.line, bench.desk.ledger, lambda event: pytest.fail("asked"), bench.desk.publisher, paused=True
     )
     job = replace(bench, runner=runner).run(bench.open())
     assert (job.state, job.outcome) == ("done", "skipped: paused by the operator")
@@ -213,9 +214,73 @@ def test_the_kill_switch_asks_nobody_and_writes_nothing(bench):
 
 def test_a_job_that_is_cancelled_while_it_thinks_writes_nothing(bench):
     job = bench.open()
-    bench.think = lambda: bench.jobs.cancel(job)
+    bench.think = lambda: bench.line.cancel(job)
     assert bench.run(job).state == "cancelled"
     assert bench.desk.github.comments(NAME, 1) == []
+
+
+def test_an_edit_takes_the_place_of_the_judgement_that_is_still_waiting(bench):
+    first = bench.open()
+    second = bench.edit(1, "It is broken in 4.2.")
+    assert (bench.run(first).state, bench.line.get(first).outcome) == ("superseded", f"superseded by {second}")
+    assert bench.run(second).outcome == "posted"
+    assert len(bench.model.asked) == 1
+
+
+def test_a_newer_event_that_cannot_be_read_takes_nobodys_place_and_stops_nobody(bench, database):
+    first = bench.open()
+    second = bench.edit(1, "It is broken in 4.2.")
+    with database.write() as connection:
+        unreadable = update(DELIVERIES).where(DELIVERIES.c.id == second.partition(":")[0])
+        connection.execute(unreadable.values(event='{"kind": "of another time"}'))
+    assert bench.run(first).outcome == "posted"
+    dead = bench.run(second)
+    assert (dead.state, dead.error.partition(":")[0]) == ("dead", "the stored event cannot be read")
+
+
+def test_a_decision_of_another_version_stops_no_later_job_on_its_subject(bench, database):
+    bench.run(bench.open())
+    with database.write() as connection:
+        connection.execute(update(DECISIONS).values(decision='{"kind": "of another time"}'))
+    assert bench.run(bench.edit(1, "It is broken in 4.2.")).outcome == "posted"
+
+
+def test_what_moved_while_it_was_judged_is_judged_again_as_it_stands(bench):
+    job = bench.open()
+    moved: list[bool] = []
+
+    def think() -> None:
+        if not moved:
+            moved.append(True)
+            # An edit of which no delivery ever arrives.
+            bench.desk.github.edit(NAME, 1, body="It is broken in 4.2.")
+
+    bench.think = think
+    assert bench.run(job).state == "waiting"
+    assert bench.desk.github.comments(NAME, 1) == []
+    assert bench.run(job).outcome == "posted"
+    assert len(bench.desk.github.comments(NAME, 1)) == 1
+
+
+def test_reproduction_waits_for_triage_that_is_tried_again(bench, database):
+    bench.dispatcher = Dispatcher(
+        database, bench.line, lambda event: ("triage", "reproduce"), debounce={}, clock=lambda: bench.now[0]
+    )
+    triage = bench.open()
+    reproduce = triage.replace("triage", "reproduce")
+    away = [True]
+
+    def think() -> None:
+        if away.pop():
+            raise TransientError("the provider answered 503")
+
+    bench.think = think
+    assert bench.run(triage).state == "waiting"
+    waits = bench.line.run(reproduce, bench.runner.run)
+    assert (waits.state, waits.error, waits.due) == ("waiting", "waits for triage", bench.line.get(triage).due)
+    away.append(False)
+    assert bench.run(triage).state == "done"
+    assert bench.run(reproduce).outcome == "nothing to do"
 
 
 def test_a_job_that_is_superseded_while_it_thinks_writes_nothing_and_its_questions_were_not_asked(bench):
@@ -243,9 +308,8 @@ def test_a_late_delivery_does_not_lose_the_judgement_that_it_superseded(bench):
     late = bench.accept(
         events.IssueOpened(repository=repository, sender=first.author, issue=first, installation=1)
     )
-    assert bench.jobs.get(edit).state == "superseded"
+    assert bench.run(edit).superseded_by == late
     assert bench.run(late).outcome == "posted", "it judges what is there, not what was"
-    assert bench.jobs.get(edit).state == "superseded"
     assert len(bench.desk.github.comments(NAME, number)) == 1
 
 
@@ -307,7 +371,7 @@ def test_a_bounce_that_stands_although_the_issue_moved_before_its_label_is_clear
     edited: list[str] = []
     hurried = Hurried(bench.desk.writer, lambda: edited.append(bench.edit(1, "read() fails in 4.2: see the log.")))
     bench.runner = Runner(
-        bench.jobs, bench.desk.ledger, lambda event: (bench.services, hurried), bench.desk.publisher
+        bench.line, bench.desk.ledger, lambda event: (bench.services, hurried), bench.desk.publisher
     )
     bench.run(job)
     (standing,) = bench.desk.ledger.decisions.decisions(f"{NAME}#1", "triage")
@@ -321,11 +385,11 @@ def test_a_bounce_whose_job_was_cancelled_after_its_comment_stood_is_remembered(
     job = bench.open()
     hurried = Hurried(bench.desk.writer, lambda: bench.desk.github.fail("too_many", "POST", "/labels$", wait=60))
     bench.runner = Runner(
-        bench.jobs, bench.desk.ledger, lambda event: (bench.services, hurried), bench.desk.publisher
+        bench.line, bench.desk.ledger, lambda event: (bench.services, hurried), bench.desk.publisher
     )
     assert bench.run(job).state == "waiting"
     bench.edit(1, "read() fails in 4.2.")
-    bench.runner.run(job, bench.jobs.get(job).attempt)
+    bench.run(job)
     (standing,) = bench.desk.ledger.decisions.decisions(f"{NAME}#1", "triage")
     assert [action.type for action in standing.actions] == ["upsert_comment"]
 
@@ -342,11 +406,11 @@ def test_a_label_that_was_not_taken_off_because_the_issue_moved_is_taken_off_by_
 
     late = Late(bench.desk.writer, lambda: later.append(bench.edit(1, "read() fails in 4.2, on Linux.")))
     bench.runner = Runner(
-        bench.jobs, bench.desk.ledger, lambda event: (bench.services, late), bench.desk.publisher
+        bench.line, bench.desk.ledger, lambda event: (bench.services, late), bench.desk.publisher
     )
     bench.run(bench.edit(1, "read() fails in 4.2."))
     bench.runner = Runner(
-        bench.jobs, bench.desk.ledger, lambda event: (bench.services, bench.desk.writer), bench.desk.publisher
+        bench.line, bench.desk.ledger, lambda event: (bench.services, bench.desk.writer), bench.desk.publisher
     )
     assert bench.desk.forge.issue(1).labels
     assert bench.run(later[0]).outcome == "posted"

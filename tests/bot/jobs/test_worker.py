@@ -1,4 +1,4 @@
-"""A worker does its rounds, stops when told, and ends by itself when its slot is no longer its own."""
+"""A worker does its rounds, stops when told, and ends by itself when its lease is no longer its own."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import text
 
-from bot.jobs.accept import Acceptor
+from bot.jobs.admin import Jobs
+from bot.jobs.inbox import Inbox
+from bot.jobs.queue import Queue
 from bot.jobs.runner import Runner
-from bot.jobs.store import Jobs
 from bot.jobs.worker import Pace, Worker
 from bot.ledger import Database, Ledger
 from bot.ledger.locks import CLASS
@@ -25,11 +26,12 @@ def jobs(database: Database) -> Jobs:
 
 
 @pytest.fixture
-def worker(ledger: Ledger, jobs: Jobs) -> Worker:
+def worker(ledger: Ledger, database: Database) -> Worker:
     """One whose operator has paused it: jobs end without a GitHub."""
     publisher = Publisher(ledger.postings, ledger.paces)
-    runner = Runner(jobs, ledger, lambda event: pytest.fail("asked for services"), publisher, paused=True)
-    return Worker(ledger, jobs, runner, pace=Pace(concurrency=2, polling_seconds=0.05, debounce={}))
+    queue = Queue(database)
+    runner = Runner(queue, ledger, lambda event: pytest.fail("asked for services"), publisher, paused=True)
+    return Worker(ledger, queue, runner, pace=Pace(concurrency=2, polling_seconds=0.05, debounce={}))
 
 
 class Running:
@@ -59,7 +61,7 @@ def running(worker: Worker) -> Iterator[Running]:
 
 
 def test_what_is_delivered_is_worked_on_until_the_worker_stops(database, jobs, running):
-    acceptor = Acceptor(database)
+    acceptor = Inbox(database)
     for number in range(5):
         acceptor.accept(f"d-{number}", opened(number + 1))
     acceptor.close()
@@ -73,7 +75,7 @@ def test_what_is_delivered_is_worked_on_until_the_worker_stops(database, jobs, r
 
 # A file's lock cannot be lost by a process that lives.
 @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
-def test_a_worker_that_lost_its_slot_ends(database, jobs, running):
+def test_a_worker_that_lost_its_lease_ends(database, jobs, running):
     wait(lambda: jobs.worker_age() is not None, 30, "the worker is up")
     with database.engine.connect() as connection:
         # As after a network failure: the server has forgotten who held which lock.

@@ -11,7 +11,7 @@ from bot.bouncers.input import InputReply
 from bot.core.actions import Decision, Usage
 from bot.core.model import Subject
 from bot.errors import BudgetExceeded, ModelError
-from bot.jobs.remembered import Remembered
+from bot.jobs.replies import Remembered
 from bot.ledger import Posting
 from bot.models.budget import Limit, Spent
 from bot.models.protocol import Prompt

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import text
+from sqlalchemy import select, text
 
 from bot.errors import OperatorError, SettingsError
 from bot.ledger import migrate, open_database
+from bot.ledger.counters import Counters, counted
 from bot.ledger.migrate import HEAD, VERSION_TABLE, known, version
-from bot.ledger.tables import METADATA
+from bot.ledger.tables import DELIVERIES, METADATA
 
 START = "import sys; from bot.ledger import *; migrate(open_database(sys.argv[1]))"
 
@@ -31,6 +32,46 @@ def test_processes_that_start_at_once_migrate_once(database_url):
     assert [start.wait(60) for start in starts] == [0, 0, 0, 0]
     database = open_database(database_url)
     assert version(database) == HEAD
+    database.close()
+
+
+def test_jobs_of_the_table_that_was_are_made_anew_and_counts_go_on(database_url):
+    database = open_database(database_url)
+    migrate(database, "0002")
+    rows = [("d-1", "done", None), ("d-2", "waiting", "away"), ("d-3", "dead", "gave up")]
+    with database.write() as connection:
+        for seq, (name, state, error) in enumerate(rows, 1):
+            connection.execute(
+                text(
+                    "INSERT INTO deliveries (id, kind, repository, event, received_at, dispatched_at)"
+                    " VALUES (:id, 'issue_opened', 'acme/rocket', '{}', 1, 1)"
+                ),
+                {"id": name},
+            )
+            connection.execute(
+                text(
+                    "INSERT INTO jobs (id, delivery, seq, position, task, kind, repository, number, state, due,"
+                    " error, created_at) VALUES (:job, :id, :seq, 0, 'triage', 'issue_opened',"
+                    " 'acme/rocket', 7, :state, 1, :error, 1)"
+                ),
+                {"job": f"{name}:triage", "id": name, "seq": seq, "state": state, "error": error},
+            )
+        connection.execute(
+            text(
+                "INSERT INTO postings (key, type, task, repository, number, job, github_id, content_hash,"
+                " created_at, updated_at) VALUES ('k', 'upsert_comment', 'triage', 'acme/rocket', 7, 'd-1',"
+                " 1, '', 1, 1)"
+            )
+        )
+    migrate(database)
+    with database.read() as connection:
+        deliveries = connection.execute(select(DELIVERIES).order_by(DELIVERIES.c.seq)).all()
+    assert [(row.id, row.dispatched_at, row.problem, row.number) for row in deliveries] == [
+        ("d-1", 1.0, None, 7),
+        ("d-2", None, None, 7),
+        ("d-3", 1.0, "triage: gave up", 7),
+    ]
+    assert Counters(database).all() == {counted("bouncer_postings", type="upsert_comment"): 1.0}
     database.close()
 
 

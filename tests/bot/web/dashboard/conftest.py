@@ -15,11 +15,13 @@ from werkzeug.serving import make_server
 from bot.bouncers.feedback import Signal
 from bot.core.actions import Decision, UpsertComment, Usage
 from bot.core.model import Subject
-from bot.jobs.store import Jobs
+from bot.jobs.admin import Jobs
+from bot.jobs.job import Job
 from bot.ledger import Ledger, migrate, open_database, open_ledger
-from bot.ledger.tables import DELIVERIES, JOBS
+from bot.ledger.tables import DELIVERIES
 from bot.models.protocol import Prompt
 from bot.web.dashboard.pages import Settings, blueprint
+from tests.bot.jobs.dead import dead_letter
 
 PASSWORD = "correct horse"
 HOSTILE = '<script>document.title="owned"</script>"\'><img src=x onerror=alert(1)>'
@@ -42,7 +44,9 @@ class Backend(NamedTuple):
 def backend(tmp_path: Path) -> Iterator[Backend]:
     database = open_database(f"sqlite:///{tmp_path / 'bouncer.db'}")
     migrate(database)
-    yield Backend(open_ledger(database), Jobs(database))
+    jobs = Jobs(database)
+    yield Backend(open_ledger(database), jobs)
+    jobs.close()
     database.close()
 
 
@@ -115,25 +119,29 @@ def filled(backend: Backend) -> Backend:
 
 
 def _dead_letter(ledger: Ledger) -> None:
-    common = {"kind": "issue_opened", "repository": "acme/rocket"}
     with ledger.database.write() as connection:
         connection.execute(
-            insert(DELIVERIES).values(id="dead", event="{}", received_at=1.0, dispatched_at=1.0, **common)
-        )
-        connection.execute(
-            insert(JOBS).values(
-                id="dead:triage",
-                position=0,
-                delivery="dead",
-                seq=1,
-                task="triage",
+            insert(DELIVERIES).values(
+                id="dead",
+                kind="issue_opened",
+                repository="acme/rocket",
                 number=7,
-                state="dead",
-                attempt=0,
-                tries=8,
-                due=1.0,
-                error=f"gave up after 8 tries: {HOSTILE}",
-                created_at=1.0,
-                **common,
+                event="{}",
+                received_at=1.0,
+                dispatched_at=1.0,
             )
         )
+    job = Job(
+        id="dead:triage",
+        delivery="dead",
+        seq=1,
+        position=0,
+        task="triage",
+        kind="issue_opened",
+        repository="acme/rocket",
+        number=7,
+        tries=8,
+        due=1.0,
+        created_at=1.0,
+    )
+    dead_letter(ledger.database, job, f"gave up after 8 tries: {HOSTILE}")

@@ -11,15 +11,17 @@ from bot.forge.protocol import Forge
 JUDGING: frozenset[Task] = frozenset({"triage", "verify", "review"})
 
 
-def at_present(event: Event, task: Task, forge: Forge) -> Event:
+def at_present(event: Event, task: Task, forge: Forge, *, moved: bool = False) -> Event:
     """The event with its issue or pull request read anew, where ``task`` judges that.
 
     A delivery that arrives late takes the place of a newer one that still waits. It must not judge what has
-    passed then, or nobody would judge what is there.
+    passed then, or nobody would judge what is there. ``moved``: what came with a comment is known to be stale.
     """
     if task not in JUDGING:
         return event
-    if isinstance(event, events.IssueOpened | events.IssueEdited | events.IssueReopened):
+    if isinstance(event, events.IssueOpened | events.IssueEdited | events.IssueReopened) or (
+        moved and isinstance(event, events.CommentCreated)
+    ):
         return event.model_copy(update={"issue": forge.issue(event.number)})
     if isinstance(
         event,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from pydantic import BaseModel
+import structlog
+from pydantic import BaseModel, ValidationError
 
 from bot.core.actions import Usage
 from bot.errors import ModelError, TransientError
@@ -12,6 +13,8 @@ from bot.ledger.calls import Calls
 from bot.models.protocol import Model, Prompt, Reply
 
 T = TypeVar("T", bound=BaseModel)
+
+_log = structlog.get_logger(__name__)
 
 
 class Remembered:
@@ -30,7 +33,11 @@ class Remembered:
         """As ``Model.complete``. A remembered reply carries the usage of the time when it was paid for."""
         known = self._calls.reply(self._job, prompt.hash, schema.__name__)
         if known is not None:
-            return Reply[schema].model_validate_json(known)  # type: ignore[valid-type]
+            try:
+                return Reply[schema].model_validate_json(known)  # type: ignore[valid-type]
+            except ValidationError:
+                # Of another version of the program, which asked for something else.
+                _log.warning("reply_unreadable", job=self._job, purpose=prompt.purpose)
         try:
             reply = self._model.complete(prompt, schema)
         except (ModelError, TransientError) as error:

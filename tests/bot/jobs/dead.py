@@ -1,0 +1,34 @@
+"""Dead letters as the engine makes them: a job that it runs gives up."""
+
+from __future__ import annotations
+
+from bot.jobs.job import GaveUp, Job
+from bot.jobs.queue import Executor, Queue
+from bot.ledger import Database
+from tests.bot.jobs.rig import wait
+
+
+def bury(database: Database, error: str, *jobs: str) -> None:
+    """Run what is queued: these jobs die of ``error``, any other is done."""
+    queue = Queue(database)
+
+    def run(job: Job) -> str:
+        if job.id in jobs:
+            raise GaveUp(error)
+        return "posted"
+
+    executor = Executor(database, "worker-of-a-test", run, polling_seconds=0.02)
+    try:
+        wait(lambda: not queue.counts(("queued", "running")), 30, "the queue is empty")
+    finally:
+        executor.close(5)
+        queue.close()
+
+
+def dead_letter(database: Database, job: Job, error: str) -> None:
+    """A job that died of ``error``."""
+    queue = Queue(database)
+    with queue.transaction() as connection:
+        queue.enqueue(connection, job)
+    queue.close()
+    bury(database, error, job.id)
