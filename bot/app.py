@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from bot.core.model import Repository
     from bot.forge.github import GitHubApp, Observe
     from bot.forge.protocol import Forge, ForgeWriter
-    from bot.ledger import Ledger
     from bot.models.budget import Budget, Limit
     from bot.models.protocol import Model
     from bot.models.registry import Models
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from bot.prompts import Prompts
     from bot.reproduce.setup import Environments
     from bot.sandbox.protocol import Sandbox
+    from bot.store import Ledger
     from bot.web.app import Backend
     from bot.web.health import Readers
 

@@ -168,7 +168,7 @@ def _dashboard(browser: Browser) -> None:
 @contextmanager
 def _site() -> Iterator[str]:
     from bot.jobs.admin import Jobs
-    from bot.ledger import migrate, open_database, open_ledger
+    from bot.store import migrate, open_database, open_ledger
     from bot.web.dashboard.pages import blueprint
 
     with tempfile.TemporaryDirectory() as folder:

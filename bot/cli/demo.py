@@ -27,8 +27,8 @@ from bot.errors import OperatorError
 if TYPE_CHECKING:
     from bot.core.actions import Decision
     from bot.jobs.admin import Jobs
-    from bot.ledger import Ledger
     from bot.simgithub import SimulatedGitHub
+    from bot.store import Ledger
 
 REPOSITORY = "acme/rocket"
 SECRET = "demo"  # noqa: S105 - signs deliveries of this machine to itself
@@ -152,7 +152,7 @@ def _decision(memory: tuple[Jobs, Ledger], number: int) -> Decision:
 def _memory(url: str) -> tuple[Jobs, Ledger]:
     """What the server remembers, read beside it."""
     from bot.jobs.admin import Jobs
-    from bot.ledger import open_database, open_ledger
+    from bot.store import open_database, open_ledger
 
     database = open_database(url)
     return Jobs(database), open_ledger(database)

@@ -16,7 +16,7 @@ from bot.jobs.job import State
 if TYPE_CHECKING:
     from bot.jobs.admin import Jobs
     from bot.jobs.job import Job
-    from bot.ledger import Ledger
+    from bot.store import Ledger
 
 _database = click.option(
     "--database-url",
@@ -101,8 +101,8 @@ def cancel_jobs(job_ids: tuple[str, ...], database_url: str | None, as_json: boo
 @contextmanager
 def _open(database_url: str | None) -> Iterator[tuple[Jobs, Ledger]]:
     from bot.jobs.admin import Jobs
-    from bot.ledger import migrate, open_database, open_ledger
     from bot.ops import settings
+    from bot.store import migrate, open_database, open_ledger
 
     database = open_database(settings.load(database_url=database_url).database_url, must_exist=True)
     try:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @settings_options
 def command(concurrency: int, **values: Any) -> int:
     """Accept deliveries and work on them."""
-    from bot.ledger import migrate, open_database
+    from bot.store import migrate, open_database
 
     settings = load_settings(**values)
     web.check_address(settings)

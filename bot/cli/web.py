@@ -54,7 +54,7 @@ def serve(settings: Settings, processes: int | None, link: str | None = None) ->
     ``link`` opens set-up, whose state one process holds.
     """
     from bot.app import metrics_readers, pages
-    from bot.ledger import migrate, open_database
+    from bot.store import migrate, open_database
     from bot.web.app import Backend, create_app
     from bot.web.server import Server
     from bot.web.setup.pages import landing

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @settings_options
 def command(concurrency: int, **values: Any) -> None:
     """Work on recorded deliveries: decide, and publish."""
-    from bot.ledger import open_database
+    from bot.store import open_database
 
     settings = load_settings(**values)
     check_app(settings)
@@ -80,9 +80,9 @@ def work(settings: Settings, stop: threading.Event, pace: Pace, *, apart: float 
     from bot.jobs.redelivery import Reconciler, recorded
     from bot.jobs.runner import Runner
     from bot.jobs.worker import Worker
-    from bot.ledger import await_database, open_ledger, withhold
     from bot.ops.metrics import Counts
     from bot.publishing.publisher import Publisher
+    from bot.store import await_database, open_ledger, withhold
 
     database = await_database(settings.database_url, stop)
     if database is None:

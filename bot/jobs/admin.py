@@ -12,8 +12,8 @@ from sqlalchemy import func, select
 from bot.errors import OperatorError
 from bot.jobs.inbox import Received
 from bot.jobs.job import DEAD, ENDED, OPEN, Job, State
-from bot.ledger.database import Database
-from bot.ledger.tables import WORKERS
+from bot.store.database import Database
+from bot.store.tables import WORKERS
 
 if TYPE_CHECKING:
     from bot.jobs.queue import Queue

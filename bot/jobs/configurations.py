@@ -19,8 +19,8 @@ from bot.core.config_file import Problem
 from bot.core.model import Repository
 from bot.errors import NotFound
 from bot.forge.protocol import Forge
-from bot.ledger import Database
-from bot.ledger.tables import DELIVERIES
+from bot.store import Database
+from bot.store.tables import DELIVERIES
 
 #: It is asked for again after this long in any case, seconds: an app that was registered before pushes were among
 #: its events hears of none.

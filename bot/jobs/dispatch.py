@@ -15,8 +15,8 @@ from bot.core import events
 from bot.core.actions import Task
 from bot.core.events import Event
 from bot.jobs.job import Job
-from bot.ledger.database import Database
-from bot.ledger.tables import CLOSED, DELIVERIES
+from bot.store.database import Database
+from bot.store.tables import CLOSED, DELIVERIES
 
 #: Deliveries that one step handles at most, so that no transaction is held for long.
 BATCH = 100

@@ -21,8 +21,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from bot.core import events
 from bot.core.events import Event
 from bot.errors import TransientError
-from bot.ledger.database import Database
-from bot.ledger.tables import DELIVERIES
+from bot.store.database import Database
+from bot.store.tables import DELIVERIES
 
 #: GitHub waits 10 s and then counts a delivery as failed; the answer has to be its own before that.
 DEADLINE_SECONDS = 5.0

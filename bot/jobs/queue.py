@@ -22,8 +22,8 @@ from dbos import DBOS, DBOSClient, DBOSConfig, WorkflowSerializationFormat, Work
 from sqlalchemy import Connection
 
 from bot.jobs.job import OPEN, GaveUp, Job, State, workflow_id
-from bot.ledger.database import Database
-from bot.ledger.locks import held
+from bot.store.database import Database
+from bot.store.locks import held
 
 NAME = "bouncer"
 QUEUE = "jobs"

@@ -19,9 +19,9 @@ from sqlalchemy import delete, select
 
 from bot.errors import OperatorError
 from bot.jobs.job import Job
-from bot.ledger.database import Database
-from bot.ledger.locks import Held, Locks
-from bot.ledger.tables import WORKERS
+from bot.store.database import Database
+from bot.store.locks import Held, Locks
+from bot.store.tables import WORKERS
 
 #: Workers on one database.
 MAX_WORKERS = 64

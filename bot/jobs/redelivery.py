@@ -15,9 +15,9 @@ from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
 from bot.errors import ForgeError, TransientError
-from bot.ledger import Database
-from bot.ledger.locks import Held, Locks
-from bot.ledger.tables import DELIVERIES
+from bot.store import Database
+from bot.store.locks import Held, Locks
+from bot.store.tables import DELIVERIES
 
 #: GitHub keeps deliveries for about this long.
 KEPT = timedelta(days=3)

@@ -9,8 +9,8 @@ from pydantic import BaseModel, ValidationError
 
 from bot.core.actions import Usage
 from bot.errors import ModelError, TransientError
-from bot.ledger.calls import Calls
 from bot.models.protocol import Model, Prompt, Reply
+from bot.store.calls import Calls
 
 T = TypeVar("T", bound=BaseModel)
 

@@ -14,8 +14,8 @@ import structlog
 from sqlalchemy import CursorResult, Table, and_, delete, exists, func, or_, select
 
 from bot.jobs.job import DEAD, ENDED, OPEN, Job, State
-from bot.ledger.database import Database
-from bot.ledger.tables import BUDGETS, CLOSED, DECISIONS, DELIVERIES, MODEL_CALLS, POSTINGS, SIGNALS
+from bot.store.database import Database
+from bot.store.tables import BUDGETS, CLOSED, DECISIONS, DELIVERIES, MODEL_CALLS, POSTINGS, SIGNALS
 
 DAY = 24 * 3600.0
 #: GitHub redelivers for about three days; a week leaves room for somebody to look.

@@ -35,9 +35,9 @@ from bot.jobs.refresh import at_present
 from bot.jobs.replies import Remembered
 from bot.jobs.retry import MAX_TRIES, MAX_TRIES_BUG, pause
 from bot.jobs.supersede import successor
-from bot.ledger import Ledger
 from bot.publishing.publisher import Publisher, Refused
 from bot.services import Services
+from bot.store import Ledger
 
 #: What a job is given to work with; raises TransientError or ForgeError where GitHub will not have it.
 ServicesFor = Callable[[Event], tuple[Services, ForgeWriter]]

@@ -18,9 +18,9 @@ from bot.jobs.queue import Executor, Queue
 from bot.jobs.recovery import Lease, Recovery, take_lease
 from bot.jobs.retention import KEEP_DAYS, Retention
 from bot.jobs.runner import Runner
-from bot.ledger import Ledger
-from bot.ledger.locks import Held, Locks
 from bot.ops.metrics import Counts
+from bot.store import Ledger
+from bot.store.locks import Held, Locks
 
 #: Seconds between two looks for new deliveries, between two looks for dead workers, and between two sweeps.
 DISPATCH_SECONDS = 0.05

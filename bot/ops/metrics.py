@@ -13,8 +13,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from bot.jobs.admin import Jobs
-from bot.ledger import Ledger
-from bot.ledger.counters import Counted, counted
+from bot.store import Ledger
+from bot.store.counters import Counted, counted
 
 #: Names of what processes count, with the line that explains each.
 DELIVERIES = "bouncer_deliveries"

@@ -19,10 +19,10 @@ from bot.core.actions import (
 from bot.core.model import Issue, PullRequest
 from bot.errors import NotFound
 from bot.forge.protocol import ForgeWriter
-from bot.ledger.postings import Posting, Postings
 from bot.publishing.body import MAX_CHECK, Rules, content_hash, read_marker
 from bot.review.diff import Diff, parse
 from bot.services import Services
+from bot.store.postings import Posting, Postings
 
 #: Kinds of decisions that hold whatever became of the text meanwhile: people's words and operators' matters.
 _TIMELESS = frozenset({"commands", "feedback", "config"})

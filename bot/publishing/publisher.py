@@ -15,12 +15,12 @@ from bot.core.actions import Decision
 from bot.core.markdown import host_of
 from bot.errors import ForgeError, NotFound
 from bot.forge.protocol import ForgeWriter
-from bot.ledger.decisions import Outcome
-from bot.ledger.paces import Paces
-from bot.ledger.postings import Postings
 from bot.publishing.body import Rules
 from bot.publishing.executor import Executor, Moved
 from bot.services import Services
+from bot.store.decisions import Outcome
+from bot.store.pacing import Paces
+from bot.store.postings import Postings
 
 #: Seconds between two creations through one installation (GitHub's best practices for integrators).
 APART_SECONDS = 1.0

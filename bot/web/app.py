@@ -13,8 +13,8 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 
 from bot.jobs.admin import Jobs
 from bot.jobs.inbox import Inbox
-from bot.ledger import Ledger, database_at, open_ledger, withhold
 from bot.ops.metrics import Counts
+from bot.store import Ledger, database_at, open_ledger, withhold
 from bot.web import health, webhook
 from bot.web.health import Readers
 from bot.web.webhook import Secrets

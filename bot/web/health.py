@@ -15,8 +15,8 @@ from werkzeug.wrappers import Response as Answer
 from bot.core.frozen import Frozen
 from bot.jobs.admin import Jobs
 from bot.jobs.inbox import Inbox
-from bot.ledger import Ledger
 from bot.ops.metrics import exposition
+from bot.store import Ledger
 from bot.web.session import Sessions
 
 #: A worker that was not seen for this long is counted as gone, seconds.

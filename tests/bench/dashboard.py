@@ -18,8 +18,8 @@ from sqlalchemy import insert
 from bot.core.actions import Decision, Usage
 from bot.core.model import Subject
 from bot.jobs.admin import Jobs
-from bot.ledger import Ledger, migrate, open_database, open_ledger
-from bot.ledger.tables import DECISIONS, MODEL_CALLS, SIGNALS
+from bot.store import Ledger, migrate, open_database, open_ledger
+from bot.store.tables import DECISIONS, MODEL_CALLS, SIGNALS
 from bot.web.dashboard.pages import Settings, blueprint
 
 PAGES = (

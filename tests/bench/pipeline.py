@@ -14,9 +14,9 @@ from pathlib import Path
 
 from sqlalchemy import select
 
-from bot.ledger.tables import DELIVERIES
 from bot.ops.metrics import GITHUB_SECONDS
 from bot.simgithub import SimulatedGitHub
+from bot.store.tables import DELIVERIES
 from tests.bot.jobs.rig import REPOSITORY, Rig, wait
 
 

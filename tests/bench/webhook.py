@@ -13,8 +13,8 @@ from pathlib import Path
 
 from flask import Flask, request
 
-from bot.ledger import migrate, open_database
 from bot.ops import logs
+from bot.store import migrate, open_database
 from bot.web.app import Backend, create_app
 from bot.web.server import Server
 from tests.bench.load import SECRET, Sender, Timings, closed_loop, free_port, open_loop, serving

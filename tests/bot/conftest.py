@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from bot.ledger import Database, Ledger, migrate, open_database, open_ledger
+from bot.store import Database, Ledger, migrate, open_database, open_ledger
 
 _numbers = count()
 

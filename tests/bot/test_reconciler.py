@@ -14,9 +14,9 @@ from werkzeug.serving import BaseWSGIServer, make_server
 from bot.errors import TransientError
 from bot.forge.github import GitHubApp, HookDelivery
 from bot.jobs.redelivery import Reconciler, due, recorded
-from bot.ledger import Database, migrate, open_database
-from bot.ledger.tables import DELIVERIES
 from bot.simgithub import App, SimulatedGitHub
+from bot.store import Database, migrate, open_database
+from bot.store.tables import DELIVERIES
 from bot.web.app import Backend, create_app
 
 NAME = "octo/demo"

@@ -14,15 +14,15 @@ from bot.core.config import RepoConfig
 from bot.core.model import Actor
 from bot.errors import BudgetExceeded
 from bot.forge.replay import ReplayForge
-from bot.ledger.budgets import Budgets
-from bot.ledger.database import open_database
-from bot.ledger.migrate import migrate
 from bot.models.budget import Budget, Budgeted, BudgetStore, Limit, MemoryBudget, Spent
 from bot.models.conversation import Answer
 from bot.models.prices import Price
 from bot.ops.settings import Settings
 from bot.router import decide
 from bot.services import NoHistory, Services
+from bot.store.budgets import Budgets
+from bot.store.database import open_database
+from bot.store.migrate import migrate
 from tests.bot.handlers import test_triage as triage
 from tests.bot.handlers.conftest import REPOSITORY
 from tests.scripted import ScriptedModel

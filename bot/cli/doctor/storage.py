@@ -9,9 +9,9 @@ from sqlalchemy.engine import make_url
 
 from bot.cli.doctor.diagnosis import Diagnosis, fail, note, ok
 from bot.errors import SettingsError
-from bot.ledger.database import database_at, open_database
-from bot.ledger.migrate import HEAD, known, version
 from bot.ops.settings import Settings
+from bot.store.database import database_at, open_database
+from bot.store.migrate import HEAD, known, version
 
 
 def database(settings: Settings) -> Iterator[Diagnosis]:

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from bot.core.frozen import Frozen
 from bot.jobs.admin import Jobs
-from bot.ledger import Ledger
+from bot.store import Ledger
 
 
 class Settings(Frozen):

@@ -13,8 +13,8 @@ from flask import Blueprint, Response, abort, g, redirect, render_template, requ
 from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as Answer
 
-from bot.ledger.logins import PATIENCE_SECONDS, Logins
-from bot.ledger.overview import Line
+from bot.store.logins import PATIENCE_SECONDS, Logins
+from bot.store.overview import Line
 from bot.web import session
 from bot.web.dashboard import acting, reading
 from bot.web.dashboard.backing import Backend, Settings

@@ -15,7 +15,7 @@ from bot.core.actions import Task
 from bot.core.frozen import Frozen
 from bot.errors import OperatorError
 from bot.jobs.admin import Jobs
-from bot.ledger.overview import PAGE, Came, Filter, Overview
+from bot.store.overview import PAGE, Came, Filter, Overview
 from bot.web.dashboard import charts
 from bot.web.dashboard.backing import Backend, Settings
 from bot.web.dashboard.charts import Bar

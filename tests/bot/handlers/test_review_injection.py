@@ -17,12 +17,12 @@ import pytest
 from bot.core.actions import InlineComment
 from bot.forge.protocol import PostedReview
 from bot.forge.replay import Snapshot
-from bot.ledger import Ledger, migrate, open_database, open_ledger
 from bot.models.protocol import Prompt
 from bot.publishing.publisher import Publisher
 from bot.review.diff import parse
 from bot.router import decide
 from bot.services import Services
+from bot.store import Ledger, migrate, open_database, open_ledger
 from tests.bot.handlers.conftest import Remembered
 from tests.bot.handlers.injections import PAYLOADS, WORD
 from tests.bot.handlers.reviews import DIFF, finding, opened, reply, snapshot

@@ -12,13 +12,13 @@ from bot.core import events
 from bot.core.actions import Decision
 from bot.core.config import RepoConfig
 from bot.forge.github import GitHubApp, GitHubForge
-from bot.ledger import Ledger, migrate, open_database, open_ledger
 from bot.models.protocol import Prompt
 from bot.publishing.body import read_marker
 from bot.publishing.publisher import Publisher
 from bot.router import decide
 from bot.services import Services
 from bot.simgithub import SimulatedGitHub
+from bot.store import Ledger, migrate, open_database, open_ledger
 from tests.bot.handlers.conftest import NOON
 from tests.bot.handlers.reviews import finding, reply
 from tests.scripted import ScriptedModel

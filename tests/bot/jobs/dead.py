@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.jobs.job import GaveUp, Job
 from bot.jobs.queue import Executor, Queue
-from bot.ledger import Database
+from bot.store import Database
 from tests.bot.jobs.rig import wait
 
 

@@ -12,7 +12,7 @@ import time
 from bot.jobs.job import Job
 from bot.jobs.queue import Executor, Queue
 from bot.jobs.recovery import Recovery, take_lease
-from bot.ledger import open_database
+from bot.store import open_database
 
 database = open_database(sys.argv[1])
 lease = take_lease(database.locks)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from sqlalchemy import Connection
 
 from bot.jobs.job import OPEN, GaveUp, Job, State
-from bot.ledger import Database
+from bot.store import Database
 
 EXECUTOR = "worker-0-test"
 

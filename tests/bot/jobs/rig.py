@@ -17,8 +17,8 @@ from typing import Any
 
 from bot.core.events import sign
 from bot.jobs.admin import Jobs
-from bot.ledger import Ledger, migrate, open_database, open_ledger
 from bot.simgithub import SimulatedGitHub
+from bot.store import Ledger, migrate, open_database, open_ledger
 
 ROOT = Path(__file__).resolve().parents[3]
 SECRET = "rig-secret"

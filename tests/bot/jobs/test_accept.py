@@ -12,8 +12,8 @@ from sqlalchemy import func, select
 from bot.core import events
 from bot.errors import TransientError
 from bot.jobs.inbox import Inbox
-from bot.ledger import Database, database_at, open_database
-from bot.ledger.tables import DELIVERIES
+from bot.store import Database, database_at, open_database
+from bot.store.tables import DELIVERIES
 from tests.bot.jobs.builders import opened
 
 
@@ -64,7 +64,7 @@ def test_two_processes_that_get_the_same_delivery_record_it_once(acceptor, datab
 
 
 def test_a_database_that_is_locked_is_a_refusal_within_the_deadline(tmp_path):
-    from bot.ledger import migrate
+    from bot.store import migrate
 
     url = f"sqlite:///{tmp_path}/x.db"
     database = open_database(url, busy_seconds=30)

@@ -11,7 +11,7 @@ from bot.jobs.accept import Acceptor
 from bot.core.events import BranchPushed
 from bot.core.model import Actor
 from bot.jobs.configurations import FRESH_SECONDS, Configurations
-from bot.ledger import Database, migrate, open_database
+from bot.store import Database, migrate, open_database
 from tests.bot.forge.conftest import NAME, Site, site
 
 __all__ = ["site"]

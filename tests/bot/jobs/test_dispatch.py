@@ -9,8 +9,8 @@ from bot import router
 from bot.core import events
 from bot.jobs.dispatch import DEBOUNCE, Dispatcher
 from bot.jobs.inbox import Inbox
-from bot.ledger import Database
-from bot.ledger.tables import DELIVERIES
+from bot.store import Database
+from bot.store.tables import DELIVERIES
 from tests.bot.jobs.builders import opened, pushed
 from tests.bot.jobs.line import Line
 

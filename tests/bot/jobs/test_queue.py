@@ -17,7 +17,7 @@ from sqlalchemy import text
 from bot.jobs.job import GaveUp, Job
 from bot.jobs.queue import Executor, Queue
 from bot.jobs.retention import DAY, KEEP_SECONDS
-from bot.ledger import Database
+from bot.store import Database
 from tests.bot.jobs.rig import wait
 
 

@@ -17,13 +17,13 @@ from bot.jobs.dispatch import Dispatcher
 from bot.jobs.inbox import Inbox
 from bot.jobs.queue import Executor, Queue
 from bot.jobs.recovery import MAX_DEATHS, MAX_WORKERS, Lease, Recovery, take_lease
-from bot.ledger import Database
+from bot.store import Database
 from tests.bot.jobs.builders import opened
 from tests.bot.jobs.rig import ROOT, wait
 
 HOLD = """
 import sys, time
-from bot.ledger import open_database
+from bot.store import open_database
 from bot.jobs.recovery import take_lease
 print(take_lease(open_database(sys.argv[1]).locks).slot, flush=True)
 time.sleep(60)

@@ -12,11 +12,11 @@ from bot.jobs.dispatch import Dispatcher
 from bot.jobs.inbox import Inbox
 from bot.jobs.job import GaveUp, Job
 from bot.jobs.retention import DAY, KEEP_DAYS, KEEP_DEAD_SECONDS, KEEP_SECONDS, Retention
-from bot.ledger import Database, Ledger
-from bot.ledger.calls import Calls
-from bot.ledger.decisions import Decisions
-from bot.ledger.tables import DELIVERIES
 from bot.models.protocol import Prompt
+from bot.store import Database, Ledger
+from bot.store.calls import Calls
+from bot.store.decisions import Decisions
+from bot.store.tables import DELIVERIES
 from tests.bot.jobs.builders import closed, opened, reopened
 from tests.bot.jobs.line import Line
 from tests.bot.jobs.test_dispatch import Clock

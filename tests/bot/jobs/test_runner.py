@@ -15,10 +15,10 @@ from bot.jobs.dispatch import Dispatcher
 from bot.jobs.inbox import Inbox
 from bot.jobs.retry import MAX_TRIES, MAX_TRIES_BUG
 from bot.jobs.runner import Runner
-from bot.ledger import Database
-from bot.ledger.overview import Filter, Overview
-from bot.ledger.tables import DECISIONS, DELIVERIES
 from bot.services import Services
+from bot.store import Database
+from bot.store.overview import Filter, Overview
+from bot.store.tables import DECISIONS, DELIVERIES
 from tests.bot.jobs.line import Line
 from tests.bot.jobs.rig import REPLY
 from tests.bot.publishing.desk import Desk, make_desk

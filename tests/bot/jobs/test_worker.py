@@ -13,9 +13,9 @@ from bot.jobs.inbox import Inbox
 from bot.jobs.queue import Queue
 from bot.jobs.runner import Runner
 from bot.jobs.worker import Pace, Worker
-from bot.ledger import Database, Ledger
-from bot.ledger.locks import CLASS
 from bot.publishing.publisher import Publisher
+from bot.store import Database, Ledger
+from bot.store.locks import CLASS
 from tests.bot.jobs.builders import opened
 from tests.bot.jobs.rig import wait
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.ledger import migrate, open_database
+from bot.store import migrate, open_database
 from tests.bot.publishing.desk import Desk, make_desk
 
 

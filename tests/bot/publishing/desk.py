@@ -12,10 +12,10 @@ from bot.core.actions import Action, Decision, Task
 from bot.core.config import RepoConfig
 from bot.core.model import Subject
 from bot.forge.github import GitHubApp, GitHubForge, GitHubWriter
-from bot.ledger import Database, Ledger, migrate, open_database, open_ledger
 from bot.publishing.publisher import Published, Publisher
 from bot.services import NoHistory, Services
 from bot.simgithub import SimulatedGitHub
+from bot.store import Database, Ledger, migrate, open_database, open_ledger
 from tests.conformance.checking import violations
 from tests.scripted import ScriptedModel
 

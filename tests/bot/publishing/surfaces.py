@@ -13,12 +13,12 @@ from bot.core.actions import Action, Decision, InlineComment, SubmitReview, Upse
 from bot.core.config import RepoConfig
 from bot.core.model import Actor, PullRequest, Repository, Subject
 from bot.forge.protocol import PullDiff
-from bot.ledger.postings import Posting
 from bot.publishing.publisher import Publisher
 from bot.review import texts
 from bot.review.findings import Finding
 from bot.review.packing import Skipped
 from bot.services import NoHistory, Services
+from bot.store.postings import Posting
 from tests.bot.publishing.rendering import Page, dangerous, fault
 from tests.scripted import ScriptedModel
 

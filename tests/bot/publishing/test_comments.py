@@ -8,8 +8,8 @@ import pytest
 
 from bot.core.actions import React, SetLabels, UpsertComment
 from bot.errors import ForgeError, TransientError
-from bot.ledger.paces import Paces
 from bot.publishing.publisher import Publisher
+from bot.store.pacing import Paces
 
 ISSUE = "/repos/octo/demo/issues/1"
 

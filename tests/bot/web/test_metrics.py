@@ -11,8 +11,8 @@ from flask.testing import FlaskClient
 
 from bot.app import metrics_readers, pages
 from bot.cli.running import secrets_of
-from bot.ledger import migrate, open_database
 from bot.ops.settings import Settings
+from bot.store import migrate, open_database
 from bot.web.app import Backend, create_app
 
 ELSEWHERE = {"REMOTE_ADDR": "192.0.2.1"}

@@ -17,8 +17,8 @@ import pytest
 from sqlalchemy import func, select
 
 from bot.core.events import sign
-from bot.ledger import Database, migrate, open_database
-from bot.ledger.tables import DELIVERIES
+from bot.store import Database, migrate, open_database
+from bot.store.tables import DELIVERIES
 from bot.web.app import Backend, create_app
 from bot.web.server import Server
 from bot.web.webhook import MAX_BYTES
@@ -164,7 +164,7 @@ def test_health_readiness_and_metrics(site: Site) -> None:
     assert site.get("/healthz")[0] == 200
     status, text = site.get("/readyz")
     assert (status, json.loads(text)["why"]) == (503, "no worker was ever seen")
-    from bot.ledger.tables import WORKERS
+    from bot.store.tables import WORKERS
 
     with site.database.write() as connection:
         worker = {"slot": 0, "name": "x", "started_at": time.time(), "seen_at": time.time()}

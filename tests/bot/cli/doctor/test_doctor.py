@@ -16,10 +16,10 @@ from pytest_httpserver import HTTPServer
 
 from bot import cli
 from bot.cli.doctor.github import _clock
-from bot.ledger.database import open_database
-from bot.ledger.migrate import migrate
 from bot.ops.settings import Settings
 from bot.simgithub import SimulatedGitHub
+from bot.store.database import open_database
+from bot.store.migrate import migrate
 
 CANARY = "canary-0123456789-abcdef"
 PUBLIC = "https://bouncer.example"

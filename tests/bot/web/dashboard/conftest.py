@@ -17,9 +17,9 @@ from bot.core.actions import Decision, UpsertComment, Usage
 from bot.core.model import Subject
 from bot.jobs.admin import Jobs
 from bot.jobs.job import Job
-from bot.ledger import Ledger, migrate, open_database, open_ledger
-from bot.ledger.tables import DELIVERIES
 from bot.models.protocol import Prompt
+from bot.store import Ledger, migrate, open_database, open_ledger
+from bot.store.tables import DELIVERIES
 from bot.web.dashboard.pages import Settings, blueprint
 from tests.bot.jobs.dead import dead_letter
 

@@ -11,8 +11,8 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from bot.errors import DatabaseAway, OperatorError
-from bot.ledger.database import Database, open_database
-from bot.ledger.locks import held
+from bot.store.database import Database, open_database
+from bot.store.locks import held
 
 #: The newest migration; alembic itself is imported only where this one is not in place yet.
 HEAD = "0003"

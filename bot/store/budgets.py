@@ -9,9 +9,9 @@ from typing import Any
 
 from sqlalchemy import Connection, CursorResult, delete, select, update
 
-from bot.ledger.database import Database
-from bot.ledger.tables import BUDGETS, RESERVATIONS
 from bot.models.budget import Limit, Spent, over
+from bot.store.database import Database
+from bot.store.tables import BUDGETS, RESERVATIONS
 
 
 class Budgets:

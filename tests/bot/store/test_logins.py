@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bot.ledger import Database
-from bot.ledger.logins import LONGEST_ALL_SECONDS, PATIENCE_SECONDS, Logins
+from bot.store import Database
+from bot.store.logins import LONGEST_ALL_SECONDS, PATIENCE_SECONDS, Logins
 
 
 class Clock:

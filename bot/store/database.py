@@ -22,7 +22,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 
 from bot.core.redaction import REDACTED
 from bot.errors import DatabaseAway, SettingsError
-from bot.ledger.locks import AdvisoryLocks, FileLocks, Locks
+from bot.store.locks import AdvisoryLocks, FileLocks, Locks
 
 #: How long a statement waits for SQLite's write lock, seconds.
 BUSY_SECONDS = 15.0

@@ -12,9 +12,9 @@ from bot.core.actions import Decision, Usage
 from bot.core.model import Subject
 from bot.errors import BudgetExceeded, ModelError
 from bot.jobs.replies import Remembered
-from bot.ledger import Posting
 from bot.models.budget import Limit, Spent
 from bot.models.protocol import Prompt
+from bot.store import Posting
 from tests.bot.jobs.rig import REPLY
 from tests.scripted import ScriptedModel
 

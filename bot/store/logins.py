@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from sqlalchemy import Connection, case, delete, select
 
-from bot.ledger.database import Database
-from bot.ledger.tables import LOGIN_ATTEMPTS, SESSIONS
+from bot.store.database import Database
+from bot.store.tables import LOGIN_ATTEMPTS, SESSIONS
 
 #: Wrong passwords from one address that cost nothing; then each further attempt waits twice as long, up to this.
 FREE = 5

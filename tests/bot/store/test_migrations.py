@@ -12,12 +12,12 @@ from alembic.migration import MigrationContext
 from sqlalchemy import select, text
 
 from bot.errors import OperatorError, SettingsError
-from bot.ledger import migrate, open_database
-from bot.ledger.counters import Counters, counted
-from bot.ledger.migrate import HEAD, VERSION_TABLE, known, version
-from bot.ledger.tables import DELIVERIES, METADATA
+from bot.store import migrate, open_database
+from bot.store.counters import Counters, counted
+from bot.store.migrate import HEAD, VERSION_TABLE, known, version
+from bot.store.tables import DELIVERIES, METADATA
 
-START = "import sys; from bot.ledger import *; migrate(open_database(sys.argv[1]))"
+START = "import sys; from bot.store import *; migrate(open_database(sys.argv[1]))"
 
 
 def test_the_migrations_end_where_the_tables_are_declared(database):

@@ -10,9 +10,9 @@ from sqlalchemy import delete, select
 
 from bot.core.actions import Task
 from bot.core.frozen import Frozen
-from bot.ledger.counters import Counters, counted
-from bot.ledger.database import Database
-from bot.ledger.tables import POSTINGS
+from bot.store.counters import Counters, counted
+from bot.store.database import Database
+from bot.store.tables import POSTINGS
 
 
 class Posting(Frozen):

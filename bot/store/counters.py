@@ -9,8 +9,8 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from bot.ledger.database import Database
-from bot.ledger.tables import COUNTERS
+from bot.store.database import Database
+from bot.store.tables import COUNTERS
 
 #: A count's name and its labels.
 Counted = tuple[str, tuple[tuple[str, str], ...]]

@@ -13,10 +13,10 @@ from pydantic_core import PydanticSerializationError
 from sqlalchemy import Connection, or_, select, update
 
 from bot.core.actions import Decision, Task
-from bot.ledger.counters import Counted, Counters, counted
-from bot.ledger.database import Database
-from bot.ledger.signals import Signals
-from bot.ledger.tables import DECISIONS, POSTINGS
+from bot.store.counters import Counted, Counters, counted
+from bot.store.database import Database
+from bot.store.signals import Signals
+from bot.store.tables import DECISIONS, POSTINGS
 
 #: Decisions that say, or imply, what people made of an earlier one.
 _SIGNS: tuple[Task, ...] = ("triage", "review", "commands", "feedback")

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from sqlalchemy import select
 
 from bot.core.actions import Usage
-from bot.ledger.counters import Counted, Counters, counted
-from bot.ledger.database import Database
-from bot.ledger.tables import MODEL_CALLS
 from bot.models.protocol import Prompt
+from bot.store.counters import Counted, Counters, counted
+from bot.store.database import Database
+from bot.store.tables import MODEL_CALLS
 
 
 class Calls:

@@ -2,8 +2,8 @@
 
 from alembic import context
 
-from bot.ledger.migrate import VERSION_TABLE
-from bot.ledger.tables import METADATA
+from bot.store.migrate import VERSION_TABLE
+from bot.store.tables import METADATA
 
 context.configure(
     connection=context.config.attributes["connection"],

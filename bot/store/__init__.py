@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bot.ledger.budgets import Budgets
-from bot.ledger.calls import Calls
-from bot.ledger.counters import Counters
-from bot.ledger.database import Database, database_at, open_database, withhold
-from bot.ledger.decisions import Decisions
-from bot.ledger.logins import Logins
-from bot.ledger.migrate import await_database, migrate
-from bot.ledger.paces import Paces
-from bot.ledger.postings import Posting, Postings
-from bot.ledger.signals import Signals
+from bot.store.budgets import Budgets
+from bot.store.calls import Calls
+from bot.store.counters import Counters
+from bot.store.database import Database, database_at, open_database, withhold
+from bot.store.decisions import Decisions
+from bot.store.logins import Logins
+from bot.store.migrate import await_database, migrate
+from bot.store.pacing import Paces
+from bot.store.postings import Posting, Postings
+from bot.store.signals import Signals
 
 __all__ = [
     "Database",

@@ -11,9 +11,9 @@ from sqlalchemy import ColumnElement, Integer, Select, and_, case, cast, func, o
 
 from bot.core.actions import Decision, Task
 from bot.core.frozen import Frozen
-from bot.ledger.database import Database
-from bot.ledger.tables import BUDGETS, DECISIONS, MODEL_CALLS, POSTINGS
 from bot.models.budget import Spent
+from bot.store.database import Database
+from bot.store.tables import BUDGETS, DECISIONS, MODEL_CALLS, POSTINGS
 
 Came = Literal["bounced", "passed", "abstained"]
 PAGE = 50

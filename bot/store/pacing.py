@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from sqlalchemy import select
 
-from bot.ledger.database import Database
-from bot.ledger.tables import PACES
+from bot.store.database import Database
+from bot.store.tables import PACES
 
 
 class Paces:

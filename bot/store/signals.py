@@ -9,8 +9,8 @@ from sqlalchemy import Connection, func, select
 
 from bot.bouncers.feedback import Counts, Outcome, Row, Signal, muted, outcomes, rates, signals
 from bot.core.actions import Decision
-from bot.ledger.database import Database
-from bot.ledger.tables import SIGNALS
+from bot.store.database import Database
+from bot.store.tables import SIGNALS
 
 
 class Signals:

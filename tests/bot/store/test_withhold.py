@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from bot.ledger import Database, withhold
-from bot.ledger.tables import COUNTERS
+from bot.store import Database, withhold
+from bot.store.tables import COUNTERS
 
 
 def test_nothing_withheld_is_written_in_any_form(database: Database) -> None:
