@@ -29,7 +29,6 @@ from bot.models.parsing import Unusable, extract
 from bot.models.prices import Prices
 from bot.models.prices import load as load_prices
 from bot.models.protocol import Prompt, Reply
-from bot.ops import settings
 from evaluation.benchmark import BENCHMARKS, attribute
 from evaluation.cli import json_option
 from evaluation.dataset import Row, read_rows
@@ -214,6 +213,8 @@ def _format(arguments: tuple[str, ...]) -> tuple[str, list[str]]:
 @json_option
 def import_command(file: str, cache: str, as_json: bool) -> int:
     """Put the result lines of OpenAI's Batch API or Anthropic's Message Batches into the cache."""
+    from bot.ops import settings
+
     prices = load_prices(settings.load().bouncer_prices_file)
     found = import_results(file, FolderStore(Path(cache)), prices)
     if not found.kept and not found.failures:

@@ -92,6 +92,7 @@ def test_drafts_are_judged_ranked_and_scored(bench: Path, capsys: pytest.Capture
         "Suggestions",
         "Drafts",
         "Cost",
+        "Tables and figures of the papers",
     ]
     (row, _) = report["sections"][2]["tables"][0]["rows"]
     assert row[:3] == ["m (2 bugs)", 1, 1]

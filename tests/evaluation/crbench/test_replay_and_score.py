@@ -246,6 +246,16 @@ def test_the_papers_preset_holds_nothing_back_and_is_printed_as_such(
     assert command("replay", "crbench", *paths, "--preset", "paper", "--max-findings", "2") == 2
 
 
+def test_the_papers_preset_posts_what_our_reviewer_finds_too_weak(project: Path, tasks: Path) -> None:
+    weak = {"reasoning": "r", "findings": [finding("engine.py", "return items[0]", HIT, "low")]}
+    none: dict[str, Any] = {"reasoning": "r", "findings": []}
+    timid = recording(project / "timid.jsonl", "timid", [(MERGED, weak), (SQUASHED, none)])
+
+    runs = [replay(project, tasks, timid, preset, "--preset", preset) for preset in ("ours", "paper")]
+
+    assert [len(list(said_in(RunFolder.read(run).records(), "posted"))) for run in runs] == [0, 1]
+
+
 def test_a_task_without_an_answer_counts_as_a_bug_that_was_not_found(
     project: Path, tasks: Path, reviewer: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
