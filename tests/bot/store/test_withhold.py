@@ -18,4 +18,4 @@ def test_nothing_withheld_is_written_in_any_form(database: Database) -> None:
             )
     with database.read() as connection:
         kept = connection.execute(COUNTERS.select().order_by(COUNTERS.c.labels)).scalars().all()
-    assert kept == ["a [redacted] b", '{"k": "[redacted]"}', "a short word"]
+    assert kept == ["a REDACTED b", '{"k": "REDACTED"}', "a short word"]
