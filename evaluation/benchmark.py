@@ -134,8 +134,8 @@ BENCHMARKS: dict[str, Entry] = {
     "bloom": Entry(
         "six layers on the same bugs: reports and names changed (Qureshi and Jiang)",
         {
-            "build": ("evaluation.bloom.build_cli:build_command", "Known bugs, told or named otherwise, for brt."),
-            "score": ("evaluation.bloom.score_cli:score_command", "What does success rest on, layer by layer?"),
+            "build": ("evaluation.bloom.commands:build", "Known bugs, told or named otherwise, for brt."),
+            "score": ("evaluation.bloom.commands:score", "What does success rest on, layer by layer?"),
         },
     ),
     "own": Entry(
@@ -168,9 +168,9 @@ BENCHMARKS: dict[str, Entry] = {
     "brt": Entry(
         "tests that reproduce a reported bug (LIBRO and Bloom's levels)",
         {
-            "replay": ("evaluation.brt.cli:replay_command", "Draft tests from bug reports, or judge given ones."),
+            "replay": ("evaluation.brt.commands:replay", "Draft tests from bug reports, or judge given ones."),
             "score": (
-                "evaluation.brt.score_cli:score_command",
+                "evaluation.brt.commands:score",
                 "Do the tests reproduce the bugs; are they ranked first?",
             ),
         },

@@ -16,7 +16,7 @@ from bot.reproduce.report import GENERIC, Facts
 Grade = Literal["other", "plausible", "reported"]
 GRADES: tuple[Grade, ...] = ("other", "plausible", "reported")
 
-_ASSERTIONS = frozenset(
+ASSERTIONS = frozenset(
     {"AssertionError", "AssertionFailedError", "ComparisonFailure", "Failed", "ComparisonFailureWithFacts",
      "AssertionErrorWithFacts", "MultipleFailuresError"}
 )  # fmt: skip
@@ -85,7 +85,7 @@ def _grade(failure: Failure, facts: Facts, exception: bool, values: tuple[str, .
     kind = failure.short_type
     if kind in SYMPTOMS:
         return "reported" if re.search(SYMPTOMS[kind], facts.text, re.IGNORECASE) else "other"
-    if kind in _ASSERTIONS:
+    if kind in ASSERTIONS:
         if exception or values:
             return "reported"
         return "other" if facts.exceptions and words < WORDS_NEEDED else "plausible"
@@ -99,7 +99,7 @@ def _grade(failure: Failure, facts: Facts, exception: bool, values: tuple[str, .
 def _names_exception(failure: Failure, facts: Facts) -> bool:
     if failure.short_type in facts.exceptions and failure.short_type not in GENERIC:
         return True
-    if failure.short_type not in _ASSERTIONS:
+    if failure.short_type not in ASSERTIONS:
         return False
     # pytest.raises and assertThrows fail with an assertion that names the exception in its message.
     return not facts.exceptions.isdisjoint(re.findall(r"\w+", failure.message))

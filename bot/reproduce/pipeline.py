@@ -33,6 +33,8 @@ class Options(Frozen):
     samples: int = 10
     threshold: int = 1
     pick: bool = False
+    match: bool = True
+    """Only a failure that fits the report is suggested; without it, LIBRO's selection by agreement alone."""
     seconds: float = 1800.0
 
 
@@ -74,7 +76,7 @@ def reproduce(bench: Bench, facts: Facts, drafting: Drafting, options: Options) 
     attempts |= _mended(trial, drafting, drafts, attempts)
     attempts |= _turned(trial, facts, bench.language, attempts)
     done = tuple(attempts[number] for number in sorted(attempts))
-    selection = select(_failing(done), facts, options.threshold)
+    selection = select(_failing(done), facts, options.threshold, matched=options.match)
     shown, reason = _chosen(selection, done, drafting, bench, options)
     base = Reproduction(
         state="reproduced" if shown else "not reproduced",

@@ -29,14 +29,15 @@ class Selection(Frozen):
     reason: str = Field("", description="why nothing is shown; empty where something is")
 
 
-def select(tests: Sequence[FailingTest], facts: Facts, threshold: int = 1) -> Selection:
+def select(tests: Sequence[FailingTest], facts: Facts, threshold: int = 1, *, matched: bool = True) -> Selection:
     """Keep the drafts that fail steadily and for the reported reason, and rank them.
 
     ``threshold``: the size that the largest cluster must have (LIBRO's agreement; its published selection,
-    "more than 1 of 50", is a threshold of 2 here). Below it nothing is shown at all.
+    "more than 1 of 50", is a threshold of 2 here). Below it nothing is shown at all. Without ``matched`` a test
+    need not fit the report: that only ranks, as in LIBRO.
     """
     matches = {test.number: match(test.failure, facts) for test in tests}
-    dropped = {test.number: reason for test in tests if (reason := _reason(test, matches[test.number]))}
+    dropped = {test.number: reason for test in tests if (reason := _reason(test, matches[test.number], matched))}
     kept = cluster([test for test in tests if test.number not in dropped])
     largest = max((each.size for each in kept), default=0)
     if largest < threshold:
@@ -51,9 +52,11 @@ def select(tests: Sequence[FailingTest], facts: Facts, threshold: int = 1) -> Se
     )
 
 
-def _reason(test: FailingTest, found: Match) -> str:
+def _reason(test: FailingTest, found: Match, matched: bool) -> str:
     if test.flaky:
         return "flaky: it failed in one of two runs only"
+    if not matched:
+        return ""
     if test.inverted and found.grade != "reported":
         # Turning round any passing test makes it fail; only what the report shows makes that worth something.
         return "passes as drafted, and turned round it does not show what the report shows"

@@ -38,8 +38,7 @@ from evaluation.bloom.masking import (
 )
 from evaluation.brt.cases import Case
 from evaluation.brt.judge import Judge
-from evaluation.brt.patching import apply
-from evaluation.brt.reading import read_text
+from evaluation.brt.patching import apply, read_text
 
 Mask = Literal["hash", "meaningful"]
 

@@ -21,12 +21,11 @@ from bot.ops import settings
 from bot.ops.settings import Settings
 from bot.sandbox.protocol import Limits
 from evaluation.bloom.apply import Namer, mask_case
-from evaluation.bloom.create import Clarifier
 from evaluation.bloom.masking import CannotMask
-from evaluation.bloom.understand import Rewriter
+from evaluation.bloom.rewriting import Clarifier, Rewriter
 from evaluation.brt.cases import Case, read_cases
+from evaluation.brt.drafting import working_sandbox
 from evaluation.brt.judge import Judge
-from evaluation.brt.running import working_sandbox
 from evaluation.dataset import choose, fingerprint, read_rows, task_id
 from evaluation.prompts import benchmark_prompts
 from evaluation.report.terminal import print_json, say

@@ -1,14 +1,23 @@
-"""Which of the eight components a bug report holds (section 3.4, Table 1), found by rules. Pure.
+"""Analyze: which components a bug report holds (Table 1), and which of them go with success (section 3.4). Pure.
 
-The authors annotated by hand; these rules are an approximation, and what they find is called that wherever it is
-shown. Whether a patched method is named can be told only where the patched methods are known.
+Components come from annotations by hand, or from rules: an approximation, and called that wherever it is shown.
+Whether a patched method is named can be told only where the patched methods are known. Ten forests, each on a
+random 80 % of the reports; how much a component matters is how far the AUC on the other 20 % falls when the
+component is shuffled. The ten values of each are ranked by Scott-Knott ESD: Scott and Knott, A Cluster Analysis
+Method for Grouping Means in the Analysis of Variance (1974); Tantithamthavorn et al., An Empirical Comparison of
+Model Validation Techniques (2017), which first brings the measurements nearer to a normal distribution by
+ln(x + 1) and joins neighbouring groups whose difference is negligible.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable, Sequence
-from typing import Literal, get_args
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, get_args
+
+import numpy as np
+from pydantic import Field
 
 from bot.core.frozen import Frozen
 
@@ -125,3 +134,169 @@ def shares(reports: Sequence[Presence]) -> dict[Component, float]:
     """The share of reports that hold each component; one that is known of none is left out."""
     known = {c: [each.found[c] for each in reports if c in each.found] for c in COMPONENTS}
     return {component: sum(values) / len(values) for component, values in known.items() if values}
+
+
+FORESTS = 10
+TREES = 100
+HELD_OUT = 0.2
+_REPEATS = 5
+
+
+class Importance(Frozen):
+    """How much one component says about success."""
+
+    component: Component
+    rank: int = Field(description="by Scott-Knott ESD; 1 matters most")
+    mean: float = Field(description="mean fall of the AUC when the component is shuffled")
+    values: tuple[float, ...] = Field(description="one a forest")
+
+
+class Analysis(Frozen):
+    """What the forests found."""
+
+    reports: int
+    successes: int
+    auc: float = Field(description="mean AUC on the held-out fifths: 0.5 = the components say nothing")
+    importances: tuple[Importance, ...] = Field(description="most important first")
+    presence: dict[Component, float]
+    success_with: dict[Component, float | None] = Field(description="success rate of reports that hold it")
+    success_without: dict[Component, float | None] = Field(description="of those that do not")
+
+    def as_json(self) -> dict[str, Any]:
+        """With the authors' annotated shares beside ours."""
+        return {**self.model_dump(mode="json"), "published_presence": dict(PUBLISHED)}
+
+
+def analyze(reports: Sequence[Presence], success: Mapping[str, bool], seed: int = 0) -> Analysis:
+    """Train the forests and rank the components.
+
+    Only components known of every report take part. Raises ValueError where fewer than 50 reports have a known
+    outcome, or all have the same one.
+    """
+    known = [each for each in reports if each.bug_id in success]
+    columns = [c for c in COMPONENTS if all(c in each.found for each in known)]
+    labels = np.array([success[each.bug_id] for each in known], dtype=int)
+    if len(known) < 50 or len(set(labels.tolist())) < 2:
+        raise ValueError("50 reports with both outcomes are needed")
+    features = np.array([[each.found[c] for c in columns] for each in known], dtype=int)
+    runs = [_forest(features, labels, seed + number) for number in range(FORESTS)]
+    values: dict[str, list[float]] = {
+        c: [float(importance[i]) for _, importance in runs] for i, c in enumerate(columns)
+    }
+    ranks = scott_knott_esd(values)
+    return Analysis(
+        reports=len(known),
+        successes=int(labels.sum()),
+        auc=float(np.mean([auc for auc, _ in runs])),
+        importances=tuple(
+            Importance(component=c, rank=ranks[c], mean=float(np.mean(values[c])), values=tuple(values[c]))
+            for c in sorted(columns, key=lambda c: (ranks[c], -float(np.mean(values[c]))))
+        ),
+        presence=shares(known),
+        success_with={c: _rate(labels[features[:, i] == 1]) for i, c in enumerate(columns)},
+        success_without={c: _rate(labels[features[:, i] == 0]) for i, c in enumerate(columns)},
+    )
+
+
+def _forest(features: Any, labels: Any, seed: int) -> tuple[float, Any]:
+    # Two seconds to import: not for who only asks for --help.
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.inspection import permutation_importance
+    from sklearn.metrics import roc_auc_score
+    from sklearn.model_selection import train_test_split
+
+    train_x, test_x, train_y, test_y = train_test_split(
+        features, labels, test_size=HELD_OUT, random_state=seed, stratify=labels
+    )
+    forest = RandomForestClassifier(n_estimators=TREES, random_state=seed, min_samples_leaf=2).fit(
+        train_x, train_y
+    )
+    auc = float(roc_auc_score(test_y, forest.predict_proba(test_x)[:, 1]))
+    found = permutation_importance(
+        forest, test_x, test_y, scoring="roc_auc", n_repeats=_REPEATS, random_state=seed
+    )
+    return auc, found.importances_mean
+
+
+def _rate(labels: Any) -> float | None:
+    return float(labels.mean()) if len(labels) else None
+
+
+#: Cohen's d below which a difference is negligible (Cohen, 1988; the ESD test's own choice).
+NEGLIGIBLE = 0.2
+
+
+def scott_knott_esd(samples: Mapping[str, Sequence[float]], alpha: float = 0.05) -> dict[str, int]:
+    """Rank of each treatment: 1 holds the greatest means; treatments of one rank do not differ noticeably.
+
+    ``samples``: for each treatment its measurements, equally many each, all above -1: ``ln(x + 1)`` of them is
+    taken, as the source does, which changes little where they are small. Then the means are split where that
+    explains most variance, again and again, as long as a likelihood-ratio test is significant; then neighbouring
+    groups whose difference is negligible are joined. Raises ValueError for fewer than two measurements each.
+    """
+    samples = {name: [math.log1p(value) for value in values] for name, values in samples.items()}
+    groups = scott_knott(samples, alpha)
+    joined: list[list[str]] = []
+    for group in groups:
+        if joined and abs(_cohens_d(_pooled(joined[-1], samples), _pooled(group, samples))) < NEGLIGIBLE:
+            joined[-1].extend(group)
+        else:
+            joined.append(list(group))
+    return {name: rank for rank, group in enumerate(joined, 1) for name in group}
+
+
+def scott_knott(samples: Mapping[str, Sequence[float]], alpha: float = 0.05) -> list[list[str]]:
+    """Groups of treatments, greatest means first, by the Scott-Knott test."""
+    sizes = {len(values) for values in samples.values()}
+    if len(sizes) != 1 or min(sizes) < 2:
+        raise ValueError("each treatment needs the same number of measurements, two at least")
+    means = {name: float(np.mean(values)) for name, values in samples.items()}
+    order = sorted(samples, key=lambda name: (-means[name], name))
+    replicates = sizes.pop()
+    freedom = len(samples) * (replicates - 1)
+    error = sum(float(np.var(values, ddof=1)) for values in samples.values()) / len(samples)
+    return _split(order, means, error / replicates, freedom, alpha)
+
+
+def _split(
+    order: list[str], means: Mapping[str, float], variance_of_mean: float, freedom: int, alpha: float
+) -> list[list[str]]:
+    if len(order) < 2:
+        return [order]
+    values = [means[name] for name in order]
+    at, between = max(((i, _between(values, i)) for i in range(1, len(values))), key=lambda each: each[1])
+    k = len(values)
+    spread = sum((value - sum(values) / k) ** 2 for value in values)
+    sigma = (spread + freedom * variance_of_mean) / (k + freedom)
+    if sigma <= 0:
+        return [order]
+    statistic = math.pi / (2 * (math.pi - 2)) * between / sigma
+    # A second to import: not for who only asks for --help.
+    from scipy import stats
+
+    if stats.chi2.sf(statistic, k / (math.pi - 2)) >= alpha:
+        return [order]
+    left, right = order[:at], order[at:]
+    return [
+        *_split(left, means, variance_of_mean, freedom, alpha),
+        *_split(right, means, variance_of_mean, freedom, alpha),
+    ]
+
+
+def _between(values: Sequence[float], at: int) -> float:
+    """Sum of squares between the first ``at`` values and the others."""
+    left, right, total = sum(values[:at]), sum(values[at:]), sum(values)
+    return left**2 / at + right**2 / (len(values) - at) - total**2 / len(values)
+
+
+def _pooled(group: Sequence[str], samples: Mapping[str, Sequence[float]]) -> list[float]:
+    return [value for name in group for value in samples[name]]
+
+
+def _cohens_d(left: Sequence[float], right: Sequence[float]) -> float:
+    n, m = len(left), len(right)
+    pooled = ((n - 1) * np.var(left, ddof=1) + (m - 1) * np.var(right, ddof=1)) / (n + m - 2)
+    difference = float(np.mean(left) - np.mean(right))
+    if pooled == 0:
+        return 0.0 if difference == 0 else math.inf
+    return difference / math.sqrt(float(pooled))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import Field, model_validator
 
 from bot.core.frozen import Frozen
 from bot.errors import OperatorError
+from bot.reproduce.report import read_report
 from evaluation.dataset import read_rows, shaped, task_id, unique
 
 
@@ -49,14 +51,64 @@ class Candidate(Frozen):
         return f"{self.instance_id}/{self.candidate_id}"
 
 
-def read_cases(source: str) -> dict[str, Case]:
+class Published(Frozen):
+    """A bug as LIBRO's replication package lists it (GHRB, Defects4J): its report, and the test of its fix."""
+
+    bug_id: str
+    title: str
+    description_html: str = ""
+    test_diff: str | None = None
+    invalid: bool = False
+
+
+@dataclass(frozen=True)
+class Checkouts:
+    """What a published list does not say: where the two versions of each bug lie, and how tests are run."""
+
+    folder: Path
+    command: tuple[str, ...]
+
+    def case(self, bug: Published) -> Case | None:
+        """The bug as a case; None for an invalid report and where ``folder`` has no versions of it."""
+        place = self.folder.resolve() / bug.bug_id
+        base, fixed = place / "base", place / "fixed"
+        if bug.invalid or not base.is_dir() or not fixed.is_dir():
+            return None
+        return Case(
+            instance_id=bug.bug_id,
+            problem_statement=read_report(bug.title, bug.description_html).text,
+            base=base,
+            fixed=fixed,
+            command=self.command,
+            test_patch=bug.test_diff,
+        )
+
+
+def read_cases(source: str, checkouts: Checkouts | None = None) -> dict[str, Case]:
     """Cases by id, their folders made absolute (from the file's own folder).
 
-    Raises OperatorError, naming file and line, for a case that cannot be used.
+    LIBRO's rows need ``checkouts``. Raises OperatorError, naming file and line, for a case that cannot be used.
     """
     folder = Path(source).resolve().parent
-    rows = ((task_id(row), row.where, (row.where, shaped(row, Case))) for row in read_rows(source))
-    return {case.instance_id: _placed(case, folder, where) for where, case in unique(rows)}
+    found = []
+    for row in read_rows(source):
+        if "bug_id" in row.data and "base" not in row.data:
+            if checkouts is None:
+                raise OperatorError(
+                    f"{row.where}: base: missing (LIBRO's rows need --checkouts and --test-command)"
+                )
+            case = checkouts.case(shaped(row, Published))
+            if case is None:
+                continue
+        else:
+            task_id(row)
+            case = _placed(shaped(row, Case), folder, row.where)
+        found.append((case.instance_id, row.where, case))
+    if not found:
+        raise OperatorError(
+            f"{source}: no case in it" + (f" with checkouts in {checkouts.folder}" if checkouts else "")
+        )
+    return {case.instance_id: case for case in unique(iter(found))}
 
 
 def _placed(case: Case, folder: Path, where: str) -> Case:

@@ -1,31 +1,44 @@
-"""``bouncer-eval replay brt --model``: draft tests for each case with the app's own pipeline, then judge them.
+"""``bouncer-eval replay brt``: tests drafted for each case with the app's own pipeline, or given ones, are judged.
 
 The pipeline sees the buggy checkout and the report, nothing else; the fixed one is for the judge alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import dataclasses
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import click
 from pydantic import Field
 
+from bot import app
 from bot.core.frozen import Frozen
-from bot.errors import BudgetExceeded
+from bot.errors import BudgetExceeded, OperatorError, SandboxError
 from bot.models.protocol import Model
+from bot.ops.settings import Settings
 from bot.prompts import Prompts
 from bot.reproduce.attempt import Attempt, Reproduction
 from bot.reproduce.command import TestCommand
 from bot.reproduce.examples import STATIC, Example, nearest
 from bot.reproduce.execution import Harness
+from bot.reproduce.failure import signature
+from bot.reproduce.match import ASSERTIONS, match
 from bot.reproduce.pipeline import Options
-from bot.reproduce.report import Report, parse_report
+from bot.reproduce.report import Facts, Report, facts, parse_report
 from bot.reproduce.run import Author, reproduce_in
+from bot.reproduce.trial import failure_of
 from bot.sandbox.protocol import Limits, Sandbox
-from evaluation.brt.cases import Candidate, Case
+from evaluation.benchmark import Session
+from evaluation.brt.cases import Candidate, Case, Checkouts, read_candidates, read_cases
 from evaluation.brt.judge import Judge
-from evaluation.dataset import read_rows, shaped, task_id
+from evaluation.brt.report import BRT, CANDIDATES, digest
+from evaluation.dataset import fingerprint, read_rows, shaped, task_id
+from evaluation.run.replay import Wanted, replay
 from evaluation.run.runner import Outcome, Postponed
 
 PROMPTS = ("reproduce.draft", "reproduce.repair", "reproduce.pick")
@@ -96,7 +109,11 @@ class Drafter:
         """The judge's word on every draft that fails on the buggy version; the others cannot reproduce it."""
         judge = Judge(self.sandbox, self.limits)
         seen: dict[tuple[str, str], dict[str, Any]] = {}
-        drafts = [_draft(attempt, self._judgement(judge, case, attempt, seen)) for attempt in result.attempts]
+        known = facts(parse_report(case.problem_statement))
+        drafts = [
+            {**_draft(attempt, self._judgement(judge, case, attempt, seen)), "features": _features(attempt, known)}
+            for attempt in result.attempts
+        ]
         return Outcome(
             usage=result.usage,
             details={
@@ -142,5 +159,105 @@ def _draft(attempt: Attempt, judgement: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _features(attempt: Attempt, known: Facts) -> dict[str, Any] | None:
+    """What LIBRO's features tell of a test that fails on the buggy version; None for any other."""
+    if attempt.fate != "failed" or attempt.candidate is None or attempt.outcome is None:
+        return None
+    failure = failure_of(attempt.outcome)
+    found = match(failure, known)
+    return {
+        "signature": digest(signature(failure)),
+        "syntax": digest(attempt.candidate.syntax),
+        "test_length": attempt.candidate.tokens,
+        "is_crash": known.crash,
+        "actual_crash": failure.short_type not in ASSERTIONS,
+        "actual_value_match": bool(found.values),
+        "exception_type_match": found.exception,
+        "test_exception_type_match": any(name in attempt.candidate.code for name in known.exceptions),
+    }
+
+
 def _plain(attempt: Attempt) -> dict[str, Any] | None:
     return attempt.outcome.model_dump(mode="json") if attempt.outcome else None
+
+
+def replay_command(
+    cases: str,
+    candidates: str | None,
+    book: str | None,
+    samples: int,
+    threshold: int,
+    pick: bool,
+    match: bool,
+    seconds: int,
+    memory: int,
+    checkouts: str | None,
+    test_command: str | None,
+    **given: Any,
+) -> int:
+    """Run tests on a buggy and on a fixed checkout, in a sandbox, and say which reproduce the bug."""
+    limits = Limits(seconds=seconds, cpu_seconds=seconds, memory_bytes=memory << 20)
+    wanted = Wanted(**given)
+    if candidates is not None and wanted.model is not None:
+        raise click.UsageError("--candidates are judged without a model: leave --model out")
+    if (checkouts is None) != (test_command is None):
+        raise click.UsageError("--checkouts and --test-command go together")
+    places = None
+    if checkouts is not None and test_command is not None:
+        places = Checkouts(Path(checkouts), tuple(shlex.split(test_command)))
+    sandbox = working_sandbox(wanted.environment)
+    if candidates is not None:
+        judging = _judging(read_cases(cases, places), cases, candidates, limits, sandbox)
+        return replay(CANDIDATES, judging, candidates, wanted)
+    options = Options(samples=samples, threshold=threshold, pick=pick, match=match)
+    bench = dataclasses.replace(BRT, read=lambda source: iter(read_cases(source, places).values()))
+    return replay(bench, _drafting(book, options, limits, sandbox, wanted), cases, wanted)
+
+
+def _judging(
+    known: dict[str, Case], cases: str, candidates: str, limits: Limits, sandbox: Sandbox
+) -> Session[Candidate]:
+    """Given tests are judged, no model asked; one record a candidate: applied, base, fixed, flaky, brt, reason."""
+    checked: Iterator[Candidate] = read_candidates(candidates, known)
+    for _ in checked:
+        pass
+    judge = Judge(sandbox, limits)
+
+    def run(candidate: Candidate, model: Model) -> Outcome:
+        return Outcome(details=judge.judge(known[candidate.instance_id], candidate).model_dump(mode="json"))
+
+    config = {"cases": fingerprint(cases), "sandbox": sandbox.name, "limits": limits.model_dump(mode="json")}
+    return Session(run, config, answered_by="given candidates")
+
+
+def _drafting(
+    book: str | None, options: Options, limits: Limits, sandbox: Sandbox, wanted: Wanted
+) -> Session[Case]:
+    texts = app.prompts(wanted.environment)
+    pairs = () if book is None else read_book(book)
+    config = {
+        "drafting": options.model_dump(mode="json", exclude={"seconds"}),
+        "book": None if book is None else fingerprint(book),
+        "sandbox": sandbox.name,
+        "limits": limits.model_dump(mode="json"),
+    }
+
+    def run(case: Case, model: Model) -> Outcome:
+        return Drafter(model, texts, sandbox, limits, options, pairs).replay(case)
+
+    return Session(run, config, {name: texts.hash(name) for name in PROMPTS})
+
+
+def working_sandbox(environment: Settings) -> Sandbox:
+    """The sandbox of the settings, tried once. Raises OperatorError where nothing can be run in it."""
+    sandbox = app.build_sandbox(environment)
+    if sandbox is None:
+        raise OperatorError("the sandbox is switched off (BOUNCER_SANDBOX): tests are run nowhere else")
+    try:
+        with TemporaryDirectory(prefix="bouncer-") as folder:
+            tried = sandbox.run(("true",), workdir=Path(folder), files={}, limits=Limits())
+    except SandboxError as error:
+        raise OperatorError(f"no test can be run: {error}") from None
+    if tried.exit_code != 0:
+        raise OperatorError(f"no test can be run: the sandbox ({sandbox.name}) ran nothing: {tried.output[:300]}")
+    return sandbox

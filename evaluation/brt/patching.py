@@ -1,15 +1,16 @@
-"""Applying a unified diff to texts, without a folder: nothing is written, so nothing can be written outside. Pure.
+"""Changes to texts of a checkout that is a stranger's: nothing is written, and links in it lead nowhere.
 
-As ``git apply`` does it: every line of a hunk's old side must be there, in one piece; where the line numbers are
-off the nearest place counts. There is no fuzz: a hunk whose context differs is rejected. Other than git, a hunk
-without context at its one end need not lie at that end of the file.
+Diffs fit as with ``git apply``: every line of a hunk's old side must be there, in one piece; where the line
+numbers are off the nearest place counts. There is no fuzz: a hunk whose context differs is rejected. Other than
+git, a hunk without context at its one end need not lie at that end of the file.
 """
 
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Callable, Sequence
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from unidiff.errors import UnidiffParseError
 from unidiff.patch import Hunk, PatchedFile, PatchSet
@@ -114,3 +115,37 @@ def _nearest(lines: Sequence[str], old: list[str], wanted: int, first: int) -> i
     last = len(lines) - len(old)
     places = sorted(range(first, last + 1), key=lambda place: abs(place - wanted))
     return next((place for place in places if lines[place : place + len(old)] == old), None)
+
+
+#: The largest file that a candidate may change, bytes.
+_MAX_FILE = 8 << 20
+
+
+def read_text(root: Path, path: str) -> str | None:
+    """The text of ``path`` below ``root``, None where there is no such file; odd bytes survive as surrogates.
+
+    Raises PatchRejected where it is no regular file, lies behind a link, or is too large.
+    """
+    try:
+        data = _read(root, PurePosixPath(path))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise PatchRejected(f"{path}: {error.strerror}") from error
+    if len(data) > _MAX_FILE:
+        raise PatchRejected(f"{path}: over {_MAX_FILE >> 20} MiB")
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _read(root: Path, path: PurePosixPath) -> bytes:
+    descriptor = os.open(root, os.O_PATH | os.O_DIRECTORY)
+    try:
+        for part in path.parts[:-1]:
+            inner = os.open(part, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = inner
+        file = os.open(path.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=descriptor)
+    finally:
+        os.close(descriptor)
+    with os.fdopen(file, "rb") as stream:
+        return stream.read(_MAX_FILE + 1)

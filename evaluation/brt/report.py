@@ -1,20 +1,35 @@
-"""A report on runs of ``replay brt``: %BRT, rankings, what became of the drafts, and settings side by side."""
+"""What runs of ``replay brt`` come to: %BRT, rankings, what became of the drafts, and settings side by side."""
 
 from __future__ import annotations
 
+import csv
+import hashlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
+import click
+
+from bot.errors import OperatorError
 from evaluation.benchmark import Benchmark, Scoring
-from evaluation.bloom import paper
-from evaluation.bloom.comparison import Comparison, compare
-from evaluation.brt import outcomes
+from evaluation.bloom.layers import ROWS, Comparison, compare
 from evaluation.brt.cases import Candidate, Case, read_candidates, read_cases
-from evaluation.brt.scores import NS, RankingScores, RunScores
+from evaluation.brt.metrics import (
+    NEVER,
+    NS,
+    Ranking,
+    RankingScores,
+    RunScores,
+    drafted,
+    rankings,
+    read_rankings,
+    reproduced,
+)
 from evaluation.report.figures import Series, bars
 from evaluation.report.page import Cell, Figure, Section, Table
+from evaluation.report.terminal import print_json, say, show
 from evaluation.run.folder import Record, RunFolder
 from evaluation.statistics import Estimate
 
@@ -22,7 +37,140 @@ from evaluation.statistics import Estimate
 Recorded = tuple[str, tuple[Record, ...]]
 
 #: LIBRO on Defects4J, 350 bugs after selection, as its replication package gives it.
-_LIBRO: tuple[Cell, ...] = ("LIBRO, Defects4J (350 bugs)", 219, 149, 184, 199, 201, 539, 797, 0.626, 0.873)
+_LIBRO: tuple[Cell, ...] = ("LIBRO, Defects4J (350 bugs)", 219, 149, 184, 199, 201, 539, 797, 0.626, None, 0.873)
+#: The columns of LIBRO's features, one row a distinct failing test.
+FEATURES = (
+    "bug_id", "test_path", "success", "test_length", "clus_size_output_fib", "num_fib_tests", "is_crash",
+    "actual_crash", "actual_value_match", "exception_type_match", "test_exception_type_match",
+)  # fmt: skip
+
+
+def score_command(
+    rankings: Path | None,
+    before: Path | None,
+    run: Path | None,
+    plain: bool,
+    export: Path | None,
+    seed: int,
+    replicates: int,
+    as_json: bool,
+) -> None:
+    """Score rankings of tests (acc@n, wef@n) or a run of replay (%BRT, and the rankings of what it drafted)."""
+    if (rankings is None) == (run is None):
+        raise click.UsageError("give either --rankings or --run")
+    for option, given, wanted in (
+        ("--before", before, rankings),
+        ("--plain", plain, run),
+        ("--export", export, run),
+    ):
+        if given and wanted is None:
+            raise click.UsageError(f"{option} goes with {'--rankings' if option == '--before' else '--run'}")
+    if rankings is not None:
+        generated = None if before is None else read_rankings(before)
+        ranked = RankingScores(read_rankings(rankings), generated, seed=seed, replicates=replicates)
+        value, told = ranked.as_json(), [_ranked_section(ranked)]
+    else:
+        assert run is not None
+        records = tuple(RunFolder.read(run).outcomes())
+        value, told = _run_scores(records, plain, seed, replicates)
+        if export is not None:
+            _export(records, export)
+    if as_json:
+        print_json(value)
+    else:
+        show(told)
+
+
+def _run_scores(
+    records: Sequence[Record], plain: bool, seed: int, replicates: int
+) -> tuple[dict[str, Any], list[Section]]:
+    failed = sum(record.failed for record in records)
+    brt, bare = (
+        RunScores(reproduced(records, each), failed, seed=seed, replicates=replicates) for each in (plain, True)
+    )
+    value = {**brt.as_json(), "brt_plain": bare.share}
+    rows: list[tuple[Cell, ...]] = [
+        ("reproduced", brt.reproduced, ""),
+        ("%BRT", _percent(brt.share), _ends(brt.interval)),
+        ("%BRT, no draft repaired or inverted", _percent(bare.share), _ends(bare.interval)),
+        ("without an answer", failed, ""),
+        ("of these, no test can be run", sum(_no_environment(each) for each in records), ""),
+    ]
+    told = [Section("", tables=(Table((f"{brt.instances} instances", "value", "95 % interval"), tuple(rows)),))]
+    if drafted(records):
+        ranked = RankingScores(*rankings(records), seed=seed, replicates=replicates)
+        value["suggestions"] = ranked.as_json()
+        told.append(_ranked_section(ranked))
+    return value, told
+
+
+def _no_environment(record: Record) -> bool:
+    return (record.error or "").startswith("environment:")
+
+
+def _ranked_section(scores: RankingScores) -> Section:
+    rows: list[tuple[Cell, ...]] = []
+    for name, counts in (("acc", scores.acc), ("wef", scores.wef)):
+        for n in NS:
+            estimate = scores.intervals[f"{name}@{n}"]
+            rows.append((f"{name}@{n}", counts[n], _three(estimate.value), _three_ends(estimate)))
+    precision = scores.intervals["suggestion_precision"]
+    rows += [
+        ("suggestion precision, bugs (LIBRO)", _three(scores.precision), "", _three_ends(precision)),
+        ("suggestion precision, tests (Bloom)", _three(scores.precision_of_tests), "", ""),
+        ("suggestion recall", _three(scores.recall), "", ""),
+    ]
+    header = (f"{scores.bugs} bugs, {scores.reproducible} reproducible", "value", "per bug", "95 % interval")
+    return Section("", tables=(Table(header, tuple(rows)),))
+
+
+def _export(records: Sequence[Record], folder: Path) -> None:
+    """Rankings before and after selection, and features, as LIBRO's replication package stores them."""
+    suggested, generated = rankings(records)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, ranked in (("rankings.csv", suggested), ("rankings_before.csv", generated)):
+            rows = [
+                {**each.model_dump(), "first_success_rank": each.first_success_rank or NEVER} for each in ranked
+            ]
+            _csv(folder / name, tuple(Ranking.model_fields), rows)
+        _csv(folder / "features.csv", FEATURES, features(records))
+    except OSError as error:
+        raise OperatorError(f"--export {folder}: {error.strerror}") from None
+    say(f"{folder}: rankings.csv, rankings_before.csv, features.csv")
+
+
+def _csv(file: Path, columns: Sequence[str], rows: Iterable[dict[str, Any]]) -> None:
+    with file.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, columns)
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def features(records: Iterable[Record]) -> Iterator[dict[str, Any]]:
+    """One row for each distinct test that fails on the buggy version, of a run that drafted."""
+    for record in records:
+        failing = [each for each in record.details.get("drafts", ()) if each.get("features")]
+        sizes = Counter(each["features"]["signature"] for each in failing)
+        equal = Counter(each["features"]["syntax"] for each in failing)
+        seen: set[str] = set()
+        for each in failing:
+            found = each["features"]
+            if found["syntax"] not in seen:
+                seen.add(found["syntax"])
+                yield {
+                    "bug_id": record.task_id,
+                    "test_path": each["candidate_id"],
+                    "success": bool(each["brt"]),
+                    "clus_size_output_fib": sizes[found["signature"]],
+                    "num_fib_tests": equal[found["syntax"]],
+                    **{name: found[name] for name in FEATURES if name in found},
+                }
+
+
+def digest(text: str) -> str:
+    """A short name for a long text."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def recorded(run: RunFolder, name: str, source: str, scoring: Scoring) -> Recorded:
@@ -34,45 +182,53 @@ def sections(records: Sequence[Recorded], scoring: Scoring) -> list[Section]:
     """Everything there is to say about these runs. Bugs without an answer count as not reproduced, always."""
     seed = scoring.seed
     found = [_shares(records, seed)]
-    drafted = [(name, each) for name, each in records if outcomes.drafted(each)]
-    if drafted:
-        found += [_rankings(drafted, seed), _fates(drafted)]
+    own = [(name, each) for name, each in records if drafted(each)]
+    if own:
+        found += [_rankings(own, seed), _fates(own)]
     if len(records) > 1:
         found.append(_compared(records))
     return found
 
 
-def _shares(runs: Sequence[tuple[str, tuple[Record, ...]]], seed: int) -> Section:
-    scores = [
-        (name, RunScores(outcomes.reproduced(each), sum(r.failed for r in each), seed=seed)) for name, each in runs
-    ]
+def _shares(runs: Sequence[Recorded], seed: int) -> Section:
+    scores = [(name, RunScores(reproduced(each), sum(r.failed for r in each), seed=seed)) for name, each in runs]
+    bare = {name: RunScores(reproduced(each, plain=True), 0, seed=seed, replicates=0).share for name, each in runs}
     rows: list[tuple[Cell, ...]] = [
-        (name, each.instances, each.reproduced, _percent(each.share), _ends(each.interval), each.failed)
+        (
+            name,
+            each.instances,
+            each.reproduced,
+            _percent(each.share),
+            _ends(each.interval),
+            _percent(bare[name]),
+            each.failed,
+        )
         for name, each in scores
     ]
     quoted: list[tuple[Cell, ...]] = [
-        (f"{row.model}, {row.benchmark}: {row.setting} (paper)", None, None, _percent(row.brt), "", None)
-        for row in paper.ROWS
+        (f"{row.model}, {row.benchmark}: {row.setting} (paper)", None, None, None, "", _percent(row.brt), None)
+        for row in ROWS
         if row.layer == "Remember"
     ]
-    header = ("run", "instances", "reproduced", "%BRT", "95 % interval", "without an answer")
-    table = Table(header, (*rows, *quoted), quoted_from=len(rows))
+    header = ("run", "instances", "reproduced", "%BRT", "95 % interval", "%BRT plain", "without an answer")
+    note = "Plain: LIBRO's own method, so that drafts which were repaired or inverted count for nothing."
+    table = Table(header, (*rows, *quoted), quoted_from=len(rows), note=note)
     shown = Series(
         "%BRT",
         [None if each.share is None else 100 * each.share for _, each in scores],
         [_bar(each.interval) for _, each in scores],
     )
     draw = partial(bars, [name for name, _ in scores], [shown], ylabel="%BRT", top=100)
-    picture = Figure(draw, "%BRT of each run.")
-    figures = (picture,) if len(scores) > 1 else ()
-    data = {"brt": {name: each.as_json() for name, each in scores}}
+    figures = (Figure(draw, "%BRT of each run."),) if len(scores) > 1 else ()
+    data = {"brt": {name: {**each.as_json(), "brt_plain": bare[name]} for name, each in scores}}
     text = "A bug counts as reproduced where a test fails on the buggy and passes on the fixed version."
     return Section("Bugs reproduced", (text,), (table,), figures, data)
 
 
-def _rankings(runs: Sequence[tuple[str, tuple[Record, ...]]], seed: int) -> Section:
-    scores = [(name, RankingScores(*outcomes.rankings(each), seed=seed)) for name, each in runs]
-    header = ("run", "reproducible", *(f"acc@{n}" for n in NS), *(f"wef@{n}" for n in NS), "precision", "recall")
+def _rankings(runs: Sequence[Recorded], seed: int) -> Section:
+    scores = [(name, RankingScores(*rankings(each), seed=seed)) for name, each in runs]
+    names = (*(f"acc@{n}" for n in NS), *(f"wef@{n}" for n in NS))
+    header = ("run", "reproducible", *names, "precision, bugs", "precision, tests", "recall")
     rows: list[tuple[Cell, ...]] = [
         (
             f"{name} ({each.bugs} bugs)",
@@ -80,16 +236,17 @@ def _rankings(runs: Sequence[tuple[str, tuple[Record, ...]]], seed: int) -> Sect
             *(each.acc[n] for n in NS),
             *(each.wef[n] for n in NS),
             each.precision,
+            each.precision_of_tests,
             each.recall,
         )
         for name, each in scores
     ]
-    note = "Counts over the bugs for which something was suggested. Precision and recall are of suggestions."
+    note = "Counts over the bugs with a suggestion. Precision: LIBRO's is of bugs, Bloom's of tests."
     table = Table(header, (*rows, _LIBRO), quoted_from=len(rows), note=note)
     return Section("Suggestions", tables=(table,), data={"suggestions": {n: e.as_json() for n, e in scores}})
 
 
-def _fates(runs: Sequence[tuple[str, tuple[Record, ...]]]) -> Section:
+def _fates(runs: Sequence[Recorded]) -> Section:
     fates = ("failed", "passed", "unusable", "skipped", "not run")
     rows: list[tuple[Cell, ...]] = []
     for name, records in runs:
@@ -98,13 +255,13 @@ def _fates(runs: Sequence[tuple[str, tuple[Record, ...]]]) -> Section:
         right = sum(bool(each["brt"]) for each in drafts)
         mended, turned = (sum(bool(each[what]) for each in drafts) for what in ("repaired", "inverted"))
         rows.append((name, len(drafts), *(counts[fate] for fate in fates), mended, turned, right))
-    header = ("run", "drafts", *fates, "mended", "turned round", "reproduce the bug")
+    header = ("run", "drafts", *fates, "repaired", "inverted", "reproduce the bug")
     return Section("Drafts", ("What each draft did on the buggy version.",), (Table(header, tuple(rows)),))
 
 
-def _compared(runs: Sequence[tuple[str, tuple[Record, ...]]]) -> Section:
+def _compared(runs: Sequence[Recorded]) -> Section:
     """Each run beside the first: how far a changed setting keeps what the baseline reproduced."""
-    (first, baseline), *others = [(name, outcomes.reproduced(each)) for name, each in runs]
+    (first, baseline), *others = [(name, reproduced(each)) for name, each in runs]
     comparisons = [(name, compare(baseline, each)) for name, each in others]
     rows = tuple(_row(name, each) for name, each in comparisons)
     header = ("run", "bugs in both", "%BRT before", "%BRT", "consistency %", "lost", "gained", "McNemar p")
@@ -125,6 +282,15 @@ def _percent(share: float | None) -> str | None:
 def _ends(estimate: Estimate) -> str:
     low, high = estimate.low, estimate.high
     return "" if low is None or high is None else f"{100 * low:.1f} to {100 * high:.1f}"
+
+
+def _three(value: float | None) -> str | None:
+    return None if value is None else f"{value:.3f}"
+
+
+def _three_ends(estimate: Estimate) -> str:
+    low, high = estimate.low, estimate.high
+    return "" if low is None or high is None else f"{low:.3f} to {high:.3f}"
 
 
 def _bar(estimate: Estimate) -> tuple[float, float] | None:

@@ -28,7 +28,7 @@ def report_on(
     folders = named([RunFolder.read(Path(path)) for path in paths])
     written = write(folders, _task_files(tasks, folders), scoring)
     if out is not None:
-        _store(Path(out), written)
+        store(Path(out), written)
     if to_json:
         click.echo(_json_line(written))
     elif out is None:
@@ -108,7 +108,7 @@ def _task_files(given: Sequence[str], runs: Runs) -> dict[str, str]:
     return files
 
 
-def _store(file: Path, report: Report) -> None:
+def store(file: Path, report: Report) -> None:
     forms = {".html": as_html, ".htm": as_html, ".md": as_markdown, ".json": as_json}
     if file.suffix not in forms:
         raise OperatorError(f"--out {file}: must end in {', '.join(forms)}")

@@ -198,3 +198,52 @@ def test_a_spent_budget_ends_a_build_which_the_same_command_continues(
     assert set(asked) == {"writer", "judge"}
     assert len(asked) == 6  # nothing was asked a second time
     assert paid < 6
+
+
+def test_layers_are_told_as_tables_and_as_a_page(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    drafting = ("--model", "recorded:drafts.jsonl#m", "--samples", "1")
+    for out, more in (("plain", ()), ("again", ()), ("picked", ("--pick",))):
+        assert run("replay", "brt", "--cases", "cases.jsonl", *drafting, *more, "--out", out) == 0
+    (case,) = map(json.loads, Path("cases.jsonl").read_text().splitlines())
+    lines("asked.jsonl", [{**case, "changes": {"clarified": {"flagged": True, "answer": "Two lists."}}}])
+    lines("unclear.jsonl", [{"instance_id": "lists-1", "unclear": True}])
+    create = ("--clarified", "again", "--asked", "asked.jsonl", "--unclear", "unclear.jsonl")
+    capsys.readouterr()
+
+    assert run(
+        "score", "bloom", "--baseline", "plain", "--repeat", "again", "--altered", "again", "--open", "picked",
+        "--picked", "picked", *create, "--out", "layers.html",
+    ) == 0  # fmt: skip
+
+    shown = capsys.readouterr().out
+    for text in (
+        "Repeated 1 times: all runs come to the same on 100.0 % of the bugs.",
+        "baseline consistency %",
+        "paper, GHRB, StarCoder: meaningful, translated",
+        "open book %BRT",
+        "precision, tests (Bloom)",
+        "With the pick a right test comes first for 0 bugs more and 0 bugs fewer",
+        "ambiguity detection rate %",
+        "reproduction improvement rate, points",
+    ):
+        assert text in shown, text
+    page = Path("layers.html").read_text()
+    assert page.count("<svg") == 3
+    assert "Figure 2: closed and open book on GHRB" in page
+
+
+def test_components_annotated_by_hand_go_with_the_success_of_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [{"bug_id": f"b-{n}", "test code": n % 2 == 0, "stack trace": n % 3 == 0} for n in range(120)]
+    lines("hand.jsonl", rows)
+    ranks = "".join(f"b_{n},{1 if n % 2 == 0 else 100000},{(n + 1) % 2},3\n" for n in range(120))
+    Path("ranks.csv").write_text(f"bug_id,first_success_rank,total_success_fibs,num_clusters\n{ranks}")
+
+    value = printed(capsys, "score", "bloom", "--annotations", "hand.jsonl", "--rankings", "ranks.csv")
+
+    first, second = value["importances"]
+    assert (first["component"], first["rank"], second["rank"]) == ("test code", 1, 2)
+    assert value["auc"] == 1.0
+    assert (value["presence"]["test code"], value["success_with"]["test code"]) == (0.5, 1.0)

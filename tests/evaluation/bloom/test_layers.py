@@ -13,17 +13,13 @@ import pytest
 from bot.models.protocol import Prompt
 from bot.prompts import Prompts
 from evaluation.bloom.apply import Namer, mask_case
-from evaluation.bloom.comparison import compare
-from evaluation.bloom.components import PUBLISHED, presence, shares
-from evaluation.bloom.create import Clarifier, detection, improvement
-from evaluation.bloom.evaluate import Evaluated
+from evaluation.bloom.components import PUBLISHED, presence, scott_knott, scott_knott_esd, shares
+from evaluation.bloom.layers import Evaluated, Remembered, compare, detection, improvement
 from evaluation.bloom.masking import CannotMask
-from evaluation.bloom.remember import Remembered
-from evaluation.bloom.scoring import analyze_files
-from evaluation.bloom.scott_knott import scott_knott, scott_knott_esd
-from evaluation.bloom.understand import NotHeld, Rewriter
+from evaluation.bloom.report import analyze_files
+from evaluation.bloom.rewriting import Clarifier, NotHeld, Rewriter
 from evaluation.brt.cases import Case
-from evaluation.brt.rankings import Ranking
+from evaluation.brt.metrics import Ranking, read_rankings
 from evaluation.prompts import benchmark_prompts
 from tests.scripted import Line, ScriptedModel
 
@@ -182,7 +178,10 @@ def test_components_of_the_defects4j_reports_and_what_they_say_about_success(sha
     """
     reports = str(shared_data / "brt" / "defects4j_bug_reports.jsonl.gz")
 
-    analysis = analyze_files(reports, shared_data / "brt" / "libro_ranking_d4j.csv")
+    rankings = read_rankings(shared_data / "brt" / "libro_ranking_d4j.csv")
+    success = {each.bug_id: each.reproducible for each in rankings}
+
+    analysis = analyze_files(reports, None, success)
 
     assert (analysis.reports, analysis.successes) == (756, 251)
     assert "buggy method or API name" not in analysis.presence

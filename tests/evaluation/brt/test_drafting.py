@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import sys
 from datetime import UTC, datetime
@@ -173,3 +174,106 @@ def test_a_run_that_was_interrupted_keeps_all_of_its_bugs_in_the_denominator(
     assert not ended.value.code
     found = json.loads(capsys.readouterr().out)
     assert (found["instances"], found["reproduced"], found["without_answer"], found["brt"]) == (10, 2, 8, 0.2)
+
+
+@pytest.mark.debian("bubblewrap")
+def test_nothing_is_asked_where_no_test_can_run(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command's interpreter knows no test runner: that is no verdict, and no draft is paid for."""
+    (case, *_) = map(json.loads, Path("cases.jsonl").read_text().splitlines())
+    lines = [{**case, "command": [sys.executable, "-m", "no_such_runner", "{tests}"]}]
+    Path("cases.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    arguments = ["--cases", "cases.jsonl", "--model", "recorded:drafts.jsonl#m", "--out", "run"]
+
+    _, run = printed(capsys, "replay", "brt", *arguments, "--json")
+    _, scores = printed(capsys, "score", "brt", "--run", "run", "--json")
+
+    (record,) = map(json.loads, Path("run/records.jsonl").read_text().splitlines())
+    assert record["state"] == "environment"
+    assert "No module named no_such_runner" in record["error"]
+    assert record["usage"]["calls"] == 0
+    assert (run["failed"], scores["instances"], scores["without_answer"]) == (1, 1, 1)
+
+
+def test_without_a_sandbox_there_is_one_clear_error(
+    bench: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(bench))
+
+    with pytest.raises(SystemExit) as ended:
+        main(["replay", "brt", "--cases", "cases.jsonl", "--model", "recorded:drafts.jsonl#m", "--out", "run"])
+
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.count("bwrap is not installed") == 1
+    assert not Path("run/records.jsonl").exists()
+
+
+@pytest.mark.debian("bubblewrap")
+def test_the_plain_method_selection_by_agreement_alone_and_exports(
+    bench: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A draft that asserts what is wrong is turned round: a reproducing test here, none by LIBRO's own method."""
+    inverted = f"{HEAD}assert split([1, 2, 3], 2) == [[1, 2]]\n"
+    odd = f"{HEAD}raise RuntimeError('of its own')\n"
+    (case, *_) = map(json.loads, Path("cases.jsonl").read_text().splitlines())
+    Path("cases.jsonl").write_text(json.dumps({**case, "instance_id": "one"}) + "\n")
+    said = [{"model": "m", "subject": "one", "plan": "", "code": code} for code in (inverted, odd)]
+    Path("drafts.jsonl").write_text("".join(json.dumps(line) + "\n" for line in said))
+    arguments = ["--cases", "cases.jsonl", "--model", "recorded:drafts.jsonl#m", "--samples", "2"]
+
+    printed(capsys, "replay", "brt", *arguments, "--no-match", "--out", "run", "--json")
+    _, scores = printed(capsys, "score", "brt", "--run", "run", "--export", "libro", "--json")
+    _, plain = printed(capsys, "score", "brt", "--run", "run", "--plain", "--json")
+
+    assert (scores["brt"], scores["brt_plain"], plain["brt"]) == (1.0, 0.0, 0.0)
+    (record,) = map(json.loads, Path("run/records.jsonl").read_text().splitlines())
+    assert sorted(record["shown"]) == ["0", "1"]
+    suggestions = scores["suggestions"]
+    assert (suggestions["suggestion_precision"], suggestions["suggestion_precision_of_tests"]) == (1.0, 0.5)
+    _, again = printed(capsys, "score", "brt", "--rankings", "libro/rankings.csv", "--json")
+    assert again["acc@1"] == suggestions["acc@1"]
+    features = list(csv.DictReader(Path("libro/features.csv").read_text().splitlines()))
+    assert [(row["success"], row["clus_size_output_fib"]) for row in features] == [("True", "1"), ("False", "1")]
+
+
+@pytest.mark.debian("bubblewrap")
+def test_rows_of_libros_package_are_cases_as_they_are(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for version in ("base", "fixed"):
+        (bench / "bugs" / "Lists_1").mkdir(parents=True, exist_ok=True)
+        (bench / version).rename(bench / "bugs" / "Lists_1" / version)
+    row = {
+        "bug_id": "Lists_1",
+        "title": "split drops the rest",
+        "description_html": "<p>It does.</p>",
+        "invalid": False,
+    }
+    Path("libro.jsonl").write_text(
+        "".join(
+            json.dumps(each) + "\n"
+            for each in (row, {**row, "bug_id": "Lists_2"}, {**row, "bug_id": "3", "invalid": True})
+        )
+    )
+    right = {"instance_id": "Lists_1", "candidate_id": "1", "path": "test_rest.py", "content": RIGHT}
+    Path("tests.jsonl").write_text(json.dumps(right) + "\n")
+    places = [
+        "--checkouts",
+        "bugs",
+        "--test-command",
+        f"{sys.executable} -m pytest -q -p no:cacheprovider {{tests}}",
+    ]
+
+    printed(
+        capsys,
+        "replay",
+        "brt",
+        "--cases",
+        "libro.jsonl",
+        *places,
+        "--candidates",
+        "tests.jsonl",
+        "--out",
+        "run",
+        "--json",
+    )
+
+    (record,) = map(json.loads, Path("run/records.jsonl").read_text().splitlines())
+    assert record["brt"] is True, record

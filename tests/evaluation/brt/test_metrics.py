@@ -8,15 +8,16 @@ import pytest
 
 from bot.errors import OperatorError
 from evaluation.brt.metrics import (
+    Ranking,
     acc_at_n,
     baseline_consistency,
     brt_share,
+    read_rankings,
     suggestion_precision,
     suggestion_recall,
     wasted_at_n,
     wef_at_n,
 )
-from evaluation.brt.rankings import Ranking, read_rankings
 
 
 def test_the_selected_defects4j_bugs_give_the_printed_figures(shared_data: Path) -> None:

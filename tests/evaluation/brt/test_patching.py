@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from unidiff.patch import PatchedFile, PatchSet
 
-from evaluation.brt.added import added_tests
-from evaluation.brt.patching import PatchRejected, apply
-from evaluation.brt.reading import read_text
+from evaluation.brt.judge import added_tests
+from evaluation.brt.patching import PatchRejected, apply, read_text
 from evaluation.dataset import read_rows
 
 OLD = "one\ntwo\nthree\nfour\nfive\nsix\nseven\n"

@@ -1,15 +1,17 @@
-"""Create: is an unclear report recognised, and does asking for what is missing help? (section 3.6)
+"""Reports told otherwise: in other words, in another language (section 3.2), or cleared up by asking (3.6).
 
-The paper proposes the two rates and leaves them for systems that can ask. Here the app's own triage handler asks:
-the issue is opened, bounced with questions, answered as its author would, and read again. What came of it goes
-through ``bouncer-eval replay brt`` a second time.
+A model rewrites a report, another (or the same) says whether the meaning held, and it is redone until it does.
+What can be checked without a model is checked first: code, names and traces must stay as they were. For the layer
+Create, which the paper leaves for systems that can ask, the app's own triage handler asks: the issue is opened,
+bounced with questions, answered as its author would, and read again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -20,11 +22,88 @@ from bot.core.actions import Decision, Task
 from bot.core.config import RepoConfig
 from bot.core.frozen import Frozen
 from bot.core.model import Comment
+from bot.errors import ModelError
 from bot.forge.offline import AUTHOR, REPOSITORY, OpenedIssue, issue_opened, split_title
 from bot.forge.replay import ReplayForge
 from bot.models.protocol import Model, Prompt
 from bot.prompts import Prompts
 from bot.services import NoHistory, Services
+from evaluation.bloom import LANGUAGE
+
+Variant = Literal["rephrased", "translated"]
+
+#: Tries until a text is given up: the paper says "until the verification passed".
+TRIES = 5
+
+_FENCED = re.compile(r"^(```|~~~)[^\n]*\n(.*?)^\1", re.DOTALL | re.MULTILINE)
+_INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
+
+
+class Rewritten(BaseModel):
+    """The report, written anew."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    report: str = Field(description="the whole report, its title on the first line")
+
+
+class Verified(BaseModel):
+    """Whether two texts report the same."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    differences: str = Field("", description="what the second text adds, leaves out or says otherwise")
+    same: bool = Field(description="whether a developer would understand the very same bug from both")
+
+
+class NotHeld(ModelError):
+    """No rewritten text kept the meaning in ``TRIES`` tries."""
+
+
+@dataclass(frozen=True)
+class Rewriter:
+    """Rewrites reports."""
+
+    writer: Model
+    judge: Model
+    prompts: Prompts
+    language: str = LANGUAGE
+
+    def rewrite(self, report: str, variant: Variant, subject: str = "") -> str:
+        """The report in other words, verified. Raises NotHeld, and ModelError where a model fails."""
+        problem = ""
+        for attempt in range(TRIES):
+            text = self._written(report, variant, subject, attempt, problem)
+            problem = lost(report, text) or self._judged(report, text, subject, attempt)
+            if not problem:
+                return text
+        raise NotHeld(f"{subject}: no {variant} text kept its meaning in {TRIES} tries; the last: {problem}")
+
+    def _written(self, report: str, variant: Variant, subject: str, attempt: int, problem: str) -> str:
+        name = {"rephrased": "bloom.rephrase", "translated": "bloom.translate"}[variant]
+        system, user = self.prompts.render(name, report=report, language=self.language, problem=problem)
+        prompt = Prompt(
+            purpose=f"bloom-{variant}", system=system, user=user, subject=subject, temperature=0.7, sample=attempt
+        )
+        reply = self.writer.complete(prompt, Rewritten)
+        return reply.value.report.strip()
+
+    def _judged(self, report: str, text: str, subject: str, attempt: int) -> str:
+        system, user = self.prompts.render("bloom.same", report=report, text=text)
+        prompt = Prompt(purpose="bloom-same", system=system, user=user, subject=subject, sample=attempt)
+        reply = self.judge.complete(prompt, Verified)
+        return "" if reply.value.same else reply.value.differences or "the meaning changed"
+
+
+def lost(report: str, text: str) -> str:
+    """Which code of the report the text does not hold word for word, as a sentence; empty where all is there."""
+    if " ".join(text.split()) == " ".join(report.split()):
+        return "the text was not changed at all"
+    squeezed = " ".join(text.split())
+    for piece in (*(body for _, body in _FENCED.findall(report)), *_INLINE.findall(report)):
+        if " ".join(piece.split()) not in squeezed:
+            return f"this code must stay as it is: {piece.strip()[:300]}"
+    return ""
 
 
 class Answered(BaseModel):
@@ -119,56 +198,3 @@ def _said(opened: OpenedIssue, answer: str) -> events.CommentCreated:
 def _with_comment(opened: OpenedIssue, answer: str) -> OpenedIssue:
     number = opened.event.issue.number
     return opened._replace(snapshot=opened.snapshot.model_copy(update={"comments": {number: (_comment(answer),)}}))
-
-
-class Detection(Frozen):
-    """How unclear reports are recognised."""
-
-    unclear: int
-    clear: int
-    unanswered: int = Field(description="reports without a verdict; they count as not flagged")
-    rate: float | None = Field(description="ambiguity detection rate: share of unclear reports that were flagged")
-    false_alarms: float | None = Field(
-        description="share of clear reports that were flagged: the price of the rate"
-    )
-
-
-def detection(unclear: Mapping[str, bool], flagged: Mapping[str, bool]) -> Detection:
-    """``unclear``: the ground truth by report. ``flagged``: whether triage bounced it; missing = no verdict."""
-    hits = [flagged.get(report, False) for report, is_unclear in unclear.items() if is_unclear]
-    alarms = [flagged.get(report, False) for report, is_unclear in unclear.items() if not is_unclear]
-    return Detection(
-        unclear=len(hits),
-        clear=len(alarms),
-        unanswered=sum(report not in flagged for report in unclear),
-        rate=sum(hits) / len(hits) if hits else None,
-        false_alarms=sum(alarms) / len(alarms) if alarms else None,
-    )
-
-
-class Improvement(Frozen):
-    """What a clarification changes, over the reports that got one."""
-
-    reports: int
-    without: float | None = Field(description="%BRT without the clarification, 0 to 1")
-    with_answer: float | None = Field(description="%BRT with it, 0 to 1")
-
-    @property
-    def points(self) -> float | None:
-        """Reproduction improvement rate: the difference of the two, in shares."""
-        return None if self.without is None or self.with_answer is None else self.with_answer - self.without
-
-    def as_json(self) -> dict[str, Any]:
-        return {**self.model_dump(mode="json"), "points": self.points}
-
-
-def improvement(
-    without: Mapping[str, bool], with_answer: Mapping[str, bool], clarified: Sequence[str]
-) -> Improvement:
-    """Compare two runs over the reports that were clarified and that both runs tried."""
-    both = [report for report in clarified if report in without and report in with_answer]
-    return Improvement(
-        reports=len(both),
-        without=sum(without[report] for report in both) / len(both) if both else None,
-        with_answer=sum(with_answer[report] for report in both) / len(both) if both else None,
-    )

@@ -1,12 +1,15 @@
-"""``bouncer-eval replay brt``: draft tests for reported bugs, or are given tests bug-reproducing?"""
+"""``bouncer-eval replay brt`` and ``score brt``. What they do is imported when they do it."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
 
 from evaluation.cli import json_option
+
+_path = click.Path(path_type=Path)
 
 
 @click.command("brt")
@@ -14,9 +17,11 @@ from evaluation.cli import json_option
     "--cases",
     required=True,
     metavar="FILE",
-    help="JSON Lines: instance_id, problem_statement, base, fixed, command, env.",
+    help="JSON Lines: instance_id, problem_statement, base, fixed, command, env; or LIBRO's, with --checkouts.",
 )
 @click.option("--candidates", metavar="FILE", help="JSON Lines: tests to judge; no model is asked.")
+@click.option("--checkouts", metavar="DIR", help="For LIBRO's rows: ID/base and ID/fixed below it.")
+@click.option("--test-command", metavar="CMD", help="For LIBRO's rows: runs tests; {tests} becomes what to run.")
 @click.option("--model", metavar="ID", help="Who drafts, without --candidates; default: BOUNCER_MODEL.")
 @click.option("--prompts", metavar="DIR", help="Other prompt templates.")
 @click.option("--book", metavar="FILE", help="Open book: JSON Lines with instance_id, problem_statement, test.")
@@ -25,6 +30,7 @@ from evaluation.cli import json_option
     "--threshold", default=1, show_default=True, type=click.IntRange(1, 50), help="Drafts that must agree."
 )
 @click.option("--pick", is_flag=True, help="The model has the last word among the best drafts.")
+@click.option("--match/--no-match", default=True, help="Whether a failure has to fit the report to be suggested.")
 @click.option("--out", required=True, metavar="DIR", help="Folder of the run; continued where it exists.")
 @click.option("--limit", type=click.IntRange(min=1), help="So many cases; raise it later to go on.")
 @click.option("--seed", type=int, help="Which cases --limit takes: a random sample that grows with it.")
@@ -37,8 +43,29 @@ from evaluation.cli import json_option
 @click.option("--workers", default=2, show_default=True, type=click.IntRange(1, 64), help="Tasks at a time.")
 @click.option("--retry-failed", is_flag=True, help="Try those again that have no usable answer.")
 @json_option
-def replay_command(**given: Any) -> int:
+def replay(**given: Any) -> int:
     """Run tests on a buggy and on a fixed checkout, in a sandbox, and say which reproduce the bug."""
-    from evaluation.brt.running import replay_command as run
+    from evaluation.brt.drafting import replay_command as run
 
     return run(**given)
+
+
+@click.command("brt")
+@click.option(
+    "--rankings",
+    metavar="CSV",
+    type=_path,
+    help="bug_id, first_success_rank (100000 = never), total_success_fibs, num_clusters.",
+)
+@click.option("--before", metavar="CSV", type=_path, help="The rankings before selection, for recall.")
+@click.option("--run", metavar="DIR", type=_path, help="A run of replay.")
+@click.option("--plain", is_flag=True, help="LIBRO's own method: repaired and inverted drafts count for nothing.")
+@click.option("--export", metavar="DIR", type=_path, help="Write the run's rankings and features in LIBRO's form.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the bootstrap.")
+@click.option("--replicates", type=click.IntRange(0, 100_000), default=2000, show_default=True)
+@json_option
+def score(**given: Any) -> None:
+    """Score rankings of tests (acc@n, wef@n) or a run of replay (%BRT, and the rankings of what it drafted)."""
+    from evaluation.brt.report import score_command as run
+
+    run(**given)

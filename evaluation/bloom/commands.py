@@ -1,0 +1,75 @@
+"""``bouncer-eval build bloom`` and ``score bloom``. What they do is imported when they do it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from evaluation.bloom import LANGUAGE
+from evaluation.cli import json_option
+
+CHANGES = ("rephrased", "translated", "hash", "meaningful", "clarified")
+_path = click.Path(path_type=Path)
+
+
+@click.command("bloom")
+@click.option("--cases", required=True, metavar="FILE", help="As for replay brt.")
+@click.option(
+    "--change",
+    "changes",
+    type=click.Choice(CHANGES),
+    multiple=True,
+    required=True,
+    help="May be given several times; made in this order.",
+)
+@click.option("--out", required=True, metavar="DIR", type=_path, help="A folder; continued where it exists.")
+@click.option("--model", metavar="ID", help="Rewrites and names; triage for clarified. Default: BOUNCER_MODEL.")
+@click.option("--judge", metavar="ID", help="Verifies meanings; the author for clarified. Default: the model.")
+@click.option("--language", default=LANGUAGE, show_default=True, help="For translated.")
+@click.option("--known", metavar="FILE", help="For clarified: JSON Lines, instance_id and hints_text or patch.")
+@click.option("--limit", type=click.IntRange(min=1), help="So many cases; raise it later to go on.")
+@click.option("--seed", type=int, help="Which cases --limit takes.")
+@click.option("--max-cost", type=click.FloatRange(min=0), metavar="USD", help="What all models may cost together.")
+@json_option
+def build(**given: Any) -> int:
+    """Change reports and method names of known bugs, layer by layer, to see what a model's success rests on."""
+    from evaluation.bloom.building import build_command as run
+
+    return run(**given)
+
+
+@click.command("bloom")
+@click.option("--baseline", metavar="RUN", type=_path, help="The run on unchanged cases.")
+@click.option("--repeat", metavar="RUN", multiple=True, type=_path, help="Remember: once more.")
+@click.option("--altered", metavar="RUN", multiple=True, type=_path, help="Understand, Apply: on changed cases.")
+@click.option(
+    "--open",
+    "opened",
+    metavar="RUN",
+    multiple=True,
+    type=_path,
+    help="Analyze: the --altered ones with --book.",
+)
+@click.option("--picked", metavar="RUN", type=_path, help="Evaluate: the baseline with --pick.")
+@click.option("--clarified", metavar="RUN", type=_path, help="Create: on the cases of --asked.")
+@click.option("--asked", metavar="FILE", type=_path, help="Create: cases.jsonl of build bloom --change clarified.")
+@click.option("--unclear", metavar="FILE", help="Create: JSON Lines, instance_id and unclear (true or false).")
+@click.option("--plain", is_flag=True, help="LIBRO's own method: repaired and inverted drafts count for nothing.")
+@click.option(
+    "--reports",
+    metavar="F",
+    help="Analyze: JSON Lines with bug_id or instance_id, title, description_html or body, or problem_statement.",
+)
+@click.option("--annotations", metavar="F", help="Analyze: JSON Lines, bug_id and each component, true or false.")
+@click.option("--rankings", metavar="CSV", type=_path, help="Analyze: which reports were reproduced, by LIBRO.")
+@click.option("--run", metavar="RUN", type=_path, help="Analyze: which reports were reproduced, by an own run.")
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--out", metavar="FILE", type=_path, help="Write tables and figures as .html, .md or .json.")
+@json_option
+def score(**given: Any) -> None:
+    """Compare runs of replay brt layer by layer, or say which parts of a report go with success."""
+    from evaluation.bloom.report import score_command as run
+
+    run(**given)
