@@ -1,4 +1,4 @@
-"""BouncerBench's two benchmarks: how their tasks are run, and what scores of answers to them are made of."""
+"""BouncerBench's two benchmarks: a task as the event of a live repository, and what its scores are made of."""
 
 from __future__ import annotations
 
@@ -9,18 +9,75 @@ from typing import Any
 
 from bot import app
 from bot.core.config import TriageConfig, VerifyConfig
+from bot.core.model import Issue, Repository
 from bot.errors import OperatorError
+from bot.forge.offline import AUTHOR, issue_opened, pull_request_opened, split_title
 from evaluation.benchmark import Benchmark, Scoring, Session
 from evaluation.bouncerbench import sections
 from evaluation.bouncerbench.answers import Answer, run_answers
 from evaluation.bouncerbench.metrics import score
 from evaluation.bouncerbench.sections import Scored, Tasks
-from evaluation.bouncerbench.staging import stage_input, stage_output
-from evaluation.bouncerbench.tasks import INPUT, OUTPUT, InputTask, Kind, OutputTask, input_tasks, output_tasks
+from evaluation.bouncerbench.tasks import (
+    INPUT,
+    OUTPUT,
+    InputTask,
+    Kind,
+    OutputTask,
+    input_tasks,
+    number_of,
+    output_tasks,
+)
 from evaluation.git.clones import Clones
 from evaluation.run.folder import RunFolder
 from evaluation.run.replay import Wanted
-from evaluation.run.staging import through_handler
+from evaluation.run.staging import Staged, through_handler
+
+
+def stage_input(task: InputTask, code: Clones | None = None) -> Staged:
+    """The issue is opened. Raises OperatorError where its text is not at hand.
+
+    ``code`` lets a handler read the files of the base commit; raises OperatorError where it is not there.
+    """
+    title, body = split_title(_text(task))
+    opened = issue_opened(title, body, _repository(task), number_of(task.instance_id))
+    return _staged(task, Staged(task.instance_id, opened.event, opened.snapshot), code)
+
+
+def stage_output(task: OutputTask, code: Clones | None = None) -> Staged:
+    """A pull request with the patch is opened, closing the issue. Raises OperatorError without text or patch.
+
+    ``code``: as for ``stage_input``.
+    """
+    if task.patch is None:
+        raise OperatorError(f"{task.instance_id}: the task has no patch")
+    number = number_of(task.instance_id)
+    title, body = split_title(_text(task))
+    issue = Issue(number=number, title=title, body=body, author=AUTHOR)
+    opened = pull_request_opened(
+        task.patch,
+        title=f"Resolve #{number}",
+        body=f"Fixes #{number}.",
+        issues=(issue,),
+        repository=_repository(task),
+        number=number + 1,
+        base_sha=task.base_commit,
+    )
+    return _staged(task, Staged(task.instance_id, opened.event, opened.snapshot), code)
+
+
+def _staged(task: InputTask | OutputTask, staged: Staged, code: Clones | None) -> Staged:
+    return staged if code is None else code.beside(staged, task.base_commit)
+
+
+def _text(task: InputTask | OutputTask) -> str:
+    if task.problem_statement is None:
+        raise OperatorError(f"{task.instance_id}: the task has no issue text")
+    return task.problem_statement
+
+
+def _repository(task: InputTask | OutputTask) -> Repository:
+    owner, _, name = task.repo.partition("/")
+    return Repository(id=1, owner=owner, name=name or owner)
 
 
 @contextmanager

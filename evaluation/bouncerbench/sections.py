@@ -129,7 +129,7 @@ def scores_section(benchmark: Kind, runs: Sequence[Scored]) -> Section:
         (*ours, *published),
         title=f"Beside the paper's table {'II' if is_input else 'III'}",
         quoted_from=len(ours),
-        note=f"(paper): the paper, {total:,} tasks.",
+        note=f"Quoted from the paper, {total:,} tasks.",
     )
     known = [figure for figure in FIGURES if any(figure in run.metrics.estimates for run in runs)]
     every = Table(

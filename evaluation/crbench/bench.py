@@ -1,4 +1,4 @@
-"""CR-Bench as a benchmark: the live reviewer on the pull requests that brought bugs in, and who judges it."""
+"""CR-Bench as a benchmark: the pull request as its reviewers could see it, the live reviewer, and who judges."""
 
 from __future__ import annotations
 
@@ -9,10 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from bot import app
-from bot.errors import OperatorError
+from bot.core.events import PullRequestOpened
+from bot.core.model import PullRequest, Repository
+from bot.errors import NotRecorded, OperatorError
+from bot.forge.offline import AUTHOR, BOUNCER
+from bot.forge.protocol import PullDiff
+from bot.forge.replay import ReplayForge, Snapshot
 from bot.ops import settings
 from evaluation.benchmark import Benchmark, Scoring, Session
 from evaluation.crbench import sections
+from evaluation.crbench.context import PullContext
 from evaluation.crbench.judge import Panel, Scope
 from evaluation.crbench.judged import (
     BENCHMARK,
@@ -24,15 +30,78 @@ from evaluation.crbench.judged import (
     reviewed_run,
     scored,
 )
-from evaluation.crbench.staging import stage
 from evaluation.crbench.task import ReviewTask, read_tasks
-from evaluation.git.clones import Clones
+from evaluation.git.clones import ClonedForge, Clones
+from evaluation.git.repository import GitError, GitRepository
 from evaluation.prompts import benchmark_prompts
 from evaluation.report.terminal import say
 from evaluation.run.folder import RunFacts, RunFolder
 from evaluation.run.model import Account
 from evaluation.run.replay import Wanted
 from evaluation.run.staging import Staged, through_handler
+
+
+class PastForge(ClonedForge):
+    """A snapshot, and the files of the commits that existed when the pull request was opened."""
+
+    def __init__(self, snapshot: Snapshot, repository: GitRepository, pull: PullContext) -> None:
+        super().__init__(snapshot, repository, (pull.base_sha, pull.head_sha))
+        self._pull = pull
+
+    def _seen(self, ref: str) -> str:
+        commit = self._snapshot.heads.get(ref, ref)
+        if commit not in self._visible:
+            if not self._is_before(commit):
+                raise NotRecorded(f"{ref} came after pull request #{self._pull.number}, or beside it")
+            self._visible.add(commit)
+        return commit
+
+    def _is_before(self, commit: str) -> bool:
+        try:
+            self._clone.run("merge-base", "--is-ancestor", f"{commit}^{{commit}}", self._pull.head_sha)
+        except GitError:
+            return False
+        return True
+
+
+def stage(task_id: str, full_name: str, pull: PullContext, clone: GitRepository | None = None) -> Staged:
+    """The pull request is opened on the repository as it was; nobody has said anything yet.
+
+    ``clone`` lets a handler read files. Raises nothing; what a handler asks for beyond this raises
+    NotRecorded.
+    """
+    owner, _, name = full_name.partition("/")
+    repository = Repository(id=1, owner=owner, name=name or owner)
+    opened = PullRequest(
+        number=pull.number,
+        title=pull.title,
+        body=pull.body,
+        author=AUTHOR,
+        head_sha=pull.head_sha,
+        head_ref="change",
+        head_repository=full_name,
+        base_sha=pull.base_sha,
+        base_ref=repository.default_branch,
+        base_repository=full_name,
+    )
+    snapshot = Snapshot(
+        repository=full_name,
+        about=repository,
+        identity=BOUNCER,
+        comments={pull.number: ()},
+        pull_requests={pull.number: opened},
+        diffs={pull.number: PullDiff(text=pull.diff)},
+        linked_issues={pull.number: ()},
+        review_comments={pull.number: ()},
+        reviews={pull.number: ()},
+        resolved_threads={pull.number: ()},
+        heads={opened.base_ref: pull.base_sha, opened.head_ref: pull.head_sha},
+    )
+    event = PullRequestOpened(sender=AUTHOR, repository=repository, pull_request=opened)
+    if clone is None:
+        return Staged(task_id, event, snapshot, ReplayForge)
+    return Staged(task_id, event, snapshot, lambda recorded: PastForge(recorded, clone, pull))
+
 
 #: Findings per pull request where none is cut off.
 EVERY_FINDING = 100_000

@@ -33,6 +33,7 @@ from evaluation.crbench.metrics import Metrics, Tally, score, tallies
 from evaluation.crbench.task import ReviewTask, read_tasks
 from evaluation.dataset import fingerprint
 from evaluation.run.folder import RunFacts, RunFolder
+from evaluation.run.lines import replace
 
 BENCHMARK = "crbench"
 FACTS_FILE = "judge.json"
@@ -168,14 +169,8 @@ def is_judged(reviewed: Reviewed) -> bool:
 def _write(folder: Path, facts: JudgeFacts, verdicts: Verdicts) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     lines = [json.dumps(each.model_dump(mode="json")) + "\n" for each in verdicts.judgements]
-    _replace(folder / JUDGEMENTS_FILE, "".join(lines))
-    _replace(folder / FACTS_FILE, facts.model_dump_json(indent=2) + "\n")
-
-
-def _replace(file: Path, text: str) -> None:
-    fresh = file.with_name(file.name + ".new")
-    fresh.write_text(text, encoding="utf-8", errors="backslashreplace")
-    fresh.replace(file)
+    replace(folder / JUDGEMENTS_FILE, "".join(lines))
+    replace(folder / FACTS_FILE, facts.model_dump_json(indent=2) + "\n")
 
 
 def _read(folder: Path) -> tuple[JudgeFacts, Mapping[str, Judgement]]:

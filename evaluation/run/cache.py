@@ -1,18 +1,17 @@
 """Replies that were paid for, kept on disk: the store behind ``bot.models.cached.Cached``.
 
-One file a reply, named by its key: the hash of model id, prompt (text and parameters) and reply schema. A file is
-written under another name first and then moved, so a killed process leaves no half of one. ``batch import`` fills
-the same folder.
+One file a reply, named by its key: the hash of model id, prompt (text and parameters) and reply schema. ``batch
+import`` fills the same folder.
 """
 
 from __future__ import annotations
 
-import os
 import re
 import threading
 from pathlib import Path
 
 from bot.errors import OperatorError
+from evaluation.run.lines import replace
 
 _KEY = re.compile(r"[0-9a-f]{32,64}")
 
@@ -45,9 +44,7 @@ class FolderStore:
         """Keep a reply; an older one under the same key is replaced."""
         file = self._file(key)
         file.parent.mkdir(parents=True, exist_ok=True)
-        fresh = file.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
-        fresh.write_text(reply, encoding="utf-8")
-        fresh.replace(file)
+        replace(file, reply)
 
     def _file(self, key: str) -> Path:
         assert is_key(key)

@@ -1,8 +1,7 @@
 """A run on disk: ``run.json`` says what was run, ``records.jsonl`` holds one line a task.
 
-A folder outlives the process that fills it. Lines are appended and forced to disk as tasks finish, so killing
-the process at any moment loses no finished task; a line that was cut in half is removed when the folder is
-opened again, and its task is done once more. Scores are computed from the folder alone.
+A folder outlives the process that fills it (``lines``): a kill loses no finished task, and one whose line was cut
+in half is done once more. Scores are computed from the folder alone.
 
 ``tasks.txt`` lists the tasks that the run was to do, after ``--limit``. They are the denominator of every figure
 (``due``, ``outcomes``): a task that was never reached counts as one without an answer, and the list never shrinks.
@@ -12,8 +11,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import os
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -25,6 +22,7 @@ from bot.core.actions import Usage
 from bot.core.frozen import Frozen
 from bot.errors import OperatorError
 from evaluation.dataset import choose, fingerprint, read_rows
+from evaluation.run.lines import Lines, replace
 
 RUN_FILE = "run.json"
 RECORDS_FILE = "records.jsonl"
@@ -99,9 +97,8 @@ class RunFolder:
     def __init__(self, path: Path, facts: RunFacts) -> None:
         self.path = path
         self.facts = facts
-        self._mutex = threading.Lock()
+        self._lines = Lines(path / RECORDS_FILE)
         self._lock: BinaryIO | None = None
-        self._stream: BinaryIO | None = None
 
     @classmethod
     def read(cls, path: Path) -> RunFolder:
@@ -131,34 +128,25 @@ class RunFolder:
             _require_same(self.path, found, self.facts)
             wider = found.tasks if _is_wider(found.tasks.limit, self.facts.tasks.limit) else self.facts.tasks
             self.facts = self.facts.model_copy(update={"started_at": found.started_at, "tasks": wider})
-            _cut_torn_line(self.records_path)
-        elif self.records_path.exists():
+            self._lines.cut()
+        elif self._lines.path.exists():
             raise OperatorError(f"{self.path} has {RECORDS_FILE} but no {RUN_FILE}: it cannot be continued")
         asked = dict.fromkeys([*(_listed(self.path / TASKS_FILE) or ()), *tasks])
         if asked:
-            _replace(self.path / TASKS_FILE, "".join(f"{each}\n" for each in asked))
+            replace(self.path / TASKS_FILE, "".join(f"{each}\n" for each in asked))
         self._write_facts()
-
-    @property
-    def records_path(self) -> Path:
-        return self.path / RECORDS_FILE
 
     def records(self) -> Iterator[Record]:
         """Every record in the order of finishing. Raises OperatorError with file and line for a bad one."""
-        if not self.records_path.exists():
-            return
-        with self.records_path.open("rb") as stream:
-            for number, line in enumerate(stream, 1):
-                if not line.endswith(b"\n"):
-                    return  # cut off by a kill: its task counts as not done
-                yield _parse(line, f"{self.records_path}:{number}")
+        for where, line in self._lines.finished():
+            yield _parse(line, where)
 
     def done(self) -> set[str]:
         """Ids of the recorded tasks. Raises OperatorError where one is recorded twice."""
         seen: set[str] = set()
         for record in self.records():
             if record.task_id in seen:
-                raise OperatorError(f"{self.records_path}: task {record.task_id} is recorded twice")
+                raise OperatorError(f"{self._lines.path}: task {record.task_id} is recorded twice")
             seen.add(record.task_id)
         return seen
 
@@ -200,38 +188,15 @@ class RunFolder:
 
     def append(self, record: Record) -> None:
         """Write one record and force it to disk. Raises OperatorError where the disk refuses it."""
-        line = _line(record)
-        try:
-            with self._mutex:
-                if self._stream is None:
-                    self._stream = self.records_path.open("ab")
-                self._stream.write(line)
-                self._stream.flush()
-                os.fsync(self._stream.fileno())
-        except OSError as error:
-            raise OperatorError(f"{self.records_path}: {error.strerror}") from error
+        self._lines.write(_line(record))
 
     def forget_failed(self) -> int:
         """Remove the records of failed tasks, so that they are done again; returns how many."""
-        kept = self.path / (RECORDS_FILE + ".new")
-        dropped = 0
-        with kept.open("wb") as stream:
-            for record in self.records():
-                if record.failed:
-                    dropped += 1
-                else:
-                    stream.write(_line(record))
-            stream.flush()
-            os.fsync(stream.fileno())
-        kept.replace(self.records_path)
-        return dropped
+        return self._lines.drop(lambda line: _parse(line, str(self._lines.path)).failed)
 
     def close(self, finished_at: datetime | None) -> None:
         """Count the records, write ``run.json``; ``finished_at`` is None where tasks are still missing."""
-        with self._mutex:
-            if self._stream is not None:
-                self._stream.close()
-                self._stream = None
+        self._lines.close()
         self.facts = self.facts.model_copy(update={"finished_at": finished_at, "totals": self._totals()})
         self._write_facts()
         self._unlock()
@@ -253,14 +218,7 @@ class RunFolder:
         return totals
 
     def _write_facts(self) -> None:
-        _replace(self.path / RUN_FILE, self.facts.model_dump_json(indent=2) + "\n")
-
-
-def _replace(file: Path, text: str) -> None:
-    """Write a small file whole or not at all."""
-    fresh = file.with_name(file.name + ".new")
-    fresh.write_text(text, encoding="utf-8")
-    fresh.replace(file)
+        replace(self.path / RUN_FILE, self.facts.model_dump_json(indent=2) + "\n")
 
 
 def _listed(file: Path) -> list[str] | None:
@@ -326,28 +284,6 @@ def _require_same(path: Path, found: RunFacts, wanted: RunFacts) -> None:
                 f"{path} holds another run ({key} was {_brief(old[key])}, is now {_brief(value)}): "
                 "choose another --out folder"
             )
-
-
-def _cut_torn_line(file: Path) -> None:
-    if not file.exists():
-        return
-    with file.open("rb+") as stream:
-        end = stream.seek(0, os.SEEK_END)
-        keep = _end_of_last_line(stream, end)
-        if keep != end:
-            stream.truncate(keep)
-
-
-def _end_of_last_line(stream: BinaryIO, end: int) -> int:
-    block = 1 << 16
-    while end > 0:
-        start = max(0, end - block)
-        stream.seek(start)
-        newline = stream.read(end - start).rfind(b"\n")
-        if newline >= 0:
-            return start + newline + 1
-        end = start
-    return 0
 
 
 def _first_line(error: Exception) -> str:

@@ -1,12 +1,14 @@
-"""A file of finished lines that a build appends to and that outlives the process that fills it.
+"""Files that outlive the process that writes them: JSON Lines that are appended to, small files written whole.
 
-Beside ``F`` stands ``F.build.json``: what was asked for. A second call with the same question goes on where
-the first one stopped; with another question it is refused, so that no file mixes two.
+Lines are forced to disk one by one, so that killing the process at any moment loses no finished one; a line that
+was cut in half is removed when the file is opened again.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -16,59 +18,113 @@ from pydantic import BaseModel
 from bot.errors import OperatorError
 
 
-class LineFile:
-    """JSON Lines, one finished value a line. Use as a context manager."""
+def replace(file: Path, data: str | bytes) -> None:
+    """Write a small file whole or not at all."""
+    fresh = file.with_name(f"{file.name}.{os.getpid()}-{threading.get_ident()}.new")
+    fresh.write_bytes(data if isinstance(data, bytes) else data.encode("utf-8", "backslashreplace"))
+    fresh.replace(file)
+
+
+class Lines:
+    """A file of finished lines. ``append`` is safe from several threads."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._mutex = threading.Lock()
+        self._stream: BinaryIO | None = None
+
+    def finished(self) -> Iterator[tuple[str, bytes]]:
+        """``(file:line, line)``, oldest first; what a kill left of the last one is no line."""
+        if not self.path.exists():
+            return
+        with self.path.open("rb") as stream:
+            for number, line in enumerate(stream, 1):
+                if line.endswith(b"\n"):
+                    yield f"{self.path}:{number}", line
+
+    def cut(self) -> None:
+        """Remove what a kill left of a line."""
+        if not self.path.exists():
+            return
+        with self.path.open("rb+") as stream:
+            end = stream.seek(0, os.SEEK_END)
+            keep = _end_of_last_line(stream, end)
+            if keep != end:
+                stream.truncate(keep)
+
+    def write(self, line: bytes) -> None:
+        """Append one line and force it to disk. Raises OperatorError where the disk refuses it."""
+        try:
+            with self._mutex:
+                if self._stream is None:
+                    self._stream = self.path.open("ab")
+                self._stream.write(line)
+                self._stream.flush()
+                os.fsync(self._stream.fileno())
+        except OSError as error:
+            raise OperatorError(f"{self.path}: {error.strerror}") from error
+
+    def drop(self, unwanted: Callable[[bytes], bool]) -> int:
+        """Remove some of the finished lines in one step, so that they are made again; returns how many."""
+        self.close()
+        fresh = self.path.with_name(self.path.name + ".new")
+        dropped = 0
+        with fresh.open("wb") as stream:
+            for _, line in self.finished():
+                if unwanted(line):
+                    dropped += 1
+                else:
+                    stream.write(line)
+            stream.flush()
+            os.fsync(stream.fileno())
+        fresh.replace(self.path)
+        return dropped
+
+    def close(self) -> None:
+        """Let go of the file; a further line opens it again."""
+        with self._mutex:
+            if self._stream is not None:
+                self._stream.close()
+                self._stream = None
+
+
+class LineFile(Lines):
+    """What a build makes, one value a line. Use as a context manager.
+
+    Beside ``F`` stands ``F.build.json``: what was asked for. A second call with the same question goes on where
+    the first one stopped; with another question it is refused, so that no file mixes two.
+    """
 
     def __init__(self, path: Path, question: dict[str, Any], overwrite: bool = False) -> None:
         """Opens or continues ``path``. Raises OperatorError where it answers another question."""
-        self.path = path
+        super().__init__(path)
         self._facts = path.with_name(path.name + ".build.json")
         if overwrite:
             path.unlink(missing_ok=True)
             self._facts.unlink(missing_ok=True)
         self._require_same(question)
-        self._stream: BinaryIO | None = None
 
     def __enter__(self) -> LineFile:
-        _cut_torn_line(self.path)
-        self._stream = self.path.open("ab", buffering=0)
+        self.cut()
+        self.path.touch()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._stream is not None:
-            self._stream.close()
+        self.close()
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """What was finished before, oldest first. Raises OperatorError for a line that is no JSON object."""
-        if not self.path.exists():
-            return
-        with self.path.open("rb") as stream:
-            for number, line in enumerate(stream, 1):
-                try:
-                    row = json.loads(line)
-                except ValueError as error:
-                    raise OperatorError(f"{self.path}:{number}: not JSON") from error
-                if not isinstance(row, dict):
-                    raise OperatorError(f"{self.path}:{number}: a JSON object is needed")
-                yield row
+        for where, line in self.finished():
+            yield _object(where, line)
 
     def append(self, value: BaseModel) -> None:
-        """Write one line; it is on its way to disk when this returns."""
-        assert self._stream is not None, "opened by the with statement"
-        self._stream.write(json.dumps(value.model_dump(mode="json")).encode("ascii") + b"\n")
+        """Write one line; it is on disk when this returns."""
+        self.write(json.dumps(value.model_dump(mode="json")).encode("ascii") + b"\n")
 
     def forget(self, unwanted: Callable[[dict[str, Any]], bool]) -> None:
         """Drop some of the finished lines, in one step, so that they are made again."""
-        rows = list(self.rows())
-        kept = [row for row in rows if not unwanted(row)]
-        if len(kept) == len(rows):
-            return
-        assert self._stream is not None, "opened by the with statement"
-        fresh = self.path.with_name(self.path.name + ".new")
-        fresh.write_bytes(b"".join(json.dumps(row).encode("ascii") + b"\n" for row in kept))
-        fresh.replace(self.path)
-        self._stream.close()
-        self._stream = self.path.open("ab", buffering=0)
+        if any(unwanted(row) for row in self.rows()):
+            self.drop(lambda line: unwanted(json.loads(line)))
 
     def _require_same(self, question: dict[str, Any]) -> None:
         asked = json.dumps(question, indent=2, sort_keys=True) + "\n"
@@ -82,10 +138,23 @@ class LineFile:
             )
 
 
-def _cut_torn_line(path: Path) -> None:
-    if not path.exists():
-        return
-    content = path.read_bytes()
-    whole = content[: content.rfind(b"\n") + 1]
-    if whole != content:
-        path.write_bytes(whole)
+def _object(where: str, line: bytes) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except ValueError as error:
+        raise OperatorError(f"{where}: not JSON") from error
+    if not isinstance(row, dict):
+        raise OperatorError(f"{where}: a JSON object is needed")
+    return row
+
+
+def _end_of_last_line(stream: BinaryIO, end: int) -> int:
+    block = 1 << 16
+    while end > 0:
+        start = max(0, end - block)
+        stream.seek(start)
+        newline = stream.read(end - start).rfind(b"\n")
+        if newline >= 0:
+            return start + newline + 1
+        end = start
+    return 0

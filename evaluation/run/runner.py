@@ -2,7 +2,7 @@
 
 Every benchmark replays with the same three pieces::
 
-    folder = RunFolder.resume(path, facts)           # new, or goes on where it stopped
+    folder = RunFolder.resume(path, facts, ids)      # new, or goes on where it stopped
     result = run(tasks, judge, folder, Options())    # judge: task -> Outcome, called in worker threads
     for record in folder.records(): ...              # scoring reads the folder, never the model
 

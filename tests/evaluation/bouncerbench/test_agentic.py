@@ -13,8 +13,7 @@ import pytest
 from bot.errors import NotRecorded, OperatorError
 from bot.models.recorded import Recording
 from evaluation.benchmark import Session
-from evaluation.bouncerbench.bench import opened
-from evaluation.bouncerbench.staging import stage_input
+from evaluation.bouncerbench.bench import opened, stage_input
 from evaluation.bouncerbench.tasks import INPUT, OUTPUT, Kind, input_tasks, output_tasks
 from evaluation.git.clones import Clones
 from evaluation.run.replay import Wanted

@@ -10,8 +10,8 @@ import pytest
 
 from bot.errors import NotFound, NotRecorded
 from evaluation.cli import main
+from evaluation.crbench.bench import stage
 from evaluation.crbench.judge import Said, said_in
-from evaluation.crbench.staging import stage
 from evaluation.crbench.task import read_tasks
 from evaluation.git.repository import GitRepository
 from evaluation.run.folder import RunFolder
