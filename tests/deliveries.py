@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from bot.core.events import Event, parse, sign
+from bot.core.events import Event
+from bot.forge.github.webhook import parse, sign
 from bot.simgithub.hooks import Hooks
 from bot.simgithub.operations import Operations
 from bot.simgithub.render import Renderer

@@ -14,13 +14,13 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from bot.bouncers import links
+from bot.bouncers import linked
 from bot.core import commands, config_file
-from bot.core.events import parsing
 from bot.errors import OperatorError
+from bot.forge.github import webhook
+from bot.forge.github.payloads import readable
 from bot.models import parsing as replies
 from bot.models.parsing import Unusable
-from bot.payloads import readable
 from bot.prompts.fence import untrusted
 from bot.reproduce import console, junit, lexical, tracebacks
 from bot.reproduce.failure import Failure, signature
@@ -85,9 +85,9 @@ def _glob(text: str) -> object:
 
 
 def _event(text: str) -> object:
-    payload = parsing.load(text.encode("utf-8", "surrogatepass"), "application/json")
+    payload = webhook.load(text.encode("utf-8", "surrogatepass"), "application/json")
     for name in ("issues", "issue_comment", "pull_request", "check_run", "installation"):
-        parsing.parse(name, payload)
+        webhook.parse(name, payload)
     return payload
 
 
@@ -519,7 +519,7 @@ PARSERS: tuple[Parser, ...] = (
     ),
     Parser(
         "closing words",
-        lambda text: links.closing_links(text, "a/b", "https://github.com"),
+        lambda text: linked.closing_links(text, "a/b", "https://github.com"),
         hard=(
             ("", "fixes ", ""),
             ("fixes", " ", "#1"),
@@ -551,7 +551,7 @@ PARSERS: tuple[Parser, ...] = (
     Parser(
         "webhooks",
         _event,
-        raises=(parsing.MalformedDelivery,),
+        raises=(webhook.MalformedDelivery,),
         hard=(
             ("", "[", ""),
             ("", '{"a":', ""),

@@ -11,9 +11,9 @@ from flask import Blueprint, Response, jsonify, request
 from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.wrappers import Response as Answer
 
-from bot.core import events
 from bot.core.events import Event
 from bot.errors import InvalidSignature, MalformedDelivery, TransientError
+from bot.forge.github import webhook
 from bot.ops.metrics import DELIVERIES, Counts
 
 #: GitHub's own limit on a payload, bytes.
@@ -70,14 +70,14 @@ def _receive(
     signature = request.headers.get("X-Hub-Signature-256", "")
     try:
         # Who did not even try to sign gets the answer before anything of the body is read.
-        events.check_form(signature)
+        webhook.check_form(signature)
         body = _body()
-        events.verify(body, signature, secrets)
+        webhook.verify(body, signature, secrets)
         if not name:
             raise MalformedDelivery("the header X-GitHub-Event is missing")
         if not _DELIVERY_ID.fullmatch(delivery):
             raise MalformedDelivery("the header X-GitHub-Delivery is missing or not an id")
-        event = events.parse(name, events.load(body, request.content_type or ""))
+        event = webhook.parse(name, webhook.load(body, request.content_type or ""))
         if event is None:
             return 204, "ignored", ""
         return 202, "accepted" if acceptor().accept(delivery, event) else "seen", ""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from bot.bouncers.links import closing_links
+from bot.bouncers.linked import closing_links
 from bot.core.model import Issue
 from bot.errors import NotFound
 from bot.forge.protocol import Forge

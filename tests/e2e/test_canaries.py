@@ -17,7 +17,7 @@ import pytest
 from sqlalchemy import inspect, text
 from werkzeug import Request, Response
 
-from bot.core.events import sign
+from bot.forge.github.webhook import sign
 from tests.bot.jobs.rig import ROOT, wait
 from tests.e2e.echo import Gateway, gateway
 from tests.e2e.provider import VAGUE, completion, failure

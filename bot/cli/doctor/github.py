@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from bot import app, manifest
+from bot import app
 from bot.cli.doctor.diagnosis import Diagnosis, fail, note, ok
 from bot.errors import ForgeError, SettingsError, TransientError
-from bot.forge.github import AppInfo, GitHubApp, Installation
+from bot.forge.github import AppInfo, GitHubApp, Installation, manifest
 from bot.ops.settings import Settings
 
 #: A token is issued a minute back and good for five: beyond this GitHub refuses it, seconds.

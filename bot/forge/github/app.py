@@ -26,9 +26,9 @@ from bot.core.frozen import Frozen
 from bot.core.model import Actor
 from bot.errors import ForgeError, SettingsError
 from bot.forge.github.http import Answers, Client, Observe, Query, read, unobserved
+from bot.forge.github.payloads import actor
 from bot.forge.github.reader import GitHubForge
 from bot.forge.github.writer import GitHubWriter
-from bot.payloads import actor
 
 PUBLIC_API = "https://api.github.com"
 #: Forges kept with their connections and tokens; the least recently used one goes.

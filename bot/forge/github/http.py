@@ -22,7 +22,7 @@ from pydantic import ValidationError
 from bot import __version__
 from bot.core.bounded import TooLarge, TooSlow, bounded
 from bot.errors import ForgeError, NotFound, TransientError
-from bot.payloads import readable
+from bot.forge.github.payloads import readable
 
 #: Seconds for a connection, and for each piece of an answer.
 TIMEOUT = 15

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from bot import payloads
 from bot.core.model import (
     PERMISSIONS,
     Actor,
@@ -22,7 +21,7 @@ from bot.core.model import (
     ReviewComment,
 )
 from bot.errors import ForgeError, NotFound
-from bot.forge.github import archive
+from bot.forge.github import archive, payloads
 from bot.forge.github.http import Client, Query, below, read, segment
 from bot.forge.protocol import IssueLink, PostedReview, PullDiff, Reactions, TreeEntry
 

@@ -11,9 +11,8 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from bot import manifest
 from bot.errors import NotFound, SettingsError, TransientError
-from bot.forge.github import GitHubApp, load_key
+from bot.forge.github import GitHubApp, load_key, manifest
 from bot.forge.github.app import InstallationIdentity
 from bot.simgithub import SimulatedGitHub
 from tests.bot.forge.conftest import NAME, Site

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bot.core.events import sign
+from bot.forge.github.webhook import sign
 from bot.jobs.admin import Jobs
 from bot.simgithub import SimulatedGitHub
 from bot.store import Ledger, migrate, open_database, open_ledger

@@ -14,7 +14,8 @@ import jwt
 import pytest
 import requests
 
-from bot.core.events import Event, load, parse, verify
+from bot.core.events import Event
+from bot.forge.github.webhook import load, parse, verify
 from bot.simgithub import App, SimulatedGitHub
 from tests import deliveries
 from tests.conformance.checking import violations

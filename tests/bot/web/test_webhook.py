@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 import pytest
 from sqlalchemy import func, select
 
-from bot.core.events import sign
+from bot.forge.github.webhook import sign
 from bot.store import Database, migrate, open_database
 from bot.store.tables import DELIVERIES
 from bot.web.app import Backend, create_app

@@ -14,11 +14,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.core import events
-from bot.core.events import from_json, load, parse, sign, to_json, verify
+from bot.core.events import from_json, to_json
 from bot.errors import InvalidSignature, MalformedDelivery
+from bot.forge.github.webhook import load, parse, sign, verify
 from tests import deliveries
 
-PAYLOADS = Path(__file__).parent.parent / "payloads"
+PAYLOADS = Path(__file__).parents[2] / "payloads"
 EXAMPLES = sorted(PAYLOADS.glob("*/*.json"))
 
 #: Event and action -> what it is to us; every other action of these events is nothing to us.

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from bot import manifest
-from bot.core.events.parsing import NAMES
 from bot.errors import OperatorError
 from bot.forge.github import app as tokens
+from bot.forge.github import manifest
+from bot.forge.github.webhook import NAMES
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_it_asks_for_what_the_features_need_and_for_nothing_that_could_change_code_or_settings() -> None:

@@ -16,7 +16,7 @@ from bot.errors import OperatorError
 Level = Literal["read", "write"]
 
 #: In a checkout the file lies beside the package, in an installation inside of it.
-_PLACES = (Path(__file__).parent / "app.yml", Path(__file__).parent.parent / "app.yml")
+_PLACES = tuple(folder / "app.yml" for folder in Path(__file__).parents[2:4])
 
 #: Permission -> what it is for, as the set-up page explains it.
 PURPOSES: Mapping[str, str] = {

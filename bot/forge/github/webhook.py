@@ -1,14 +1,17 @@
-"""From a verified delivery's bytes to what happened. Pure."""
+"""A delivery of GitHub's: the signature over its raw bytes first, then what happened. Pure."""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from urllib.parse import parse_qs
 
 from pydantic import ValidationError
 
-from bot.core.events.happened import (
+from bot.core.events import (
     BranchPushed,
     CheckRerequested,
     CommentCreated,
@@ -34,8 +37,37 @@ from bot.core.events.happened import (
     ReviewCommentEdited,
     ReviewThreadResolved,
 )
-from bot.errors import MalformedDelivery
-from bot.payloads import actor, comment, issue, pull_request, readable, repository, review_comment
+from bot.errors import InvalidSignature, MalformedDelivery
+from bot.forge.github.payloads import actor, comment, issue, pull_request, readable, repository, review_comment
+
+_FORM = re.compile(r"sha256=[0-9a-f]{64}")
+
+
+def sign(body: bytes, secret: str) -> str:
+    """The value of ``X-Hub-Signature-256`` for these bytes."""
+    return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+
+
+def check_form(signature: str) -> None:
+    """Refuse what cannot be a signature, whatever the body; raises InvalidSignature."""
+    if not signature.strip():
+        raise InvalidSignature("the signature is missing")
+    if not _FORM.fullmatch(signature.strip()):
+        raise InvalidSignature("the signature does not match")
+
+
+def verify(body: bytes, signature: str | None, secrets: Iterable[str]) -> None:
+    """Hold the raw bytes against the signature that came with them, in constant time per secret.
+
+    Several secrets are accepted, so that one can be replaced without losing a delivery.
+    Raises InvalidSignature.
+    """
+    given = (signature or "").strip().encode("utf-8", "replace")
+    # No early exit: which of the secrets matched must not show in the time taken.
+    matches = [hmac.compare_digest(sign(body, secret).encode(), given) for secret in secrets if secret]
+    if not any(matches):
+        raise InvalidSignature("the signature is missing" if not given else "the signature does not match")
+
 
 Payload = Mapping[str, Any]
 

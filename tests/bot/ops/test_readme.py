@@ -10,7 +10,7 @@ import yaml
 from bot.core.config_file import load
 from bot.ops.reference import SCHEMA, filled, json_schema, schema_text
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+README = Path(__file__).resolve().parents[3] / "README.md"
 
 
 def test_its_references_are_up_to_date() -> None:
