@@ -36,7 +36,7 @@ VERSION = "1"
 
 #: Attempts that are looked for at once.
 _ATTEMPTS = 64
-#: Rows that one question returns at most.
+#: Rows that a list asks for at first.
 _PAGE = 500
 
 _STATUSES: Mapping[State, tuple[str, ...]] = {
@@ -105,24 +105,24 @@ class Queue:
     def list(self, states: Collection[State] = (), repository: str = "", limit: int = 50) -> tuple[Job, ...]:
         """The newest attempts of jobs in these states (all where none is named), newest first."""
         wanted = {status for state in states for status in _STATUSES[state]}
-        found: dict[str, Job] = {}
-        offset = 0
-        while len(found) < limit:
+        size = max(_PAGE, limit)
+        while True:
+            # Always from the newest on: what happened in one moment has no order that pages could rely on.
             page = self._connected().list_workflows(
                 name=WORKFLOW,
                 status=sorted(wanted) or None,
                 sort_desc=True,
                 load_input=False,
-                limit=_PAGE,
-                offset=offset,
+                limit=size,
             )
+            found: dict[str, Job] = {}
             for job in map(_job, filter(_last, page)):
                 # On SQLite the engine cannot search what workflows carry.
                 if (not states or job.state in states) and repository in ("", job.repository):
                     found.setdefault(job.id, job)
-            offset += _PAGE
-            if len(page) < _PAGE:
+            if len(page) < size or len(found) >= limit:
                 break
+            size *= 4
         newest = sorted(found.values(), key=lambda job: (job.seq, job.position), reverse=True)
         return tuple(newest[:limit])
 
@@ -250,7 +250,7 @@ class Executor:
         run: Callable[[Job], str],
         *,
         concurrency: int = 8,
-        polling_seconds: float = 0.1,
+        polling_seconds: float = 0.05,
     ) -> None:
         """Begin to run jobs under a name that no other process has or had.
 

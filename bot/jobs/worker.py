@@ -39,7 +39,7 @@ class Pace:
     """How busy a worker is."""
 
     concurrency: int = 8
-    polling_seconds: float = 0.1
+    polling_seconds: float = 0.05
     debounce: Mapping[type[Event], float] = field(default_factory=lambda: DEBOUNCE)
 
 

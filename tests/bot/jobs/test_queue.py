@@ -146,6 +146,13 @@ def test_a_list_shows_the_newest_attempt_of_each_job_alone(database, queue):
     assert queue.counts(("done", "waiting")) == {"done": 1, "waiting": 1}
 
 
+def test_a_long_list_leaves_nothing_out(queue):
+    jobs = [job(f"d-{number}", number) for number in range(1201)]
+    put(queue, *jobs)
+    assert {each.id for each in queue.list(limit=5000)} == {each.id for each in jobs}
+    assert len(queue.list(repository="acme/rocket", limit=700)) == 700
+
+
 def test_what_is_stored_is_plain_json_and_no_pickle(database, queue):
     put(queue, job())
     with running(database, Runs()):
