@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import re
 from pathlib import Path
 
@@ -94,6 +95,15 @@ def test_words_of_identifiers_are_found_by_their_parts() -> None:
     ]
     index = Bm25({"a": words("read_table of a file"), "b": words("write rows"), "c": words("")})
     assert index.best(words("readTable"), 3) == ("a",)
+
+
+def test_scores_are_okapi_bm25_with_its_usual_constants() -> None:
+    """Worked out by hand: k1 = 1.5, b = 0.75, lengths 2 and 4 against a mean of 3."""
+    index = Bm25({"short": ["x", "y"], "long": ["x", "z", "z", "z"]})
+
+    assert index.score(["x"], "short") == pytest.approx(math.log(1.2) * 2.5 / 2.125)
+    assert index.score(["x"], "long") == pytest.approx(math.log(1.2) * 2.5 / 2.875)
+    assert index.score(["z", "z"], "long") == pytest.approx(math.log(2) * 7.5 / 4.875)
 
 
 @pytest.fixture

@@ -90,6 +90,26 @@ def test_representatives_of_the_clusters_take_turns() -> None:
     assert [each.agreeing for each in selection.suggestions] == [1, 3, 3]
 
 
+def test_where_nothing_else_tells_the_larger_cluster_comes_first_and_then_the_shorter_test() -> None:
+    lone = failing(0, "ValueError", "no columns in 'empty.csv', alone", tokens=5)
+    long = failing(1, "ValueError", "no columns in 'empty.csv'", tokens=90)
+    brief = failing(2, "ValueError", "no columns in 'empty.csv'", tokens=20)
+    other = failing(3, "ValueError", "no columns in 'empty.csv', at all", tokens=4)
+
+    found = select([lone, long, brief, other], CRASH)
+
+    assert [each.test.number for each in found.suggestions] == [2, 3, 0, 1]
+    assert [each.agreeing for each in found.suggestions] == [2, 1, 1, 2]
+
+
+def test_without_the_match_filter_agreement_alone_selects() -> None:
+    odd = [failing(number, "KeyError", "'zzz'") for number in range(2)]
+
+    assert not select(odd, CRASH).suggestions
+    assert len(select(odd, CRASH, 2, matched=False).suggestions) == 2
+    assert not select(odd, CRASH, 3, matched=False).suggestions
+
+
 def test_drafts_that_fail_for_another_reason_or_now_and_then_are_dropped_with_the_reason() -> None:
     selection = select([failing(0, "NameError", "name 'x'"), failing(1, "ValueError", flaky=True)], CRASH)
 

@@ -138,3 +138,8 @@ def test_a_word_that_is_none_is_refused(kind: type) -> None:
 def test_the_taxonomy_is_the_paper_s() -> None:
     assert [len(Category), len(Impact), len(Severity)] == [8, 8, 3]
     assert all(each.description for each in [*Category, *Impact])
+
+
+def test_a_line_that_stands_in_many_places_joins_no_two_defects() -> None:
+    assert not same_defect(finding(["return 1", "first_thing()"]), finding(["return 1", "second_thing()"]))
+    assert same_defect(finding(["return 12", "first_thing()"]), finding(["return 12", "second_thing()"]))

@@ -1,0 +1,75 @@
+"""The statistics of the layer Analyze, held against figures that were worked out apart from them."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from evaluation.bloom.components import Presence, analyze, scott_knott, scott_knott_esd
+
+#: Ten measurements with mean 0 and variance 1.
+_STEPS = [place - 4.5 for place in range(10)]
+NOISE = [step / math.sqrt(sum(each**2 for each in _STEPS) / 9) for step in _STEPS]
+
+
+@pytest.mark.parametrize(
+    ("treatments", "critical"),
+    [
+        # Scott and Knott (1974): pi / (2 (pi - 2)) * B / s > chi2(0.95; k / (pi - 2)), where s pools the spread of
+        # the k means with the error of a mean on k (n - 1) degrees of freedom; solved for the distance of the
+        # upper mean from the k - 1 others, n = 10, variance 1.
+        (2, 0.9484),
+        (3, 0.9218),
+    ],
+)
+def test_means_are_split_from_the_distance_on_that_the_source_gives(treatments: int, critical: float) -> None:
+    def groups(distance: float) -> int:
+        samples = {f"other {n}": list(NOISE) for n in range(treatments - 1)}
+        return len(scott_knott({"upper": [distance + value for value in NOISE], **samples}))
+
+    assert groups(critical * 0.998) == 1
+    assert groups(critical * 1.002) == 2
+
+
+def spread(mean: float, size: int) -> list[float]:
+    """Measurements around ``mean`` with a deviation of 0.01: so little that ln(x + 1) hardly bends it."""
+    half = size // 2
+    unit = 0.01 * math.sqrt((size - 1) / size)
+    return [mean + unit] * half + [mean - unit] * half
+
+
+def test_a_difference_is_negligible_below_a_fifth_of_the_deviation_and_not_above() -> None:
+    """With very many measurements the test itself tells both pairs apart; the effect size joins one of them."""
+    clear = {"a": spread(0.0, 2000), "b": spread(0.005, 2000)}
+    slight = {"a": spread(0.0, 20000), "b": spread(0.001, 20000)}
+
+    assert len(scott_knott(clear)) == len(scott_knott(slight)) == 2
+    assert scott_knott_esd(clear) == {"b": 1, "a": 2}
+    assert scott_knott_esd(slight) == {"b": 1, "a": 1}
+
+
+def test_measurements_are_ranked_by_their_logarithm() -> None:
+    """One wild value lifts a mean above the others', and not the mean of the logarithms."""
+    steady = [3.0, 3.01, 2.99, 3.0, 3.02, 2.98, 3.0, 3.01, 2.99, 3.0]
+    wild = [0.5] * 9 + [40.0]
+
+    assert scott_knott({"steady": steady, "wild": wild})[0][0] == "wild"
+    assert scott_knott_esd({"steady": steady, "wild": wild})["steady"] == 1
+
+
+def test_a_fifth_of_the_reports_is_held_out() -> None:
+    """Of 25 + 25 reports 5 + 5 are held out, so that an AUC is a multiple of 1/50 and its mean fall of 1/250."""
+    names = ("test code", "stack trace", "developer's intent")
+    reports = [
+        Presence(bug_id=str(n), found={names[0]: n % 2 == 0, names[1]: n % 3 == 0, names[2]: n % 7 < 3})
+        for n in range(50)
+    ]
+
+    found = analyze(reports, {str(n): (n % 2 == 0) != (n % 9 == 0) for n in range(50)})
+
+    assert found.successes == 25
+    values = [250 * value for each in found.importances for value in each.values]
+    assert values == pytest.approx([round(value) for value in values])
+    assert found.importances[0].component == "test code"
+    assert found.importances[0].mean > 0.1
