@@ -12,6 +12,7 @@ from evaluation.brt.metrics import (
     acc_at_n,
     baseline_consistency,
     brt_share,
+    precision_of_tests,
     read_rankings,
     suggestion_precision,
     suggestion_recall,
@@ -55,7 +56,18 @@ def test_a_reader_gives_up_after_n_tests_or_at_the_end_of_the_list() -> None:
     assert wasted_at_n(rankings, 5) == (0, 3, 5, 2)
 
 
+def test_precision_of_bugs_and_precision_of_tests_are_two_things() -> None:
+    found = [
+        Ranking(bug_id="a", first_success_rank=1, total_success_fibs=2, num_clusters=3),
+        Ranking(bug_id="b", first_success_rank=None, total_success_fibs=0, num_clusters=5),
+    ]
+
+    assert suggestion_precision(found) == pytest.approx(1 / 2)
+    assert precision_of_tests(found) == pytest.approx(2 / 8)
+
+
 def test_shares_of_nothing_are_not_numbers() -> None:
+    assert precision_of_tests([]) is None
     assert suggestion_precision([]) is None
     assert suggestion_recall([], []) is None
     assert brt_share({}) is None
