@@ -30,6 +30,15 @@ class Estimate:
     low: float | None = None
     high: float | None = None
 
+    def text(self, scale: float = 1.0, digits: int = 3) -> str:
+        """``0.584 [0.552, 0.616]``; a dash where the figure is not defined."""
+        if self.value is None:
+            return "–"
+        text = f"{scale * self.value:.{digits}f}"
+        if self.low is None or self.high is None:
+            return text
+        return f"{text} [{scale * self.low:.{digits}f}, {scale * self.high:.{digits}f}]"
+
 
 def ratio(numerator: npt.ArrayLike, denominator: npt.ArrayLike) -> Array:
     """``numerator / denominator``, NaN where the denominator is 0."""

@@ -9,7 +9,8 @@ from pydantic import Field
 
 from bot.core.frozen import Frozen
 from evaluation.brt.metrics import Ranking, RankingScores, baseline_consistency, brt_share, found_at_n, means
-from evaluation.statistics import Estimate, mcnemar
+from evaluation.compare import paired
+from evaluation.statistics import Estimate
 
 
 class Comparison(Frozen):
@@ -40,17 +41,16 @@ def compare(baseline: Mapping[str, bool], altered: Mapping[str, bool]) -> Compar
     common = sorted(set(baseline) & set(altered))
     before = {bug: baseline[bug] for bug in common}
     after = {bug: altered[bug] for bug in common}
-    lost = sum(before[bug] and not after[bug] for bug in common)
-    gained = sum(after[bug] and not before[bug] for bug in common)
+    found = paired(before, after)
     return Comparison(
         bugs=len(common),
         only_one=len(set(baseline) ^ set(altered)),
         baseline=brt_share(before),
         altered=brt_share(after),
         consistency=baseline_consistency(before, after),
-        lost=lost,
-        gained=gained,
-        p=mcnemar(lost, gained),
+        lost=found.only_first,
+        gained=found.only_second,
+        p=found.p_value,
     )
 
 
@@ -108,10 +108,9 @@ class Evaluated:
         before = dict(zip((r.bug_id for r in ranked), found_at_n(ranked, 1), strict=True))
         after = dict(zip((r.bug_id for r in picked), found_at_n(picked, 1), strict=True))
         # A bug for which the model finds every test wrong is suggested nothing: then nothing right is first.
-        bugs = set(before) | set(after)
-        self.lost = sum(before.get(bug, False) and not after.get(bug, False) for bug in bugs)
-        self.gained = sum(after.get(bug, False) and not before.get(bug, False) for bug in bugs)
-        self.p = mcnemar(self.lost, self.gained)
+        nothing = dict.fromkeys([*before, *after], False)
+        found = paired(nothing | before, nothing | after)
+        self.lost, self.gained, self.p = found.only_first, found.only_second, found.p_value
 
     def as_json(self) -> dict[str, Any]:
         """Both sets of figures, and the paired comparison of the first suggestion."""

@@ -13,6 +13,7 @@ from evaluation import statistics
 from evaluation.bouncerbench.answers import Answer
 from evaluation.bouncerbench.metrics import Figures, pair
 from evaluation.bouncerbench.tasks import InputTask, OutputTask
+from evaluation.compare import paired
 from evaluation.statistics import Array, Counts, Estimate
 
 
@@ -84,19 +85,20 @@ def compare(
     shared = _both_answered(tasks, first, second)
     if not shared:
         raise OperatorError("the two runs share no task that both answered and whose truth is known")
-    right = [
-        (first[task.instance_id].bounce == task.bounce, second[task.instance_id].bounce == task.bounce)
-        for task in shared
-    ]
-    only_first, only_second = right.count((True, False)), right.count((False, True))
+    found = paired(
+        *(
+            {task.instance_id: answers[task.instance_id].bounce == task.bounce for task in shared}
+            for answers in (first, second)
+        )
+    )
     calls = [second[task.instance_id].tool_calls for task in shared]
     return Comparison(
         tasks=len(shared),
-        both_right=right.count((True, True)),
-        only_first_right=only_first,
-        only_second_right=only_second,
-        both_wrong=right.count((False, False)),
-        p_value=statistics.mcnemar(only_first, only_second),
+        both_right=found.both,
+        only_first_right=found.only_first,
+        only_second_right=found.only_second,
+        both_wrong=found.neither,
+        p_value=found.p_value,
         differences=_differences(shared, first, second, seed, replicates),
         flips=tuple(_flips(shared, first, second)),
         with_tools=None if None in calls else sum((each or 0) > 0 for each in calls),

@@ -253,27 +253,14 @@ def _chains(scored: Sequence[Scored]) -> Iterator[Section]:
     yield chain_section(first.name, second.name, chain(known, first.answers, second.answers))
 
 
-def number(estimate: Estimate | None) -> str:
-    """``0.584 [0.552, 0.616]``; a dash where the figure is not defined."""
-    return _written(estimate, 1.0, 3)
-
-
-def percent(estimate: Estimate | None) -> str:
+def percent(estimate: Estimate) -> str:
     """A share in percent with its interval."""
-    return _written(estimate, 100.0, 1)
-
-
-def _written(estimate: Estimate | None, scale: float, digits: int) -> str:
-    if estimate is None or estimate.value is None:
-        return "–"
-    text = f"{scale * estimate.value:.{digits}f}"
-    if estimate.low is None or estimate.high is None:
-        return text
-    return f"{text} [{scale * estimate.low:.{digits}f}, {scale * estimate.high:.{digits}f}]"
+    return estimate.text(100.0, 1)
 
 
 def _estimate(figure: str, metrics: Metrics) -> str:
-    return (percent if FIGURES[figure][1] else number)(metrics.estimates.get(figure))
+    estimate = metrics.estimates.get(figure, Estimate(None))
+    return percent(estimate) if FIGURES[figure][1] else estimate.text()
 
 
 def lines_section(benchmark: Kind, runs: Sequence[Scored]) -> Section:
@@ -392,7 +379,7 @@ def comparison_section(before: str, second: Scored, found: Comparison) -> Sectio
     differences = Table(
         ("figure", f"{second.name} minus {before}"),
         tuple(
-            (FIGURES[figure][0], (percent if FIGURES[figure][1] else number)(estimate))
+            (FIGURES[figure][0], percent(estimate) if FIGURES[figure][1] else estimate.text())
             for figure, estimate in found.differences.items()
             if figure in FIGURES
         ),

