@@ -14,7 +14,6 @@ from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from bot.errors import SettingsError
-from bot.forge.github import credentials
 
 #: Of env files; some editors begin one with a mark.
 _ENCODING = "utf-8-sig"
@@ -172,6 +171,8 @@ class Settings(BaseSettings):
 
         Raises SettingsError where the stored file cannot be read.
         """
+        from bot.forge.github import credentials  # brings PyGithub, which no --help waits for
+
         stored = credentials.load(self.bouncer_data_dir) if self.needs_setup else None
         if stored is None:
             return self

@@ -15,6 +15,7 @@ from evaluation.crbench.metrics import PAPER, Averages, Share, Statistics, avera
 from evaluation.crbench.task import PaperSeverity, ReviewTask
 from evaluation.report.figures import Series, bars, radar
 from evaluation.report.page import Cell, Figure, Section, Table
+from evaluation.report.runs import cost_row
 from evaluation.run.folder import RunFacts
 from evaluation.statistics import Estimate
 
@@ -304,19 +305,8 @@ def _comments(run: Scored) -> Section:
 
 def judge_cost(run: Scored) -> tuple[Cell, ...]:
     """What judging cost, beside the run's own cost."""
-    usage, count = run.facts.usage, len(run.comments)
-    dollars = usage.cost_usd
-    each = dollars / count if dollars is not None and count else None
-    return (
-        f"judging {run.name} (comments)",
-        count,
-        usage.calls,
-        usage.input_tokens,
-        usage.output_tokens,
-        None if dollars is None else f"{dollars:.2f}",
-        None if each is None else f"{each:.5f}",
-        f"{usage.seconds / count:.3f}" if count else None,
-    )
+    usage = run.facts.usage
+    return cost_row(f"judging {run.name} (comments)", len(run.comments), usage, usage.seconds)
 
 
 def _scale(is_share: bool) -> tuple[float, int]:

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from bot import __version__
+from bot.core.actions import Usage
 from bot.errors import OperatorError
 from evaluation.benchmark import BENCHMARKS, Scoring
 from evaluation.report.page import Cell, Report, Section, Table, as_html, as_json, as_markdown
@@ -42,15 +43,17 @@ def facts_section(runs: Sequence[tuple[str, RunFolder]], notes: Sequence[str] = 
 def cost_section(runs: Sequence[tuple[str, RunFolder]], published: Sequence[tuple[Cell, ...]] = ()) -> Section:
     """Calls, tokens, dollars and seconds, in all and per task; ``published`` rows are quoted below."""
     header = ("run", "tasks", "calls", "input tokens", "output tokens", "USD", "USD per task", "s per task")
-    rows = [_costs(name, run.facts) for name, run in runs]
+    rows = [
+        cost_row(name, run.facts.totals.records, run.facts.totals.usage, run.facts.totals.seconds)
+        for name, run in runs
+    ]
     note = "Seconds are wall time per task; with several workers tasks overlap. Unknown prices give a dash."
     table = Table(header, (*rows, *published), quoted_from=len(rows) if published else None, note=note)
     return Section("Cost", tables=(table,))
 
 
-def _costs(name: str, facts: RunFacts) -> tuple[Cell, ...]:
-    totals, usage = facts.totals, facts.totals.usage
-    count = totals.records
+def cost_row(name: str, count: int, usage: Usage, seconds: float) -> tuple[Cell, ...]:
+    """What ``count`` tasks cost, in all and each."""
     dollars = usage.cost_usd
     each = dollars / count if dollars is not None and count else None
     return (
@@ -61,7 +64,7 @@ def _costs(name: str, facts: RunFacts) -> tuple[Cell, ...]:
         usage.output_tokens,
         None if dollars is None else f"{dollars:.2f}",
         None if each is None else f"{each:.5f}",
-        f"{totals.seconds / count:.3f}" if count else None,
+        f"{seconds / count:.3f}" if count else None,
     )
 
 
