@@ -151,7 +151,7 @@ def pages(settings: Settings) -> tuple[Callable[[Backend], Blueprint], ...]:
     """The operator's pages beside the webhook: the dashboard, where a password for it is set."""
     if settings.bouncer_admin_password is None:
         return ()
-    from bot.web.dashboard.pages import Settings as Dashboard
+    from bot.web.dashboard.pages import DashboardSettings as Dashboard
     from bot.web.dashboard.pages import blueprint
 
     dashboard = Dashboard(

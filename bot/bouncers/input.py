@@ -12,6 +12,7 @@ from bot.bouncers.labels import InputLabel, Percent, bounces, tidy_label
 from bot.core.config import TriageConfig
 from bot.core.frozen import Frozen
 from bot.core.model import Comment, Issue
+from bot.core.text import without_middle
 from bot.models.protocol import Model, Prompt, Reply
 from bot.prompts import Prompts
 
@@ -59,7 +60,7 @@ def question(
     system, user = prompts.render(
         f"triage.{name}",
         title=issue.title,
-        body=clip(issue.body, MAX_BODY),
+        body=without_middle(issue.body, MAX_BODY),
         answers=_within(answers, MAX_ANSWERS),
         asked=tuple(asked),
     )
@@ -105,15 +106,6 @@ def _alike(left: frozenset[str], right: frozenset[str]) -> bool:
     return len(left & right) >= 0.8 * len(left | right)
 
 
-def clip(text: str, limit: int) -> str:
-    """The first and last part of a text that is too long for one question, with a word in between that says so."""
-    if len(text) <= limit:
-        return text
-    head = limit * 2 // 3
-    tail = limit - head
-    return f"{text[:head]}\n\n[{len(text) - limit} characters left out here]\n\n{text[-tail:]}"
-
-
 def _within(answers: Sequence[Comment], limit: int) -> tuple[Comment, ...]:
     """The newest answers that fit into ``limit`` characters, oldest first."""
     kept: list[Comment] = []
@@ -121,5 +113,5 @@ def _within(answers: Sequence[Comment], limit: int) -> tuple[Comment, ...]:
         limit -= len(each.body)
         if limit < 0 and kept:
             break
-        kept.append(each.model_copy(update={"body": clip(each.body, MAX_ANSWERS)}))
+        kept.append(each.model_copy(update={"body": without_middle(each.body, MAX_ANSWERS)}))
     return tuple(reversed(kept))

@@ -6,11 +6,12 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from bot.bouncers.input import MAX_BODY, clip
+from bot.bouncers.input import MAX_BODY
 from bot.bouncers.labels import OutputLabel, Percent, bounces, tidy_label
 from bot.core.config import VerifyConfig
 from bot.core.frozen import Frozen
 from bot.core.model import Issue
+from bot.core.text import without_middle
 from bot.models.protocol import Model, Prompt, Reply
 from bot.prompts import Prompts
 
@@ -50,7 +51,7 @@ class OutputVerdict(Frozen):
 def question(prompts: Prompts, name: str, issue: Issue, patch: str) -> Prompt:
     """The prompt about a patch and one issue that it says it solves."""
     system, user = prompts.render(
-        f"verify.{name}", title=issue.title, body=clip(issue.body, MAX_BODY), patch=patch
+        f"verify.{name}", title=issue.title, body=without_middle(issue.body, MAX_BODY), patch=patch
     )
     return Prompt(purpose="verify", system=system, user=user)
 

@@ -34,7 +34,7 @@ class Judged(Frozen):
     good: bool = Field(description="it should have passed: it was fixed as it stood, or merged and kept")
 
 
-class Line(Frozen):
+class OperatingPoint(Frozen):
     """A line with what it would have done on the cases at hand."""
 
     bounce_above: int = Field(ge=0, le=NEVER, description="percent; 101 = nothing bounces")
@@ -60,7 +60,7 @@ class Promise(Frozen):
 
     harm: float = Field(gt=0, lt=1)
     delta: float = Field(gt=0, lt=1)
-    line: Line | None = Field(description="None: these cases bear no promise")
+    line: OperatingPoint | None = Field(description="None: these cases bear no promise")
     needed: int = Field(description="good cases that the promise takes where not one of them is harmed")
 
 
@@ -96,12 +96,12 @@ def upper_bound(harmed: int, good: int, delta: float = DELTA) -> float:
     return high
 
 
-def line_at(cases: Sequence[Judged], bounce_above: int, delta: float = DELTA) -> Line:
+def line_at(cases: Sequence[Judged], bounce_above: int, delta: float = DELTA) -> OperatingPoint:
     """What a line does on these cases."""
     good = [case for case in cases if case.good]
     bad = [case for case in cases if not case.good]
     harmed = sum(case.p_bounce >= bounce_above for case in good)
-    return Line(
+    return OperatingPoint(
         bounce_above=bounce_above,
         good=len(good),
         harmed=harmed,
@@ -130,7 +130,7 @@ def promise(cases: Sequence[Judged], harm: float, delta: float = DELTA) -> Promi
     return Promise(harm=harm, delta=delta, line=line, needed=cases_needed(harm, delta))
 
 
-def curve(cases: Sequence[Judged], delta: float = DELTA) -> tuple[Line, ...]:
+def curve(cases: Sequence[Judged], delta: float = DELTA) -> tuple[OperatingPoint, ...]:
     """Every line that tells the cases apart, from the highest down: risk over coverage."""
     tried = sorted({case.p_bounce for case in cases}, reverse=True)
     return tuple(line_at(cases, each, delta) for each in tried)

@@ -36,7 +36,7 @@ SECRET = "demo"  # noqa: S105 - signs deliveries of this machine to itself
 START_SECONDS, DECISION_SECONDS = 60, 300
 
 
-class Report(NamedTuple):
+class DemoIssue(NamedTuple):
     """An issue to open."""
 
     kind: str
@@ -45,7 +45,7 @@ class Report(NamedTuple):
 
 
 ISSUES = (
-    Report(
+    DemoIssue(
         "clear",
         "Table.read returns None for an empty CSV file",
         """With rocket 4.2.1 on Python 3.11:
@@ -60,8 +60,10 @@ prints `None`. I expected a table with no rows, as `Table.read` documents ("alwa
 early `return` in `rocket/table.py`, function `_read_csv`, leaves out the empty case.
 """,
     ),
-    Report("vague", "Import is broken", "The import does not work well for some of our files. Please improve it."),
-    Report("empty", "Bug", ""),
+    DemoIssue(
+        "vague", "Import is broken", "The import does not work well for some of our files. Please improve it."
+    ),
+    DemoIssue("empty", "Bug", ""),
 )
 
 
@@ -91,7 +93,7 @@ def command(model: str) -> int:
     return 0
 
 
-def _show(console: object, report: Report, number: int, decision: Decision, github: SimulatedGitHub) -> None:
+def _show(console: object, report: DemoIssue, number: int, decision: Decision, github: SimulatedGitHub) -> None:
     from rich.console import Console, Group
     from rich.markdown import Markdown
     from rich.panel import Panel

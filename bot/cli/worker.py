@@ -16,7 +16,7 @@ from bot.cli.options import settings_options
 from bot.cli.running import load_settings, secrets_of, withheld
 
 if TYPE_CHECKING:
-    from bot.forge.github.http import Call
+    from bot.forge.github.http import Exchange
     from bot.jobs.worker import Pace
     from bot.ops.metrics import Counts
     from bot.ops.settings import Settings
@@ -105,7 +105,7 @@ def work(settings: Settings, stop: threading.Event, pace: Pace, *, apart: float 
         live.close()
 
 
-def observe(counts: Counts, call: Call) -> None:
+def observe(counts: Counts, call: Exchange) -> None:
     """Count a call to GitHub, and note what is left of the installation's quota."""
     from bot.ops.metrics import GITHUB_CALLS, GITHUB_REMAINING, GITHUB_SECONDS
 

@@ -52,6 +52,8 @@ _TICKS = re.compile(r"`+")
 _TRACE = re.compile(r"/(?:issues|pull|pulls|discussions|commit)/", re.IGNORECASE)
 _TRAILING = ".,;:!?'\"*_)"
 _LONGEST_URL = 200
+#: A text that grows beyond its limit is cut anew at most so often.
+_TRIES = 8
 #: A command to a bot, up to its slash; a hidden marker of ours, up to its dashes. Both count in code as well.
 COMMAND = re.compile(
     r"^([ \t]*(?:(?:[>*+-]|\d{1,9}[.)])[ \t]+){0,9})/(?=[a-z][\w-]*(?:\s|$))", re.MULTILINE | re.IGNORECASE
@@ -94,7 +96,7 @@ def clean(text: str, *, host: str = "", limit: int) -> str:
     Paragraphs, lists, emphasis and code survive; HTML, images, tables and foreign links do not. ``host`` is
     where the repository lives (``host_of(repository.html_url)``): plain links into it stay links.
     """
-    whole = redact(visible(text)).strip()[: 4 * limit]
+    whole = redact(visible(text)).strip()[: 2 * limit]
     return _within(whole, limit, lambda part: _Writer(host).blocks(_parser().parse(part)))
 
 
@@ -131,11 +133,22 @@ def _parser() -> MarkdownIt:
 
 def _within(text: str, limit: int, transform: Callable[[str], str]) -> str:
     """The transformed text, cut *before* it is transformed, so that no escape is torn apart."""
-    result, size = transform(text), min(len(text), limit)
-    while len(result) > limit and size > 0:
+    result = transform(text)
+    if len(result) <= limit:
+        return result
+    # How much a text grows differs along it: guessed by proportion first, then halved between too much and enough.
+    best, enough, too_much = "", 0, min(len(text), limit) + 1
+    size = min(too_much - 1, len(text) * limit // len(result))
+    for _ in range(_TRIES):
         result = transform(cap(text, size))
-        size -= max(1, size // 16, (len(result) - limit) // 8)
-    return result if len(result) <= limit else ""
+        if len(result) > limit:
+            too_much = size
+        else:
+            best, enough = result, size
+            if len(best) >= limit * 3 // 4 or too_much - enough <= 1:
+                break
+        size = (enough + too_much) // 2 if enough else size * limit // (len(result) + 1)
+    return best
 
 
 class _Writer:

@@ -28,3 +28,12 @@ def cap(text: str, limit: int) -> str:
     cut = text[: max(0, limit - 1)]
     at = max(cut.rfind("\n", limit // 2), cut.rfind(" ", max(0, limit - 40)), 0)
     return (cut[:at] if at else cut).rstrip() + "…" * (limit > 0)
+
+
+def without_middle(text: str, limit: int) -> str:
+    """The first and last part of a text that is too long for one question, with a word in between that says so."""
+    if len(text) <= limit:
+        return text
+    head = limit * 2 // 3
+    tail = limit - head
+    return f"{text[:head]}\n\n[{len(text) - limit} characters left out here]\n\n{text[-tail:]}"

@@ -21,7 +21,7 @@ from bot.core.model import Issue
 from bot.errors import BudgetExceeded, ForgeError, ModelError, NotRecorded, SandboxError
 from bot.reproduce import workshop
 from bot.reproduce.command import TestCommand
-from bot.reproduce.delivery import Delivery
+from bot.reproduce.deciding import Deciding
 from bot.reproduce.pipeline import Options
 from bot.reproduce.report import Report, read_report
 from bot.reproduce.run import Author, reproduce_in
@@ -51,23 +51,23 @@ def handle(event: Event, services: Services) -> Decision | None:
     asked = _asked_for(event, services)
     if not asked and (event.issue.state == "closed" or not _by_itself(event, services, past)):
         return None
-    delivery = Delivery(event.subject, event.issue, services, explicitly=asked)
+    deciding = Deciding(event.subject, event.issue, services, explicitly=asked)
     if services.config.reproduce.mode == "off":
-        return delivery.not_run("skipped:off", "drafting tests is switched off here (`reproduce.mode`)")
+        return deciding.not_run("skipped:off", "drafting tests is switched off here (`reproduce.mode`)")
     if services.sandbox is None:
-        return delivery.not_run("sandbox", "the operator of this bot has switched the sandbox off")
+        return deciding.not_run("sandbox", "the operator of this bot has switched the sandbox off")
     try:
-        return _attempt(event, services, delivery)
+        return _attempt(event, services, deciding)
     except BudgetExceeded:
         # Said nowhere: the router records it, and the job is taken up again with the next budget.
         raise
     except ModelError as error:
         why = f"the model gave no usable answer ({error.reason})"
-        return delivery.not_run(f"model:{error.reason}", why, error.usage)
+        return deciding.not_run(f"model:{error.reason}", why, error.usage)
     except SetupFailed as error:
-        return delivery.not_run("setup", str(error))
+        return deciding.not_run("setup", str(error))
     except SandboxError as error:
-        return delivery.not_run("sandbox", f"the sandbox failed: {error}")
+        return deciding.not_run("sandbox", f"the sandbox failed: {error}")
 
 
 def _asked_for(event: Cause, services: Services) -> bool:
@@ -92,13 +92,13 @@ def _by_itself(event: Cause, services: Services, past: Sequence[Decision]) -> bo
     return (clear or history.accepted(past)) and not tried
 
 
-def _attempt(event: Cause, services: Services, delivery: Delivery) -> Decision:
+def _attempt(event: Cause, services: Services, deciding: Deciding) -> Decision:
     """Draft, run and choose on the head of the default branch."""
     config = services.config.reproduce
     try:
         command = TestCommand.of_repository(config.command)
     except ValueError as error:
-        return delivery.not_run("input", f"`reproduce.command` cannot be used: {error}")
+        return deciding.not_run("input", f"`reproduce.command` cannot be used: {error}")
     branch = services.repository.default_branch
     place = Place(repository=services.repository, branch=branch, sha=services.forge.head(branch))
     author = Author(services.model, services.prompts, event.subject.key)
@@ -109,7 +109,7 @@ def _attempt(event: Cause, services: Services, delivery: Delivery) -> Decision:
         services.forge.checkout(place.sha, Path(folder))
         with workshop.harness(services, Path(folder), command) as harness:
             result = reproduce_in(Path(folder), report, author, harness, options, fetch=fetch)
-    return delivery.decide(result, command, place)
+    return deciding.decide(result, command, place)
 
 
 def _report(issue: Issue, services: Services) -> Report:

@@ -6,12 +6,10 @@ Messages name the provider and what an operator can do; they carry no key and at
 from __future__ import annotations
 
 import json
-import math
 import re
-import time
 from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
 
+from bot.core.waiting import retry_after
 from bot.errors import ModelError, TransientError
 
 #: Worth another try. 529 is Anthropic's "overloaded", 520 to 524 are a CDN that could not reach its origin.
@@ -35,7 +33,9 @@ def of_status(
     if status in (402, 429) and _OUT_OF_CREDIT.search(said):
         return ModelError(f"{provider} has no credit left: {words}", "unavailable")
     if status in TRANSIENT:
-        return TransientError(f"{provider} answered {status}{words and ': ' + words}", retry_after(headers))
+        wait = retry_after(headers)
+        after = None if wait is None else min(wait, MAX_WAIT)
+        return TransientError(f"{provider} answered {status}{words and ': ' + words}", after)
     if status in (401, 403):
         return ModelError(f"{provider} refused the key ({status}): check {key_name or 'it'}", "unavailable")
     if 300 <= status < 400:
@@ -62,20 +62,6 @@ def unreadable(provider: str, body: bytes) -> ModelError:
     return ModelError(f"{provider} answered with something that is no completion: {start!r}", "malformed")
 
 
-def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
-    """Seconds that the other side asks us to wait; None where it says nothing that can be read."""
-    if (milliseconds := _number(headers.get("retry-after-ms"))) is not None:
-        return min(milliseconds / 1000, MAX_WAIT)
-    value = headers.get("retry-after", "")
-    if (seconds := _number(value)) is not None:
-        return min(seconds, MAX_WAIT)
-    try:
-        moment = parsedate_to_datetime(value).timestamp()
-    except (ValueError, OverflowError):
-        return None
-    return min(max(moment - (time.time() if now is None else now), 0.0), MAX_WAIT)
-
-
 def quoted(text: str) -> str:
     """One short line of somebody else's words, without what looks like a key."""
     return _SECRET.sub("[key]", " ".join(text.split()))[:200]
@@ -90,11 +76,3 @@ def _message(said: str) -> str:
     inner = body.get("error", body) if isinstance(body, dict) else body
     found = inner.get("message", inner) if isinstance(inner, dict) else inner
     return found if isinstance(found, str) else said
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        value = float(text or "")
-    except ValueError:
-        return None
-    return value if math.isfinite(value) and value >= 0 else None

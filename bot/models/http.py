@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx2
 
+from bot.core.bounded import TooLarge, TooSlow, bounded
 from bot.core.redaction import REDACTED
 
 #: Bytes of an answer, decompressed: a hundred times what 4,000 tokens need.
@@ -40,14 +41,12 @@ class BoundedClient(httpx2.Client):
         return httpx2.Response(response.status_code, headers=headers, content=content, request=request)
 
     def _content(self, response: httpx2.Response, deadline: float) -> bytes:
-        content = bytearray()
-        for chunk in response.iter_bytes():
-            content += chunk
-            if len(content) > self._max_bytes:
-                raise httpx2.ReadError(f"the answer is longer than {self._max_bytes} bytes")
-            if time.monotonic() > deadline:
-                raise httpx2.ReadTimeout(f"the answer took longer than {self._seconds:.0f} s")
-        return bytes(content)
+        try:
+            return b"".join(bounded(response.iter_bytes(), self._max_bytes, deadline - time.monotonic()))
+        except TooLarge:
+            raise httpx2.ReadError(f"the answer is longer than {self._max_bytes} bytes") from None
+        except TooSlow:
+            raise httpx2.ReadTimeout(f"the answer took longer than {self._seconds:.0f} s") from None
 
 
 def _without_credentials(content: bytes, sent: httpx2.Headers) -> bytes:

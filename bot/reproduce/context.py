@@ -11,7 +11,7 @@ from pydantic import Field
 from bot.core.frozen import Frozen
 from bot.reproduce.checkout import Checkout
 from bot.reproduce.inject import choose_host
-from bot.reproduce.language import Definition, Language
+from bot.reproduce.language import Excerpt, Language
 from bot.reproduce.report import Facts
 
 MAX_FOLDERS = 60
@@ -27,7 +27,7 @@ class Context(Frozen):
     layout: str = Field(description="folders with the number of files in them, one a line")
     host: str | None = Field(description="path of the test file most like the report; None without test files")
     host_text: str = Field("", description="its beginning and end")
-    definitions: tuple[Definition, ...] = ()
+    definitions: tuple[Excerpt, ...] = ()
 
 
 def context(facts: Facts, checkout: Checkout, language: Language) -> Context:
@@ -64,8 +64,8 @@ def _ends(text: str, limit: int) -> str:
     return f"{head}\n\n[... lines left out ...]\n\n{tail}"
 
 
-def _within(definitions: Sequence[Definition], limit: int) -> tuple[Definition, ...]:
-    kept: list[Definition] = []
+def _within(definitions: Sequence[Excerpt], limit: int) -> tuple[Excerpt, ...]:
+    kept: list[Excerpt] = []
     for each in definitions:
         limit -= len(each.source)
         if limit < 0:

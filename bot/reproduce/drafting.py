@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pydantic import BaseModel, ConfigDict, Field
 
 from bot.core.actions import Usage
+from bot.core.text import without_middle
 from bot.errors import BudgetExceeded, ModelError
 from bot.models.protocol import Model, Prompt, Reply
 from bot.prompts import Prompts
@@ -41,7 +42,7 @@ class Pick(BaseModel):
     choice: int = Field(ge=0, description="number of the chosen test; 0 where every one is wrong")
 
 
-class Choice(BaseModel):
+class Option(BaseModel):
     """A test as it is put before the model for its last word."""
 
     model_config = ConfigDict(frozen=True)
@@ -74,7 +75,7 @@ class Drafting:
         system, user = self.prompts.render(
             "reproduce.draft",
             report=self.report,
-            body=_clip(self.report.body),
+            body=without_middle(self.report.body, MAX_BODY),
             context=self.context,
             examples=self.examples,
             language=self.language,
@@ -100,13 +101,17 @@ class Drafting:
             questions.append((number, self._prompt("reproduce-repair", system, user, number)))
         return self._ask_all(questions)
 
-    def pick(self, choices: Sequence[Choice], drafted: int) -> int | None:
+    def pick(self, choices: Sequence[Option], drafted: int) -> int | None:
         """The place, from 0, of the test that the model would show; None where it finds every one wrong.
 
         A model that fails to answer leaves the ranking as it is: the first.
         """
         system, user = self.prompts.render(
-            "reproduce.pick", report=self.report, body=_clip(self.report.body), choices=choices, drafted=drafted
+            "reproduce.pick",
+            report=self.report,
+            body=without_middle(self.report.body, MAX_BODY),
+            choices=choices,
+            drafted=drafted,
         )
         prompt = Prompt(purpose="reproduce-pick", system=system, user=user, subject=self.subject)
         try:
@@ -160,9 +165,3 @@ class Drafting:
     def _count(self, usage: Usage, model: str) -> None:
         self.usage += usage
         self.spoke = model
-
-
-def _clip(body: str) -> str:
-    if len(body) <= MAX_BODY:
-        return body
-    return f"{body[: MAX_BODY * 2 // 3]}\n\n[cut here]\n\n{body[-MAX_BODY // 3 :]}"

@@ -38,7 +38,7 @@ class NoNames:
         return None
 
 
-class Definition(Frozen):
+class Excerpt(Frozen):
     """A function or class that a report speaks of."""
 
     name: str = Field(description="dotted, from its module: ``Table.read``")
@@ -68,7 +68,7 @@ class Language(Protocol):
         """What the repository's own files say about where names come from."""
         ...
 
-    def definitions(self, names: Sequence[str], sources: Mapping[str, str], limit: int) -> tuple[Definition, ...]:
+    def definitions(self, names: Sequence[str], sources: Mapping[str, str], limit: int) -> tuple[Excerpt, ...]:
         """Definitions of names that a report uses, ``limit`` at most, in the report's order."""
         ...
 

@@ -19,7 +19,7 @@ from bot.reproduce.checkout import Checkout
 from bot.reproduce.cluster import FailingTest
 from bot.reproduce.command import Target
 from bot.reproduce.context import Context
-from bot.reproduce.drafting import Choice, Drafting
+from bot.reproduce.drafting import Drafting, Option
 from bot.reproduce.execution import Harness
 from bot.reproduce.language import DraftRejected, Language
 from bot.reproduce.report import Facts, squeezed
@@ -198,9 +198,9 @@ def _shown(suggestion: Suggestion, attempt: Attempt, bench: Bench) -> Shown:
     )
 
 
-def _choice(shown: Shown) -> Choice:
+def _choice(shown: Shown) -> Option:
     failure = f"{shown.outcome.exception_type or ''}: {shown.outcome.message}\n\n{shown.outcome.output}"
-    return Choice(code=shown.candidate.code, failure=failure[:MAX_FAILURE], agreeing=shown.agreeing)
+    return Option(code=shown.candidate.code, failure=failure[:MAX_FAILURE], agreeing=shown.agreeing)
 
 
 def _explained(attempt: Attempt, selection: Selection) -> Attempt:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from bot.review.diff import Diff, DiffLine, FileDiff, Side
 from bot.review.escaping import show, squeeze, squeeze_lines
 from bot.review.findings import Dropped, DropReason, Finding, Reported, fingerprint
-from bot.review.quotes import Index, Match, bare, without_margin
+from bot.review.quotes import Index, Quoted, bare, without_margin
 
 
 def anchor(reported: Iterable[Reported], diff: Diff) -> tuple[tuple[Finding, ...], tuple[Dropped, ...]]:
@@ -96,7 +96,7 @@ def _named(diff: Diff, path: str) -> tuple[FileDiff, ...]:
     return ()
 
 
-def _sides(match: Match) -> list[_Place]:
+def _sides(match: Quoted) -> list[_Place]:
     """The places that a match in the lines of one hunk can be anchored to."""
     if match.side is not None:
         return [_Place(match.side, match.lines, match.whole)]

@@ -22,7 +22,7 @@ _BREAK = "\0"
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class Quoted:
     """Neighbouring lines of one hunk. ``side`` is None where removed and added lines were quoted together.
 
     ``whole``: the quote is made of complete lines.
@@ -58,7 +58,7 @@ class Index:
         """Every word in the lines, and in what stands behind the ``@@`` of the hunks."""
         return frozenset(_WORD.findall(f"{self._contexts}\n{self._views[2].text}"))
 
-    def find(self, quote: str) -> list[Match]:
+    def find(self, quote: str) -> list[Quoted]:
         """Every place where the quote stands: in one side of a hunk, else across removed and added lines.
 
         The quote as it is comes first; only if it is nowhere, what a model may have copied along is taken off.
@@ -83,7 +83,7 @@ class _View:
         self._starts = list(accumulate((len(text) + 1 for _, text in rows), initial=1))
         self.text = "\n" + "".join(f"{text}\n" for _, text in rows)
 
-    def find(self, words: str) -> Iterator[Match]:
+    def find(self, words: str) -> Iterator[Quoted]:
         whole = f"\n{words}\n"
         if whole in self.text:
             yield from (self._match(at + 1, at + len(words), True) for at in _all(whole, self.text))
@@ -94,10 +94,10 @@ class _View:
                 if _stands_alone(self.text, at, at + len(words))
             )
 
-    def _match(self, start: int, end: int, whole: bool) -> Match:
+    def _match(self, start: int, end: int, whole: bool) -> Quoted:
         first, last = (bisect_right(self._starts, at) - 1 for at in (start, end))
         lines = tuple(line for line in self._lines[first : last + 1] if line is not None)
-        return Match(self._side, lines, whole)
+        return Quoted(self._side, lines, whole)
 
 
 def _all(part: str, text: str) -> Iterator[int]:

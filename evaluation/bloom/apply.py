@@ -22,7 +22,7 @@ from bot.core.frozen import Frozen
 from bot.models.protocol import Model, Prompt
 from bot.prompts import Prompts
 from bot.reproduce.java.language import Java
-from bot.reproduce.language import Definition
+from bot.reproduce.language import Excerpt
 from bot.reproduce.python import Python
 from evaluation.bloom.masking import (
     PREFIX,
@@ -71,7 +71,7 @@ class Namer:
     model: Model
     prompts: Prompts
 
-    def name(self, method: str, definition: Definition | None, taken: frozenset[str], subject: str) -> str:
+    def name(self, method: str, definition: Excerpt | None, taken: frozenset[str], subject: str) -> str:
         """A new name. Raises CannotMask where no usable one came in ``TRIES`` tries, ModelError as it comes."""
         problem = "its implementation was not found"
         for attempt in range(TRIES if definition else 0):
@@ -206,7 +206,7 @@ class _Python:
             check(method, kinds, code)
         self.kinds[method] = kinds
 
-    def definition(self, method: str) -> Definition | None:
+    def definition(self, method: str) -> Excerpt | None:
         return next(iter(Python().definitions([method], self.codes[0].sources, 1)), None)
 
     def masked(self, names: Mapping[str, str]) -> list[dict[str, str]]:
@@ -230,7 +230,7 @@ class _JavaMask:
         for code in self.codes:
             check_java(method, code)
 
-    def definition(self, method: str) -> Definition | None:
+    def definition(self, method: str) -> Excerpt | None:
         return next(iter(Java().definitions([method], self.codes[0].sources, 1)), None)
 
     def masked(self, names: Mapping[str, str]) -> list[dict[str, str]]:

@@ -20,7 +20,7 @@ from bot.core.model import Subject
 from bot.jobs.admin import Jobs
 from bot.store import Ledger, migrate, open_database, open_ledger
 from bot.store.tables import DECISIONS, MODEL_CALLS, SIGNALS
-from bot.web.dashboard.pages import Settings, blueprint
+from bot.web.dashboard.pages import DashboardSettings, blueprint
 
 PAGES = (
     "/",
@@ -115,7 +115,7 @@ def _fill(ledger: Ledger, count: int) -> None:
 
 def _measure(backend: Backend, rounds: int) -> None:
     app = Flask("bot.web")
-    app.register_blueprint(blueprint(Settings(password="bench", model="scripted:test"))(backend))
+    app.register_blueprint(blueprint(DashboardSettings(password="bench", model="scripted:test"))(backend))
     client = app.test_client()
     token = re.search(r'name="token" value="([^"]+)"', client.get("/login").text)
     assert token

@@ -9,14 +9,14 @@ from bot.forge.github.app import (
     checked_url,
     load_key,
 )
-from bot.forge.github.http import Call, Observe
+from bot.forge.github.http import Exchange, Observe
 from bot.forge.github.reader import GitHubForge
 from bot.forge.github.writer import GitHubWriter
 
 __all__ = [
     "PUBLIC_API",
     "AppInfo",
-    "Call",
+    "Exchange",
     "GitHubApp",
     "GitHubForge",
     "GitHubWriter",

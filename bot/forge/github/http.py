@@ -21,6 +21,7 @@ from pydantic import ValidationError
 
 from bot import __version__
 from bot.core.bounded import TooLarge, TooSlow, bounded
+from bot.core.waiting import retry_after
 from bot.errors import ForgeError, NotFound, TransientError
 from bot.forge.github.payloads import readable
 
@@ -51,7 +52,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Call:
+class Exchange:
     """One request as it went: for counting, never with credentials."""
 
     installation: int | None
@@ -62,10 +63,10 @@ class Call:
     limit: int | None
 
 
-Observe = Callable[[Call], None]
+Observe = Callable[[Exchange], None]
 
 
-def unobserved(call: Call) -> None:
+def unobserved(call: Exchange) -> None:
     """Nobody counts."""
 
 
@@ -302,14 +303,14 @@ class _Request:
         }
 
 
-def _call(installation: int | None, method: str, status: int, start: float, headers: Headers) -> Call:
+def _call(installation: int | None, method: str, status: int, start: float, headers: Headers) -> Exchange:
     def number(name: str) -> int | None:
         text = headers.get(name, "")
         return int(text) if text.isdigit() else None
 
     seconds = time.monotonic() - start
     remaining, limit = number("x-ratelimit-remaining"), number("x-ratelimit-limit")
-    return Call(installation, method, status, seconds, remaining, limit)
+    return Exchange(installation, method, status, seconds, remaining, limit)
 
 
 def _next(headers: Headers) -> str:
@@ -354,9 +355,8 @@ def _limited(headers: Headers, message: str) -> bool:
 
 def wait_asked(headers: Headers) -> float | None:
     """Seconds that the answer asks to wait: ``retry-after`` first, then the reset of a spent quota."""
-    after = _number(headers.get("retry-after"))
-    if after is not None:
-        return min(max(after, 0.0), LONGEST_WAIT)
+    if (after := retry_after(headers)) is not None:
+        return min(after, LONGEST_WAIT)
     reset = _number(headers.get("x-ratelimit-reset"))
     if reset is not None and headers.get("x-ratelimit-remaining") == "0":
         return min(max(reset - time.time(), 1.0), LONGEST_WAIT)
@@ -364,7 +364,7 @@ def wait_asked(headers: Headers) -> float | None:
 
 
 def _number(text: str | None) -> float | None:
-    """Seconds, or a moment in seconds; None where it is no plain number, such as a date."""
+    """A moment in seconds; None where it is no plain number."""
     return float(text) if text and text.isascii() and text.isdigit() else None
 
 

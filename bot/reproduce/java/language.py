@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from bot.reproduce.java.syntax import TYPES, named, parse, parser, said, simple, walk
-from bot.reproduce.language import Definition, DraftRejected, Injected, Names
+from bot.reproduce.language import DraftRejected, Excerpt, Injected, Names
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -68,7 +68,7 @@ class JavaNames:
 
 
 @dataclass(frozen=True)
-class Draft:
+class JavaDraft:
     """A draft taken apart: what it imports, and its test method."""
 
     imports: tuple[str, ...]
@@ -101,16 +101,16 @@ class Java:
         held = {name: frozenset(found) for name, found in types.items()}
         return JavaNames(fifth=used[True] > used[False], packages=packages, types=held)
 
-    def definitions(self, names: Sequence[str], sources: Mapping[str, str], limit: int) -> tuple[Definition, ...]:
+    def definitions(self, names: Sequence[str], sources: Mapping[str, str], limit: int) -> tuple[Excerpt, ...]:
         wanted = {name.rpartition(".")[2]: place for place, name in reversed(list(enumerate(names)))}
-        found: list[Definition] = []
+        found: list[Excerpt] = []
         for path, text in sorted(sources.items()):
             if any(name in text for name in wanted):
                 for node in walk(parse(text)):
                     if node.type in ("method_declaration", *TYPES) and named(node) in wanted:
                         shown = "\n".join(said(node).splitlines()[:MAX_LINES])
                         line = node.start_point[0] + 1
-                        found.append(Definition(name=named(node), path=path, line=line, source=shown))
+                        found.append(Excerpt(name=named(node), path=path, line=line, source=shown))
         return tuple(sorted(found, key=lambda each: (wanted[each.name], each.path, each.line))[:limit])
 
     def tests_in(self, source: str) -> tuple[tuple[str, str], ...]:
@@ -187,7 +187,7 @@ class Java:
         return "\n".join((*statics, turned)) + "\n"
 
 
-def _take_apart(draft: str) -> Draft:
+def _take_apart(draft: str) -> JavaDraft:
     """Raises DraftRejected where the draft does not parse or holds no test."""
     blocks: list[str] = _FENCED.findall(draft)
     text = (blocks[0] if blocks else draft).replace("\r\n", "\n")
@@ -204,7 +204,7 @@ def _take_apart(draft: str) -> Draft:
     tests = _tests(tree)
     if not tests:
         raise DraftRejected("it defines no test: a method with @Test, or whose name starts with test")
-    return Draft(imports, said(tests[0]), named(tests[0]))
+    return JavaDraft(imports, said(tests[0]), named(tests[0]))
 
 
 def _tests(tree: Node) -> list[Node]:
@@ -251,7 +251,7 @@ def _words(code: str) -> list[str]:
     ]
 
 
-def _renamed(taken: Draft, name: str) -> tuple[str, str]:
+def _renamed(taken: JavaDraft, name: str) -> tuple[str, str]:
     return re.sub(rf"\b{re.escape(taken.name)}(?=\s*\()", name, taken.method, count=1), name
 
 
@@ -271,7 +271,7 @@ def _flavour(host: str, names: Names) -> str:
     return "5" if isinstance(names, JavaNames) and names.fifth else "4"
 
 
-def _imports_of(taken: Draft, method: str, names: Names, host: str, flavour: str) -> list[str]:
+def _imports_of(taken: JavaDraft, method: str, names: Names, host: str, flavour: str) -> list[str]:
     """The draft's imports in the host's JUnit, and those that it left out but the repository can tell."""
     found = [_translated(each, flavour) for each in taken.imports]
     package = re.search(r"^\s*package\s+([\w.]*)\s*;", host, re.MULTILINE)

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
-from bot.reproduce.language import Definition
+from bot.reproduce.language import Excerpt
 
 _TOP_LEVEL = re.compile(r"^(?:async +def|def|class) +(\w+)|^(\w+)(?: *:[^=\n]+)? *=(?!=)", re.MULTILINE)
 _MEMBER = re.compile(r"^[ \t]+(?:async +def|def) +(\w+)", re.MULTILINE)
@@ -61,7 +61,7 @@ def tests_in(source: str) -> tuple[tuple[str, str], ...]:
     )
 
 
-def resolve(names: Sequence[str], sources: Mapping[str, str], limit: int) -> tuple[Definition, ...]:
+def resolve(names: Sequence[str], sources: Mapping[str, str], limit: int) -> tuple[Excerpt, ...]:
     """Definitions of the names that a report uses, in the report's order, ``limit`` at most.
 
     ``a.b.C.m`` is looked up by its last part, ``m``, and where several definitions have that name, those are
@@ -69,7 +69,7 @@ def resolve(names: Sequence[str], sources: Mapping[str, str], limit: int) -> tup
     nothing and is left out.
     """
     index = _index(sources)
-    found: dict[tuple[str, int], Definition] = {}
+    found: dict[tuple[str, int], Excerpt] = {}
     for name in names:
         *context, last = name.split(".")
         candidates = _candidates(last, context, index, sources)
@@ -82,7 +82,7 @@ def resolve(names: Sequence[str], sources: Mapping[str, str], limit: int) -> tup
 
 def _candidates(
     last: str, context: Sequence[str], index: Mapping[str, Sequence[str]], sources: Mapping[str, str]
-) -> list[Definition]:
+) -> list[Excerpt]:
     paths = index.get(last, ())
     if not paths or len(paths) > 30:
         return []
@@ -103,7 +103,7 @@ def _index(sources: Mapping[str, str]) -> dict[str, list[str]]:
     return index
 
 
-def _definitions(path: str, text: str) -> Iterator[Definition]:
+def _definitions(path: str, text: str) -> Iterator[Excerpt]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -114,7 +114,7 @@ def _definitions(path: str, text: str) -> Iterator[Definition]:
     for node, name in _walk(tree.body, ""):
         start = node.lineno
         shown = lines[start - 1 : min(node.end_lineno or start, start + MAX_LINES - 1)]
-        yield Definition(name=name, path=path, line=start, source="\n".join(shown))
+        yield Excerpt(name=name, path=path, line=start, source="\n".join(shown))
 
 
 def _walk(

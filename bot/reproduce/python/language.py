@@ -9,7 +9,7 @@ import tokenize
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
-from bot.reproduce.language import Definition, Injected, Names
+from bot.reproduce.language import Excerpt, Injected, Names
 from bot.reproduce.python.definitions import DefinedNames, resolve, tests_in
 from bot.reproduce.python.draft import code_of, render, take_apart
 from bot.reproduce.python.inject import add_to, alone
@@ -39,7 +39,7 @@ class Python:
     def names(self, sources: Mapping[str, str], tests: Mapping[str, str]) -> Names:
         return DefinedNames(sources, tests)
 
-    def definitions(self, names: Sequence[str], sources: Mapping[str, str], limit: int) -> tuple[Definition, ...]:
+    def definitions(self, names: Sequence[str], sources: Mapping[str, str], limit: int) -> tuple[Excerpt, ...]:
         return resolve(names, sources, limit)
 
     def tests_in(self, source: str) -> tuple[tuple[str, str], ...]:

@@ -12,10 +12,10 @@ from bot.errors import OperatorError
 from bot.jobs.admin import Jobs
 from bot.jobs.job import OPEN, Job, State
 from bot.web import session
-from bot.web.dashboard.backing import Backend, Settings
+from bot.web.dashboard.backing import DashboardBackend, DashboardSettings
 
 
-def jobs(settings: Settings, backend: Backend) -> str:
+def jobs(settings: DashboardSettings, backend: DashboardBackend) -> str:
     """Jobs by state; the dead letters are here."""
     states: tuple[State, ...] = tuple(each for each in get_args(State) if each == request.args.get("state"))
     return render_template(
@@ -28,17 +28,17 @@ def jobs(settings: Settings, backend: Backend) -> str:
     )
 
 
-def job(settings: Settings, backend: Backend, job: str) -> str:
+def job(settings: DashboardSettings, backend: DashboardBackend, job: str) -> str:
     """One job, with what can be done about it."""
     return render_template("dashboard/job.html", job=_found(backend.jobs(), job), open=OPEN)
 
 
-def retry(settings: Settings, backend: Backend, job: str) -> Answer:
+def retry(settings: DashboardSettings, backend: DashboardBackend, job: str) -> Answer:
     """Start a dead or cancelled job anew."""
     return _act(backend.jobs().retry, job)
 
 
-def cancel(settings: Settings, backend: Backend, job: str) -> Answer:
+def cancel(settings: DashboardSettings, backend: DashboardBackend, job: str) -> Answer:
     """Stop a job that has not ended."""
     return _act(backend.jobs().cancel, job)
 

@@ -9,7 +9,7 @@ from bot.jobs.admin import Jobs
 from bot.store import Ledger
 
 
-class Settings(Frozen):
+class DashboardSettings(Frozen):
     """What the dashboard needs of the operator's settings."""
 
     password: str
@@ -23,7 +23,7 @@ class Settings(Frozen):
     repository_calls: int | None = None
 
 
-class Backend(Protocol):
+class DashboardBackend(Protocol):
     """What the pages read from, in the process that serves."""
 
     def ledger(self) -> Ledger: ...

@@ -17,9 +17,9 @@ from bot.store.logins import PATIENCE_SECONDS, Logins
 from bot.store.overview import Line
 from bot.web import session
 from bot.web.dashboard import acting, reading
-from bot.web.dashboard.backing import Backend, Settings
+from bot.web.dashboard.backing import DashboardBackend, DashboardSettings
 
-__all__ = ["Backend", "Settings", "blueprint"]
+__all__ = ["DashboardBackend", "DashboardSettings", "blueprint"]
 
 #: Attempts to log in that wait for their turn in one process at most.
 MOST_WAITING = 32
@@ -37,10 +37,10 @@ VIEWS: tuple[tuple[str, str, Callable[..., Any]], ...] = (
 )
 
 
-def blueprint(settings: Settings) -> Callable[[Backend], Blueprint]:
+def blueprint(settings: DashboardSettings) -> Callable[[DashboardBackend], Blueprint]:
     """Makes the dashboard for a backend; without a password there is none to make."""
 
-    def make(backend: Backend) -> Blueprint:
+    def make(backend: DashboardBackend) -> Blueprint:
         routes = Blueprint("dashboard", __name__, template_folder="../templates")
         sessions = session.Sessions(settings.password, lambda: backend.ledger().logins)
         _guard(routes, settings, sessions)
@@ -52,7 +52,7 @@ def blueprint(settings: Settings) -> Callable[[Backend], Blueprint]:
     return make
 
 
-def _guard(routes: Blueprint, settings: Settings, sessions: session.Sessions) -> None:
+def _guard(routes: Blueprint, settings: DashboardSettings, sessions: session.Sessions) -> None:
     secure_cookie = bool(settings.public_url and settings.public_url.startswith("https:"))
 
     @routes.before_request

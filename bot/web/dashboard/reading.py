@@ -17,13 +17,13 @@ from bot.errors import OperatorError
 from bot.jobs.admin import Jobs
 from bot.store.overview import PAGE, Came, Filter, Overview
 from bot.web.dashboard import charts
-from bot.web.dashboard.backing import Backend, Settings
+from bot.web.dashboard.backing import DashboardBackend, DashboardSettings
 from bot.web.dashboard.charts import Bar
 
 DAYS = 30
 
 
-class Budget(Frozen):
+class Spending(Frozen):
     """What may be spent a day in one scope, and what was."""
 
     name: str
@@ -33,7 +33,7 @@ class Budget(Frozen):
     limit_calls: int | None
 
 
-def overview(settings: Settings, backend: Backend) -> str:
+def overview(settings: DashboardSettings, backend: DashboardBackend) -> str:
     """How it stands and how it went."""
     seen = _overview(backend)
     repository = request.args.get("repository", "")
@@ -56,7 +56,7 @@ def overview(settings: Settings, backend: Backend) -> str:
     )
 
 
-def decisions(settings: Settings, backend: Backend) -> str:
+def decisions(settings: DashboardSettings, backend: DashboardBackend) -> str:
     """A page of decisions, newest first."""
     seen = _overview(backend)
     chosen = Filter(
@@ -76,7 +76,7 @@ def decisions(settings: Settings, backend: Backend) -> str:
     )
 
 
-def decision(settings: Settings, backend: Backend, number: int) -> str:
+def decision(settings: DashboardSettings, backend: DashboardBackend, number: int) -> str:
     """Everything about one decision."""
     seen = _overview(backend)
     found = seen.decision(number) if number < 2**63 else None
@@ -93,7 +93,7 @@ def decision(settings: Settings, backend: Backend, number: int) -> str:
     )
 
 
-def costs(settings: Settings, backend: Backend) -> str:
+def costs(settings: DashboardSettings, backend: DashboardBackend) -> str:
     """What was spent, on what."""
     seen = _overview(backend)
     since = g.now - timedelta(days=DAYS)
@@ -110,7 +110,7 @@ def costs(settings: Settings, backend: Backend) -> str:
     )
 
 
-def _overview(backend: Backend) -> Overview:
+def _overview(backend: DashboardBackend) -> Overview:
     return Overview(backend.ledger().database)
 
 
@@ -127,7 +127,7 @@ def _subject(jobs: Jobs, job: str) -> tuple[str, str] | None:
     return (about.title, about.body) if about else None
 
 
-def _budgets(settings: Settings, overview: Overview, now: datetime) -> list[Budget]:
+def _budgets(settings: DashboardSettings, overview: Overview, now: datetime) -> list[Spending]:
     """Today's spending against its limits, all together first, then by repository."""
     limits = {"all": (settings.daily_usd, None)}
     found = []
@@ -137,7 +137,7 @@ def _budgets(settings: Settings, overview: Overview, now: datetime) -> list[Budg
             continue
         usd, calls = limits.get(scope, (settings.repository_usd, settings.repository_calls))
         found.append(
-            Budget(
+            Spending(
                 name=name or "everything",
                 spent_usd=spent.micros / 1e6,
                 limit_usd=usd,

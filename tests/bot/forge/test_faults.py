@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.errors import ForgeError, NotFound, TransientError
-from bot.forge.github import Call, GitHubApp
+from bot.forge.github import Exchange, GitHubApp
 from bot.simgithub.faults import Kind
 from tests.bot.forge.conftest import NAME, Site
 
@@ -182,7 +182,7 @@ def test_nobody_answers_at_that_address(private_key: str) -> None:
 
 
 def test_every_request_is_counted_with_the_quota_that_is_left(site: Site) -> None:
-    seen: list[Call] = []
+    seen: list[Exchange] = []
     number = site.github.open_issue(NAME, "Reading fails")
     with GitHubApp(
         site.registered.id, site.registered.private_key, site.github.api_url, observe=seen.append

@@ -20,7 +20,7 @@ from bot.jobs.job import Job
 from bot.models.protocol import Prompt
 from bot.store import Ledger, migrate, open_database, open_ledger
 from bot.store.tables import DELIVERIES
-from bot.web.dashboard.pages import Settings, blueprint
+from bot.web.dashboard.pages import DashboardSettings, blueprint
 from tests.bot.jobs.dead import dead_letter
 
 PASSWORD = "correct horse"
@@ -50,8 +50,8 @@ def backend(tmp_path: Path) -> Iterator[Backend]:
     database.close()
 
 
-def settings(**values: Any) -> Settings:
-    return Settings(**{"password": PASSWORD, "model": "scripted:test", "daily_usd": 2.0, **values})
+def settings(**values: Any) -> DashboardSettings:
+    return DashboardSettings(**{"password": PASSWORD, "model": "scripted:test", "daily_usd": 2.0, **values})
 
 
 @pytest.fixture

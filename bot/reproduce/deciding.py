@@ -15,7 +15,7 @@ from bot.services import Services
 
 
 @dataclass(frozen=True)
-class Delivery:
+class Deciding:
     """One issue, and how its people want to hear of it."""
 
     subject: Subject
