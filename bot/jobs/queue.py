@@ -240,7 +240,7 @@ class Queue:
         return self._client
 
 
-class Executor:
+class Consumer:
     """Runs jobs in this process. There can be one: dbos keeps its state in the process."""
 
     def __init__(

@@ -14,7 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from bot import router
 from bot.core.events import Event
 from bot.jobs.dispatch import DEBOUNCE, Dispatcher
-from bot.jobs.queue import Executor, Queue
+from bot.jobs.queue import Consumer, Queue
 from bot.jobs.recovery import Lease, Recovery, take_lease
 from bot.jobs.retention import KEEP_DAYS, Retention
 from bot.jobs.runner import Runner
@@ -69,7 +69,7 @@ class Worker:
         recovery = Recovery(database, self._queue, lease)
         recovery.seen()
         self._queue.forget_former()
-        executor = Executor(
+        executor = Consumer(
             database,
             lease.executor,
             lambda job: self._runner.run(job, lease.executor),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.jobs.job import GaveUp, Job
-from bot.jobs.queue import Executor, Queue
+from bot.jobs.queue import Consumer, Queue
 from bot.store import Database
 from tests.bot.jobs.rig import wait
 
@@ -17,7 +17,7 @@ def bury(database: Database, error: str, *jobs: str) -> None:
             raise GaveUp(error)
         return "posted"
 
-    executor = Executor(database, "worker-of-a-test", run, polling_seconds=0.02)
+    executor = Consumer(database, "worker-of-a-test", run, polling_seconds=0.02)
     try:
         wait(lambda: not queue.counts(("queued", "running")), 30, "the queue is empty")
     finally:

@@ -10,7 +10,7 @@ import sys
 import time
 
 from bot.jobs.job import Job
-from bot.jobs.queue import Executor, Queue
+from bot.jobs.queue import Consumer, Queue
 from bot.jobs.recovery import Recovery, take_lease
 from bot.store import open_database
 
@@ -24,6 +24,6 @@ def die(job: Job) -> str:
     os._exit(9)
 
 
-Executor(database, lease.executor, die, polling_seconds=0.05)
+Consumer(database, lease.executor, die, polling_seconds=0.05)
 time.sleep(30)
 os._exit(0)

@@ -15,7 +15,7 @@ import pytest
 from sqlalchemy import text
 
 from bot.jobs.job import GaveUp, Job
-from bot.jobs.queue import Executor, Queue
+from bot.jobs.queue import Consumer, Queue
 from bot.jobs.retention import DAY, KEEP_SECONDS
 from bot.store import Database
 from tests.bot.jobs.rig import wait
@@ -58,7 +58,7 @@ def queue(database: Database) -> Iterator[Queue]:
 
 @contextmanager
 def running(database: Database, run: Callable[[Job], str]) -> Iterator[None]:
-    executor = Executor(database, "worker-of-a-test", run, polling_seconds=0.05, concurrency=4)
+    executor = Consumer(database, "worker-of-a-test", run, polling_seconds=0.05, concurrency=4)
     try:
         yield
     finally:

@@ -15,7 +15,7 @@ from bot.errors import OperatorError
 from bot.jobs.admin import Jobs
 from bot.jobs.dispatch import Dispatcher
 from bot.jobs.inbox import Inbox
-from bot.jobs.queue import Executor, Queue
+from bot.jobs.queue import Consumer, Queue
 from bot.jobs.recovery import MAX_DEATHS, MAX_WORKERS, Lease, Recovery, take_lease
 from bot.store import Database
 from tests.bot.jobs.builders import opened
@@ -103,7 +103,7 @@ def test_what_a_dead_worker_was_running_is_taken_over_once(database, database_ur
     assert dying(database_url) == 9
     assert delivered.get("d:triage").state == "running"
     ran: list[str] = []
-    executor = Executor(database, lease.executor, lambda job: ran.append(job.id) or "", polling_seconds=0.05)
+    executor = Consumer(database, lease.executor, lambda job: ran.append(job.id) or "", polling_seconds=0.05)
     try:
         time.sleep(1.0)
         assert ran == [], "the engine by itself takes back nothing"
