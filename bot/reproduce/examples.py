@@ -90,6 +90,45 @@ class TestLoad(unittest.TestCase):
     ),
 )
 
+STATIC_JAVA: tuple[Example, ...] = (
+    Example(
+        report="""\
+Lists.partition drops the last items
+
+`Lists.partition(List.of(1, 2, 3), 2)` gives `[[1, 2]]`. I would expect the rest to come as a shorter list
+at the end: `[[1, 2], [3]]`. Version 2.3.""",
+        test="""\
+@Test
+public void testPartitionKeepsTheRest() {
+    assertEquals("[[1, 2], [3]]", Lists.partition(List.of(1, 2, 3), 2).toString());
+}
+""",
+    ),
+    Example(
+        report="""\
+StringIndexOutOfBoundsException for a line that has only a comment
+
+A configuration of nothing but comments should be read as an empty one, but
+
+```
+java.lang.StringIndexOutOfBoundsException: String index out of range: 0
+	at org.example.conf.Reader.read(Reader.java:41)
+```""",
+        test="""\
+@Test
+public void testCommentsAloneAreAnEmptyConfiguration() throws Exception {
+    Reader reader = new Reader(new java.io.StringReader("# nothing here"));
+    assertTrue(reader.read().isEmpty());
+}
+""",
+    ),
+)
+
+
+def fixed(language: str) -> tuple[Example, ...]:
+    """The two fixed ones, in the language of the tests."""
+    return STATIC_JAVA if language == "java" else STATIC
+
 
 def mentioned(tests: Mapping[str, str], language: Language, without: int | None = None) -> tuple[Mentioned, ...]:
     """Every test that names an issue in its name, its text or a comment; ``without`` the issue at hand."""
@@ -130,4 +169,4 @@ def from_repository(
         other = fetch(by_name[name].issue)
         if other is not None and len(other.text) <= MAX_REPORT:
             pairs.append((other.text, by_name[name].source))
-    return (*nearest(report, pairs), *STATIC)[:WANTED]
+    return (*nearest(report, pairs), *fixed(language.name))[:WANTED]

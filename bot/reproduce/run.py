@@ -57,7 +57,7 @@ def reproduce_in(
     around = context(known, checkout, language)
     if shown is None:
         own = examples.from_repository(report, checkout.tests, language, fetch) if fetch else ()
-        shown = own or examples.STATIC
+        shown = own or examples.fixed(language.name)
     drafting = Drafting(
         model=author.model,
         prompts=author.prompts,

@@ -36,6 +36,10 @@ class Place(Frozen):
         return urlsplit(self.repository.html_url).netloc
 
 
+def _language(path: str) -> str:
+    return "java" if path.endswith(".java") else "python"
+
+
 def reproduced(result: Reproduction, place: Place, note: str = "", pull_request: bool = False) -> str:
     """The comment that offers the best test."""
     best = result.best
@@ -43,7 +47,7 @@ def reproduced(result: Reproduction, place: Place, note: str = "", pull_request:
     lines = [
         f"**{_headline(best, result, place)}**",
         "",
-        *([] if pull_request else [fence(best.candidate.code[:CODE], "python"), ""]),
+        *([] if pull_request else [fence(best.candidate.code[:CODE], _language(best.candidate.path)), ""]),
         *_output(best.outcome),
         _take_over(best, pull_request),
         "",

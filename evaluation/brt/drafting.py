@@ -24,13 +24,13 @@ from bot.ops.settings import Settings
 from bot.prompts import Prompts
 from bot.reproduce.attempt import Attempt, Reproduction
 from bot.reproduce.command import TestCommand
-from bot.reproduce.examples import STATIC, Example, nearest
+from bot.reproduce.examples import Example, fixed, nearest
 from bot.reproduce.execution import Harness
 from bot.reproduce.failure import signature
 from bot.reproduce.match import ASSERTIONS, match
 from bot.reproduce.pipeline import Options
 from bot.reproduce.report import Facts, Report, facts, parse_report
-from bot.reproduce.run import Author, reproduce_in
+from bot.reproduce.run import Author, language_of, reproduce_in
 from bot.reproduce.trial import failure_of
 from bot.sandbox.protocol import Limits, Sandbox
 from evaluation.benchmark import Session
@@ -61,13 +61,13 @@ def read_book(source: str) -> tuple[Pair, ...]:
     return tuple(pairs)
 
 
-def examples_for(case: str, report: Report, book: Sequence[Pair]) -> tuple[Example, ...]:
+def examples_for(case: str, report: Report, book: Sequence[Pair], language: str = "python") -> tuple[Example, ...]:
     """The two nearest of other bugs by BM25 (layered framework, section 3.4); fixed ones without a book.
 
     The bug's own pair is left out: it would be the answer.
     """
     others = [(pair.problem_statement, pair.test) for pair in book if pair.instance_id != case]
-    return nearest(report, others) if others else STATIC
+    return nearest(report, others) if others else fixed(language)
 
 
 @dataclass(frozen=True)
@@ -84,15 +84,16 @@ class Drafter:
     def replay(self, case: Case) -> Outcome:
         """One case's record. Raises BudgetExceeded where the budget did not last for all drafts."""
         report = parse_report(case.problem_statement)
+        command = TestCommand(argv=case.command)
+        language = language_of(case.base, command)
         result = reproduce_in(
             case.base,
             report,
             Author(self.model, self.prompts, case.instance_id),
-            Harness(
-                self.sandbox, TestCommand(argv=case.command), env=case.env, limits=self.limits, by_operator=True
-            ),
+            Harness(self.sandbox, command, env=case.env, limits=self.limits, by_operator=True),
             self.options,
-            shown=examples_for(case.instance_id, report, self.book),
+            shown=examples_for(case.instance_id, report, self.book, language.name),
+            language=language,
         )
         if result.environment:
             details = {"instance_id": case.instance_id, "state": "environment", "drafts": [], "shown": []}

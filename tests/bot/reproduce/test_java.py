@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 from unidiff import PatchSet
 
+from bot.reproduce.command import TestCommand
+from bot.reproduce.examples import fixed
 from bot.reproduce.java.language import Java
 from bot.reproduce.language import DraftRejected, NoNames
+from bot.reproduce.run import language_of
 
 JAVA = Java()
 HOST = """\
@@ -124,6 +127,19 @@ def test_a_new_file_has_its_folders_package_and_the_repositorys_junit() -> None:
         "import static org.junit.jupiter.api.Assertions.assertTrue;\n\n"
         "public class ATest {\n    @Test public void a() { assertTrue(new Parser() != null); }\n}\n"
     )
+
+
+def test_the_language_follows_the_command_or_the_build_and_so_do_the_examples(tmp_path: Path) -> None:
+    (tmp_path / "java").mkdir()
+    (tmp_path / "java" / "pom.xml").write_text("<project/>")
+    commands = {"mvn -o test": "java", "pytest": "python", "./check.sh {tests}": "java"}
+
+    told = {each: language_of(tmp_path / "java", TestCommand.parse(each)).name for each in commands}
+
+    assert told == commands
+    assert language_of(tmp_path, TestCommand.parse("./check.sh {tests}")).name == "python"
+    for example in fixed("java"):
+        JAVA.check(example.test)
 
 
 def test_files_tests_and_definitions_are_found() -> None:
