@@ -108,27 +108,46 @@ cache_option = click.option(
     "--cache", metavar="DIR", help="Replies that were paid for; by default beside the result."
 )
 prompts_option = click.option("--prompts", metavar="DIR", help="Other prompt templates.")
-seed_option = click.option("--seed", type=int, default=0, show_default=True, help="Of the bootstrap.")
+seed_option = click.option(
+    "--seed", type=int, default=0, show_default=True, help="Of the bootstrap, and of any order that is drawn."
+)
 replicates_option = click.option(
     "--replicates", type=click.IntRange(0, 100_000), default=2000, show_default=True, help="Of the bootstrap."
 )
 
-#: What every ``replay`` takes beside its tasks.
-replay_options = with_options(
-    click.option("--out", required=True, metavar="DIR", help="Folder of the run; continued where it exists."),
-    click.option("--limit", type=click.IntRange(min=1), help="So many tasks; raise it later to go on."),
-    click.option("--seed", type=int, help="Which tasks --limit takes: a random sample that grows with it."),
-    click.option("--workers", type=click.IntRange(1, 256), default=4, show_default=True, help="Tasks at a time."),
-    cost_option,
-    cache_option,
-    click.option("--retry-failed", is_flag=True, help="Try tasks again that have no usable answer."),
+limit_option = click.option("--limit", type=click.IntRange(min=1), help="So many tasks; raise it later to go on.")
+draw_option = click.option(
+    "--seed", type=int, help="Which tasks --limit takes: a random sample that grows with it."
 )
-#: What every ``replay`` takes that asks a model.
+model_option = click.option(
+    "--model", metavar="ID", help="provider:name, as recorded:FILE#NAME; default: BOUNCER_MODEL."
+)
+#: What every ``replay`` takes that asks a model through a handler.
 model_options = with_options(
-    click.option("--model", metavar="ID", help="provider:name, as recorded:FILE#NAME; default: BOUNCER_MODEL."),
+    model_option,
     prompts_option,
     click.option("--config", metavar="FILE", help="A bouncer.yml; the defaults without it."),
 )
+
+
+def workers_option(default: int) -> Option[Any]:
+    """``--workers``, with what suits the command."""
+    return click.option(
+        "--workers", type=click.IntRange(1, 256), default=default, show_default=True, help="Done at a time."
+    )
+
+
+def replay_options(workers: int = 4) -> Option[Any]:
+    """What every ``replay`` takes beside its tasks."""
+    return with_options(
+        click.option("--out", required=True, metavar="DIR", help="Folder of the run; continued where it exists."),
+        limit_option,
+        draw_option,
+        workers_option(workers),
+        cost_option,
+        cache_option,
+        click.option("--retry-failed", is_flag=True, help="Try tasks again that have no usable answer."),
+    )
 
 
 @click.command("list")

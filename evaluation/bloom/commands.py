@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from evaluation.bloom import LANGUAGE
-from evaluation.cli import json_option
+from evaluation.cli import cost_option, draw_option, json_option, limit_option, seed_option
 
 CHANGES = ("rephrased", "translated", "hash", "meaningful", "clarified")
 _path = click.Path(path_type=Path)
@@ -29,9 +29,9 @@ _path = click.Path(path_type=Path)
 @click.option("--judge", metavar="ID", help="Verifies meanings; the author for clarified. Default: the model.")
 @click.option("--language", default=LANGUAGE, show_default=True, help="For translated.")
 @click.option("--known", metavar="FILE", help="For clarified: JSON Lines, instance_id and hints_text or patch.")
-@click.option("--limit", type=click.IntRange(min=1), help="So many cases; raise it later to go on.")
-@click.option("--seed", type=int, help="Which cases --limit takes.")
-@click.option("--max-cost", type=click.FloatRange(min=0), metavar="USD", help="What all models may cost together.")
+@limit_option
+@draw_option
+@cost_option
 @json_option
 def build(**given: Any) -> int:
     """Change reports and method names of known bugs, layer by layer, to see what a model's success rests on."""
@@ -65,7 +65,7 @@ def build(**given: Any) -> int:
 @click.option("--annotations", metavar="F", help="Analyze: JSON Lines, bug_id and each component, true or false.")
 @click.option("--rankings", metavar="CSV", type=_path, help="Analyze: which reports were reproduced, by LIBRO.")
 @click.option("--run", metavar="RUN", type=_path, help="Analyze: which reports were reproduced, by an own run.")
-@click.option("--seed", type=int, default=0, show_default=True)
+@seed_option
 @click.option("--out", metavar="FILE", type=_path, help="Write tables and figures as .html, .md or .json.")
 @json_option
 def score(**given: Any) -> None:

@@ -32,7 +32,7 @@ _replay = with_options(
     click.option("--prompt", type=click.Choice(["paper", "panel"]), help="Which question is asked."),
     _line,
     model_options,
-    replay_options,
+    replay_options(),
     json_option,
     click.option(
         "--investigate",

@@ -7,7 +7,14 @@ from typing import Any
 
 import click
 
-from evaluation.cli import json_option
+from evaluation.cli import (
+    json_option,
+    model_option,
+    prompts_option,
+    replay_options,
+    replicates_option,
+    seed_option,
+)
 
 _path = click.Path(path_type=Path)
 
@@ -22,8 +29,8 @@ _path = click.Path(path_type=Path)
 @click.option("--candidates", metavar="FILE", help="JSON Lines: tests to judge; no model is asked.")
 @click.option("--checkouts", metavar="DIR", help="For LIBRO's rows: ID/base and ID/fixed below it.")
 @click.option("--test-command", metavar="CMD", help="For LIBRO's rows: runs tests; {tests} becomes what to run.")
-@click.option("--model", metavar="ID", help="Who drafts, without --candidates; default: BOUNCER_MODEL.")
-@click.option("--prompts", metavar="DIR", help="Other prompt templates.")
+@model_option
+@prompts_option
 @click.option("--book", metavar="FILE", help="Open book: JSON Lines with instance_id, problem_statement, test.")
 @click.option("--samples", default=10, show_default=True, type=click.IntRange(1, 50), help="Drafts a case.")
 @click.option(
@@ -31,17 +38,11 @@ _path = click.Path(path_type=Path)
 )
 @click.option("--pick", is_flag=True, help="The model has the last word among the best drafts.")
 @click.option("--match/--no-match", default=True, help="Whether a failure has to fit the report to be suggested.")
-@click.option("--out", required=True, metavar="DIR", help="Folder of the run; continued where it exists.")
-@click.option("--limit", type=click.IntRange(min=1), help="So many cases; raise it later to go on.")
-@click.option("--seed", type=int, help="Which cases --limit takes: a random sample that grows with it.")
-@click.option("--max-cost", type=click.FloatRange(min=0), metavar="USD", help="What the run may cost in all.")
-@click.option("--cache", metavar="DIR", help="Replies that were paid for; default: a folder in the run.")
+@replay_options(workers=2)
 @click.option(
     "--seconds", default=300, show_default=True, type=click.IntRange(1, 7200), help="Limit of a test run."
 )
 @click.option("--memory", default=2048, show_default=True, type=click.IntRange(64), help="Limit of a run, MiB.")
-@click.option("--workers", default=2, show_default=True, type=click.IntRange(1, 64), help="Tasks at a time.")
-@click.option("--retry-failed", is_flag=True, help="Try those again that have no usable answer.")
 @json_option
 def replay(**given: Any) -> int:
     """Run tests on a buggy and on a fixed checkout, in a sandbox, and say which reproduce the bug."""
@@ -61,8 +62,8 @@ def replay(**given: Any) -> int:
 @click.option("--run", metavar="DIR", type=_path, help="A run of replay.")
 @click.option("--plain", is_flag=True, help="LIBRO's own method: repaired and inverted drafts count for nothing.")
 @click.option("--export", metavar="DIR", type=_path, help="Write the run's rankings and features in LIBRO's form.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the bootstrap.")
-@click.option("--replicates", type=click.IntRange(0, 100_000), default=2000, show_default=True)
+@seed_option
+@replicates_option
 @json_option
 def score(**given: Any) -> None:
     """Score rankings of tests (acc@n, wef@n) or a run of replay (%BRT, and the rankings of what it drafted)."""

@@ -11,11 +11,14 @@ from evaluation.cli import (
     cache_option,
     cost_option,
     json_option,
+    model_option,
     model_options,
     prompts_option,
     replay_options,
     replicates_option,
+    seed_option,
     with_options,
+    workers_option,
 )
 
 if TYPE_CHECKING:
@@ -53,11 +56,11 @@ _build = with_options(
     click.option("--follow-moves", is_flag=True, help="git blame -M -C."),
     click.option("--include-tests", is_flag=True, help="Blame lines of test files too."),
     click.option("--include-documentation", is_flag=True, help="Blame lines of documentation too."),
-    click.option("--model", metavar="ID", help="provider:name that is asked; default: BOUNCER_MODEL."),
+    model_option,
     prompts_option,
     cache_option,
     cost_option,
-    click.option("--workers", type=click.IntRange(1, 64), default=2, show_default=True),
+    workers_option(2),
     _overwrite,
     json_option,
 )
@@ -121,7 +124,7 @@ def build_golden(**given: Any) -> None:
     help="paper: as in CR-Bench, no severity is cut off and no number of findings; everything reported is judged.",
 )
 @model_options
-@replay_options
+@replay_options()
 @json_option
 def replay(
     tasks: str,
@@ -160,11 +163,11 @@ def replay(
     "--judge", "judges", multiple=True, metavar="ID", help="provider:name; default: BOUNCER_JUDGE_MODEL."
 )
 @click.option("--draws", type=click.IntRange(1, 25), default=1, show_default=True, help="Votes of each judge.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the judging order and the bootstrap.")
+@seed_option
 @prompts_option
 @cache_option
 @cost_option
-@click.option("--workers", type=click.IntRange(1, 64), default=4, show_default=True, help="Comments at a time.")
+@workers_option(4)
 @click.option(
     "--comments",
     "scope",
