@@ -131,7 +131,8 @@ class ReproduceConfig(Frozen):
         (), description="commands that prepare the environment, with network, on the default branch's files"
     )
     command: Annotated[str, StringConstraints(max_length=500)] = Field(
-        "python -m pytest {tests}", description="how tests are run; {tests} becomes test ids or files"
+        "python -m pytest {tests}",
+        description="how tests are run (Maven, Gradle, JUnit's console, too); {tests} becomes test ids or files",
     )
     python: Annotated[str, StringConstraints(max_length=200, pattern=r"^[A-Za-z0-9._/-]+$")] = Field(
         "python3", description="the interpreter to make the environment with"

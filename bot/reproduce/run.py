@@ -72,10 +72,7 @@ def reproduce_in(
 
 
 def language_of(folder: Path, command: TestCommand) -> Language:
-    """The language that tests are written in: what the test command runs, else what the build files say.
-
-    Raises OperatorError where its extra is not installed.
-    """
+    """The language that tests are written in: what the test command runs, else what the build files say."""
     # Each takes a third of a second to import, which only this needs.
     if command.runs_java or (
         command.naming == "files" and any((folder / name).is_file() for name in _JAVA_BUILDS)

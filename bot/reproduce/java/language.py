@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from bot.reproduce.java.syntax import TYPES, named, parse, parser, said, simple, walk
+from bot.reproduce.java.syntax import TYPES, named, parse, said, simple, walk
 from bot.reproduce.language import DraftRejected, Excerpt, Injected, Names
 
 if TYPE_CHECKING:
@@ -81,10 +81,6 @@ class Java:
 
     name = "java"
     suffixes = frozenset({".java"})
-
-    def __init__(self) -> None:
-        """Raises OperatorError where the extra ``java`` is not installed."""
-        parser()
 
     def is_test_file(self, path: str) -> bool:
         return is_test_file(path)

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
-from bot.errors import OperatorError
-
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
@@ -20,19 +18,17 @@ _ESCAPED = re.compile(r"(?<!\\)((?:\\\\)*)\\u+([0-9a-fA-F]{4})")
 
 
 @cache
-def parser() -> Parser:
-    """Raises OperatorError where the extra ``java`` is not installed."""
-    try:
-        import tree_sitter
-        import tree_sitter_java
-    except ImportError:
-        raise OperatorError("Java needs the extra: pip install 'bouncer-bot[java]'") from None
+def _parser() -> Parser:
+    # Loaded by what reads Java alone.
+    import tree_sitter
+    import tree_sitter_java
+
     return tree_sitter.Parser(tree_sitter.Language(tree_sitter_java.language()))
 
 
 def parse(text: str) -> Node:
     """The tree of a whole file; ``has_error`` says whether all of it was understood."""
-    return parser().parse(text.encode("utf-8", "surrogatepass")).root_node
+    return _parser().parse(text.encode("utf-8", "surrogatepass")).root_node
 
 
 def unescaped(text: str) -> str:
