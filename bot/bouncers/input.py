@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from bot.bouncers.labels import InputLabel, Percent, bounces, tidy_label
+from bot.bouncers.labels import Chance, InputLabel, agreeing, bounces, tidy_label
 from bot.core.config import TriageConfig
 from bot.core.frozen import Frozen
 from bot.core.model import Comment, Issue
@@ -16,14 +16,36 @@ from bot.core.text import without_middle
 from bot.models.protocol import Model, Prompt, Reply
 from bot.prompts import Prompts
 
-#: What a report can lack; the order in which it is named.
+#: What a report or a request can lack; the order in which it is named.
 Missing = Literal[
-    "steps to reproduce", "expected result", "actual result", "version", "minimal example", "error text"
+    "steps to reproduce",
+    "expected result",
+    "actual result",
+    "version",
+    "minimal example",
+    "error text",
+    "name of the option",
+    "output format",
+    "decision between alternatives",
 ]
 
 MAX_QUESTIONS = 3
 MAX_BODY = 60_000
 MAX_ANSWERS = 20_000
+
+
+class OpenPoint(BaseModel):
+    """A question to the author. One that was recorded as plain text counts as blocking."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    question: str = Field(description="one short question that the author can answer")
+    blocking: bool = Field(description="true only where different answers would lead to different work")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _plain(cls, value: Any) -> Any:
+        return {"question": value, "blocking": True} if isinstance(value, str) else value
 
 
 class InputReply(BaseModel):
@@ -32,11 +54,11 @@ class InputReply(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     explanation: str = Field(description="what is clear, what is not, and what would have to be guessed")
-    open_points: tuple[str, ...] = Field(
-        (), description="what the text leaves open, each as one short question to its author; most important first"
+    open_points: tuple[OpenPoint, ...] = Field(
+        (), description="what the text leaves open, at most four, most important first; empty where nothing is"
     )
-    missing: tuple[Missing, ...] = Field((), description="what the report needs and does not have")
-    p_bounce: Percent | None = Field(
+    missing: tuple[Missing, ...] = Field((), description="what it needs and does not have; often nothing")
+    p_bounce: Chance = Field(
         None, description="chance in percent that the issue deserves one of the last two labels"
     )
     label: Annotated[InputLabel, BeforeValidator(tidy_label)]
@@ -74,9 +96,11 @@ def judge(model: Model, prompt: Prompt) -> Reply[InputReply]:
 
 def verdict(reply: InputReply, config: TriageConfig, answered: Iterable[str] = ()) -> InputVerdict:
     """The verdict at the maintainer's line; questions in ``answered`` are not asked again."""
-    bounced = bounces(reply.label, InputLabel(config.bounce_at), reply.p_bounce, config.bounce_above)
+    # The paper's labels are kept as they were given.
+    label = reply.label if config.prompt == "paper" else agreeing(reply.label, reply.p_bounce)
+    bounced = bounces(label, InputLabel(config.bounce_at), reply.p_bounce, config.bounce_above)
     return InputVerdict(
-        label=reply.label,
+        label=label,
         bounced=bounced,
         p_bounce=reply.p_bounce,
         explanation=reply.explanation,
@@ -85,10 +109,11 @@ def verdict(reply: InputReply, config: TriageConfig, answered: Iterable[str] = (
     )
 
 
-def _questions(open_points: Iterable[str], answered: Iterable[str]) -> tuple[str, ...]:
+def _questions(open_points: Sequence[OpenPoint], answered: Iterable[str]) -> tuple[str, ...]:
+    """Those that block; what would only be nice to know is no reason to write to anybody."""
     known = [_words(each) for each in answered]
     chosen: list[str] = []
-    for point in open_points:
+    for point in (each.question for each in open_points if each.blocking):
         text, words = " ".join(point.split()), _words(point)
         if not words or any(_alike(words, each) for each in known):
             continue

@@ -6,7 +6,7 @@ from enum import StrEnum
 from math import isfinite
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 
 class InputLabel(StrEnum):
@@ -37,6 +37,9 @@ def _whole(value: Any) -> Any:
 #: A chance in percent; a whole number, because grammars can hold a small model to that.
 Percent = Annotated[int, Field(ge=0, le=100), BeforeValidator(_whole)]
 
+#: A chance that a model is always asked for, and that answers recorded elsewhere may lack.
+Chance = Annotated[Percent | None, WithJsonSchema({"type": "integer", "minimum": 0, "maximum": 100})]
+
 
 def severity(label: InputLabel | OutputLabel) -> int:
     """0 (best) to 3 (worst), the scale of the human annotations (BouncerBench, II.A)."""
@@ -52,6 +55,16 @@ def bounces(label: Label, bounce_at: Label, p_bounce: float | None = None, above
     if above is not None and p_bounce is not None:
         return p_bounce >= above
     return severity(label) >= severity(bounce_at)
+
+
+def agreeing(label: Label, p_bounce: float | None) -> Label:
+    """The label on the side of the line that the probability says, the nearest one where it stood on the other.
+
+    ``p_bounce`` is the chance of the last two labels, so that from 50 percent on the label is one of them.
+    """
+    if p_bounce is None or (p_bounce >= 50) == (severity(label) >= 2):
+        return label
+    return list(type(label))[2 if p_bounce >= 50 else 1]
 
 
 def tidy_label(value: Any) -> Any:

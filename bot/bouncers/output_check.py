@@ -128,16 +128,29 @@ def _appears(verdict: OutputVerdict, run: ExecutedTest | None) -> str:
 def _section(verdict: OutputVerdict, run: ExecutedTest | None, host: str) -> str:
     lines = [f"### #{verdict.issue}: {_appears(verdict, run)} it", ""]
     lines += _points("Missing", verdict.missing, host)
+    lines += _points("Worked before and may not now", verdict.regressions, host)
     lines += _points("Covered", verdict.covered, host)
+    lines += _points("Remarks, which count for nothing", verdict.remarks, host)
     if run is not None:
         lines += [f"Test {code_span(run.test, limit=POINT)}: {run.base} on base, {run.head} on head."]
         lines += [_UNVERIFIED, ""] if run.head == "passed" else [""]
         lines += _folded(
             f"Output of `{clean_line(run.command, limit=POINT)}`", clean(run.output, host=host, limit=4_000)
         )
-    chance = "" if verdict.p_bounce is None else f" ({verdict.p_bounce:.0f} % that it falls short)"
-    lines += _folded(f"Why: {verdict.label}{chance}", clean(verdict.explanation, host=host, limit=EXPLANATION))
+    lines += _folded(
+        f"Why: {verdict.label}{_chances(verdict)}", clean(verdict.explanation, host=host, limit=EXPLANATION)
+    )
     return "\n".join(lines).rstrip()
+
+
+def _chances(verdict: OutputVerdict) -> str:
+    if verdict.p_bounce is None:
+        return ""
+    said = f"{verdict.p_bounce} % that it falls short"
+    if verdict.p_objects is None:
+        return f" ({said})"
+    line = "the first" if verdict.line == "p_bounce" else "the label"
+    return f" ({said}, {verdict.p_objects} % that a careful reviewer objects; {line} draws the line)"
 
 
 def _points(title: str, points: Sequence[str], host: str) -> list[str]:
@@ -152,6 +165,5 @@ def _folded(title: str, text: str) -> list[str]:
 
 def _spent(usage: Usage, model: str) -> str:
     cost = "cost unknown" if usage.cost_usd is None else f"{usage.cost_usd:.4f} USD"
-    tokens = f"{usage.input_tokens} + {usage.output_tokens} tokens"
     calls = "1 call" if usage.calls == 1 else f"{usage.calls} calls"
-    return "\n".join(_folded("Model and cost", f"`{model}`: {calls}, {tokens}, {cost}")).rstrip()
+    return "\n".join(_folded("Model and cost", f"`{model}`: {calls}, {usage.tokens}, {cost}")).rstrip()

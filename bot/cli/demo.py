@@ -109,8 +109,7 @@ def _show(console: object, report: DemoIssue, number: int, decision: Decision, g
     else:
         parts.append(Text("nothing was posted", style="bold"))
     labels = ", ".join(github.labels(REPOSITORY, number)) or "none"
-    tokens = f"{usage.input_tokens} + {usage.output_tokens} tokens"
-    spent = f"{usage.seconds:.1f} s, {tokens}, {decision.model or 'no model'}"
+    spent = f"{usage.seconds:.1f} s, {usage.tokens}, {decision.model or 'no model'}"
     parts.append(Text(f"\nlabels: {labels}   {spent}", style="dim"))
     title = f"#{number} ({report.kind}) {report.title}"
     console.print(Panel(Group(*parts), title=title, title_align="left"))  # type: ignore[arg-type]

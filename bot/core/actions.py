@@ -107,8 +107,15 @@ class Usage(Frozen):
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_tokens: int = Field(0, description="of the input: what the provider read from its prompt cache")
     seconds: float = 0.0
     cost_usd: float | None = Field(None, description="None where no price is known for a model that was asked")
+
+    @property
+    def tokens(self) -> str:
+        """``1,200 (800 cached) + 90``: input and output, for people to read."""
+        cached = f" ({self.cached_tokens:,} cached)" if self.cached_tokens else ""
+        return f"{self.input_tokens:,}{cached} + {self.output_tokens:,} tokens"
 
     def __add__(self, other: Usage) -> Usage:
         if not self.calls or not other.calls:
@@ -119,6 +126,7 @@ class Usage(Frozen):
             calls=self.calls + other.calls,
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
             seconds=self.seconds + other.seconds,
             cost_usd=cost,
         )

@@ -38,7 +38,7 @@ def _gitignore(patterns: tuple[str, ...]) -> tuple[str, ...]:
 
 
 Patterns = Annotated[Globs, AfterValidator(_gitignore)]
-PromptSet = Literal["paper", "panel"]
+PromptSet = Literal["paper", "panel", "careful"]
 
 
 class TriageConfig(Frozen):
@@ -56,7 +56,10 @@ class TriageConfig(Frozen):
         le=100,
         description="bounce at this probability (percent) or above, whatever the label says",
     )
-    prompt: PromptSet = Field("paper", description="the paper's question, or the harshest of three reviewers")
+    prompt: PromptSet = Field(
+        "paper",
+        description="the paper's question; the harshest of three reviewers; or with a base rate and strictness",
+    )
     investigate: bool = Field(
         False, description="let the model look at the default branch's code first; several model calls an issue"
     )

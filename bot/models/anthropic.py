@@ -79,7 +79,10 @@ def body(request: Request, model: str, known: Capabilities) -> dict[str, Any]:
     payload: dict[str, Any] = {
         "model": model,
         "max_tokens": request.prompt.max_tokens,
-        "system": request.prompt.system,
+        # The part that is the same from question to question: kept by the provider, where it is long enough.
+        "system": [
+            {"type": "text", "text": request.prompt.system, "cache_control": {"type": "ephemeral"}},
+        ],
         "messages": [{"role": turn.role, "content": turn.text} for turn in request.turns],
     }
     if known.temperature and request.prompt.temperature is not None:
@@ -104,10 +107,12 @@ def answer(content: bytes) -> Answer:
     called = [block.input for block in message.content if block.type == "tool_use"]
     said = "".join(block.text for block in message.content if block.type == "text")
     tokens = message.usage
-    cached = (tokens.cache_creation_input_tokens or 0) + (tokens.cache_read_input_tokens or 0)
+    read, written = tokens.cache_read_input_tokens or 0, tokens.cache_creation_input_tokens or 0
     return Answer(
         text=json.dumps(called[0]) if called else said,
         finish=_FINISHES.get(message.stop_reason, "stop"),
-        input_tokens=tokens.input_tokens + cached,
+        input_tokens=tokens.input_tokens + read + written,
         output_tokens=tokens.output_tokens,
+        cached_tokens=read,
+        written_tokens=written,
     )

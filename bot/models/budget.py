@@ -157,15 +157,21 @@ class Budgeted:
         return reply
 
     def _spent(self, usage: Usage) -> Spent:
-        return Spent(calls=usage.calls, micros=_micros(self._price, usage.input_tokens, usage.output_tokens))
+        price = self._price
+        if price is None or usage.cost_usd is not None:
+            return Spent(calls=usage.calls, micros=_micros(usage.cost_usd if price else 0.0))
+        return Spent(calls=usage.calls, micros=_micros(price.cost(usage.input_tokens, usage.output_tokens)))
 
 
 def worst_case(prompt: Prompt, price: Price | None) -> Spent:
     """What one question can take at most: every request in full, a token for every two bytes sent."""
     sent = len((prompt.system + prompt.user).encode("utf-8", "replace")) + _REPAIR
-    return Spent(calls=REQUESTS, micros=REQUESTS * _micros(price, sent // 2, prompt.max_tokens))
+    tokens = sent // 2
+    # Writing into a provider's prompt cache can cost more than plain input.
+    cost = max(price.cost(tokens, prompt.max_tokens, written=each) for each in (0, tokens)) if price else 0.0
+    return Spent(calls=REQUESTS, micros=REQUESTS * _micros(cost))
 
 
-def _micros(price: Price | None, input_tokens: int, output_tokens: int) -> int:
+def _micros(cost: float | None) -> int:
     # Rounded up: no cost is lost to rounding.
-    return math.ceil(price.cost(input_tokens, output_tokens) * 1_000_000) if price else 0
+    return math.ceil((cost or 0.0) * 1_000_000)

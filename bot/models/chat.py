@@ -33,8 +33,13 @@ class _Choice(BaseModel):
     finish_reason: str | None = None
 
 
+class _Details(BaseModel):
+    cached_tokens: int | None = Field(None, ge=0)
+
+
 class _Tokens(BaseModel):
     prompt_tokens: int = Field(0, ge=0)
+    prompt_tokens_details: _Details | None = None
     completion_tokens: int = Field(0, ge=0)
 
 
@@ -99,4 +104,5 @@ def answer(provider: str, content: bytes) -> Answer:
         finish="refusal" if message.refusal else _FINISHES.get(choice.finish_reason, "stop"),
         input_tokens=tokens.prompt_tokens,
         output_tokens=tokens.completion_tokens,
+        cached_tokens=(tokens.prompt_tokens_details and tokens.prompt_tokens_details.cached_tokens) or 0,
     )

@@ -58,6 +58,10 @@ class Answer:
     finish: Finish = "stop"
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_tokens: int = 0
+    """Of the input: read from the provider's prompt cache."""
+    written_tokens: int = 0
+    """Of the input: written to it, where that has a price."""
 
 
 class Provider(Protocol):
@@ -139,9 +143,17 @@ class Conversation:
             calls=1,
             input_tokens=answer.input_tokens,
             output_tokens=answer.output_tokens,
+            cached_tokens=answer.cached_tokens,
             seconds=seconds,
-            cost_usd=self._price.cost(answer.input_tokens, answer.output_tokens) if self._price else None,
+            cost_usd=cost(answer, self._price),
         )
+
+
+def cost(answer: Answer, price: Price | None) -> float | None:
+    """What an answer cost in US dollars; None where no price is known."""
+    if price is None:
+        return None
+    return price.cost(answer.input_tokens, answer.output_tokens, answer.cached_tokens, answer.written_tokens)
 
 
 def _reason(fault: Unusable | None) -> str:

@@ -25,10 +25,15 @@ class Price(Frozen):
 
     input: float = Field(ge=0)
     output: float = Field(ge=0)
+    cached: float | None = Field(None, ge=0, description="input read from the provider's cache; None = as input")
+    written: float | None = Field(None, ge=0, description="input written to that cache; None = as input")
 
-    def cost(self, input_tokens: int, output_tokens: int) -> float:
-        """US dollars."""
-        return (input_tokens * self.input + output_tokens * self.output) / 1_000_000
+    def cost(self, input_tokens: int, output_tokens: int, cached: int = 0, written: int = 0) -> float:
+        """US dollars; ``cached`` and ``written`` are parts of ``input_tokens``."""
+        read = cached * (self.input if self.cached is None else self.cached)
+        kept = written * (self.input if self.written is None else self.written)
+        rest = (input_tokens - cached - written) * self.input
+        return (rest + read + kept + output_tokens * self.output) / 1_000_000
 
 
 @dataclass(frozen=True)

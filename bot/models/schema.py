@@ -1,5 +1,7 @@
 """A reply type as the JSON Schema that providers accept: a subset, in which every field is required.
 
+What a model reads of it are names and the descriptions of fields; docstrings are for those who read the code.
+
 Bounds that are left out here are still checked when the answer is read.
 """
 
@@ -35,6 +37,7 @@ def bounded(schema: type[BaseModel], max_length: int, max_items: int) -> dict[st
 def _object(node: dict[str, Any], kept: frozenset[str]) -> dict[str, Any]:
     found = _closed(node, kept)
     assert isinstance(found, dict)
+    found.pop("description", None)
     return found
 
 
@@ -51,6 +54,8 @@ def _closed(node: Any, kept: frozenset[str]) -> Any:
         for key, value in node.items()
         if key in kept
     }
+    for each in found.get("$defs", {}).values():
+        each.pop("description", None)
     if found.get("type") == "object":
         found["required"] = list(found.setdefault("properties", {}))
         found["additionalProperties"] = False

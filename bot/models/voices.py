@@ -59,7 +59,10 @@ class Mean:
         names = [model.id for model, _ in draws]
         voices = [_voice(name, each, schema) for name, each in zip(names, answers, strict=True)]
         usage = sum((each.usage for each in replies), spent(failures) or Usage())
-        mean = {name: self._mean(name, voices, prompt.purpose) for name in probabilities(schema)}
+        # The maps were fitted on what draws the line, which is the first.
+        first, *others = probabilities(schema)
+        mean = {first: self._mean(first, voices, prompt.purpose)}
+        mean |= {name: self._mean(name, voices, None) for name in others}
         nearest = min(replies, key=lambda reply: _distance(reply.value, mean))
         value = nearest.value.model_copy(update={name: each for name, each in mean.items() if each is not None})
         return nearest.model_copy(
@@ -81,7 +84,7 @@ class Mean:
             failures.append(answer)
         raise failed(failures)
 
-    def _mean(self, name: str, voices: Sequence[Voice], purpose: str) -> int | None:
+    def _mean(self, name: str, voices: Sequence[Voice], purpose: str | None) -> int | None:
         said = [
             self._mapped(voice.model, purpose, voice.probabilities[name])
             for voice in voices
@@ -89,8 +92,8 @@ class Mean:
         ]
         return round(sum(said) / len(said)) if said else None
 
-    def _mapped(self, model: str, purpose: str, percent: float) -> float:
-        points = self._maps.get(model, {}).get(purpose)
+    def _mapped(self, model: str, purpose: str | None, percent: float) -> float:
+        points = self._maps.get(model, {}).get(purpose) if purpose else None
         return interpolated(percent, *zip(*points, strict=True)) if points else percent
 
 
@@ -127,8 +130,8 @@ class Cascade:
         raise failed([first, second])
 
     def _in_band(self, voice: Voice, names: Sequence[str]) -> bool:
-        said = [voice.probabilities[name] for name in names if name in voice.probabilities]
-        return not said or any(self._low <= each <= self._high for each in said)
+        said = voice.probabilities.get(names[0])
+        return said is None or self._low <= said <= self._high
 
 
 def probabilities(schema: type[BaseModel]) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ from bot.prompts.fence import untrusted
 
 SUFFIX = ".md.jinja"
 SEPARATOR = re.compile(r"^=== user ===[ \t]*\r?\n", re.MULTILINE)
+_INCLUDED = re.compile(r"{%-? include \"([^\"]+)\.md\.jinja\"")
 _PACKAGED = Path(__file__).parent
 
 
@@ -62,13 +63,16 @@ class Prompts:
         return tuple(sorted(each for each in _names(self._packaged, self.folder) if not each.startswith("_")))
 
     def hash(self, name: str) -> str:
-        """Identifies the text of a prompt's file and of all pieces, before it is filled in: 16 hex digits."""
-        known = _names(_PACKAGED, self._packaged, self.folder)
-        pieces = sorted(each for each in known if each.startswith("_"))
-        digest = hashlib.sha256()
-        for each in (name, *pieces):
-            digest.update(f"{each}\0{self._text(each)}\0".encode())
-        return digest.hexdigest()[:16]
+        """Identifies the text of a prompt's file and of its pieces, before it is filled in: 16 hex digits."""
+        texts = {name: self._text(name)}
+        found = [name]
+        for each in found:
+            for piece in _INCLUDED.findall(texts[each]):
+                if piece not in texts:
+                    texts[piece] = self._text(piece)
+                    found.append(piece)
+        content = "".join(f"{each}\0{texts[each]}\0" for each in (name, *sorted(found[1:])))
+        return hashlib.sha256(content.encode()).hexdigest()[:16]
 
     def _half(self, name: str, half: str, values: dict[str, Any]) -> str:
         try:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from bot.review.diff import Diff, DiffLine, FileDiff, Side
 from bot.review.escaping import show, squeeze, squeeze_lines
-from bot.review.findings import Dropped, DropReason, Finding, Reported, fingerprint
+from bot.review.findings import Dropped, DropReason, Finding, FurtherPlace, Reported, fingerprint
 from bot.review.quotes import Index, Quoted, bare, without_margin
 
 
@@ -63,14 +63,22 @@ class _Anchoring:
             return "quote_missing"
         if not self._has_symbol(reported.symbol, files):
             return "symbol_not_in_diff"
-        places = [(file, place) for file in files for place in self._places(file, reported)]
-        if places:
-            file, place = min(places, key=lambda pair: _rank(pair[1], reported))
-            return _on_lines(reported, file, place)
+        if found := self._best(files, reported):
+            return _on_lines(reported, *found, self._further(reported))
         file = files[0]
         return _on_file(reported, file) if _speaks_of_file(reported.quote, file) else "quote_not_in_diff"
 
-    def _places(self, file: FileDiff, reported: Reported) -> list[_Place]:
+    def _best(self, files: tuple[FileDiff, ...], cited: Reported | FurtherPlace) -> tuple[FileDiff, _Place] | None:
+        places = [(file, place) for file in files for place in self._places(file, cited)]
+        return min(places, key=lambda pair: _rank(pair[1], cited), default=None)
+
+    def _further(self, reported: Reported) -> tuple[str, ...]:
+        """The other places that stand in the diff; a place that does not is nobody's loss."""
+        cited = [each for each in reported.places[:_MOST_PLACES] if squeeze_lines(each.quote)]
+        found = [self._best(_named(self._diff, each.path), each) for each in cited]
+        return tuple(dict.fromkeys(f"{each[0].path}:{each[1].numbers[0]}" for each in found if each))
+
+    def _places(self, file: FileDiff, reported: Reported | FurtherPlace) -> list[_Place]:
         matches = self._index(file).find(reported.quote)
         return [place for match in matches for place in _sides(match)]
 
@@ -106,7 +114,11 @@ def _sides(match: Quoted) -> list[_Place]:
     return [_Place(side, lines, whole=False)] if lines else []
 
 
-def _rank(place: _Place, reported: Reported) -> tuple[bool, int, bool, bool, int]:
+# Places of one cause that are named.
+_MOST_PLACES = 8
+
+
+def _rank(place: _Place, reported: Reported | FurtherPlace) -> tuple[bool, int, bool, bool, int]:
     """Smaller is better: whole lines, then nearest to the model's number, changed lines, new code, first."""
     first, last = place.numbers
     distance = 0 if reported.line is None else max(first - reported.line, reported.line - last, 0)
@@ -114,11 +126,13 @@ def _rank(place: _Place, reported: Reported) -> tuple[bool, int, bool, bool, int
     return not place.whole, distance, not changed, place.side == "LEFT", first
 
 
-def _on_lines(reported: Reported, file: FileDiff, place: _Place) -> Finding:
+def _on_lines(reported: Reported, file: FileDiff, place: _Place, further: tuple[str, ...]) -> Finding:
     first, last = place.numbers
     code = tuple(squeeze(line.text) for line in place.lines)
     suggestion = fit(reported, [line.text for line in place.lines]) if _can_replace(place) else None
-    return _finding(reported, file.path, code, first, last, place.side, suggestion)
+    found = _finding(reported, file.path, code, first, last, place.side, suggestion)
+    own = {f"{file.path}:{number}" for number in range(first, last + 1)}
+    return found.model_copy(update={"places": tuple(each for each in further if each not in own)})
 
 
 def _can_replace(place: _Place) -> bool:

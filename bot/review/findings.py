@@ -18,6 +18,16 @@ DropReason = Literal[
 ]
 
 
+class FurtherPlace(BaseModel):
+    """A further place where the model says that the same cause shows."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    path: str = Field(description="path of the file, exactly as in its header")
+    quote: str = Field(description="the line or lines of code, copied without line numbers")
+    line: int | None = Field(None, description="line number shown beside the first quoted line, null if none")
+
+
 class Reported(BaseModel):
     """One defect as the model reports it; nothing in it is believed before it was found in the diff."""
 
@@ -30,11 +40,12 @@ class Reported(BaseModel):
     comment: str = Field(
         description="one sentence: what breaks, and when. One sentence: why. Then how to mend it, if it is short"
     )
+    places: tuple[FurtherPlace, ...] = Field((), description="further places of the same cause; usually empty")
     category: Category = Field(description="root cause")
     impact: Impact = Field(description="what it compromises")
     severity: Severity = Field(description="high: crash, data loss, security; medium: wrong result; low: minor")
     suggestion: str | None = Field(
-        None, description="code that replaces exactly the quoted lines; null unless surely right"
+        None, description="code that replaces exactly the quoted lines, one or several; null unless surely right"
     )
 
 
@@ -61,6 +72,7 @@ class Finding(Frozen):
     impact: Impact
     severity: Severity
     suggestion: str | None = None
+    places: tuple[str, ...] = Field((), description="further places of the same cause: ``path:line``")
 
 
 class Dropped(Frozen):

@@ -18,7 +18,7 @@ from bot.review.anchoring import anchor
 from bot.review.findings import Dropped, Finding, Reported, ReviewReply
 from bot.review.packing import Packed, Piece, Skipped
 from bot.review.quotes import bare
-from bot.review.taxonomy import Category, Impact
+from bot.review.taxonomy import CATEGORIES, IMPACTS
 
 #: Characters of a pull request's title and description that a reviewer is shown.
 MAX_TITLE = 300
@@ -49,8 +49,8 @@ class Question:
             part=self.part,
             parts=self.parts,
             known=self.known,
-            categories=tuple(Category),
-            impacts=tuple(Impact),
+            categories=CATEGORIES,
+            impacts=IMPACTS,
             **more,
         )
         return Prompt(purpose="review", system=system, user=user, subject=self.subject)

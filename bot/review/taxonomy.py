@@ -78,6 +78,28 @@ class Severity(StrEnum):
         return next((severity for severity in cls if severity.value == plain), None)
 
 
+#: Where two fit, the first does: what is rarer and weighs more comes before what nearly everything is.
+CATEGORIES = (
+    Category.SECURITY,
+    Category.CONCURRENCY,
+    Category.MEMORY,
+    Category.IIS,
+    Category.DATA,
+    Category.RFF,
+    Category.STRUCTURAL,
+    Category.CODING,
+)
+IMPACTS = (
+    Impact.SECURITY,
+    Impact.RELIABILITY,
+    Impact.FUNCTIONAL_SUITABILITY,
+    Impact.PERFORMANCE_EFFICIENCY,
+    Impact.COMPATIBILITY,
+    Impact.PORTABILITY,
+    Impact.USABILITY,
+    Impact.MAINTAINABILITY,
+)
+
 _CATEGORIES = {
     Category.STRUCTURAL: "control flow, logic, arithmetic, initialisation, data flow inside a unit",
     Category.IIS: "interface, integration and system: how components, files or protocols are used together",

@@ -152,15 +152,22 @@ class Page:
 def inline(finding: Finding, page: Page) -> InlineComment:
     """A finding on its line."""
     assert finding.line is not None
+    said = clean(finding.comment, host=page.host, limit=COMMENT)
     return InlineComment(
         path=finding.path,
         line=finding.line,
         side=finding.side,
         start_line=finding.start_line,
-        body=f"{clean(finding.comment, host=page.host, limit=COMMENT)}\n\nSeverity: {finding.severity}.",
+        body="\n\n".join(filter(None, (said, _further(finding), f"Severity: {finding.severity}."))),
         suggestion=finding.suggestion,
         fingerprint=finding.fingerprint,
     )
+
+
+def _further(finding: Finding) -> str:
+    if not finding.places:
+        return ""
+    return f"The same in {', '.join(_code(each) for each in finding.places)}."
 
 
 def opening(count: int, skipped: Sequence[Skipped], model: str, page: Page) -> str:

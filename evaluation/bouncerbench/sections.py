@@ -233,7 +233,7 @@ def quoted_costs() -> list[tuple[Cell, ...]]:
     """What the paper's experiments cost (IV.G)."""
     tasks = sum(paper.TASKS[kind][0] for kind in (INPUT, OUTPUT))
     return [
-        (f"{model} (paper)", tasks, None, None, None, f"{usd:.2f}", f"{usd / tasks:.5f}", None)
+        (f"{model} (paper)", tasks, None, None, None, None, f"{usd:.2f}", f"{usd / tasks:.5f}", None)
         for model, usd in paper.COSTS.items()
     ]
 

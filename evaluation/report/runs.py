@@ -42,7 +42,7 @@ def facts_section(runs: Sequence[tuple[str, RunFolder]], notes: Sequence[str] = 
 
 def cost_section(runs: Sequence[tuple[str, RunFolder]], published: Sequence[tuple[Cell, ...]] = ()) -> Section:
     """Calls, tokens, dollars and seconds, in all and per task; ``published`` rows are quoted below."""
-    header = ("run", "tasks", "calls", "input tokens", "output tokens", "USD", "USD per task", "s per task")
+    header = ("run", "tasks", "calls", "input tokens", "cached", "output tokens", "USD", "USD a task", "s a task")
     rows = [
         cost_row(name, run.facts.totals.records, run.facts.totals.usage, run.facts.totals.seconds)
         for name, run in runs
@@ -61,6 +61,7 @@ def cost_row(name: str, count: int, usage: Usage, seconds: float) -> tuple[Cell,
         count,
         usage.calls,
         usage.input_tokens,
+        usage.cached_tokens,
         usage.output_tokens,
         None if dollars is None else f"{dollars:.2f}",
         None if each is None else f"{each:.5f}",

@@ -24,7 +24,7 @@ from bot.core.actions import Usage
 from bot.errors import ModelError, OperatorError, TransientError
 from bot.models import capabilities, chat
 from bot.models.cached import cache_key
-from bot.models.conversation import Answer, Request
+from bot.models.conversation import Answer, Request, cost
 from bot.models.parsing import Unusable, extract
 from bot.models.prices import Prices
 from bot.models.prices import load as load_prices
@@ -116,9 +116,14 @@ def _reply(model_id: str, answer: Answer, prices: Prices) -> dict[str, Any]:
     """
     if answer.finish != "stop":
         raise ModelError(f"the answer ended with {answer.finish}", answer.finish)
-    price = prices.of(model_id)
-    cost = None if price is None else PRICE_SHARE * price.cost(answer.input_tokens, answer.output_tokens)
-    usage = Usage(calls=1, input_tokens=answer.input_tokens, output_tokens=answer.output_tokens, cost_usd=cost)
+    full = cost(answer, prices.of(model_id))
+    usage = Usage(
+        calls=1,
+        input_tokens=answer.input_tokens,
+        output_tokens=answer.output_tokens,
+        cached_tokens=answer.cached_tokens,
+        cost_usd=None if full is None else PRICE_SHARE * full,
+    )
     return {
         "value": extract(answer.text),
         "text": answer.text,

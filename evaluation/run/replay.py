@@ -272,7 +272,7 @@ def _summary(folder: RunFolder, result: Result, errors: Counter[str]) -> str:
     cost = "cost unknown" if usage.cost_usd is None and usage.calls else f"{usage.cost_usd or 0:.4f} USD"
     lines = [
         f"{folder.path}: {totals.records} tasks recorded, {totals.failed} of them without a usable answer; "
-        f"{usage.calls} model calls, {usage.input_tokens:,} + {usage.output_tokens:,} tokens, {cost}"
+        f"{usage.calls} model calls, {usage.tokens}, {cost}"
     ]
     lines += [f"{count} of them: {error}" for error, count in errors.most_common(SHOWN_ERRORS)]
     if errors:

@@ -295,3 +295,14 @@ def test_what_is_reviewed_is_all_that_is_read(services: Build) -> None:
     shot: Snapshot = snapshot()
     bare = Snapshot(repository=shot.repository, pull_requests=shot.pull_requests, diffs=shot.diffs)
     assert review(opened(), services(ScriptedModel([CLEAN]), bare)).verdict == "clean"
+
+
+def test_one_cause_at_several_places_is_one_comment_that_names_them(services: Build) -> None:
+    again = [
+        {"path": "src/app.py", "quote": "raise Missing(path)", "line": 13},
+        {"path": "src/app.py", "quote": "not in the change", "line": 14},
+    ]
+    decision = review(opened(), services(ScriptedModel([reply(finding(places=again))]), snapshot()))
+    assert [each.body for each in submitted(decision).comments] == [
+        "Fails for an empty file. `parse` returns None then.\n\nThe same in `src/app.py:13`.\n\nSeverity: high."
+    ]

@@ -271,3 +271,24 @@ def test_a_wrong_configuration_is_reported_once(services: Build, history: Rememb
     assert judged.verdict == "WELL_SPECIFIED"
     history.past += (report,)
     assert len(decide(opened(), services(ScriptedModel([CLEAR]), snapshot(), config))) == 1
+
+
+def test_only_what_blocks_is_asked_and_the_careful_label_stands_on_the_side_of_its_chance(services: Build) -> None:
+    said = {
+        **VAGUE,
+        "open_points": [
+            {"question": "Which of the two names is the option to have?", "blocking": True},
+            {"question": "Is there a deadline?", "blocking": False},
+        ],
+        "missing": ["name of the option", "decision between alternatives"],
+        "label": "REASONABLY_SPECIFIED",
+    }
+    (decision,) = decide(opened(), services(ScriptedModel([said]), snapshot(), "triage: {prompt: careful}"))
+    assert decision.verdict == "VAGUE", "72 percent is more than half"
+    body = decision.actions[0].body  # type: ignore[union-attr]
+    assert (
+        "- Which of the two names is the option to have?\n\nMissing: name of the option, decision between" in body
+    )
+    assert "deadline" not in body
+    (decision,) = decide(opened(), services(ScriptedModel([said]), snapshot()))
+    assert decision.verdict == "REASONABLY_SPECIFIED", "the paper's question keeps the label that was given"

@@ -234,3 +234,30 @@ def test_re_run_maps_a_fork_s_commit(services: Build) -> None:
     assert verify(event, services(ScriptedModel([GOOD]), found)).verdict == "CORRECT_AND_PRECISE"
     other = event.model_copy(update={"name": "somebody else's"})
     assert verify(other, services(ScriptedModel([]), found)) is None
+
+
+def test_two_chances_are_told_apart_and_a_stray_file_is_only_a_remark(services: Build) -> None:
+    said = {
+        **GOOD,
+        "open_points": [{"what": "a header only", "certain": False}],
+        "regressions": [{"what": "files with one row", "certain": True}],
+        "remarks": ["repro.py is left over"],
+        "p_bounce": 61,
+        "p_objects": 85,
+        "label": "CORRECT_BUT_INCOMPLETE",
+    }
+    decision = verify(opened(), services(ScriptedModel([said]), snapshot(12), "verify: {prompt: careful}"))
+    (check,) = decision.actions
+    assert check.title == "May not fully solve #12"
+    assert check.summary.partition("<details>")[0] == (
+        "### #12: May not fully solve it\n\nMissing:\n- a header only (suspected)\n\n"
+        "Worked before and may not now:\n- files with one row\n\nCovered:\n- empty files\n\n"
+        "Remarks, which count for nothing:\n- repro.py is left over\n\n"
+    )
+    assert (
+        "Why: BROAD_MISSING_KEY_ASPECTS (61 % that it falls short, 85 % that a careful reviewer objects; "
+        "the first draws the line)" in check.summary
+    )
+    decision = verify(opened(), services(ScriptedModel([said]), snapshot(12)))
+    assert decision.verdict == "CORRECT_BUT_INCOMPLETE"
+    assert "objects; the label draws the line)" in decision.actions[0].summary

@@ -14,10 +14,13 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
+from bot.core.actions import Usage
 from bot.errors import ModelError, TransientError
+from bot.models import anthropic, chat
 from bot.models.anthropic import Anthropic
-from bot.models.conversation import Conversation
+from bot.models.conversation import Conversation, cost
 from bot.models.openai import OpenAI
+from bot.models.prices import Price
 from tests.bot.models.conftest import KEY, Provider, failure
 from tests.bot.models.replies import CLEAR, PROMPT, Verdict
 
@@ -360,3 +363,18 @@ def test_one_model_serves_many_threads(provider: Provider) -> None:
 
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(ask, range(40))) == [f"question {number}" for number in range(40)]
+
+
+def test_what_a_provider_read_from_its_cache_is_counted_and_priced() -> None:
+    price = Price(input=2.0, output=10.0, cached=0.5, written=2.5)
+    usage = {"prompt_tokens": 1000, "completion_tokens": 10, "prompt_tokens_details": {"cached_tokens": 600}}
+    body = {"choices": [{"message": {"content": "{}"}}], "usage": usage}
+    answer = chat.answer("openai", json.dumps(body).encode())
+    assert (answer.input_tokens, answer.cached_tokens) == (1000, 600)
+    assert cost(answer, price) == pytest.approx((400 * 2.0 + 600 * 0.5 + 10 * 10.0) / 1e6)
+    said = {"input_tokens": 100, "cache_read_input_tokens": 600, "cache_creation_input_tokens": 300}
+    message = {"content": [{"type": "text", "text": "{}"}], "usage": {**said, "output_tokens": 10}}
+    answer = anthropic.answer(json.dumps(message).encode())
+    assert (answer.input_tokens, answer.cached_tokens) == (1000, 600)
+    assert cost(answer, price) == pytest.approx((100 * 2.0 + 600 * 0.5 + 300 * 2.5 + 10 * 10.0) / 1e6)
+    assert Usage(input_tokens=1000, cached_tokens=600, output_tokens=10).tokens == "1,000 (600 cached) + 10 tokens"

@@ -90,8 +90,11 @@ def test_a_misspelled_prompt_name_is_refused_instead_of_ignored(tmp_path: Path) 
 
 
 def test_the_hash_changes_with_the_text_and_with_its_pieces(tmp_path: Path) -> None:
-    first = prompts(tmp_path, "a\n=== user ===\nb").hash(NAME)
-    assert prompts(tmp_path, "a\n=== user ===\nb").hash(NAME) == first
+    text = 'a {% include "_piece.md.jinja" %}\n=== user ===\nb'
+    (tmp_path / "_piece.md.jinja").write_text("old")
+    first = prompts(tmp_path, text).hash(NAME)
+    (tmp_path / "_other.md.jinja").write_text("a piece of another prompt")
+    assert prompts(tmp_path, text).hash(NAME) == first
     (tmp_path / "_piece.md.jinja").write_text("new")
     second = Prompts(tmp_path).hash(NAME)
     assert second != first
