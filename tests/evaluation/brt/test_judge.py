@@ -15,7 +15,7 @@ from bot.reproduce.outcome import TestOutcome, TestReport
 from bot.sandbox.bubblewrap import Bubblewrap
 from bot.sandbox.protocol import Limits
 from evaluation.brt.cases import Candidate, Case, read_candidates, read_cases
-from evaluation.brt.cli import replay_command
+from evaluation.brt.commands import replay as replay_command
 from evaluation.brt.judge import Judge, Judgement, verdict
 
 debian = pytest.mark.debian("bubblewrap")
