@@ -97,13 +97,15 @@ def build_models(settings: Settings) -> Models:
 
 
 def build_model(settings: Settings, model_id: str | None = None) -> Model:
-    """The model of that id (the operator's where none is given), asked again where that helps; no budget.
+    """The model of that id, asked again where that helps; no budget. The operator's where none is given, and the
+    packaged one where nobody named any.
 
     What it says is written down where the settings name a file for it.
     """
     from bot.models.recorded import Recording
+    from bot.models.registry import UNNAMED
 
-    model = build_models(settings).build(model_id or settings.bouncer_model, attempts=3)
+    model = build_models(settings).build(model_id or settings.bouncer_model or UNNAMED, attempts=3)
     return Recording(model, settings.bouncer_record_file) if settings.bouncer_record_file else model
 
 
@@ -188,7 +190,10 @@ class Live:
 
     def __init__(self, settings: Settings, ledger: Ledger, observe: Observe | None = None) -> None:
         from bot.jobs.configurations import Configurations
+        from bot.models.registry import carries_signal
 
+        settings.check_model()
+        self._shadow = not carries_signal(settings.bouncer_model)
         self._settings = settings
         self._ledger = ledger
         self._app = build_app(settings, observe)
@@ -211,7 +216,7 @@ class Live:
             forge=forge,
             model=self._model_for(repository.full_name, reserve=not by_maintainer(event)),
             sandbox=self._sandbox,
-            config=config,
+            config=config.in_shadow() if self._shadow else config,
             clock=now,
             history=self._ledger.decisions,
             repository=repository,

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from bot.ops.settings import Settings
 
 
+#: Said where set-up comes first: the browser can go ahead while somebody gets a key.
+_NO_MODEL = """BOUNCER_MODEL is not set. You can create the app now; deliveries are recorded, but nothing is
+judged or posted until you name a model and start `bouncer serve` again.
+"""
+
+
 @click.command()
 @click.option("--concurrency", type=click.IntRange(1, 64), default=8, show_default=True, help="Jobs at once.")
 @settings_options
@@ -29,7 +35,8 @@ def command(concurrency: int, **values: Any) -> int:
     if not settings.needs_setup:
         web.check(settings)
         worker.check_app(settings)
-    worker.check_thinking(settings)
+    if settings.bouncer_model or not settings.needs_setup:
+        worker.check_thinking(settings)
     database = open_database(settings.database_url)
     migrate(database)
     database.close()
@@ -37,7 +44,11 @@ def command(concurrency: int, **values: Any) -> int:
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    children = (Child("web", _web, (settings, link)), Child("worker", _worker, (settings, concurrency)))
+    children = [Child("web", _web, (settings, link))]
+    if settings.bouncer_model:
+        children.append(Child("worker", _worker, (settings, concurrency)))
+    else:
+        click.echo(_NO_MODEL, err=True)
     return supervise(children, stop)
 
 

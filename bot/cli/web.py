@@ -30,9 +30,10 @@ def command(processes: int | None, **values: Any) -> None:
 
 
 def check(settings: Settings) -> None:
-    """Refuse to start without a secret; raises SettingsError."""
+    """Refuse to start without a secret, and where nobody is named who judges; raises SettingsError."""
     if not settings.webhook_secrets:
         raise SettingsError("GITHUB_WEBHOOK_SECRET is not set: without it nobody could tell who sends deliveries")
+    settings.check_model()
 
 
 def check_address(settings: Settings) -> None:

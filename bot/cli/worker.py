@@ -47,6 +47,7 @@ def check_thinking(settings: Settings) -> None:
     """Refuse to start without a model that can be asked and prompts to ask it; raises SettingsError."""
     from bot.app import build_models, prompts
 
+    settings.check_model()
     build_models(settings).build(settings.bouncer_model)
     prompts(settings)
 

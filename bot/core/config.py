@@ -159,6 +159,17 @@ class RepoConfig(Frozen):
         """Identifies the configuration under which a decision was made."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:12]
 
+    def in_shadow(self) -> RepoConfig:
+        """The same, but no verdict is posted: for a model that is known to be no better than chance."""
+        triage, verify, review = (
+            each if each.mode == "off" else each.model_copy(update={"mode": "shadow"})
+            for each in (self.triage, self.verify, self.review)
+        )
+        reproduce = self.reproduce.model_copy(update={"mode": "off"})
+        return self.model_copy(
+            update={"triage": triage, "verify": verify, "review": review, "reproduce": reproduce}
+        )
+
     @property
     def labels(self) -> frozenset[str]:
         """Every label that Bouncer may set or remove here."""

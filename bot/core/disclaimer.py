@@ -8,9 +8,9 @@ import re
 _PROVIDERS = re.compile(r"(?:^|[(,])([a-z]+):")
 
 _CAVEATS = {
-    "local": "A very small local model spoke: its verdicts carry no signal.",
-    "scripted": "A scripted model spoke: this is a rehearsal, not a verdict.",
-    "recorded": "A recorded reply was replayed: no model was asked.",
+    "local": "A small model on this machine answered: do not rely on it.",
+    "scripted": "A scripted model answered: this is a rehearsal, not a verdict.",
+    "recorded": "This is a recorded answer: no model was asked just now.",
 }
 
 

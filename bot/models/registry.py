@@ -30,6 +30,17 @@ from bot.models.voices import Cascade, Maps, Mean
 SMOLLM2 = "smollm2"
 
 
+#: What commands on files ask where no model is named: they print, and post nothing.
+UNNAMED = f"local:{SMOLLM2}"
+
+
+def carries_signal(model_id: str) -> bool:
+    """Whether every model in an id may be taken seriously; the packaged small one is known to be no better than
+    chance.
+    """
+    return UNNAMED not in leaves(model_id)
+
+
 class ModelKeys(Frozen):
     """What providers need to be reached; secrets do not show in ``repr``."""
 

@@ -40,7 +40,11 @@ class Settings(BaseSettings):
     port: int = Field(8000, ge=0, le=65535, description="port to listen on")
     log_level: str = Field("INFO", description="DEBUG, INFO, WARNING or ERROR")
 
-    bouncer_model: str = Field("local:smollm2", description="provider:name; a comma list is a fallback chain")
+    bouncer_model: str = Field(
+        "",
+        description="who judges, as provider:name; further models after a comma are asked where one fails; "
+        "servers do not start without it",
+    )
     bouncer_model_seconds: float = Field(
         300.0, gt=0, le=3600, description="how long one answer of a model may take, seconds"
     )
@@ -153,6 +157,14 @@ class Settings(BaseSettings):
             return ()
         parts = self.github_webhook_secret.get_secret_value().split(",")
         return tuple(part.strip() for part in parts if part.strip())
+
+    def check_model(self) -> None:
+        """Refuse to serve while nobody is named who judges; raises SettingsError."""
+        if not self.bouncer_model:
+            raise SettingsError(
+                "BOUNCER_MODEL is not set: name the model that judges, such as openai:gpt-5-mini; "
+                "without one nothing is ever posted"
+            )
 
     @property
     def needs_setup(self) -> bool:

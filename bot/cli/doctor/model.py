@@ -34,7 +34,7 @@ def models(settings: Settings) -> Iterator[Diagnosis]:
     except SettingsError as error:
         yield fail("model", f"cannot be built: {error}")
         return
-    chain = leaves(settings.bouncer_model)
+    chain = leaves(settings.bouncer_model) if settings.bouncer_model else []
     for model_id in chain:
         yield _budget(model_id, built, settings)
     for model_id in dict.fromkeys([*chain, *leaves(settings.bouncer_judge_model or "")]):

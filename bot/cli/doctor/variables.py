@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import SecretStr
 
 from bot.cli.doctor.diagnosis import Diagnosis, fail, note, ok
+from bot.models.registry import carries_signal
 from bot.ops.settings import Settings
 
 #: Without them ``bouncer serve`` accepts no delivery.
@@ -26,6 +27,14 @@ def _special(name: str, settings: Settings) -> Diagnosis | None:
     value, variable = getattr(settings, name), name.upper()
     if name == "github_app_id" and value is None:
         return fail(variable, "not set", _SET_UP)
+    if name == "bouncer_model" and not value:
+        return fail(variable, "not set: nothing is judged or posted", "name a model, such as openai:gpt-5-mini")
+    if name == "bouncer_model" and not carries_signal(value):
+        return note(
+            variable,
+            f"{value}: no better than chance, so everything runs in shadow mode and nothing is posted",
+            "name a real model",
+        )
     if name == "github_webhook_secret" and not settings.webhook_secrets:
         return fail(variable, "not set: no delivery can be verified", _SET_UP)
     if name == "github_app_private_key" and value is None and settings.github_app_private_key_path is None:

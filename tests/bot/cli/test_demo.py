@@ -48,7 +48,7 @@ def test_three_issues_are_judged_and_shown(tmp_path: Path) -> None:
     assert "Which files fail?" in vague
     assert "labels: needs-info" in vague
     assert "IMPOSSIBLE_TO_SOLVE" in empty
-    assert "A recorded reply was replayed: no model was asked." in empty
+    assert "This is a recorded answer: no model was asked just now." in empty
 
 
 def test_a_model_that_cannot_be_had_is_one_clear_line(tmp_path: Path) -> None:

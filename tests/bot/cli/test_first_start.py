@@ -38,7 +38,7 @@ def github() -> Iterator[SimulatedGitHub]:
 class Serving:
     """``bouncer serve`` in a folder of its own."""
 
-    def __init__(self, folder: Path, github: SimulatedGitHub) -> None:
+    def __init__(self, folder: Path, github: SimulatedGitHub, **more: str) -> None:
         self.url = f"http://127.0.0.1:{free_port()}"
         self.log = folder / "log"
         environment = {
@@ -51,6 +51,7 @@ class Serving:
             "OPENAI_API_KEY": "nobody-answers",
             "OPENAI_BASE_URL": "http://127.0.0.1:9",
             "BOUNCER_SANDBOX": "off",
+            **more,
         }
         with self.log.open("wb") as output:
             self.process = subprocess.Popen(
@@ -120,6 +121,21 @@ def test_set_up_in_the_browser_then_the_first_delivery_is_accepted(
     assert app.webhook_secret not in shown
     assert app.private_key.splitlines()[3] not in shown
     assert (tmp_path / "bouncer-data" / "credentials.json").stat().st_mode & 0o077 == 0
+
+
+def test_set_up_is_reachable_before_a_model_is_named(github: SimulatedGitHub, tmp_path: Path) -> None:
+    serving = Serving(tmp_path, github, BOUNCER_MODEL="")
+    try:
+        link = serving.said(r"/setup\?link=(\S+)")
+        assert serving.said("(BOUNCER_MODEL is not set)")
+        serving.up()
+        page = requests.post(f"{serving.url}/setup/begin", data={"link": link}, timeout=10)
+        assert page.ok
+        assert 'name="token"' in page.text
+        assert "worker_started" not in serving.log.read_text()
+    finally:
+        serving.process.send_signal(signal.SIGTERM)
+        serving.process.wait(40)
 
 
 def test_half_of_the_credentials_is_a_mistake_not_a_first_start(tmp_path: Path) -> None:

@@ -40,6 +40,9 @@ GOOD = {
 }
 
 
+SERVERS = ("serve", "worker", "web")
+
+
 def start(command: str, folder: Path, **wrong: str) -> tuple[int, str, str]:
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **GOOD, **wrong}
     ended = subprocess.run(
@@ -74,6 +77,7 @@ def start(command: str, folder: Path, **wrong: str) -> tuple[int, str, str]:
             "prompts (BOUNCER_PROMPTS_DIR): nowhere is not a folder",
         ),
         ("worker", {"BOUNCER_MODEL": "gpt-5"}, "model 'gpt-5' (--model, BOUNCER_MODEL): must be one of"),
+        *((each, {"BOUNCER_MODEL": ""}, "BOUNCER_MODEL is not set: name the model") for each in SERVERS),
         ("web", {"DATABASE_URL": "sqlite:///no/folder/b.db"}, "DATABASE_URL: cannot open"),
         ("worker", {"DATABASE_URL": "postgresql://u:canary-pw@127.0.0.1:1/b"}, "DATABASE_URL: cannot reach"),
     ],

@@ -108,7 +108,7 @@ def test_a_maintainer_asks_and_the_test_is_offered_in_a_comment(services: Build)
     )
     assert "E   assert [[1, 2]] == [[1, 2], [3]]" in rest
     assert "To take it over, add it to `tests/test_lists.py`." in rest
-    assert "_A scripted model spoke: this is a rehearsal, not a verdict._" in rest
+    assert "_A scripted model answered: this is a rehearsal, not a verdict._" in rest
 
 
 def test_the_test_comes_as_a_draft_pull_request_that_adds_it_and_nothing_else(services: Build) -> None:

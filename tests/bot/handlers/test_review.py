@@ -45,7 +45,7 @@ def test_a_defect_becomes_one_comment_on_its_line(services: Build) -> None:
     assert (action.number, action.commit_id) == (20, "a" * 40)
     assert action.body == (
         "One possible defect in aaaaaaa. Answer one that is wrong with `/bouncer dismiss`. `scripted:test`"
-        "\n\n_A scripted model spoke: this is a rehearsal, not a verdict._"
+        "\n\n_A scripted model answered: this is a rehearsal, not a verdict._"
     )
     (comment,) = action.comments
     assert (comment.path, comment.start_line, comment.line, comment.side) == ("src/app.py", None, 12, "RIGHT")

@@ -79,7 +79,7 @@ def test_a_vague_issue_gets_one_short_comment_and_a_label(services: Build) -> No
         "Missing: expected result, minimal example.\n"
         "Edit the issue or answer here, and it is read again. Maintainers: `/bouncer accept` overrides this.\n"
         "\n"
-        "_A scripted model spoke: this is a rehearsal, not a verdict._\n"
+        "_A scripted model answered: this is a rehearsal, not a verdict._\n"
         "\n"
         "<details><summary>Why: VAGUE (72 %)</summary>\n"
         "\n"

@@ -121,6 +121,7 @@ def test_looking_creates_nothing(run: Run, tmp_path: Path) -> None:
         ("GITHUB_APP_ID", "fail  GITHUB_APP_ID: not set"),
         ("GITHUB_APP_PRIVATE_KEY", "fail  GITHUB_APP_PRIVATE_KEY: neither it nor"),
         ("GITHUB_WEBHOOK_SECRET", "fail  GITHUB_WEBHOOK_SECRET: not set"),
+        ("BOUNCER_MODEL", "fail  BOUNCER_MODEL: not set: nothing is judged or posted; name a model"),
         ("BOUNCER_DAILY_BUDGET_USD", "note  BOUNCER_DAILY_BUDGET_USD: not set"),
         ("BOUNCER_ADMIN_PASSWORD", "note  BOUNCER_ADMIN_PASSWORD: not set"),
     ],
@@ -249,6 +250,14 @@ def test_a_model_that_cannot_answer_fails(run: Run, office: Office, status: int)
     code, said = run()
     assert code == 1
     assert "fail  model openai:gpt-5-mini: openai " in said
+
+
+def test_a_model_without_signal_is_told_to_run_in_shadow_mode(run: Run) -> None:
+    _, said = run("--skip", "model", BOUNCER_MODEL="openai:gpt-5-mini,local:smollm2")
+    assert (
+        "note  BOUNCER_MODEL: openai:gpt-5-mini,local:smollm2: no better than chance, so everything runs in"
+        in said
+    )
 
 
 def test_a_model_that_ignores_the_schema_fails(run: Run, office: Office) -> None:
