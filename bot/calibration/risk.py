@@ -14,7 +14,9 @@ assumes that past and future good subjects are exchangeable, and nothing about t
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from pydantic import Field
 
@@ -85,6 +87,13 @@ def binomial_cdf(successes: int, trials: int, chance: float) -> float:
     )
 
 
+@lru_cache(maxsize=4096)
+def _p_value(harmed: int, good: int, harm: float) -> float:
+    """How likely so few harmed are where the true harm is ``harm``."""
+    return binomial_cdf(harmed, good, harm)
+
+
+@lru_cache(maxsize=4096)
 def upper_bound(harmed: int, good: int, delta: float = DELTA) -> float:
     """The exact one-sided upper limit of a share (Clopper and Pearson 1934); 1 without a case."""
     if harmed >= good:
@@ -119,25 +128,27 @@ def promise(cases: Sequence[Judged], harm: float, delta: float = DELTA) -> Promi
     """
     if not (0 < harm < 1 and 0 < delta < 1):
         raise ValueError(f"harm and delta must lie between 0 and 1, not {harm} and {delta}")
-    scores = sorted(case.p_bounce for case in cases if case.good)
-    found: int | None = None
-    for candidate in range(100, -1, -1):
-        harmed = _at_least(scores, candidate)
-        if binomial_cdf(harmed, len(scores), harm) > delta:
-            break
-        found = candidate
+    found = lowest_line([case.p_bounce for case in cases if case.good], harm, delta)
     line = None if found is None else line_at(cases, found, delta)
     return Promise(harm=harm, delta=delta, line=line, needed=cases_needed(harm, delta))
+
+
+def lowest_line(good: Iterable[int], harm: float, delta: float = DELTA) -> int | None:
+    """Where ``promise`` draws the line for these scores of good subjects; None where it cannot."""
+    scores = sorted(good)
+    found: int | None = None
+    for candidate in range(100, -1, -1):
+        harmed = len(scores) - bisect_left(scores, candidate)
+        if _p_value(harmed, len(scores), harm) > delta:
+            break
+        found = candidate
+    return found
 
 
 def curve(cases: Sequence[Judged], delta: float = DELTA) -> tuple[OperatingPoint, ...]:
     """Every line that tells the cases apart, from the highest down: risk over coverage."""
     tried = sorted({case.p_bounce for case in cases}, reverse=True)
     return tuple(line_at(cases, each, delta) for each in tried)
-
-
-def _at_least(ascending: Sequence[int], score: int) -> int:
-    return sum(each >= score for each in ascending)
 
 
 def instructive(cases: Iterable[Judged], bounce_above: int, most: int = 10) -> tuple[Judged, ...]:

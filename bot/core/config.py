@@ -56,6 +56,13 @@ class TriageConfig(Frozen):
         le=100,
         description="bounce at this probability (percent) or above, whatever the label says",
     )
+    harm: int | None = Field(
+        None,
+        ge=1,
+        le=50,
+        description="what `bouncer calibrate` promised: so many percent of actionable issues bounce at most; "
+        "the dashboard warns where that is broken",
+    )
     prompt: PromptSet = Field(
         "paper",
         description="the paper's question; the harshest of three reviewers; or with a base rate and strictness",
@@ -77,6 +84,7 @@ class VerifyConfig(Frozen):
         "BROAD_MISSING_KEY_ASPECTS", description="the mildest label that bounces (BouncerBench, III)"
     )
     bounce_above: int | None = Field(None, ge=0, le=100, description="as triage.bounce_above")
+    harm: int | None = Field(None, ge=1, le=50, description="as triage.harm, of good patches held back")
     prompt: PromptSet = Field("paper", description="as triage.prompt")
     investigate: bool = Field(
         False, description="let the model look at the base commit's code first; several model calls an issue"

@@ -54,6 +54,9 @@ class Operations:
     def edit(self, repository: RepositoryState, issue: IssueState, by: User, **new: str) -> None:
         """Change title or body; an edit that changes nothing is still an event without changes."""
         changes = {name: {"from": getattr(issue, name)} for name in new if getattr(issue, name) != new[name]}
+        # Every version but the present one.
+        issue.titles += [issue.title] if "title" in changes else []
+        issue.bodies += [issue.body] if "body" in changes else []
         for name, value in new.items():
             setattr(issue, name, value)
         self.announce(repository, issue, "edited", by, changes=changes)
@@ -68,6 +71,8 @@ class Operations:
     ) -> None:
         issue.state = state
         issue.state_reason = reason
+        issue.closed_at = self.world.now() if state == "closed" else None
+        issue.reopened_at += [self.world.now()] if state == "open" else []
         self.announce(repository, issue, "closed" if state == "closed" else "reopened", by)
 
     def add_label(self, repository: RepositoryState, issue: IssueState, name: str, by: User) -> None:
@@ -75,6 +80,7 @@ class Operations:
         repository.labels.setdefault(name, "ededed")
         if name not in issue.labels:
             issue.labels.append(name)
+            issue.labelled.append((name, self.world.now()))
             self.announce(repository, issue, "labeled", by, label=self.render.label(repository, name))
 
     def remove_label(self, repository: RepositoryState, issue: IssueState, name: str, by: User) -> None:

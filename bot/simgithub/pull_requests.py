@@ -79,12 +79,48 @@ class PullRequests(Base):
         with self.world.lock:
             where, issue = self.find(repository, number)
             assert issue.pull is not None
-            issue.pull.merged = True
-            self._operations.set_state(where, issue, "closed", self.world.user(by), None)
-            tip = where.branches[issue.pull.base_ref]
-            files = self.world.commits[issue.pull.head_sha].files
-            where.branches[issue.pull.base_ref] = self.world.commit(files, "Merge", (tip, issue.pull.head_sha)).sha
+            pull, user = issue.pull, self.world.user(by)
+            pull.merged, pull.merged_at = True, self.world.now()
+            tip = where.branches[pull.base_ref]
+            files = self.world.commits[pull.head_sha].files
+            message = f"Merge pull request #{number}\n\n{issue.title}\n\n{issue.body}"
+            pull.merge_sha = self.world.commit(files, message, (tip, pull.head_sha)).sha
+            where.branches[pull.base_ref] = pull.merge_sha
+            self._operations.set_state(where, issue, "closed", user, None)
+            self._close_linked(where, issue, user)
         self.settle()
+
+    def _close_linked(self, where: RepositoryState, merged: IssueState, user: User) -> None:
+        """A merge into the default branch closes the issues that it is linked to."""
+        assert merged.pull is not None
+        if merged.pull.base_ref != where.default_branch:
+            return
+        for name, number in merged.pull.closes:
+            linked = where.issues.get(number)
+            if name == where.full_name and linked is not None and linked.pull is None:
+                linked.closed_by.append(merged.number)
+                if linked.state == "open":
+                    self._operations.set_state(where, linked, "closed", user, "completed")
+
+    def revert(self, repository: str, number: int, *, by: str) -> int:
+        """Press "Revert" on a merged pull request, and merge the new one. Returns its number."""
+        with self.world.lock:
+            where, issue = self.find(repository, number)
+            assert issue.pull is not None
+            before = self.world.commits[self.world.commits[issue.pull.merge_sha].parents[0]].files
+            now = self.world.commits[where.branches[issue.pull.base_ref]].files
+            files: Text = {path: before.get(path) for path in {*before, *now} if before.get(path) != now.get(path)}
+            title = issue.title
+        again = self.open_pull(
+            repository,
+            f'Revert "{title}"',
+            f"Reverts {repository}#{number}",
+            by,
+            files=files,
+            branch=f"revert-{number}",
+        )
+        self.merge(repository, again, by=by)
+        return again
 
     def reply(self, repository: str, comment_id: int, body: str, *, by: str) -> int:
         """Answer in the thread of a review comment. Returns the answer's id."""

@@ -137,6 +137,7 @@ class Commit:
     parents: tuple[str, ...]
     files: Mapping[str, bytes]
     message: str
+    at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
 @dataclass
@@ -151,6 +152,8 @@ class Pull:
     draft: bool = False
     merged: bool = False
     closes: list[tuple[str, int]] = field(default_factory=list)
+    merged_at: datetime | None = None
+    merge_sha: str = ""
     reviews: list[Review] = field(default_factory=list)
     comments: list[ReviewCommentState] = field(default_factory=list)
 
@@ -167,6 +170,12 @@ class IssueState:
     labels: list[str] = field(default_factory=list)
     comments: list[CommentState] = field(default_factory=list)
     pull: Pull | None = None
+    closed_at: datetime | None = None
+    closed_by: list[int] = field(default_factory=list)
+    reopened_at: list[datetime] = field(default_factory=list)
+    labelled: list[tuple[str, datetime]] = field(default_factory=list)
+    titles: list[str] = field(default_factory=list)
+    bodies: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -233,7 +242,7 @@ class World:
         digest = hashlib.sha1(repr((parents, message, self.next_id())).encode(), usedforsecurity=False)
         for path in sorted(files):
             digest.update(path.encode("utf-8", "surrogateescape") + b"\0" + files[path])
-        commit = Commit(digest.hexdigest(), parents, dict(files), message)
+        commit = Commit(digest.hexdigest(), parents, dict(files), message, self.now())
         self.commits[commit.sha] = commit
         return commit
 

@@ -74,6 +74,10 @@ class GitHubForge:
     def close(self) -> None:
         self._client.close()
 
+    def graphql(self, query: str, variables: Mapping[str, Any]) -> Any:
+        """The ``data`` of an answer in GraphQL."""
+        return self._client.graphql(query, variables)
+
     @property
     def repository(self) -> str:
         return self._repository
@@ -202,7 +206,7 @@ class GitHubForge:
         after: str | None = None
         while True:
             variables = {"owner": owner, "name": name, "number": number, "first": 100, "after": after}
-            found, after = _page(self._client.graphql(query, variables), field)
+            found, after = _page(self.graphql(query, variables), field)
             nodes += found
             if after is None:
                 return nodes

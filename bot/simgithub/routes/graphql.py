@@ -1,11 +1,13 @@
-"""The few things that only GraphQL says: closing links and resolved threads.
+"""The few things that only GraphQL says: closing links, resolved threads, and how texts were at first.
 
-The two queries that Bouncer sends are recognised by what they ask for; anything else is refused.
+The queries that Bouncer sends are recognised by what they ask for; anything else is refused.
 """
 
 from __future__ import annotations
 
-from bot.simgithub.state import IssueState, Json, Pull
+from datetime import datetime
+
+from bot.simgithub.state import IssueState, Json, Pull, RepositoryState, User, World
 from bot.simgithub.wire import ApiAnswer, ApiCall, Route
 
 
@@ -15,22 +17,43 @@ def query(call: ApiCall) -> ApiAnswer:
     repository = call.world.repositories.get(f"{variables.get('owner')}/{variables.get('name')}")
     if repository is None or (call.token and repository.full_name not in call.token.repositories):
         return _error("NOT_FOUND", "Could not resolve to a Repository")
-    issue = repository.issues.get(variables.get("number", 0))
+    if "number" in variables:
+        return _of_pull(text, variables, repository)
+    past = _Past(call, repository)
+    if "pullRequests(" in text:
+        return _answer({"pullRequests": _page(variables, past.pulls())})
+    if "issues(" in text:
+        return _answer({"issues": _page(variables, past.issues())})
+    if "history(" in text:
+        commits = past.commits(datetime.fromisoformat(str(variables.get("since"))))
+        return _answer({"defaultBranchRef": {"target": {"history": _page(variables, commits)}}})
+    return _error("undefinedField", "this field is not simulated")
+
+
+def _of_pull(text: str, variables: Json, repository: RepositoryState) -> ApiAnswer:
+    issue = repository.issues.get(variables["number"])
     if issue is None or issue.pull is None:
         return _error("NOT_FOUND", "Could not resolve to a PullRequest")
-    size, after = int(variables.get("first", 100)), variables.get("after")
     if "closingIssuesReferences" in text:
         field, nodes = "closingIssuesReferences", _links(issue.pull)
     elif "reviewThreads" in text:
         field, nodes = "reviewThreads", _threads(issue)
     else:
         return _error("undefinedField", "this field is not simulated")
+    return _answer({"pullRequest": {field: _page(variables, nodes)}})
+
+
+def _answer(repository: Json) -> ApiAnswer:
+    return ApiAnswer(body={"data": {"repository": repository}})
+
+
+def _page(variables: Json, nodes: list[Json]) -> Json:
+    size, after = int(variables.get("first", 100)), variables.get("after")
     start = int(after) if after else 0
-    page = {
+    return {
         "nodes": nodes[start : start + size],
         "pageInfo": {"hasNextPage": start + size < len(nodes), "endCursor": str(start + size)},
     }
-    return ApiAnswer(body={"data": {"repository": {"pullRequest": {field: page}}}})
 
 
 def _links(pull: Pull) -> list[Json]:
@@ -43,6 +66,102 @@ def _threads(issue: IssueState) -> list[Json]:
     return [
         {"isResolved": each.resolved, "comments": {"nodes": [{"fullDatabaseId": str(each.id)}]}} for each in first
     ]
+
+
+class _Past:
+    """Closed issues and merged pull requests of a repository, newest first."""
+
+    def __init__(self, call: ApiCall, repository: RepositoryState) -> None:
+        self._world: World = call.world
+        self._render = call.render
+        self._repository = repository
+
+    def issues(self) -> list[Json]:
+        chosen = [each for each in self._newest() if each.pull is None and each.closed_at is not None]
+        return [
+            {
+                **self._text(each),
+                "closedAt": _time(each.closed_at),
+                "stateReason": (each.state_reason or "completed").upper(),
+                "closedByPullRequestsReferences": {
+                    "nodes": [{"number": number, "merged": True} for number in each.closed_by]
+                },
+                "labelled": {
+                    "nodes": [
+                        {"createdAt": _time(at), "label": {"name": name}} for name, at in each.labelled[-30:]
+                    ]
+                },
+                "comments": {
+                    "nodes": [
+                        {"createdAt": _time(said.created_at), "author": _user(said.author)}
+                        for said in each.comments[-30:]
+                    ]
+                },
+            }
+            for each in chosen
+        ]
+
+    def pulls(self) -> list[Json]:
+        return [
+            self._pull(each, each.pull) for each in self._newest() if each.pull is not None and each.pull.merged
+        ]
+
+    def _pull(self, issue: IssueState, pull: Pull) -> Json:
+        here = self._repository
+        linked = [here.issues[number] for name, number in pull.closes if name == here.full_name]
+        return {
+            **self._text(issue),
+            "mergedAt": _time(pull.merged_at),
+            "baseRefName": pull.base_ref,
+            "baseRefOid": pull.base_sha,
+            "headRefOid": pull.head_sha,
+            "mergeCommit": {"oid": pull.merge_sha},
+            "closingIssuesReferences": {
+                "nodes": [
+                    {
+                        **self._text(each),
+                        "repository": {"nameWithOwner": here.full_name},
+                        "reopened": {"nodes": [{"createdAt": _time(at)} for at in each.reopened_at]},
+                    }
+                    for each in linked
+                ]
+            },
+        }
+
+    def commits(self, since: datetime) -> list[Json]:
+        head = self._repository.branches[self._repository.default_branch]
+        found = [self._world.commits[sha] for sha in self._world.ancestors(head)]
+        return [
+            {"oid": each.sha, "message": each.message, "committedDate": _time(each.at)}
+            for each in found
+            if each.at >= since
+        ]
+
+    def _newest(self) -> list[IssueState]:
+        return sorted(self._repository.issues.values(), key=lambda each: each.number, reverse=True)
+
+    def _text(self, issue: IssueState) -> Json:
+        kind = "issues" if issue.pull is None else "pull"
+        # An edit leaves two versions behind: what it was, and what it became; the oldest stands last.
+        edits = [{"diff": issue.bodies[0], "deletedAt": None}] if issue.bodies else []
+        return {
+            "number": issue.number,
+            "title": issue.title,
+            "body": issue.body,
+            "url": f"{self._render.web}/{self._repository.full_name}/{kind}/{issue.number}",
+            "createdAt": _time(issue.created_at),
+            "author": _user(issue.author),
+            "userContentEdits": {"nodes": edits},
+            "renamed": {"nodes": [{"previousTitle": title} for title in issue.titles[:1]]},
+        }
+
+
+def _user(user: User) -> Json:
+    return {"__typename": user.type, "login": user.login.removesuffix("[bot]")}
+
+
+def _time(at: datetime | None) -> str | None:
+    return None if at is None else at.isoformat()
 
 
 def _error(kind: str, message: str) -> ApiAnswer:

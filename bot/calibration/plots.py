@@ -1,0 +1,124 @@
+"""Plots about a line as SVG: no script, no third party; colours come from the page's style sheet. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from bot.calibration.maps import Bin
+from bot.calibration.risk import OperatingPoint
+
+WIDTH, HEIGHT = 460, 300
+_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 14, 14, 46
+
+#: Shares of 0 to 1.
+Point = tuple[float, float]
+
+
+def by_line(curve: Sequence[OperatingPoint], drawn: int | None, good: str, bad: str) -> Markup:
+    """Shares of good and bad subjects that each line bounces; ``drawn`` is the line in force, or proposed."""
+    lines = sorted(curve, key=lambda each: each.bounce_above)
+    harm = [(each.bounce_above / 100, each.harm) for each in lines if each.harm is not None]
+    limit = [(each.bounce_above / 100, each.bound) for each in lines if each.good]
+    recall = [(each.bounce_above / 100, each.recall) for each in lines if each.recall is not None]
+    parts = [
+        _path(limit, "limit", f"{good}: upper limit at 95 %"),
+        _path(harm, "harm", good),
+        _path(recall, "recall", bad),
+    ]
+    if drawn is not None and drawn <= 100:
+        x, top, bottom = _x(drawn / 100), _y(1.0), _y(0.0)
+        parts.append(
+            Markup('<line class="drawn" x1="{0:.1f}" x2="{0:.1f}" y1="{1:.1f}" y2="{2:.1f}"/>').format(
+                x, top, bottom
+            )
+        )
+        side = "end" if drawn > 60 else "start"
+        parts.append(_text(x + (-5 if drawn > 60 else 5), top + 10, f"line: {drawn} %", side))
+    words = f"What each line bounces: {good} and {bad}"
+    return _frame(parts, "the line: bounce from this probability on", "share bounced", words)
+
+
+def risk_over_coverage(curve: Sequence[OperatingPoint], drawn: int | None) -> Markup:
+    """Of what a line lets through, the share that deserved to bounce, over how much it lets through."""
+    points: list[Point] = []
+    here: Point | None = None
+    for each in curve:
+        total = each.good + each.bad
+        passed = total - each.harmed - each.caught
+        if not passed:
+            continue
+        point = passed / total, (each.bad - each.caught) / passed
+        points.append(point)
+        if drawn is not None and each.bounce_above >= drawn:
+            here = point
+    if curve and curve[0].good + curve[0].bad:
+        first = curve[0]
+        points.insert(0, (1.0, first.bad / (first.good + first.bad)))
+    parts = [_path(points, "risk", "risk"), *(_dot(each, "risk") for each in points)]
+    if here is not None:
+        parts.append(_dot(here, "here", 6))
+    return _frame(
+        parts, "coverage: share let through", "risk: share of these that deserved to bounce", "Risk over coverage"
+    )
+
+
+def reliability(bins: Sequence[Bin]) -> Markup:
+    """What was said against what came true; on the diagonal, the model knows what it does not know."""
+    most = max((each.cases for each in bins), default=1)
+    diagonal = Markup('<line class="diagonal" x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}"/>').format(
+        _x(0), _y(0), _x(1), _y(1)
+    )
+    parts = [diagonal, _path([(each.said, each.true) for each in bins], "risk", "reliability")]
+    for each in bins:
+        told = f"{each.cases} cases: said {each.said:.0%}, came true {each.true:.0%}"
+        parts.append(_dot((each.said, each.true), "risk", 3 + 5 * (each.cases / most) ** 0.5, told))
+    return _frame(parts, "said: probability that it deserves to bounce", "came true", "Reliability diagram")
+
+
+def _frame(parts: Sequence[Markup], across: str, up: str, words: str) -> Markup:
+    grid = [
+        Markup('<line class="grid" x1="{0:.1f}" x2="{1:.1f}" y1="{2:.1f}" y2="{2:.1f}"/>').format(
+            _x(0), _x(1), _y(at)
+        )
+        + _text(_x(0) - 6, _y(at) + 4, f"{at:.0%}", "end")
+        + _text(_x(at), _y(0) + 16, f"{at:.0%}", "middle")
+        for at in (0.0, 0.25, 0.5, 0.75, 1.0)
+    ]
+    names = [
+        _text((_x(0) + _x(1)) / 2, HEIGHT - 8, across, "middle"),
+        Markup('<g transform="translate(12 {:.1f}) rotate(-90)">{}</g>').format(
+            (_y(0) + _y(1)) / 2, _text(0, 0, up, "middle")
+        ),
+    ]
+    content = Markup("").join([*grid, *parts, *names])
+    return Markup('<svg class="plot" viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>').format(
+        WIDTH, HEIGHT, words, content
+    )
+
+
+def _path(points: Sequence[Point], kind: str, told: str) -> Markup:
+    if not points:
+        return Markup("")
+    text = " ".join(f"{_x(x):.1f},{_y(y):.1f}" for x, y in points)
+    return Markup('<polyline class="{}" points="{}"><title>{}</title></polyline>').format(kind, text, told)
+
+
+def _dot(point: Point, kind: str, radius: float = 2.5, told: str = "") -> Markup:
+    told = told or f"{point[0]:.0%}, {point[1]:.0%}"
+    return Markup('<circle class="{}" cx="{:.1f}" cy="{:.1f}" r="{:.1f}"><title>{}</title></circle>').format(
+        kind, _x(point[0]), _y(point[1]), radius, told
+    )
+
+
+def _text(x: float, y: float, text: str, anchor: str) -> Markup:
+    return Markup('<text x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text>').format(x, y, anchor, text)
+
+
+def _x(share: float) -> float:
+    return _LEFT + (WIDTH - _LEFT - _RIGHT) * share
+
+
+def _y(share: float) -> float:
+    return HEIGHT - _BOTTOM - (HEIGHT - _TOP - _BOTTOM) * share

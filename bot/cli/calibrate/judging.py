@@ -1,0 +1,228 @@
+"""Past subjects, judged in shadow by the live handlers; what was judged once is kept in a file."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bot import router
+from bot.bouncers.labels import InputLabel, OutputLabel, severity
+from bot.calibration.fates import Fate, Undoings, of_issue
+from bot.calibration.findings import Bouncer, PastVerdict
+from bot.core.actions import Decision
+from bot.core.events import IssueOpened, PullRequestOpened, RepositoryEvent
+from bot.core.model import Repository, Subject
+from bot.errors import BudgetExceeded, OperatorError, TransientError
+from bot.forge.offline import BOUNCER
+from bot.forge.past import Past, PastIssue, PastPull
+from bot.forge.protocol import IssueLink
+from bot.forge.replay import ReplayForge, Snapshot
+from bot.models.protocol import Model, Prompt, Reply, T
+from bot.services import Services
+
+
+@dataclass(frozen=True)
+class PastCase:
+    """One past subject: what happened when it was opened, what could be read about it, and what became of it."""
+
+    bouncer: Bouncer
+    event: RepositoryEvent
+    snapshot: Snapshot
+    fate: Fate
+    title: str
+    url: str
+
+    @property
+    def subject(self) -> Subject:
+        return self.event.subject
+
+
+def cases(past: Past, asking: Iterable[str], limit: int) -> tuple[PastCase, ...]:
+    """Up to ``limit`` issues and ``limit`` pull requests whose fate is known, newest first."""
+    asked = tuple(asking)
+    issues = [
+        _issue(each, fate, past.repository)
+        for each in past.issues
+        if each.whole and (fate := of_issue(each, asked)) is not None
+    ]
+    undoings = Undoings(past.pulls, past.messages, past.exported_at)
+    pulls = [
+        _pull(each, fate, past.repository)
+        for each in past.pulls
+        if each.diff is not None and (fate := undoings.of_pull(each)) is not None
+    ]
+    return (*issues[:limit], *pulls[:limit])
+
+
+def _issue(past: PastIssue, fate: Fate, repository: Repository) -> PastCase:
+    issue = past.issue
+    event = IssueOpened(sender=issue.author, repository=repository, issue=issue)
+    snapshot = Snapshot(
+        repository=repository.full_name,
+        about=repository,
+        identity=BOUNCER,
+        issues={issue.number: issue},
+        comments={issue.number: ()},
+    )
+    return PastCase("triage", event, snapshot, fate, issue.title, issue.html_url)
+
+
+def _pull(past: PastPull, fate: Fate, repository: Repository) -> PastCase:
+    pull, name = past.pull, repository.full_name
+    assert past.diff is not None
+    event = PullRequestOpened(sender=pull.author, repository=repository, pull_request=pull)
+    snapshot = Snapshot(
+        repository=name,
+        about=repository,
+        identity=BOUNCER,
+        issues={issue.number: issue for issue in past.issues},
+        comments={pull.number: ()},
+        pull_requests={pull.number: pull},
+        diffs={pull.number: past.diff},
+        linked_issues={pull.number: tuple(IssueLink(repository=name, number=each.number) for each in past.issues)},
+    )
+    return PastCase("verify", event, snapshot, fate, pull.title, pull.html_url)
+
+
+class Kept:
+    """Verdicts by subject, appended to a file as they come; ``question`` says what they are an answer to.
+
+    Failures are kept too, so that they can be told, but asked again by the next command.
+    """
+
+    def __init__(self, file: Path, question: str) -> None:
+        self._file = file
+        self._question = question
+        self._lock = threading.Lock()
+        self._known: dict[str, dict[str, Any]] = {}
+        self.cost_usd: float | None = None
+        for line in file.read_text(encoding="utf-8").splitlines() if file.is_file() else ():
+            try:
+                row = json.loads(line)
+                if row["question"] == question:
+                    self._take(row)
+            except (ValueError, KeyError, TypeError):
+                # The end of a line that a crash cut off: that case is judged again.
+                continue
+
+    def find(self, case: PastCase) -> dict[str, Any] | None:
+        return self._known.get(_key(case.subject))
+
+    def keep(self, case: PastCase, decision: Decision) -> None:
+        """Write one line. Raises OperatorError where the disk refuses it."""
+        row = {"question": self._question, "subject": _key(case.subject), **_told(decision)}
+        with self._lock:
+            self._take(row)
+            try:
+                with self._file.open("a", encoding="utf-8") as out:
+                    out.write(json.dumps(row) + "\n")
+            except OSError as error:
+                raise OperatorError(f"{self._file}: {error.strerror}") from None
+
+    def _take(self, row: dict[str, Any]) -> None:
+        self._known[row["subject"]] = row
+        if row["cost_usd"] is not None:
+            self.cost_usd = (self.cost_usd or 0.0) + row["cost_usd"]
+
+
+def _key(subject: Subject) -> str:
+    return f"{subject.key} {subject.revision}"
+
+
+def _told(decision: Decision) -> dict[str, Any]:
+    said = decision.evidence
+    explanations = [said.get("explanation"), *(each.get("explanation") for each in said.get("verdicts", ()))]
+    return {
+        "label": decision.verdict,
+        "p_bounce": said.get("p_bounce"),
+        "explanation": "\n\n".join(filter(None, explanations)),
+        "problem": "" if decision.verdict else decision.reason,
+        "cost_usd": decision.usage.cost_usd,
+    }
+
+
+class _Watched:
+    """A Model that remembers that the budget had no room for a question."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self.refused = threading.Event()
+
+    @property
+    def id(self) -> str:
+        return self._model.id
+
+    def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
+        if self.refused.is_set():
+            raise BudgetExceeded("the limit of --max-cost is reached")
+        try:
+            return self._model.complete(prompt, schema)
+        except BudgetExceeded:
+            self.refused.set()
+            raise
+
+
+def judge(
+    found: Sequence[PastCase],
+    services: Callable[[ReplayForge, Model], Services],
+    model: Model,
+    kept: Kept,
+    workers: int,
+    advance: Callable[[], None],
+) -> bool:
+    """Judge what is not judged yet; False where the budget ended it."""
+    watched = _Watched(model)
+
+    def one(case: PastCase) -> None:
+        before = kept.find(case)
+        if (before is None or before["label"] is None) and not watched.refused.is_set():
+            decision = _decided(case, services(ReplayForge(case.snapshot), watched))
+            if not watched.refused.is_set() or decision.verdict is not None:
+                kept.keep(case, decision)
+        advance()
+
+    with ThreadPoolExecutor(workers) as pool:
+        for each in [pool.submit(one, case) for case in found]:
+            each.result()
+    return not watched.refused.is_set()
+
+
+def _decided(case: PastCase, services: Services) -> Decision:
+    try:
+        decisions = router.decide(case.event, services, only=case.bouncer)
+    except TransientError as error:
+        return Decision(kind=case.bouncer, subject=case.subject, reason=str(error), abstained="model:unreachable")
+    if decisions:
+        return decisions[0]
+    return Decision(
+        kind=case.bouncer, subject=case.subject, reason="none of the bouncer's business", abstained="skipped"
+    )
+
+
+def verdicts(found: Sequence[PastCase], kept: Kept, bouncer: Bouncer) -> list[PastVerdict]:
+    """What is known of the cases of one bouncer; those that were not reached are left out."""
+    return [
+        _verdict(case, row) for case in found if case.bouncer == bouncer and (row := kept.find(case)) is not None
+    ]
+
+
+def _verdict(case: PastCase, row: dict[str, Any]) -> PastVerdict:
+    labels: type[InputLabel] | type[OutputLabel] = InputLabel if case.bouncer == "triage" else OutputLabel
+    return PastVerdict(
+        subject=case.subject.key,
+        number=case.subject.number,
+        title=case.title,
+        url=case.url,
+        good=case.fate.good,
+        why=case.fate.why,
+        label=row["label"],
+        severity=None if row["label"] is None else severity(labels(row["label"])),
+        p_bounce=row["p_bounce"],
+        explanation=row["explanation"],
+        problem=row["problem"],
+    )

@@ -1,0 +1,218 @@
+"""``bouncer calibrate`` over HTTP: the past of a repository, recorded answers, and the line that follows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.cli import main
+from bot.simgithub import App, SimulatedGitHub
+from tests.conformance.checking import violations
+
+NAME = "acme/rocket"
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def past() -> Iterator[tuple[SimulatedGitHub, App]]:
+    """A repository with 64 fixed issues and every other way in which things end."""
+    with SimulatedGitHub() as github:
+        app = github.create_app()
+        github.create_repository(NAME, {"app.py": "a = 0\n"})
+        github.install(app, NAME)
+        github.advance(days=-80)
+        for number in range(64):
+            fixed(github, f"It crashes {number}")
+        for number in range(8):
+            issue = github.open_issue(NAME, f"Make it better {number}", "Please.")
+            github.close(NAME, issue, reason="not_planned")
+        silent = github.open_issue(NAME, "Does not work", "At all.")
+        github.label(NAME, silent, "status: needs info", by="carol")
+        github.close(NAME, silent)
+        answered = github.open_issue(NAME, "Question", "How?")
+        github.label(NAME, answered, "needs-info", by="carol")
+        github.comment(NAME, answered, "Like this.", "alice")
+        github.close(NAME, answered)
+        github.advance(days=80)
+        yield github, app
+
+
+def fixed(github: SimulatedGitHub, title: str) -> tuple[int, int]:
+    """An issue, and the merged pull request that closed it."""
+    issue = github.open_issue(NAME, title, "Steps to reproduce: start it.")
+    pull = github.open_pull(
+        NAME, f"Fix #{issue}", f"Fixes #{issue}.", files={f"f{issue}.py": "x\n"}, closes=[issue]
+    )
+    github.merge(NAME, pull, by="carol")
+    return issue, pull
+
+
+@pytest.fixture
+def run(
+    past: tuple[SimulatedGitHub, App],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Run:
+    """Run the command as the App of the simulated GitHub; code, stdout, stderr."""
+    github, app = past
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GITHUB_API_URL", github.api_url)
+    monkeypatch.setenv("GITHUB_APP_ID", str(app.id))
+    monkeypatch.setenv("GITHUB_APP_PRIVATE_KEY", app.private_key)
+    monkeypatch.setenv("BOUNCER_DATA_DIR", str(tmp_path / "data"))
+
+    def act(*arguments: str, model: str = "recorded:replies.jsonl#m") -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            main(["calibrate", NAME, "--model", model, *arguments])
+        assert isinstance(ended.value.code, int)
+        return (ended.value.code, *capsys.readouterr())
+
+    return act
+
+
+def replies(github: SimulatedGitHub, probability: Callable[[int], int | None], but: tuple[int, ...] = ()) -> None:
+    """What the recorded model says of every issue and pull request, but of some of them nothing."""
+    with github.world.lock:
+        every = dict(github.world.repositories[NAME].issues)
+    with Path("replies.jsonl").open("w") as out:
+        for number, issue in every.items():
+            chance = probability(number)
+            high = number % 2 if chance is None else chance >= 50
+            labels = ("INCORRECT", "CORRECT_AND_PRECISE") if issue.pull else ("VAGUE", "WELL_SPECIFIED")
+            said = {"explanation": f"On {number}.", "label": labels[0 if high else 1]}
+            line = {
+                "model": "m",
+                "subject": f"{NAME}#{number}",
+                **said,
+                **({} if chance is None else {"p_bounce": chance}),
+            }
+            if number not in but:
+                out.write(json.dumps(line) + "\n")
+
+
+def actionable(github: SimulatedGitHub, number: int) -> bool:
+    with github.world.lock:
+        issue = github.world.repositories[NAME].issues[number]
+    return issue.pull is not None or bool(issue.closed_by)
+
+
+def test_a_promise_is_printed_with_the_lines_for_bouncer_yml(run: Run, past: tuple[SimulatedGitHub, App]) -> None:
+    github, _ = past
+    replies(github, lambda number: 10 + number % 30 if actionable(github, number) else 80)
+    before = len(github.requests)
+    code, out, _ = run()
+    asked = list(github.requests)[before:]
+    assert code == 0
+    assert "Issues: 64 actionable issues, 9 issues that were probably not actionable" in out
+    assert "Pull requests: 64 good patches, 0 patches that were reverted or repaired" in out
+    assert "triage:\n  bounce_above: 40\n  harm: 5\n" in out
+    assert f"{len(asked)} requests to GitHub" in out
+    assert len(asked) < 80
+    assert violations(asked) == []
+    page = Path("calibration.html").read_text()
+    assert "http://" not in page.replace(github.web_url, "")
+    assert "<script" not in page
+
+
+def test_json_is_one_object_and_an_export_replays_without_github(
+    run: Run, past: tuple[SimulatedGitHub, App], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    github, _ = past
+    replies(github, lambda number: 10 if actionable(github, number) else 80)
+    said = json.loads(run("--json", "--export", "past.json")[1])
+    monkeypatch.setenv("GITHUB_API_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("BOUNCER_DATA_DIR", "elsewhere")
+    again = json.loads(run("--json", "--from", "past.json")[1])
+    assert said == again
+    assert said["triage"]["line"]["bounce_above"] == 11
+    assert (said["triage"]["good"], said["triage"]["cases"]) == (64, 73)
+
+
+def test_texts_are_judged_as_they_were_opened(run: Run, past: tuple[SimulatedGitHub, App]) -> None:
+    github, _ = past
+    issue = github.open_issue(NAME, "Broken", "It is broken.")
+    github.edit(NAME, issue, body="It is broken on Windows, see this traceback.")
+    github.edit(NAME, issue, title="Broken on Windows")
+    github.comment(NAME, issue, "secret of the maintainers", "carol")
+    github.close(NAME, issue, reason="not_planned")
+    replies(github, lambda number: 10)
+    run("--export", "past.json")
+    exported = json.loads(Path("past.json").read_text())
+    opened = next(each["issue"] for each in exported["issues"] if each["issue"]["number"] == issue)
+    assert (opened["title"], opened["body"]) == ("Broken", "It is broken.")
+    assert "secret of the maintainers" not in Path("past.json").read_text()
+
+
+def test_reverted_and_repaired_patches_are_bad_and_young_ones_unknown(
+    run: Run, past: tuple[SimulatedGitHub, App]
+) -> None:
+    github, _ = past
+    github.advance(days=-40)
+    reverted = fixed(github, "Reverted")[1]
+    github.revert(NAME, reverted, by="carol")
+    issue, repaired = fixed(github, "Repaired")
+    github.reopen(NAME, issue)
+    github.advance(days=40)
+    _, young = fixed(github, "Young")
+    replies(github, lambda number: 90 if number in (reverted, repaired) else 5)
+    said = json.loads(run("--json")[1])["verify"]
+    assert said["cases"] - said["good"] == 2
+    assert said["bounced"] == 2
+    mentioned = {each["number"] for each in said["mistakes"]}
+    assert not {reverted, repaired, young} & mentioned
+
+
+def test_too_few_cases_bear_no_promise_and_shadow_mode_is_proposed(
+    run: Run, past: tuple[SimulatedGitHub, App]
+) -> None:
+    replies(past[0], lambda number: 10)
+    code, out, _ = run("--limit", "40")
+    assert code == 0
+    assert "No promise can be given that at most 5 % of the actionable issues are bounced" in out
+    assert "it takes at least 59" in out
+    assert "triage:\n  mode: shadow" in out
+
+
+def test_replies_without_a_probability_draw_the_line_at_a_label(
+    run: Run, past: tuple[SimulatedGitHub, App]
+) -> None:
+    replies(past[0], lambda number: None)
+    _, out, _ = run("--harm", "99%")
+    assert "bounce_at: " in out
+    assert "the line is drawn at a label" in out
+
+
+def test_what_was_judged_is_not_asked_again_and_failures_are(run: Run, past: tuple[SimulatedGitHub, App]) -> None:
+    github, _ = past
+    with github.world.lock:
+        issues = github.world.repositories[NAME].issues.values()
+        newest = max(each.number for each in issues if each.state_reason == "not_planned")
+    replies(github, lambda number: 10, but=(newest,))
+    said = json.loads(run("--json", "--limit", "30")[1])
+    assert sum(said["triage"]["unjudged"].values()) == 1
+    lines = len(next(Path("data").rglob("judged.jsonl")).read_text().splitlines())
+    replies(github, lambda number: 10)
+    again = json.loads(run("--json", "--limit", "30")[1])
+    assert not again["triage"]["unjudged"]
+    assert len(next(Path("data").rglob("judged.jsonl")).read_text().splitlines()) == lines + 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("--harm", "0"), "not between 0 and 100 %"),
+        (("--harm", "few"), "no share like 5%"),
+        (("--from", "nowhere.json"), "nowhere.json: No such file"),
+    ],
+)
+def test_wrong_usage_is_one_line(run: Run, past: tuple[SimulatedGitHub, App], arguments: Any, why: str) -> None:
+    replies(past[0], lambda number: 10)
+    code, out, err = run(*arguments)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert why in err
