@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 @click.option("--diff", "diff_file", metavar="FILE|-", required=True, help="A unified diff, e.g. of `git diff`.")
 @click.option("--title", default="", help="What the change says of itself, in a line.")
 @click.option("--description", default="", help="What it says of itself at length.")
-@click.option("--strategy", type=click.Choice(["single-shot", "reflexion"]), help="One look, or several.")
+@click.option("--strategy", type=click.Choice(["single-shot", "reflexion", "panel"]), help="How it is read.")
 @click.option("--iterations", type=click.IntRange(1, 5), help="Reflexion: rounds of looking again.")
+@click.option("--looks", type=click.IntRange(2, 12), help="Panel: looks side by side.")
+@click.option("--doubt/--no-doubt", default=None, help="Put each finding to a second question.")
 @click.option(
     "--min-severity", type=click.Choice(["low", "medium", "high"]), help="Weaker findings are held back."
 )
@@ -40,6 +42,8 @@ def command(
     description: str,
     strategy: str | None,
     iterations: int | None,
+    looks: int | None,
+    doubt: bool | None,
     min_severity: str | None,
     max_findings: int | None,
     fail_on: tuple[str, ...],
@@ -58,6 +62,8 @@ def command(
     keys = {
         "strategy": strategy,
         "iterations": iterations,
+        "looks": looks,
+        "doubt": doubt,
         # A severity that the gate asks for must be looked for.
         "min_severity": min_severity or _lowest(fail_on),
         "max_findings": max_findings,
@@ -126,5 +132,7 @@ def _text(decision: Decision) -> str:
     lines += [f"{show(each['path'])}: not reviewed: {each['reason']}" for each in decision.evidence["skipped"]]
     if not lines:
         lines.append("No defects found.")
+    if dropped := [each for each in decision.evidence["doubts"] if each["outcome"] in ("refuted", "not named")]:
+        lines.append(f"Left out after a second question: {len(dropped)}.")
     asked = f"{decision.model}, {decision.usage.seconds:.1f} s" if decision.model else "No model was asked."
     return "\n".join([*lines, "", asked])

@@ -101,8 +101,14 @@ class ReviewConfig(Frozen):
     mode: Literal["comment", "shadow", "off"] = Field(
         "comment", description="inline comments; record only; nothing"
     )
-    strategy: Literal["single-shot", "reflexion"] = Field("single-shot", description="CR-Bench, 6")
+    strategy: Literal["single-shot", "reflexion", "panel"] = Field(
+        "single-shot", description="one look; looking again at one's own review; several independent looks, merged"
+    )
     iterations: int = Field(2, ge=1, le=5, description="reflexion: rounds of looking again")
+    looks: int = Field(4, ge=2, le=12, description="panel: looks at each part of the change, side by side")
+    doubt: bool = Field(
+        False, description="put each finding to a second question before it is posted; one model call a finding"
+    )
     min_severity: Literal["low", "medium", "high"] = Field("medium", description="weaker findings are not posted")
     max_findings: int = Field(5, ge=1, le=25, description="inline comments per push at most")
     ignore: Patterns = Field((), description="paths that are not reviewed, as in .gitignore")

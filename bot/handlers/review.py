@@ -7,6 +7,7 @@ line can carry, and nothing at all otherwise. A commit is never reviewed twice; 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from bot.bouncers import pull_request
 from bot.bouncers.history import paused
@@ -18,7 +19,8 @@ from bot.core.model import Subject
 from bot.errors import ForgeError, NotRecorded
 from bot.review import dismissal, strategies, texts
 from bot.review.diff import Diff, parse
-from bot.review.filtering import Policy, select
+from bot.review.doubt import Code, Doubting, around
+from bot.review.filtering import Policy, Suppressed, select
 from bot.review.findings import Finding
 from bot.review.history import PastFindings, last_on, outdated, recall, submitted
 from bot.review.packing import Packed, Skipped, pack
@@ -75,9 +77,12 @@ class _Review:
         packed, gone = self._pack(memory)
         if not packed.pieces and not packed.skipped:
             return self.abstain("empty", "the change is empty")
-        result = self._think(packed, memory)
-        chosen, held = select(result.findings, self._policy(), memory.posted, memory.dismissed)
-        return self._decision(Conclusion(packed, result, chosen, held, gone, memory))
+        change = self._change(memory)
+        look = strategies.looker(self.config, self.services.model, self.services.prompts)
+        result = strategies.review(packed, change, look)
+        doubting = Doubting(self.services.model, self.services.prompts, change, partial(self._code, packed.diff))
+        chosen, held = self._selected(result, memory, doubting)
+        return self._decision(Conclusion(packed, result, chosen, held, gone, memory, doubting))
 
     def abstain(self, word: str, why: str) -> Decision:
         """A decision that says nothing."""
@@ -101,17 +106,33 @@ class _Review:
         packed = pack(diff, config.call_tokens, config.max_calls, config.ignore, change.omitted)
         return packed, outdated(memory.posted, diff, change.omitted)
 
-    def _think(self, packed: Packed, memory: PastFindings) -> Result:
-        services, config = self.services, self.config
-        change = Change(
+    def _change(self, memory: PastFindings) -> Change:
+        return Change(
             title=self.pull.title,
             description=self.pull.body,
             repository=self.subject.repository,
             subject=self.subject.key,
             known=tuple(f"{each.path}: {each.comment}" for each in memory.known),
         )
-        look = strategies.looker(config.strategy, config.iterations, services.model, services.prompts)
-        return strategies.review(packed, change, look)
+
+    def _selected(
+        self, result: Result, memory: PastFindings, doubting: Doubting
+    ) -> tuple[tuple[Finding, ...], tuple[Suppressed, ...]]:
+        """What to post; where one falls to doubt, the next in line takes its place and is doubted too."""
+        while True:
+            doubted = [each.fingerprint for each in result.findings if doubting.dropped(each)]
+            chosen, held = select(result.findings, self._policy(), memory.posted, memory.dismissed, doubted)
+            if not self.config.doubt or not doubting.ask(chosen):
+                return chosen, held
+
+    def _code(self, diff: Diff, finding: Finding) -> Code:
+        """The code around a finding, with the file at the head where it can be read."""
+        try:
+            source = self.services.forge.file(finding.path, self.pull.head_sha).decode("utf-8", "replace")
+        except ForgeError:
+            # A deleted file, or a replay that holds the change alone: the hunks are shown then.
+            source = None
+        return around(finding, diff, source)
 
     def _policy(self) -> Policy:
         return Policy(
@@ -136,6 +157,6 @@ class _Review:
                 "prompt": self.services.prompts.hash(prompt),
                 "config": self.services.config.hash,
             },
-            usage=result.result.usage,
+            usage=result.usage,
             model=result.result.model,
         )

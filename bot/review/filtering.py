@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Literal
 
 from pydantic import Field
@@ -13,7 +13,7 @@ from bot.review.taxonomy import Impact, Severity
 
 #: Why a finding that holds against the diff is not posted, in the order in which it is asked.
 Reason = Literal[
-    "duplicate", "out_of_scope", "dismissed", "already_posted", "muted", "below_severity", "over_limit"
+    "duplicate", "out_of_scope", "dismissed", "already_posted", "muted", "below_severity", "doubted", "over_limit"
 ]
 
 #: Functional, performance, reliability and security defects are in scope; code that is hard to change is not.
@@ -40,16 +40,18 @@ def select(
     policy: Policy,
     posted: Sequence[Finding] = (),
     dismissed: Sequence[Finding] = (),
+    doubted: Collection[str] = (),
 ) -> tuple[tuple[Finding, ...], tuple[Suppressed, ...]]:
-    """Split into what to post, worst first, and what to hold back.
+    """Split into what to post, what most looks agree on first and then the worst, and what to hold back.
 
-    ``posted`` are findings that stand on the pull request already, ``dismissed`` those that people rejected.
+    ``posted`` are findings that stand on the pull request already, ``dismissed`` those that people rejected,
+    ``doubted`` the fingerprints of those that did not stand the second question.
     """
     chosen: list[Finding] = []
     held: list[Suppressed] = []
-    ordered = sorted(findings, key=lambda each: (-each.severity.rank, each.line is None))
+    ordered = sorted(findings, key=lambda each: (-each.looks, -each.severity.rank, each.line is None))
     for finding in ordered:
-        reason = _why_held(finding, policy, chosen, posted, dismissed)
+        reason = _why_held(finding, policy, chosen, posted, dismissed, doubted)
         if reason is None:
             chosen.append(finding)
         else:
@@ -63,6 +65,7 @@ def _why_held(
     chosen: Sequence[Finding],
     posted: Sequence[Finding],
     dismissed: Sequence[Finding],
+    doubted: Collection[str],
 ) -> Reason | None:
     if any(same_defect(finding, each) for each in chosen):
         return "duplicate"
@@ -76,4 +79,6 @@ def _why_held(
         return "muted"
     if finding.severity.rank < policy.min_severity.rank:
         return "below_severity"
+    if finding.fingerprint in doubted:
+        return "doubted"
     return "over_limit" if len(chosen) >= policy.max_findings else None

@@ -72,6 +72,7 @@ class Finding(Frozen):
     impact: Impact
     severity: Severity
     suggestion: str | None = None
+    looks: int = Field(1, ge=1, description="independent looks that saw it")
     places: tuple[str, ...] = Field((), description="further places of the same cause: ``path:line``")
 
 

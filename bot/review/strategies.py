@@ -7,16 +7,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import Literal
 
 from bot.core.actions import Usage
+from bot.core.config import ReviewConfig
 from bot.errors import BudgetExceeded, ModelError
 from bot.models.protocol import Model, Prompt, Reply
 from bot.prompts import Prompts
 from bot.review.anchoring import anchor
 from bot.review.findings import Dropped, Finding, Reported, ReviewReply
 from bot.review.packing import Packed, Piece, Skipped
+from bot.review.panel import LENSES, merged
 from bot.review.quotes import bare
 from bot.review.taxonomy import CATEGORIES, IMPACTS
 
@@ -64,6 +68,14 @@ class Round:
     reply: Reply[ReviewReply]
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """All exchanges about one piece, and what each look came to: one list, or one for every look of a panel."""
+
+    rounds: tuple[Round, ...]
+    opinions: tuple[tuple[Reported, ...], ...]
+
+
 def single_shot(model: Model, prompts: Prompts, question: Question) -> tuple[Round, ...]:
     """Ask once. Raises ModelError or TransientError."""
     prompt = question.prompt(prompts, "review.single-shot")
@@ -91,6 +103,33 @@ def reflexion(model: Model, prompts: Prompts, question: Question, iterations: in
     return tuple(rounds)
 
 
+def panel(model: Model, prompts: Prompts, question: Question, looks: int) -> Seen:
+    """``looks`` looks side by side. One that yields nothing usable is left out.
+
+    Raises ModelError where none does, TransientError as soon as one does.
+    """
+
+    def look(number: int) -> Round | ModelError:
+        draw, lens = divmod(number, len(LENSES))
+        prompt = question.prompt(prompts, "review.panel", lens=LENSES[lens])
+        if draw:
+            # At temperature 0 the same lens would see the same again.
+            prompt = prompt.model_copy(update={"sample": draw, "temperature": None})
+        try:
+            return Round(prompt.hash, model.complete(prompt, ReviewReply))
+        except ModelError as error:
+            return error
+
+    with ThreadPoolExecutor(looks) as pool:
+        asked = [pool.submit(copy_context().run, look, number) for number in range(looks)]
+        answers = [each.result() for each in asked]
+    rounds = tuple(each for each in answers if isinstance(each, Round))
+    if not rounds:
+        raise next(each for each in answers if isinstance(each, ModelError))
+    opinions = tuple(each.reply.value.findings if isinstance(each, Round) else () for each in answers)
+    return Seen(rounds, opinions)
+
+
 def _as_json(findings: tuple[Reported, ...]) -> str:
     return json.dumps([finding.model_dump(mode="json") for finding in findings], ensure_ascii=False, indent=1)
 
@@ -100,7 +139,7 @@ def _substance(findings: tuple[Reported, ...]) -> frozenset[tuple[str, str, str,
     return frozenset((each.path, bare(each.quote), each.category, each.severity) for each in findings)
 
 
-Strategy = Literal["single-shot", "reflexion"]
+Strategy = Literal["single-shot", "reflexion", "panel"]
 
 #: Findings of one reply that are looked at; a model that reports more is looping.
 MAX_REPORTED = 100
@@ -125,6 +164,7 @@ class Result:
     dropped: tuple[Dropped, ...] = ()
     unread: tuple[Skipped, ...] = ()
     rounds: list[Round] = field(default_factory=list)
+    looks: int = 1
 
     @property
     def usage(self) -> Usage:
@@ -135,14 +175,20 @@ class Result:
         return self.rounds[-1].reply.model if self.rounds else ""
 
 
-Look = Callable[[Question], tuple[Round, ...]]
+Look = Callable[[Question], Seen]
 
 
-def looker(strategy: Strategy, iterations: int, model: Model, prompts: Prompts) -> Look:
+def looker(config: ReviewConfig, model: Model, prompts: Prompts) -> Look:
     """How one piece is read under a strategy."""
-    if strategy == "reflexion":
-        return lambda question: reflexion(model, prompts, question, iterations)
-    return lambda question: single_shot(model, prompts, question)
+    if config.strategy == "panel":
+        return lambda question: panel(model, prompts, question, config.looks)
+    if config.strategy == "reflexion":
+        return lambda question: _last_word(reflexion(model, prompts, question, config.iterations))
+    return lambda question: _last_word(single_shot(model, prompts, question))
+
+
+def _last_word(rounds: tuple[Round, ...]) -> Seen:
+    return Seen(rounds, (rounds[-1].reply.value.findings,))
 
 
 def review(packed: Packed, change: Change, look: Look) -> Result:
@@ -151,21 +197,26 @@ def review(packed: Packed, change: Change, look: Look) -> Result:
     Raises ModelError, or TransientError as soon as any call does.
     """
     result = Result()
-    reported: list[Reported] = []
+    reported: list[list[Reported]] = []
     failed: list[ModelError] = []
     unread: list[Skipped] = []
     for number, piece in enumerate(packed.pieces, start=1):
         try:
-            rounds = look(_question(piece, number, len(packed.pieces), change))
+            seen = look(_question(piece, number, len(packed.pieces), change))
         except ModelError as error:
             failed.append(error)
             unread += _unread(piece, error)
             continue
-        result.rounds += rounds
-        reported += rounds[-1].reply.value.findings[:MAX_REPORTED]
+        result.rounds += seen.rounds
+        reported += [[] for _ in range(len(seen.opinions) - len(reported))]
+        for one_look, opinion in zip(reported, seen.opinions, strict=True):
+            one_look += opinion[:MAX_REPORTED]
     if failed and not result.rounds:
         raise failed[0]
-    result.findings, result.dropped = anchor(reported, packed.diff)
+    anchored = [anchor(each, packed.diff) for each in reported]
+    result.looks = len(reported)
+    result.findings = merged([found for found, _ in anchored])
+    result.dropped = tuple(each for _, dropped in anchored for each in dropped)
     result.unread = tuple(unread)
     return result
 

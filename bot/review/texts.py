@@ -7,11 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
-from bot.core.actions import Action, InlineComment, SubmitReview, UpsertComment
+from bot.core.actions import Action, InlineComment, SubmitReview, UpsertComment, Usage
 from bot.core.disclaimer import caveat
 from bot.core.markdown import clean, clean_line, code_span
 from bot.core.model import PullRequest, Repository
 from bot.core.redaction import redact
+from bot.review.doubt import Doubting
 from bot.review.filtering import Suppressed
 from bot.review.findings import Finding
 from bot.review.history import PastFindings
@@ -32,6 +33,17 @@ class Conclusion:
     held: tuple[Suppressed, ...]
     gone: tuple[Finding, ...]
     memory: PastFindings
+    doubting: Doubting
+
+    @property
+    def usage(self) -> Usage:
+        """Of the looks and of the doubts."""
+        return self.result.usage + self.doubting.usage
+
+    @property
+    def dropped(self) -> int:
+        """Findings that would have been posted without a second question."""
+        return sum(each.reason == "doubted" for each in self.held)
 
     @property
     def skipped(self) -> tuple[Skipped, ...]:
@@ -70,7 +82,7 @@ def _review(outcome: Conclusion, page: Page) -> SubmitReview | None:
     return SubmitReview(
         number=page.pull.number,
         commit_id=page.pull.head_sha,
-        body=opening(len(placed), outcome.skipped, outcome.result.model, page),
+        body=opening(len(placed), outcome.skipped, outcome.result.model, page, outcome.dropped),
         comments=placed,
     )
 
@@ -104,6 +116,9 @@ def evidence(outcome: Conclusion) -> dict[str, object]:
         "dismissed": [each.fingerprint for each in outcome.memory.dismissed],
         "skipped": [each.model_dump() for each in outcome.skipped],
         "rounds": len(result.rounds),
+        "looks": result.looks,
+        "agreement": dict(sorted(Counter(str(each.looks) for each in result.findings).items())),
+        "doubts": [each.model_dump(mode="json") for each in outcome.doubting.doubts.values()],
         "tokens": [piece.tokens for piece in outcome.packed.pieces],
         "replies": [{"prompt_hash": each.prompt_hash, "reply": each.reply.text[:REPLY]} for each in result.rounds],
     }
@@ -170,12 +185,17 @@ def _further(finding: Finding) -> str:
     return f"The same in {', '.join(_code(each) for each in finding.places)}."
 
 
-def opening(count: int, skipped: Sequence[Skipped], model: str, page: Page) -> str:
-    """The review's own text: who spoke, how to answer back, what was left out on purpose."""
+def opening(count: int, skipped: Sequence[Skipped], model: str, page: Page, dropped: int = 0) -> str:
+    """The review's own text: who spoke, how to answer back, what was left out on purpose.
+
+    ``dropped``: how many did not stand the second question.
+    """
     number = "One possible defect" if count == 1 else f"{count} possible defects"
     lines = [f"{number} in {page.pull.head_sha[:7]}. Answer one that is wrong with `/bouncer dismiss`. `{model}`"]
     if note := caveat(model):
         lines.append(f"_{note}_")
+    if dropped:
+        lines.append(f"Left out after a second question: {dropped}.")
     if left_out := [each for each in skipped if each.reason in EXPECTED]:
         lines.append(f"Not reviewed: {_names(left_out)}.")
     return "\n\n".join(lines)

@@ -126,7 +126,7 @@ def opened(
             return stage(task.instance_id, task.repo, task.pull, clones.of(task.repo) if repos else None)
 
         prompts = app.prompts(wanted.environment)
-        asked = (f"review.{full.review.strategy}",)
+        asked = (f"review.{full.review.strategy}", *(("review.doubt",) if full.review.doubt else ()))
         session = through_handler(staged, "review", full, prompts, asked=asked, parts=("pulls", "review"))
         yield replace(session, config={**session.config, "preset": "paper"}) if as_paper else session
 

@@ -112,8 +112,10 @@ def build_golden(**given: Any) -> None:
 @click.command("crbench")
 @_tasks
 @click.option("--repos", type=_folder, help="Clones, to let it read files.")
-@click.option("--strategy", type=click.Choice(["single-shot", "reflexion"]), help="How a change is read.")
+@click.option("--strategy", type=click.Choice(["single-shot", "reflexion", "panel"]), help="How it is read.")
 @click.option("--iterations", type=click.IntRange(1, 5), help="reflexion: rounds of looking again.")
+@click.option("--looks", type=click.IntRange(2, 12), help="panel: looks side by side.")
+@click.option("--doubt/--no-doubt", default=None, help="Put each finding to a second question.")
 @click.option("--min-severity", type=click.Choice(["low", "medium", "high"]), help="Weaker findings stay unsaid.")
 @click.option("--max-findings", type=click.IntRange(1, 25), help="Findings per pull request at most.")
 @click.option(
@@ -131,6 +133,8 @@ def replay(
     repos: Path | None,
     strategy: str | None,
     iterations: int | None,
+    looks: int | None,
+    doubt: bool | None,
     min_severity: str | None,
     max_findings: int | None,
     preset: str,
@@ -145,6 +149,8 @@ def replay(
     shaping = {
         "strategy": strategy,
         "iterations": iterations,
+        "looks": looks,
+        "doubt": doubt,
         "min_severity": min_severity,
         "max_findings": max_findings,
     }
