@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
 import structlog
@@ -21,6 +23,11 @@ MAX_BYTES = 25 * 1024 * 1024
 #: Of a body that is too large, this much is read before the answer, so that the sender gets to see it.
 _DRAIN_BYTES = 2 * MAX_BYTES
 _CHUNK = 1 << 16
+#: The bodies that are read at one time may take this much of a process's memory, bytes ...
+ROOM_BYTES = 192 * 1024 * 1024
+#: ... beside the beginning of each, which is all of an ordinary delivery: slow senders of large bodies, who need
+#: no secret to begin, cannot keep those out.
+_ALWAYS_BYTES = 256 * 1024
 
 _DELIVERY_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
@@ -42,12 +49,13 @@ Secrets = Callable[[], tuple[str, ...]]
 def blueprint(secrets: Secrets, acceptor: Callable[[], Accepts], counts: Counts) -> Blueprint:
     """The route; ``acceptor`` is asked for its Inbox in the process that serves."""
     routes = Blueprint("webhook", __name__)
+    room = Room()
 
     @routes.post("/webhook")
     def receive() -> Answer:
         delivery = request.headers.get("X-GitHub-Delivery", "")
         name = request.headers.get("X-GitHub-Event", "")
-        status, answer, why = _receive(name, delivery, secrets(), acceptor)
+        status, answer, why = _receive(name, delivery, secrets(), acceptor, room)
         counts.add(DELIVERIES, answer=answer)
         shown = delivery if _DELIVERY_ID.fullmatch(delivery) else ""
         log = _log.info if status < 400 else _log.warning
@@ -62,7 +70,7 @@ def blueprint(secrets: Secrets, acceptor: Callable[[], Accepts], counts: Counts)
 
 
 def _receive(
-    name: str, delivery: str, secrets: tuple[str, ...], acceptor: Callable[[], Accepts]
+    name: str, delivery: str, secrets: tuple[str, ...], acceptor: Callable[[], Accepts], room: Room
 ) -> tuple[int, str, str]:
     """(status, what became of it, why) of the request at hand."""
     if not secrets:
@@ -71,13 +79,13 @@ def _receive(
     try:
         # Who did not even try to sign gets the answer before anything of the body is read.
         webhook.check_form(signature)
-        body = _body()
-        webhook.verify(body, signature, secrets)
-        if not name:
-            raise MalformedDelivery("the header X-GitHub-Event is missing")
-        if not _DELIVERY_ID.fullmatch(delivery):
-            raise MalformedDelivery("the header X-GitHub-Delivery is missing or not an id")
-        event = webhook.parse(name, webhook.load(body, request.content_type or ""))
+        with _body(room) as body:
+            webhook.verify(body, signature, secrets)
+            if not name:
+                raise MalformedDelivery("the header X-GitHub-Event is missing")
+            if not _DELIVERY_ID.fullmatch(delivery):
+                raise MalformedDelivery("the header X-GitHub-Delivery is missing or not an id")
+            event = webhook.parse(name, webhook.load(body, request.content_type or ""))
         if event is None:
             return 204, "ignored", ""
         return 202, "accepted" if acceptor().accept(delivery, event) else "seen", ""
@@ -91,17 +99,56 @@ def _receive(
         return 503, "unavailable", str(error)
 
 
-def _body() -> bytes:
-    """The raw bytes. Raises RequestEntityTooLarge, after having read enough for the sender to notice."""
+class Room:
+    """What bodies may take of this process's memory, all together; anybody can send one that looks signed."""
+
+    def __init__(self, size: int = ROOM_BYTES) -> None:
+        self._left = size
+        self._lock = threading.Lock()
+
+    def take(self, size: int) -> bool:
+        """Whether there is room for so much more; then it is taken."""
+        with self._lock:
+            if size > self._left:
+                return False
+            self._left -= size
+            return True
+
+    def give_back(self, size: int) -> None:
+        with self._lock:
+            self._left += size
+
+
+@contextmanager
+def _body(room: Room) -> Iterator[bytes]:
+    """The raw bytes, which have their room until the end of the ``with``.
+
+    Raises RequestEntityTooLarge, or TransientError where there is no room, after having read enough for the
+    sender to notice. Room is taken for what came, not for what was announced.
+    """
     said = request.content_length
     if said is None and not request.environ.get("wsgi.input_terminated"):
-        return b""
+        said = 0
     left = min(_DRAIN_BYTES, _DRAIN_BYTES if said is None else said)
-    stream, chunks, size = request.environ["wsgi.input"], [], 0
-    while left > 0 and (chunk := stream.read(min(_CHUNK, left))):
-        size, left = size + len(chunk), left - len(chunk)
-        if size <= MAX_BYTES:
-            chunks.append(chunk)
-    if size > MAX_BYTES:
-        raise RequestEntityTooLarge
-    return b"".join(chunks)
+    stream = request.environ["wsgi.input"]
+    chunks: list[bytes] = []
+    size, taken, full = 0, 0, False
+    try:
+        while left > 0 and (chunk := stream.read(min(_CHUNK, left))):
+            size, left = size + len(chunk), left - len(chunk)
+            if size > _ALWAYS_BYTES and size <= MAX_BYTES and not full:
+                full = not room.take(len(chunk))
+                taken += 0 if full else len(chunk)
+            if full or size > MAX_BYTES:
+                chunks.clear()
+                room.give_back(taken)
+                taken = 0
+            else:
+                chunks.append(chunk)
+        if size > MAX_BYTES:
+            raise RequestEntityTooLarge
+        if full:
+            raise TransientError("too many large deliveries are arriving at once")
+        yield b"".join(chunks)
+    finally:
+        room.give_back(taken)

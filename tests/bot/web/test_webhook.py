@@ -21,7 +21,7 @@ from bot.store import Database, migrate, open_database
 from bot.store.tables import DELIVERIES
 from bot.web.app import Backend, create_app
 from bot.web.server import Server
-from bot.web.webhook import MAX_BYTES
+from bot.web.webhook import MAX_BYTES, ROOM_BYTES
 from tests.bot.jobs.rig import free_port, wait
 
 SECRETS = ("new-secret", "old-secret")
@@ -158,6 +158,24 @@ def test_a_body_beyond_githubs_limit_is_refused_whether_or_not_it_says_so(on_sql
     assert connection.getresponse().status == 413
     connection.close()
     assert site.post()[0] == 202
+
+
+def test_large_bodies_share_one_room_and_ordinary_deliveries_need_none_of_it(on_sqlite: Site) -> None:
+    site, large = on_sqlite, 24 * (1 << 20)
+    head = (
+        f"POST /webhook HTTP/1.1\r\nHost: x\r\nContent-Length: {large + 1}\r\n"
+        f"X-Hub-Signature-256: {sign(b'', 'anything')}\r\n\r\n"
+    )
+    held = [socket.create_connection(("127.0.0.1", site.port), 20) for _ in range(ROOM_BYTES // large + 1)]
+    for each in held:
+        each.sendall(head.encode() + b"x" * large)
+    # All but one fit in; none of them is complete, and what one more brings is not kept.
+    status, answer = site.post(b"x" * large)
+    assert (status, answer["error"]) == (503, "too many large deliveries are arriving at once")
+    assert site.post()[0] == 202
+    for each in held:
+        each.close()
+    wait(lambda: site.post(b"x" * large)[0] == 400, 20, "there is room again")
 
 
 def test_health_readiness_and_metrics(site: Site) -> None:
