@@ -22,19 +22,6 @@ class ReplyStore(Protocol):
     def put(self, key: str, reply: str) -> None: ...
 
 
-class MemoryStore:
-    """Forgets with the process."""
-
-    def __init__(self) -> None:
-        self.replies: dict[str, str] = {}
-
-    def get(self, key: str) -> str | None:
-        return self.replies.get(key)
-
-    def put(self, key: str, reply: str) -> None:
-        self.replies[key] = reply
-
-
 class Cached:
     """Answers from the store where it can; failures are not stored. A remembered reply keeps its usage."""
 

@@ -97,11 +97,6 @@ def pull_body(result: Reproduction, place: Place, issue: int, note: str = "") ->
     return "\n".join(lines).rstrip()
 
 
-def commit_message(issue: int) -> str:
-    """The message of the one commit."""
-    return f"Add a failing test for issue {issue}"
-
-
 def failure_line(outcome: TestOutcome) -> str:
     """The exception in one line, as it would end a traceback."""
     first = outcome.message.strip().split("\n", 1)[0]

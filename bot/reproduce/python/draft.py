@@ -20,6 +20,9 @@ _FENCED = re.compile(
 #: Calls of a script that start tests or print: of no use in a test file, and harmless to leave out.
 _SCRIPT_CALLS = frozenset({"print", "unittest.main", "pytest.main", "main"})
 
+#: Larger than any test that a model was seen to write: characters, and steps down its syntax tree.
+MAX_LENGTH, MAX_DEPTH = 20_000, 100
+
 #: Statements of a module, as libcst has them.
 Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
 
@@ -50,11 +53,15 @@ def code_of(reply: str) -> str:
 
 def parse(code: str) -> cst.Module:
     """The syntax tree of code that compiles, too; raises DraftRejected with line and reason."""
+    if len(code) > MAX_LENGTH:
+        raise DraftRejected(f"it has {len(code):,} characters: a test has {MAX_LENGTH:,} at most")
     try:
         with warnings.catch_warnings():
             # What a draft's odd escapes deserve is decided by its outcome, not here.
             warnings.simplefilter("ignore")
-            compile(code, "<draft>", "exec", dont_inherit=True)
+            tree = ast.parse(code, "<draft>")
+            _measure(tree)
+            compile(tree, "<draft>", "exec", dont_inherit=True)
         module = cst.parse_module(code)
         str(module.code)  # what is nested too deeply for libcst to write is refused here
         return module
@@ -62,6 +69,16 @@ def parse(code: str) -> cst.Module:
         raise DraftRejected(f"it does not parse: line {error.lineno}: {error.msg}") from error
     except (ValueError, RecursionError, MemoryError, cst.ParserSyntaxError) as error:
         raise DraftRejected(f"it does not parse: {str(error).partition(chr(10))[0]}") from error
+
+
+def _measure(tree: ast.Module) -> None:
+    """Refuse what is nested deeply: compiler and libcst take time in proportion to its square."""
+    level: list[ast.AST] = [tree]
+    for _ in range(MAX_DEPTH):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        if not level:
+            return
+    raise DraftRejected(f"it is nested more than {MAX_DEPTH} deep (line {getattr(level[0], 'lineno', 1)})")
 
 
 def render(nodes: Sequence[Statement], indent: str = "    ") -> str:
@@ -143,19 +160,19 @@ def _helper(node: Statement) -> Statement:
 
 def _needed(helpers: Sequence[Statement], test: Statement) -> tuple[Statement, ...]:
     """The helpers that the test reads, directly or through another helper. Autouse fixtures act unread."""
-    wanted = set(free_names(render([test]))) | _parameters(test)
+    sources = [render([node]) for node in helpers]
+    binding: dict[str, list[int]] = {}
+    for index, node in enumerate(helpers):
+        for name in bound_names(node):
+            binding.setdefault(name, []).append(index)
     kept: set[int] = set()
-    while True:
-        more = [
-            index
-            for index, node in enumerate(helpers)
-            if index not in kept and (bound_names(node) & wanted or "autouse" in render([node]))
-        ]
-        if not more:
-            return tuple(helpers[index] for index in sorted(kept))
-        for index in more:
-            kept.add(index)
-            wanted |= free_names(render([helpers[index]])) | _parameters(helpers[index])
+    fresh = {index for index, source in enumerate(sources) if "autouse" in source}
+    wanted = set(free_names(render([test]))) | _parameters(test)
+    while fresh := fresh.union(*(binding.pop(name, ()) for name in wanted)) - kept:
+        kept |= fresh
+        wanted = set().union(*(free_names(sources[index]) | _parameters(helpers[index]) for index in fresh))
+        fresh = set()
+    return tuple(helpers[index] for index in sorted(kept))
 
 
 def _parameters(node: Statement) -> set[str]:

@@ -11,7 +11,7 @@ import pytest
 
 from bot.core.actions import Usage
 from bot.errors import BudgetExceeded, ModelError, SettingsError, TransientError
-from bot.models.cached import Cached, MemoryStore, cache_key
+from bot.models.cached import Cached, cache_key
 from bot.models.conversation import Answer, Conversation
 from bot.models.fallback import Fallback
 from bot.models.protocol import Model, Prompt
@@ -238,6 +238,19 @@ def test_the_responses_published_with_bouncerbench_can_be_replayed(shared_data: 
 
 
 # --- a cache --------------------------------------------------------------------------------------------
+
+
+class MemoryStore:
+    """Forgets with the test."""
+
+    def __init__(self) -> None:
+        self.replies: dict[str, str] = {}
+
+    def get(self, key: str) -> str | None:
+        return self.replies.get(key)
+
+    def put(self, key: str, reply: str) -> None:
+        self.replies[key] = reply
 
 
 def test_the_same_question_is_paid_for_once() -> None:

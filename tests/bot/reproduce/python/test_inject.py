@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from bot.reproduce.inject import choose_host, inject
 from bot.reproduce.language import DraftRejected, NoNames
 from bot.reproduce.python import Python
+from bot.reproduce.python.draft import render, take_apart
 
 PYTHON = Python()
 
@@ -215,11 +216,21 @@ def test_a():
         ("def test_x():\n    assert frobnicate() == 3\n", "it uses `frobnicate` without importing it"),
         ("def test_x():\n    return await f()\n", "it does not parse"),
         ("def test_x():\n    s = '\x00'\n", "it does not parse"),
+        ("def test_x():\n    x = " + "lambda: " * 2_000 + "1\n", "it is nested more than 100 deep"),
+        ("def test_x():\n    x = " + "[" * 150 + "]" * 150 + "\n", "it is nested more than 100 deep"),
+        ("def test_x():\n    x = 1\n" + "    x = 2\n" * 2_500, "it has 25,024 characters"),
     ],
 )
 def test_a_draft_that_cannot_become_a_test_is_refused_with_what_to_mend(draft: str, reason: str) -> None:
     with pytest.raises(DraftRejected, match=reason):
         PYTHON.inject(draft, FUNCTIONS, None, NoNames())
+
+
+def test_helpers_of_helpers_come_along_in_their_order() -> None:
+    chain = "\n".join(f"A{n} = A{n + 1}" for n in range(300)) + "\nA300 = 3\nUNUSED = 4\n"
+    taken = take_apart(f"{chain}\ndef test_x():\n    assert A0 == 3\n")
+    assert len(taken.helpers) == 301
+    assert render(taken.helpers[:2]).split() == ["A0", "=", "A1", "A1", "=", "A2"]
 
 
 def test_names_that_are_well_known_or_known_to_the_repository_are_imported() -> None:
