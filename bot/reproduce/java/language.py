@@ -188,6 +188,8 @@ def _take_apart(draft: str) -> JavaDraft:
     blocks: list[str] = _FENCED.findall(draft)
     text = (blocks[0] if blocks else draft).replace("\r\n", "\n")
     tree = parse(text)
+    if text.strip() and not tree.children:
+        raise DraftRejected("it cannot be read in time")
     imports = tuple(said(each).strip() for each in tree.children if each.type == "import_declaration")
     if _first_type(tree) is None:
         rest = re.sub(r"^[ \t]*(?:import|package)\s[^;]*;[ \t]*$", "", text, flags=re.MULTILINE).strip()

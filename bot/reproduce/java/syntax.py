@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING
@@ -14,6 +15,8 @@ TYPES = frozenset(
     {"class_declaration", "interface_declaration", "enum_declaration", "record_declaration",
      "annotation_type_declaration"}
 )  # fmt: skip
+#: How long one parse may take; a real file takes milliseconds.
+SECONDS = 1.0
 _ESCAPED = re.compile(r"(?<!\\)((?:\\\\)*)\\u+([0-9a-fA-F]{4})")
 
 
@@ -27,8 +30,23 @@ def _parser() -> Parser:
 
 
 def parse(text: str) -> Node:
-    """The tree of a whole file; ``has_error`` says whether all of it was understood."""
-    return _parser().parse(text.encode("utf-8", "surrogatepass")).root_node
+    """The tree of a whole file; ``has_error`` says whether all of it was understood.
+
+    An empty tree where that takes more than ``SECONDS``: its search for a way past errors is not linear.
+    """
+    data, deadline = text.encode("utf-8", "surrogatepass"), time.monotonic() + SECONDS
+    try:
+        return (
+            _parser()
+            .parse(
+                lambda offset, _: data[offset : offset + 65_536],
+                progress_callback=lambda _offset, _error: time.monotonic() > deadline,
+            )
+            .root_node
+        )
+    except ValueError:  # stopped
+        _parser().reset()
+        return _parser().parse(b"").root_node
 
 
 def unescaped(text: str) -> str:
