@@ -45,6 +45,16 @@ def questions(past: Sequence[Decision]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(str, asked)))
 
 
+def answered(past: Sequence[Decision], replies: Sequence[int]) -> frozenset[str]:
+    """The questions after which their author commented; ``replies`` are the ids of those comments."""
+    return frozenset(
+        str(question)
+        for each in past
+        for question in each.evidence.get("questions", ())
+        if set(replies) - set(each.evidence.get("answers", ()))
+    )
+
+
 def _words(decision: Decision) -> tuple[str, ...]:
     """The commands that a decision of the commands handler carried out."""
     if decision.kind != "commands":

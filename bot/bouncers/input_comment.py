@@ -15,31 +15,38 @@ QUESTION = 240
 EXPLANATION = 1_500
 
 
-def bounced(verdict: InputVerdict, model: str, day: date, repository: Repository, app: str) -> str:
-    """The comment on an issue that was turned back; ``app`` is the login of our own account."""
+def bounced(
+    verdict: InputVerdict, model: str, day: date, repository: Repository, app: str, *, again: bool = False
+) -> str:
+    """The comment on an issue that was turned back; ``app`` is the login of our own account.
+
+    ``again``: its author has answered before, so nothing is listed that they may have been asked already.
+    """
     host = urlsplit(repository.html_url).netloc
-    lines = ["**This issue may need a little more before someone can act on it.**", ""]
-    lines += [f"- {clean_line(question, host=host, limit=QUESTION)}" for question in verdict.questions]
-    if verdict.questions:
-        lines.append("")
-    if verdict.missing:
-        lines.append(f"Missing: {', '.join(verdict.missing)}.")
-    lines.append(
-        "Edit the issue or answer here, and it is read again. Maintainers: `/bouncer accept` overrides this."
-    )
+    wanted = [clean_line(question, host=host, limit=QUESTION) for question in verdict.questions]
+    if not wanted and not again:
+        wanted = [*verdict.missing] or ["what happens, what should happen instead, and how to see it"]
+    thanks = "Thanks for the reply." if again else "Thanks for the report."
+    lines = [f"{thanks} To work on this, a maintainer will probably need:", *(f"- {each}" for each in wanted)]
+    if not wanted:
+        lines = [f"{thanks} It is still not clear to me what exactly should change; a maintainer may know."]
+    lines += ["", f"Edit the issue or reply below and I'll read it again. *{_DISCLOSED}*"]
     if note := caveat(model):
         lines += ["", f"_{note}_"]
     about = f"[what this bot does]({_about(repository, app)})" if repository.html_url else "posted by Bouncer"
     lines += [
         "",
-        f"<details><summary>Why: {_label(verdict)}</summary>",
+        "<details><summary>Why I'm asking</summary>",
         "",
         clean(verdict.explanation, host=host, limit=EXPLANATION),
         "",
-        f"`{model}`, {day.isoformat()}, {about}",
+        f"{_label(verdict)}, `{model}`, {day.isoformat()}, {about}",
         "</details>",
     ]
     return "\n".join(lines)
+
+
+_DISCLOSED = "I'm a bot using an AI model and may be wrong. Maintainers: `/bouncer accept` to override."
 
 
 def cleared() -> str:

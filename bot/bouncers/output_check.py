@@ -75,6 +75,7 @@ def check(
     parts += [
         f"### {each.issue}\n\nNot judged: {clean_line(each.why, host=host, limit=POINT)}" for each in unjudged
     ]
+    parts.append("*An AI model's opinion; it may be wrong.*")
     if spoke := caveat(model):
         parts.append(f"_{spoke}_")
     parts.append(_spent(usage, model))

@@ -14,7 +14,7 @@ from bot.bouncers import input as bouncer
 from bot.bouncers.granted import granted
 from bot.bouncers.input import InputReply, InputVerdict
 from bot.core import events
-from bot.core.actions import Action, Decision, SetLabels, UpsertComment
+from bot.core.actions import Action, Decision, React, SetLabels, UpsertComment
 from bot.core.commands import read
 from bot.core.events import Event
 from bot.core.model import Comment, Issue
@@ -99,20 +99,29 @@ def _judge(event: Judged | Said, services: Services, past: Sequence[Decision]) -
     last = history.last_verdict(past)
     answers = () if last is None and isinstance(event, events.IssueOpened) else _answers(issue, services)
     asked = history.questions(past)
+    # A question that the author replied to is not put again, whatever the reply says. An edit answers only what
+    # the model no longer asks about.
+    answered = history.answered(past, [each.id for each in answers if each.author.id == issue.author.id])
     prompt = bouncer.question(services.prompts, config.prompt, issue, answers, asked)
     prompt = prompt.model_copy(update={"subject": event.subject.key})
     notes = _looked(prompt, services)
     prompt = investigation.informed(services.prompts, prompt, notes)
     reply = bouncer.judge(services.model, prompt)
-    answered = asked if answers or (last and last.subject.revision != issue.revision) else ()
     verdict = bouncer.verdict(reply.value, config, answered)
     return Decision(
         kind="triage",
         subject=event.subject,
         verdict=verdict.label,
-        actions=_actions(verdict, issue, services, reply.model, was_bounced=history.label_stands(past)),
+        actions=(
+            *_seen(event, services),
+            *_actions(verdict, issue, services, reply.model, history.label_stands(past), again=bool(answered)),
+        ),
         reason=_reason(verdict, services),
-        evidence={**_evidence(verdict, reply, prompt.hash, services), **investigation.evidence(notes)},
+        evidence={
+            **_evidence(verdict, reply, prompt.hash, services),
+            **investigation.evidence(notes),
+            "answers": [each.id for each in answers],
+        },
         usage=notes.usage + reply.usage,
         model=reply.model,
     )
@@ -135,8 +144,17 @@ def _answers(issue: Issue, services: Services) -> tuple[Comment, ...]:
     )
 
 
+def _seen(event: Judged | Said, services: Services) -> tuple[Action, ...]:
+    """A sign to the author that an answer was read, also where nothing else is to be seen of it."""
+    if services.config.triage.mode != "comment" or not isinstance(event, events.CommentCreated):
+        return ()
+    if event.sender.id != event.issue.author.id or read(event.comment.body):
+        return ()
+    return (React(comment_id=event.comment.id, content="eyes"),)
+
+
 def _actions(
-    verdict: InputVerdict, issue: Issue, services: Services, model: str, *, was_bounced: bool
+    verdict: InputVerdict, issue: Issue, services: Services, model: str, was_bounced: bool, *, again: bool
 ) -> tuple[Action, ...]:
     config, number = services.config.triage, issue.number
     if config.mode == "shadow":
@@ -147,7 +165,8 @@ def _actions(
         if config.mode == "label":
             return (labels,)
         app = services.forge.identity().login
-        body = input_comment.bounced(verdict, model, services.clock().date(), services.repository, app)
+        day = services.clock().date()
+        body = input_comment.bounced(verdict, model, day, services.repository, app, again=again)
         return (UpsertComment(task="triage", number=number, body=body), labels)
     gone = (config.label,) if was_bounced else ()
     actions: list[Action] = []

@@ -89,7 +89,7 @@ def pull_body(result: Reproduction, place: Place, issue: int, note: str = "") ->
         f"This adds one test for #{issue} and nothing else. {_headline(best, result, place)}",
         "",
         *_output(best.outcome),
-        "It fails until the bug is mended. Push the fix to this branch, or take the test over into your own.",
+        "It fails until the bug is fixed. Push the fix to this branch, or take the test over into your own.",
         "A model wrote it, so its commit says `[skip ci]`: CI runs with the next push, once you have read it.",
         "",
         *_footer(result, note),
@@ -164,7 +164,8 @@ def _footer(result: Reproduction, note: str) -> list[str]:
     runner = f", run in {result.sandbox}" if result.sandbox else ""
     spent = f"`{result.model}`, {result.usage.calls} calls{cost}{runner}" if result.model else ""
     folded = ["<details><summary>How</summary>", "", spent, "", "</details>"] if spent else []
-    return [*_note(note), *folded]
+    disclosed = ["*An AI model drafts these tests and may be wrong.*", ""] if result.model else []
+    return [*disclosed, *_note(note), *folded]
 
 
 def _note(note: str) -> list[str]:

@@ -62,7 +62,8 @@ class Conclusion:
         """One sentence."""
         if not self.result.rounds:
             return "there was nothing to review"
-        return f"{len(self.chosen)} new findings, {len(self.held)} held back, {len(self.result.dropped)} dropped"
+        found = "1 new finding" if len(self.chosen) == 1 else f"{len(self.chosen)} new findings"
+        return f"{found}, {len(self.held)} held back, {len(self.result.dropped)} dropped"
 
 
 def actions(outcome: Conclusion, page: Page, *, explicitly: bool) -> tuple[Action, ...]:
@@ -173,7 +174,9 @@ def inline(finding: Finding, page: Page) -> InlineComment:
         line=finding.line,
         side=finding.side,
         start_line=finding.start_line,
-        body="\n\n".join(filter(None, (said, _further(finding), f"Severity: {finding.severity}."))),
+        body="\n\n".join(
+            filter(None, (said, _further(finding), f"Severity: {finding.severity}. *AI review, may be wrong.*"))
+        ),
         suggestion=finding.suggestion,
         fingerprint=finding.fingerprint,
     )
@@ -190,8 +193,9 @@ def opening(count: int, skipped: Sequence[Skipped], model: str, page: Page, drop
 
     ``dropped``: how many did not stand the second question.
     """
-    number = "One possible defect" if count == 1 else f"{count} possible defects"
-    lines = [f"{number} in {page.pull.head_sha[:7]}. Answer one that is wrong with `/bouncer dismiss`. `{model}`"]
+    found = "1 possible defect" if count == 1 else f"{count} possible defects"
+    head = page.pull.head_sha[:7]
+    lines = [f"AI review of {head}: {found}. Reply `/bouncer dismiss` to one that is wrong. `{model}`"]
     if note := caveat(model):
         lines.append(f"_{note}_")
     if dropped:
@@ -224,19 +228,19 @@ def summary(
             (f"{_code(each.path)}: {_sentence(each.comment, page.host)}" for each in gone),
         ),
     ]
-    head = f"**Review of {page.pull.head_sha[:7]}**"
+    head = f"**AI review of {page.pull.head_sha[:7]}**"
     return "\n\n".join([head, *(section for section in sections if section)])
 
 
 def settled(page: Page) -> str:
     """The sticky summary once there is nothing left to say in it."""
-    return f"**Review of {page.pull.head_sha[:7]}**: nothing to add."
+    return f"**AI review of {page.pull.head_sha[:7]}**: nothing to add."
 
 
 def nothing_found(page: Page, model: str) -> str:
     """The answer to somebody who asked for a review of a change in which nothing was found."""
     note = caveat(model)
-    return f"**Review of {page.pull.head_sha[:7]}**: no defects found. `{model}`" + (
+    return f"**AI review of {page.pull.head_sha[:7]}**: no defects found. `{model}`" + (
         f"\n\n_{note}_" if note else ""
     )
 

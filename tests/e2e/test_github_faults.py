@@ -79,7 +79,7 @@ class Case:
     def expected(self, shop: Site) -> dict[str, object]:
         return {
             "struck": True,
-            "comments": ["**This issue may need a little more before someone can act on it.**"],
+            "comments": ["Thanks for the report. To work on this, a maintainer will probably need:"],
             "labels": ["needs-info"],
             "checks": [("bouncer / verify", "neutral")],
             "reviews": [shop.head(self.home, self.pull)],

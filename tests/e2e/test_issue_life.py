@@ -13,18 +13,17 @@ from tests.e2e.site import BOUNCER, Site
 
 Repository = Callable[..., str]
 
-BOUNCED = """**This issue may need a little more before someone can act on it.**
-
+BOUNCED = """Thanks for the report. To work on this, a maintainer will probably need:
 - Which version is this?
 
-Missing: version.
-Edit the issue or answer here, and it is read again. Maintainers: `/bouncer accept` overrides this.
+Edit the issue or reply below and I'll read it again. *I'm a bot using an AI model and may be wrong. \
+Maintainers: `/bouncer accept` to override.*
 
-<details><summary>Why: VAGUE (90 %)</summary>
+<details><summary>Why I'm asking</summary>
 
 Nobody can tell what is meant.
 
-`openai:gpt-5-mini`, DAY, [what this bot does](SITE/apps/bouncer)
+VAGUE (90 %), `openai:gpt-5-mini`, DAY, [what this bot does](SITE/apps/bouncer)
 </details>
 
 <!-- bouncer:triage:v1 -->"""
@@ -67,6 +66,7 @@ def test_the_author_answers_and_the_issue_is_cleared(shop: Site, home: str) -> N
     shop.github.comment(home, number, "Hm, I do not know.", "alice")
     shop.quiet()
     assert "Which version is this?" not in read(shop, home, number), "asked again after an answer"
+    assert "- version" not in read(shop, home, number), "asked again in other words"
     assert shop.github.labels(home, number) == ["needs-info"]
     shop.github.comment(home, number, "It is version 4.2, on an empty file.", "alice")
     shop.quiet()
@@ -81,7 +81,7 @@ def test_an_edit_clears_it_and_a_worse_edit_bounces_it_again(shop: Site, home: s
     assert (read(shop, home, number), shop.github.labels(home, number)) == (CLEARED, [])
     shop.github.edit(home, number, body="Never mind the details.")
     shop.quiet()
-    assert "may need a little more" in read(shop, home, number)
+    assert "a maintainer will probably need" in read(shop, home, number)
     assert shop.github.labels(home, number) == ["needs-info"]
 
 
@@ -114,7 +114,7 @@ def test_a_stranger_cannot_accept(shop: Site, home: str) -> None:
     said = shop.github.comment(home, number, "/bouncer accept", "stranger")
     shop.quiet()
     assert reactions(shop, home, said) == ["confused"]
-    assert "may need a little more" in read(shop, home, number)
+    assert "a maintainer will probably need" in read(shop, home, number)
     assert shop.github.labels(home, number) == ["needs-info"]
 
 
@@ -138,7 +138,7 @@ def test_help_is_one_comment_however_often_it_is_asked_for(shop: Site, home: str
         shop.github.comment(home, number, "/bouncer help", "alice")
         shop.quiet()
     bounce, told = shop.said(home, number)
-    assert "may need a little more" in bounce
+    assert "a maintainer will probably need" in bounce
     assert "- `/bouncer accept`: this issue is fine as it is; it is not bounced again" in told
 
 

@@ -16,7 +16,7 @@ from tests.e2e.site import APP, BROKEN, Site, site, stopped
 
 def bounced(shop: Site, home: str, number: int) -> bool:
     return [body.split("\n")[0] for body in shop.said(home, number)] == [
-        "**This issue may need a little more before someone can act on it.**"
+        "Thanks for the report. To work on this, a maintainer will probably need:"
     ] and shop.github.labels(home, number) == ["needs-info"]
 
 

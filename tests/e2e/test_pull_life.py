@@ -15,7 +15,7 @@ CHECK = "bouncer / verify"
 
 FINDING = """Fails for an empty file. `parse` returns None then.
 
-Severity: high.
+Severity: high. *AI review, may be wrong.*
 
 ```suggestion
         return data.value if data else None
@@ -32,6 +32,8 @@ Missing:
 The empty file still fails.
 
 </details>
+
+*An AI model's opinion; it may be wrong.*
 
 <details><summary>Model and cost</summary>
 
@@ -77,7 +79,7 @@ def test_a_patch_that_falls_short_gets_a_neutral_check_and_a_review_on_its_line(
     assert (comment.path, comment.line, comment.side) == (APP, 4, "RIGHT")
     (review,) = shop.reviews(home, number)
     assert (review.state, review.commit_id) == ("COMMENTED", shop.head(home, number))
-    assert review.body.startswith(f"One possible defect in {review.commit_id[:7]}. Answer one that is wrong with")
+    assert review.body.startswith(f"AI review of {review.commit_id[:7]}: 1 possible defect. Reply")
     assert shop.said(home, number) == [], "no summary where nothing needs saying"
 
 
@@ -178,7 +180,9 @@ def test_commands_on_a_pull_request(shop: Site, home: str) -> None:
     shop.github.comment(home, number, "/bouncer review", "mia")
     shop.quiet()
     (answer,) = shop.said(home, number)
-    assert answer.startswith(f"**Review of {shop.head(home, number)[:7]}**: no defects found. `openai:gpt-5-mini`")
+    assert answer.startswith(
+        f"**AI review of {shop.head(home, number)[:7]}**: no defects found. `openai:gpt-5-mini`"
+    )
     shop.github.comment(home, number, "/bouncer pause", "mia")
     shop.quiet()
     shop.github.push(home, number, {APP: BROKEN})

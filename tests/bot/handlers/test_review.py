@@ -44,12 +44,15 @@ def test_a_defect_becomes_one_comment_on_its_line(services: Build) -> None:
     (action,) = decision.actions
     assert (action.number, action.commit_id) == (20, "a" * 40)
     assert action.body == (
-        "One possible defect in aaaaaaa. Answer one that is wrong with `/bouncer dismiss`. `scripted:test`"
+        "AI review of aaaaaaa: 1 possible defect. Reply `/bouncer dismiss` to one that is wrong. `scripted:test`"
         "\n\n_A scripted model answered: this is a rehearsal, not a verdict._"
     )
     (comment,) = action.comments
     assert (comment.path, comment.start_line, comment.line, comment.side) == ("src/app.py", None, 12, "RIGHT")
-    assert comment.body == "Fails for an empty file. `parse` returns None then.\n\nSeverity: high."
+    assert (
+        comment.body
+        == "Fails for an empty file. `parse` returns None then.\n\nSeverity: high. *AI review, may be wrong.*"
+    )
     assert comment.suggestion == "        return data.get('value')"
     assert decision.verdict == "defects"
     assert decision.evidence["posted"][0]["fingerprint"] == comment.fingerprint
@@ -100,7 +103,7 @@ def test_a_finding_that_no_line_can_carry_goes_to_the_summary_with_a_permalink(s
     decision = review(opened(), services(model, snapshot()))
     (action,) = decision.actions
     assert action.body == (
-        "**Review of aaaaaaa**\n\n"
+        "**AI review of aaaaaaa**\n\n"
         "Possible defects without a line to carry them:\n"
         f"- [`src/app.py`](https://ghe.example/acme/rocket/blob/{'a' * 40}/src/app.py): "
         "Callers rely on the old result. Severity: high."
@@ -115,7 +118,7 @@ def test_whatever_was_not_reviewed_is_named(services: Build) -> None:
     shot = snapshot(diff=DIFF + big + lock, omitted=("huge.py",))
     decision = review(opened(), services(ScriptedModel([CLEAN]), shot, config))
     assert summary(decision).body == (
-        "**Review of aaaaaaa**\n\n"
+        "**AI review of aaaaaaa**\n\n"
         "Not reviewed:\n"
         "- `uv.lock`: lock file\n"
         "- `huge.py`: too large to be shown\n"
@@ -257,7 +260,7 @@ def said(body: str, by: Actor = MIA) -> events.CommentCreated:
 def test_who_asks_for_a_review_gets_an_answer(services: Build, history: Remembered) -> None:
     built = services(ScriptedModel([CLEAN, CLEAN]), snapshot(draft=True))
     decision = review(said("/bouncer review"), built)
-    assert summary(decision).body.startswith("**Review of aaaaaaa**: no defects found. `scripted:test`")
+    assert summary(decision).body.startswith("**AI review of aaaaaaa**: no defects found. `scripted:test`")
     history.past.append(decision)
     assert review(said("/bouncer review"), built).verdict == "clean"
 
@@ -304,5 +307,6 @@ def test_one_cause_at_several_places_is_one_comment_that_names_them(services: Bu
     ]
     decision = review(opened(), services(ScriptedModel([reply(finding(places=again))]), snapshot()))
     assert [each.body for each in submitted(decision).comments] == [
-        "Fails for an empty file. `parse` returns None then.\n\nThe same in `src/app.py:13`.\n\nSeverity: high."
+        "Fails for an empty file. `parse` returns None then.\n\nThe same in `src/app.py:13`.\n\n"
+        "Severity: high. *AI review, may be wrong.*"
     ]

@@ -131,7 +131,7 @@ def test_what_went_away_is_named_and_the_summary_is_edited_in_place(services: Bu
     first = first_push(services, history)
     second = next_push(services, FIXED, CLEAN, on_github(first))
     assert [action.body for action in summaries(second)] == [
-        "**Review of bbbbbbb**\n\nNo longer in the change:\n- `src/app.py`: Fails for an empty file"
+        "**AI review of bbbbbbb**\n\nNo longer in the change:\n- `src/app.py`: Fails for an empty file"
     ]
     assert second.evidence["outdated"] == [each["fingerprint"] for each in first.evidence["posted"]]
     history.past.append(second)
@@ -141,7 +141,7 @@ def test_what_went_away_is_named_and_the_summary_is_edited_in_place(services: Bu
     third = review(pushed(**values), services(ScriptedModel([reply(finding())]), shot))
     assert posted(third) == ["Fails for an empty file. `parse` returns None then."]
     assert [(action.only_edit, action.body) for action in summaries(third)] == [
-        (True, "**Review of ccccccc**: nothing to add.")
+        (True, "**AI review of ccccccc**: nothing to add.")
     ]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bot.core import events
-from bot.core.actions import SetLabels, UpsertComment
+from bot.core.actions import React, SetLabels, UpsertComment
 from bot.core.model import Actor, Comment, Issue
 from bot.errors import ModelError, TransientError
 from bot.forge.replay import Snapshot
@@ -70,22 +70,21 @@ def test_a_vague_issue_gets_one_short_comment_and_a_label(services: Build) -> No
     comment, labels = decision.actions
     assert isinstance(comment, UpsertComment)
     assert comment.body == (
-        "**This issue may need a little more before someone can act on it.**\n"
-        "\n"
+        "Thanks for the report. To work on this, a maintainer will probably need:\n"
         "- What should `Table.read` return for an empty file: an empty table, or an error?\n"
         "- Which version is this?\n"
         "- Does it happen with every file?\n"
         "\n"
-        "Missing: expected result, minimal example.\n"
-        "Edit the issue or answer here, and it is read again. Maintainers: `/bouncer accept` overrides this.\n"
+        "Edit the issue or reply below and I'll read it again. *I'm a bot using an AI model and may be wrong. "
+        "Maintainers: `/bouncer accept` to override.*\n"
         "\n"
         "_A scripted model answered: this is a rehearsal, not a verdict._\n"
         "\n"
-        "<details><summary>Why: VAGUE (72 %)</summary>\n"
+        "<details><summary>Why I'm asking</summary>\n"
         "\n"
         "It does not say what should happen.\n"
         "\n"
-        "`scripted:test`, 2026-03-04, [what this bot does](https://ghe.example/apps/bouncer)\n"
+        "VAGUE (72 %), `scripted:test`, 2026-03-04, [what this bot does](https://ghe.example/apps/bouncer)\n"
         "</details>"
     )
     assert labels == SetLabels(number=5, add=("needs-info",))
@@ -148,9 +147,34 @@ def test_an_answer_is_read_and_answered_questions_are_not_repeated(services: Bui
     (decision,) = decide(answer, services(model, snapshot(answer.comment)))
     assert "An error, please. Version 4.2." in model.asked[0].user
     assert "Which version is this?" in model.asked[0].user
-    body = decision.actions[0].body  # type: ignore[union-attr]
-    assert "- Is there a traceback?" in body
+    seen, comment, _ = decision.actions
+    assert seen == React(comment_id=900, content="eyes"), "a sign to the author that it was read"
+    body = comment.body  # type: ignore[union-attr]
+    assert body.startswith(
+        "Thanks for the reply. To work on this, a maintainer will probably need:\n- Is there a tr"
+    )
     assert "Which version" not in body
+
+
+def test_an_edit_that_answers_nothing_is_no_answer(services: Build, history: Remembered) -> None:
+    history.past += decide(opened(), services(ScriptedModel([VAGUE]), snapshot()))
+    edited = events.IssueEdited(sender=ANN, repository=REPOSITORY, issue=issue(body="It broke!"))
+    (decision,) = decide(edited, services(ScriptedModel([VAGUE]), snapshot()))
+    comment, _ = decision.actions
+    assert "- Which version is this?\n" in comment.body  # type: ignore[union-attr]
+
+
+def test_nothing_that_was_asked_is_asked_again_as_missing(services: Build, history: Remembered) -> None:
+    history.past += decide(opened(), services(ScriptedModel([VAGUE]), snapshot()))
+    # A bystander's words are no answer of the author's, and the author's are, whatever they say.
+    bystander = Comment(id=800, body="Same here.", author=BOB)
+    answer = said("I do not know.")
+    for others, asked in (((bystander,), True), ((bystander, answer.comment), False)):
+        model = ScriptedModel([{**VAGUE, "open_points": VAGUE["open_points"][:3]}])
+        (decision,) = decide(answer, services(model, snapshot(*others)))
+        body = decision.actions[1].body  # type: ignore[union-attr]
+        assert ("Which version" in body) is asked
+        assert "minimal example" not in body
 
 
 def test_an_unchanged_edit_is_not_judged_again(services: Build, history: Remembered) -> None:
@@ -286,9 +310,8 @@ def test_only_what_blocks_is_asked_and_the_careful_label_stands_on_the_side_of_i
     (decision,) = decide(opened(), services(ScriptedModel([said]), snapshot(), "triage: {prompt: careful}"))
     assert decision.verdict == "VAGUE", "72 percent is more than half"
     body = decision.actions[0].body  # type: ignore[union-attr]
-    assert (
-        "- Which of the two names is the option to have?\n\nMissing: name of the option, decision between" in body
-    )
+    assert "need:\n- Which of the two names is the option to have?\n\nEdit the issue" in body
+    assert "decision between" not in body, "a question says it once"
     assert "deadline" not in body
     (decision,) = decide(opened(), services(ScriptedModel([said]), snapshot()))
     assert decision.verdict == "REASONABLY_SPECIFIED", "the paper's question keeps the label that was given"

@@ -93,6 +93,7 @@ def test_a_patch_that_solves_its_issue_passes(services: Build) -> None:
         "### #12: Appears to solve it\n\nCovered:\n- empty files\n\n"
         "<details><summary>Why: CORRECT_AND_PRECISE (4 % that it falls short)</summary>\n\n"
         "It does what is asked.\n\n</details>\n\n"
+        "*An AI model's opinion; it may be wrong.*\n\n"
         "_A scripted model answered: this is a rehearsal, not a verdict._\n\n"
         "<details><summary>Model and cost</summary>\n\n"
     )
