@@ -138,13 +138,14 @@ def read_config(file: Path) -> tuple[Config | None, list[str]]:
         return Config.model_validate(yaml.safe_load(text)), []
     except OSError as error:
         raise OperatorError(f"{file}: {error.strerror}") from None
-    except (yaml.YAMLError, RecursionError) as error:
-        raise OperatorError(f"{file}: not YAML: {' '.join(str(error).split())[:160]}") from None
     except ValidationError as error:
         return None, [
             f"config.yaml: {'.'.join(map(str, each['loc']))}: {each['msg']}"
             for each in error.errors(include_url=False, include_input=False)
         ]
+    # PyYAML's constructors raise whatever a tag's wrong value makes of them: ``!!bool x``, ``!!timestamp x``.
+    except (yaml.YAMLError, RecursionError, ValueError, LookupError, AttributeError, TypeError) as error:
+        raise OperatorError(f"{file}: not YAML: {' '.join(str(error).split())[:160]}") from None
 
 
 def _entry_problems(file: str, found: Any, fields: Sequence[str]) -> list[str]:
