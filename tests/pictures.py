@@ -32,7 +32,7 @@ from bot.services import NoHistory, Services
 from tests.bot.web.dashboard import conftest as dashboard
 from tests.scripted import ScriptedModel
 
-FOLDER = Path(__file__).resolve().parent.parent / ".github" / "pictures"
+FOLDER = Path(__file__).resolve().parent.parent / "docs" / "pictures"
 ACME = Repository(id=1, owner="acme", name="rocket", html_url="https://github.example/acme/rocket")
 ANN = Actor(id=2, login="ann")
 BOUNCER = Actor(id=3, login="bouncer[bot]", is_bot=True)

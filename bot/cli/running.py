@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import structlog
+
+from bot.errors import DatabaseAway
+
 if TYPE_CHECKING:
     from bot.ops.settings import Settings
+    from bot.store.database import Database
+
+_log = structlog.get_logger(__name__)
 
 
 def load_settings(**overrides: Any) -> Settings:
@@ -32,6 +40,24 @@ def configure_logs(settings: Settings) -> None:
     from bot.ops import logs
 
     logs.configure(settings.log_level, secrets_of(settings))
+
+
+def opened_database(settings: Settings) -> Database:
+    """The database at a start, waited for: what comes up together with it may be the first to be there.
+
+    Raises SettingsError for one that is wrong, or not there after BOUNCER_DATABASE_SECONDS.
+    """
+    from bot.store import open_database
+
+    deadline = time.monotonic() + settings.bouncer_database_seconds
+    while True:
+        try:
+            return open_database(settings.database_url)
+        except DatabaseAway as error:
+            if time.monotonic() >= deadline:
+                raise
+            _log.warning("database_awaited", why=str(error).splitlines()[0])
+            time.sleep(1.0)
 
 
 def withheld(settings: Settings) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import click
 
 from bot.cli import first_start, web, worker
 from bot.cli.options import settings_options
-from bot.cli.running import configure_logs, load_settings, observe
+from bot.cli.running import configure_logs, load_settings, observe, opened_database
 from bot.cli.supervise import Child, supervise
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ judged or posted until you name a model and start `bouncer serve` again.
 @settings_options
 def command(concurrency: int, **values: Any) -> int:
     """Accept deliveries and work on them."""
-    from bot.store import migrate, open_database
+    from bot.store import migrate
 
     settings = load_settings(**values)
     web.check_address(settings)
@@ -37,7 +37,7 @@ def command(concurrency: int, **values: Any) -> int:
         worker.check_app(settings)
     if settings.bouncer_model or not settings.needs_setup:
         worker.check_thinking(settings)
-    database = open_database(settings.database_url)
+    database = opened_database(settings)
     migrate(database)
     database.close()
     link = first_start.show_link(settings) if settings.needs_setup else None

@@ -9,7 +9,7 @@ import click
 
 from bot.cli import first_start
 from bot.cli.options import settings_options
-from bot.cli.running import load_settings, withheld
+from bot.cli.running import load_settings, opened_database, withheld
 from bot.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -55,12 +55,12 @@ def serve(settings: Settings, processes: int | None, link: str | None = None) ->
     ``link`` opens set-up, whose state one process holds.
     """
     from bot.app import metrics_readers, pages
-    from bot.store import migrate, open_database
+    from bot.store import migrate
     from bot.web.app import Backend, create_app
     from bot.web.server import Server
     from bot.web.setup.pages import landing
 
-    database = open_database(settings.database_url)
+    database = opened_database(settings)
     migrate(database)
     # Connections must not be carried through a fork.
     database.close()

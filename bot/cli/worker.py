@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bot.cli.options import settings_options
-from bot.cli.running import load_settings, secrets_of, withheld
+from bot.cli.running import load_settings, opened_database, secrets_of, withheld
 
 if TYPE_CHECKING:
     from bot.forge.github.http import Exchange
@@ -27,12 +27,10 @@ if TYPE_CHECKING:
 @settings_options
 def command(concurrency: int, **values: Any) -> None:
     """Work on recorded deliveries: decide, and publish."""
-    from bot.store import open_database
-
     settings = load_settings(**values)
     check_app(settings)
     check_thinking(settings)
-    open_database(settings.database_url).close()
+    opened_database(settings).close()
     run(settings, concurrency)
 
 

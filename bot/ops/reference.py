@@ -1,6 +1,6 @@
 """References made from the typed settings themselves: bouncer.yml's keys, its JSON Schema, the environment.
 
-``python -m bot.ops.reference`` brings README.md and ``bot/bouncer.schema.json`` of a checkout up to date.
+``python -m bot.ops.reference`` brings docs/configure.md and ``bot/bouncer.schema.json`` of a checkout up to date.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def environment() -> str:
 
 
 def filled(text: str) -> str:
-    """A README with the generated parts between their marks brought up to date."""
+    """A page with the generated parts between their marks brought up to date."""
     for name, part in (("environment", environment()), ("configuration", markdown())):
         between = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
         text = between.sub(lambda match, part=part: f"{match[1]}{part}\n{match[2]}", text)  # type: ignore[misc]
@@ -97,6 +97,6 @@ def _plain(value: object) -> str:
 
 
 if __name__ == "__main__":
-    readme = Path(__file__).parents[2] / "README.md"
-    readme.write_text(filled(readme.read_text("utf-8")), "utf-8")
+    page = Path(__file__).parents[2] / "docs/configure.md"
+    page.write_text(filled(page.read_text("utf-8")), "utf-8")
     SCHEMA.write_text(schema_text(), "utf-8")

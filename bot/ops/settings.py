@@ -70,6 +70,9 @@ class Settings(BaseSettings):
     bouncer_record_file: Path | None = Field(
         None, description="where commands write models' replies down, for recorded:FILE#NAME to answer from"
     )
+    bouncer_database_seconds: float = Field(
+        30.0, ge=0, description="how long a start waits for PostgreSQL to answer, seconds"
+    )
     bouncer_public_url: str | None = Field(None, description="how GitHub reaches this server, for set-up")
     bouncer_trust_proxy: bool = Field(False, description="believe X-Forwarded-* of one proxy in front")
     bouncer_daily_budget_usd: float | None = Field(None, ge=0, description="model cost a day, all repositories")

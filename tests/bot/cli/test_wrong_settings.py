@@ -79,7 +79,11 @@ def start(command: str, folder: Path, **wrong: str) -> tuple[int, str, str]:
         ("worker", {"BOUNCER_MODEL": "gpt-5"}, "model 'gpt-5' (--model, BOUNCER_MODEL): must be one of"),
         *((each, {"BOUNCER_MODEL": ""}, "BOUNCER_MODEL is not set: name the model") for each in SERVERS),
         ("web", {"DATABASE_URL": "sqlite:///no/folder/b.db"}, "DATABASE_URL: cannot open"),
-        ("worker", {"DATABASE_URL": "postgresql://u:canary-pw@127.0.0.1:1/b"}, "DATABASE_URL: cannot reach"),
+        (
+            "worker",
+            {"DATABASE_URL": "postgresql://u:canary-pw@127.0.0.1:1/b", "BOUNCER_DATABASE_SECONDS": "0"},
+            "DATABASE_URL: cannot reach",
+        ),
     ],
 )
 def test_a_server_says_what_is_wrong_and_leaves_nothing_behind(

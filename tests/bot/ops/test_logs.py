@@ -124,7 +124,11 @@ def test_no_canary_is_seen_anywhere_while_everything_goes_wrong(tmp_path):
         ("web", {"GITHUB_WEBHOOK_SECRET": CANARY, "HOST": "198.51.100.7"}, "HOST, PORT"),
         (
             "web",
-            {"GITHUB_WEBHOOK_SECRET": CANARY, "DATABASE_URL": f"postgresql://me:{CANARY}@127.0.0.1:9/x"},
+            {
+                "GITHUB_WEBHOOK_SECRET": CANARY,
+                "DATABASE_URL": f"postgresql://me:{CANARY}@127.0.0.1:9/x",
+                "BOUNCER_DATABASE_SECONDS": "0",
+            },
             "DATABASE",
         ),
         (
