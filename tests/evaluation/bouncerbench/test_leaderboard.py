@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
+from bot.errors import OperatorError
+from evaluation.bouncerbench.leaderboard import read_config
 from tests.evaluation.bouncerbench.conftest import Command, Write
 
 SITE = ("--name", "Bouncer (paper prompt)", "--site", "https://example.org")
@@ -124,3 +126,11 @@ def test_gaps_and_strangers_are_warned_of(command: Command, tmp_path: Path, writ
 def test_a_config_is_data_and_never_run(command: Command, tmp_path: Path, config: str) -> None:
     written(tmp_path / "s", config, {"a": ENTRY})
     assert command("leaderboard", "validate", "s").code in (1, 2)
+
+
+@pytest.mark.parametrize("text", ["a: !!bool x", "!!timestamp x: a", "!!int '': a", "!!float x: a", "[" * 9_000])
+def test_a_config_that_yaml_stumbles_over_is_named_as_no_yaml(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(text)
+    with pytest.raises(OperatorError, match="not YAML"):
+        read_config(file)
