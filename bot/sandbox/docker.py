@@ -25,7 +25,7 @@ from bot.errors import SandboxError
 from bot.sandbox.archive import pack, relative, unpack
 from bot.sandbox.launch import ENVIRONMENT, launch
 from bot.sandbox.limits import WrittenFolders
-from bot.sandbox.monitor import Monitor, Seen
+from bot.sandbox.monitor import Monitor, Observation
 from bot.sandbox.mounts import WRITABLE_MOUNTS, own, shown
 from bot.sandbox.protocol import Limits, ProgramResult
 
@@ -97,7 +97,7 @@ class Docker:
 
     def _seen(
         self, container: str, arguments: Sequence[str], stdin: IO[bytes], limits: Limits, writable: Sequence[Path]
-    ) -> tuple[Seen, bool]:
+    ) -> tuple[Observation, bool]:
         """What the container did, and whether the engine stopped it for want of memory."""
         with self._started(container, arguments, stdin) as process:
 

@@ -24,7 +24,7 @@ _CHUNK = 1 << 16
 
 
 @dataclass(frozen=True)
-class Seen:
+class Observation:
     """What a sandbox did, as seen from outside."""
 
     ready: bool  # the program was started; otherwise ``output`` says what the runner complained about
@@ -80,7 +80,7 @@ class Monitor:
         self._deadline = time.monotonic() + _PREPARATION
         self._next_look = 0.0
 
-    def run(self) -> Seen:
+    def run(self) -> Observation:
         """Read until the sandbox ends or is ended. Raises SandboxError where it cannot be ended."""
         ending: Ending | None = None
         with selectors.DefaultSelector() as selector:
@@ -101,14 +101,14 @@ class Monitor:
             if time.monotonic() > deadline:
                 raise SandboxError("the sandbox was killed and does not end")
 
-    def _seen(self, ending: Ending | None, ended_at: float) -> Seen:
+    def _seen(self, ending: Ending | None, ended_at: float) -> Observation:
         try:
             code = self.process.wait(_FAREWELL)
         except subprocess.TimeoutExpired as error:
             self.stop()
             raise SandboxError("the sandbox closed its output and does not end") from error
         collected = bytes(self._control[len(READY) :])
-        return Seen(
+        return Observation(
             ready=self._ready_at is not None,
             ending=ending,
             exit_code=code,
