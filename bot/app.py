@@ -125,6 +125,7 @@ def build_app(settings: Settings, observe: Observe | None = None) -> GitHubApp:
         key,
         settings.github_api_url,
         observe=observe or unobserved,
+        archives=settings.bouncer_data_dir / "archives",
     )
 
 

@@ -12,7 +12,7 @@ from bot.bouncers.labels import Chance, InputLabel, agreeing, bounces, tidy_labe
 from bot.core.config import TriageConfig
 from bot.core.frozen import Frozen
 from bot.core.model import Comment, Issue
-from bot.core.text import without_middle
+from bot.core.text import folded, without_middle
 from bot.models.protocol import Model, Prompt, Reply
 from bot.prompts import Prompts
 
@@ -82,7 +82,8 @@ def question(
     system, user = prompts.render(
         f"triage.{name}",
         title=issue.title,
-        body=without_middle(issue.body, MAX_BODY),
+        # The paper's question is about the text as it stands.
+        body=(without_middle if name == "paper" else folded)(issue.body, MAX_BODY),
         answers=_within(answers, MAX_ANSWERS),
         asked=tuple(asked),
     )

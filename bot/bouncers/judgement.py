@@ -16,6 +16,9 @@ from bot.models import investigation
 from bot.models.investigation import Notes
 from bot.models.protocol import Prompt, voices
 from bot.reproduce import on_patch
+from bot.review.context import Shown, surroundings
+from bot.review.diff import parse
+from bot.review.file_classes import judged
 from bot.services import Services
 
 
@@ -45,6 +48,8 @@ class Judgement:
         self.replies: list[dict[str, object]] = []
         self.looks = 0
         self.spent = False
+        self.context = Shown()
+        self.omitted: tuple[str, ...] = ()
 
     def decide(self, issues: Sequence[Issue], unjudged: list[Unjudged], judged: dict[str, str]) -> Decision:
         """One verdict an issue, one check for all."""
@@ -54,6 +59,7 @@ class Judgement:
             why = unfit or "; ".join(each.why for each in unjudged)
             word = "unfit" if unfit else "no-issue"
             return abstain(self.subject, self.pull, word, why, self.services)
+        patch = self._prepare(patch)
         verdicts: list[OutputVerdict] = []
         for issue in issues:
             outcome = self._judge(issue, patch)
@@ -91,12 +97,25 @@ class Judgement:
                 "judged": judged,
                 "replies": self.replies,
                 "tool_calls": self.looks,
+                "context": self.context.evidence(),
+                "omitted": list(self.omitted),
                 "prompt": self.services.prompts.hash(f"verify.{config.prompt}"),
                 "config": self.services.config.hash,
             },
             usage=self.usage,
             model=self.model,
         )
+
+    def _prepare(self, patch: str) -> str:
+        """The patch as it is judged; the code around it is gathered beside."""
+        config = self.services.config.verify
+        diff = parse(patch)
+        around = surroundings(diff, self.pull, self.services.forge if config.context_tokens else None)
+        self.context = around.shown(config.context_tokens)
+        if config.prompt == "paper":
+            return patch  # the paper's question is about the whole of it
+        patch, self.omitted = judged(patch, diff)
+        return patch
 
     def _run(self, issues: Sequence[int]) -> tuple[ExecutedTest, ...]:
         """The issues' stored reproducing tests on base and head, where that is wanted and allowed."""
@@ -120,7 +139,9 @@ class Judgement:
 
     def _judge(self, issue: Issue, patch: str) -> OutputVerdict | Unjudged:
         config, services = self.services.config.verify, self.services
-        prompt = bouncer.question(services.prompts, config.prompt, issue, patch)
+        prompt = bouncer.question(
+            services.prompts, config.prompt, issue, patch, context=self.context.text, omitted=self.omitted
+        )
         prompt = prompt.model_copy(update={"subject": self.subject.key})
         name = f"#{issue.number}"
         try:

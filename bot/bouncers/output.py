@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -12,7 +12,7 @@ from bot.bouncers.labels import Chance, OutputLabel, agreeing, bounces, tidy_lab
 from bot.core.config import VerifyConfig
 from bot.core.frozen import Frozen
 from bot.core.model import Issue
-from bot.core.text import without_middle
+from bot.core.text import folded, without_middle
 from bot.models.protocol import Model, Prompt, Reply
 from bot.prompts import Prompts
 
@@ -76,10 +76,17 @@ class OutputVerdict(Frozen):
     remarks: tuple[str, ...] = ()
 
 
-def question(prompts: Prompts, name: str, issue: Issue, patch: str) -> Prompt:
-    """The prompt about a patch and one issue that it says it solves."""
+def question(
+    prompts: Prompts, name: str, issue: Issue, patch: str, *, context: str = "", omitted: Sequence[str] = ()
+) -> Prompt:
+    """The prompt about a patch and one issue that it says it solves.
+
+    ``context`` is code around it; ``omitted`` are its files that are named and not judged.
+    """
+    # The paper's question is about the text as it stands.
+    body = (without_middle if name == "paper" else folded)(issue.body, MAX_BODY)
     system, user = prompts.render(
-        f"verify.{name}", title=issue.title, body=without_middle(issue.body, MAX_BODY), patch=patch
+        f"verify.{name}", title=issue.title, body=body, patch=patch, context=context, omitted=tuple(omitted)
     )
     return Prompt(purpose="verify", system=system, user=user)
 

@@ -11,6 +11,8 @@ import warnings
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
+import re2
+
 from bot.code.syntax import MAX_BYTES, PYTHON, grammar_of, nodes, parse
 
 #: Endings of languages in which indentation and line breaks mean nothing, as far as no grammar is at hand.
@@ -25,6 +27,8 @@ def same(before: str, after: str, path: str) -> bool:
         return True
     if max(len(before), len(after)) > MAX_BYTES:
         return False
+    if _directives(before) != _directives(after):
+        return False
     grammar = grammar_of(path)
     if grammar is PYTHON:
         left, right = _python(before), _python(after)
@@ -35,6 +39,17 @@ def same(before: str, after: str, path: str) -> bool:
     if PurePosixPath(path).suffix.lower() in _FREE_FORM:
         return before.split() == after.split() and _quiet(before) and _quiet(after)
     return False
+
+
+#: Comments that a compiler, interpreter or build reads.
+_DIRECTIVE = re2.compile(
+    r"(?m)^[ \t]*(?:#!.*|//go:.*|//[ \t]*\+build.*|//export .*|#.*coding[:=].*|#[ \t]*(?:cython|distutils):.*)$"
+    r"|^.*(?:#[ \t]*type:|@ts-|@jsx|/[*/][ \t]*(?:eslint|webpack|istanbul|@vite)).*$"
+)
+
+
+def _directives(text: str) -> list[str]:
+    return [" ".join(each.split()) for each in _DIRECTIVE.findall(text.encode("utf-8", "replace").decode())]
 
 
 def _quiet(text: str) -> bool:
@@ -68,7 +83,10 @@ def _tokens(text: str, path: str) -> Sequence[bytes] | None:
         elif node.type in grammar.strings:
             found.append(_plain_string(node.text or b""))
             skip = depth
-        elif node.child_count == 0 and node.text:
+        elif node.child_count:
+            # The tree counts, not its leaves alone: a line break ends a statement in some of these languages.
+            found.append(f"{depth} {node.type}".encode())
+        elif node.text:
             found.append(node.text)
     return found
 

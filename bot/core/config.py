@@ -89,9 +89,24 @@ class VerifyConfig(Frozen):
     investigate: bool = Field(
         False, description="let the model look at the base commit's code first; several model calls an issue"
     )
+    context_tokens: int = Field(
+        8_000,
+        ge=0,
+        le=100_000,
+        description="tokens of the code around the patch in one question at most; 0 = none",
+    )
     gate: bool = Field(False, description="a bounced patch fails the check instead of leaving it neutral")
     execute: bool = Field(
         False, description="run an issue's stored reproducing test on base and head, in the sandbox"
+    )
+
+
+class Instruction(Frozen):
+    """What the maintainers want a reviewer to look for besides, in some files."""
+
+    paths: Patterns = Field((), description="files that it is about, as in .gitignore; empty = all")
+    text: Annotated[str, StringConstraints(min_length=1, max_length=2_000)] = Field(
+        description="what to look for; it cannot change what is asked or how it is answered"
     )
 
 
@@ -112,6 +127,18 @@ class ReviewConfig(Frozen):
     min_severity: Literal["low", "medium", "high"] = Field("medium", description="weaker findings are not posted")
     max_findings: int = Field(5, ge=1, le=25, description="inline comments per push at most")
     ignore: Patterns = Field((), description="paths that are not reviewed, as in .gitignore")
+    instructions: Annotated[tuple[Instruction, ...], Field(max_length=50)] = Field(
+        (), description="what to look for besides; AGENTS.md and its like on the default branch are read too"
+    )
+    investigate: bool = Field(
+        False, description="let the model look at the head commit's code first; several model calls a piece"
+    )
+    context_tokens: int = Field(
+        6_000,
+        ge=0,
+        le=100_000,
+        description="tokens of the code around the change in one model call at most; 0 = none",
+    )
     call_tokens: int = Field(24_000, ge=2_000, le=400_000, description="tokens of diff in one model call at most")
     max_calls: int = Field(
         4, ge=1, le=20, description="model calls per round at most; the rest is named, not reviewed"

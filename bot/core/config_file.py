@@ -101,7 +101,7 @@ def _plain(node: yaml.Node, path: tuple[str, ...], lines: _Lines) -> Any:
             value[key] = _plain(value_node, here, lines)
         return value
     if isinstance(node, yaml.SequenceNode):
-        return tuple(_plain(each, path, lines) for each in node.value)
+        return tuple(_plain(each, (*path, str(at)), lines) for at, each in enumerate(node.value))
     try:
         return _Loader("").construct_object(node, deep=True)
     except ValueError as error:
@@ -132,6 +132,9 @@ def _drop(value: dict[str, Any], path: tuple[str, ...]) -> None:
     *parents, last = path
     for each in parents:
         if not isinstance(value, dict) or each not in value:
+            return
+        if isinstance(value[each], tuple):
+            value.pop(each)  # a list counts as a whole, or not at all
             return
         value = value[each]
     if isinstance(value, dict):

@@ -37,3 +37,56 @@ def without_middle(text: str, limit: int) -> str:
     head = limit * 2 // 3
     tail = limit - head
     return f"{text[:head]}\n\n[{len(text) - limit} characters left out here]\n\n{text[-tail:]}"
+
+
+#: Lines of a log or a list of packages of which a question shows the beginning and the end: so many of each.
+_LONG, _ENDS = 80, 25
+#: Lines that must come again before a repetition is folded.
+_REPEATED = 8
+#: Places that may begin a repetition that are looked at.
+_COPIES = 20
+
+
+def folded(text: str, limit: int) -> str:
+    """A report without what it says twice and the middle of long output, in about ``limit`` characters."""
+    return without_middle(_shortened(_unrepeated(text)), limit)
+
+
+def _unrepeated(text: str) -> str:
+    """Without the second copy of a body that stands there twice in a row."""
+    lines = text.split("\n")
+    bare = [line.strip() for line in lines]
+    starts = [start for start, line in enumerate(bare) if start >= _REPEATED and line == bare[0] != ""]
+    for start in starts[:_COPIES]:
+        count = 0
+        while start + count < len(bare) and count < start and bare[count] == bare[start + count]:
+            count += 1
+        if count >= _REPEATED and count >= min(start, len(bare) - start) - 1:
+            rest = lines[start + count :]
+            return "\n".join([*lines[:start], f"[{count} lines repeated here are left out]", *rest])
+    return text
+
+
+def _shortened(text: str) -> str:
+    """Fenced blocks that go on for long, by their first and last lines."""
+    kept: list[str] = []
+    block: list[str] | None = None
+    for line in text.split("\n"):
+        fence = line.lstrip().startswith(("```", "~~~"))
+        if block is not None and fence:
+            kept += _middle_out(block)
+            block = None
+        elif fence:
+            block = []
+        elif block is not None:
+            block.append(line)
+            continue
+        kept.append(line)
+    return "\n".join([*kept, *_middle_out(block or [])])
+
+
+def _middle_out(lines: list[str]) -> list[str]:
+    if len(lines) <= _LONG:
+        return lines
+    left = len(lines) - 2 * _ENDS
+    return [*lines[:_ENDS], f"[{left} lines left out here]", *lines[-_ENDS:]]

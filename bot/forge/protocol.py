@@ -5,6 +5,7 @@ Both are bound to one repository. Handlers see the read-only half alone; the oth
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -51,6 +52,32 @@ class PostedReview(Frozen):
     author: Actor
     body: str = ""
     commit_id: str = ""
+
+
+class SourceTree(Protocol):
+    """The files of a repository at one commit, read one by one. No path leads out of it; links are no files."""
+
+    def paths(self) -> Sequence[str]:
+        """All files, sorted."""
+        ...
+
+    def read(self, path: str) -> str | None:
+        """A file as text with ``\n`` as line end; None where it is not there, no text, or above ``MAX_SOURCE``."""
+        ...
+
+
+#: Bytes of a file beyond which it is data, or written by a program.
+MAX_SOURCE = 1_000_000
+
+
+def as_source(content: bytes) -> str | None:
+    """The text of a file for a ``SourceTree``."""
+    if len(content) > MAX_SOURCE or b"\0" in content:
+        return None
+    try:
+        return content.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError:
+        return None
 
 
 class Forge(Protocol):
@@ -127,6 +154,10 @@ class Forge(Protocol):
 
     def checkout(self, ref: str, folder: Path) -> None:
         """Unpack the files at a commit into an empty folder; links that lead outside are left out."""
+        ...
+
+    def sources(self, ref: str) -> SourceTree:
+        """The files at a commit for reading some of them; may be kept, so that asking again is cheap."""
         ...
 
 

@@ -5,7 +5,8 @@ What a snapshot does not hold raises NotRecorded; it is never answered with "not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+import tempfile
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,7 +15,16 @@ from pydantic import ConfigDict, Field
 from bot.core.frozen import Frozen
 from bot.core.model import Actor, CheckRun, Comment, Issue, Permission, PullRequest, Repository, ReviewComment
 from bot.errors import NotFound, NotRecorded
-from bot.forge.protocol import Forge, IssueLink, PostedReview, PullDiff, Reactions, TreeEntry
+from bot.forge.protocol import (
+    Forge,
+    IssueLink,
+    PostedReview,
+    PullDiff,
+    Reactions,
+    SourceTree,
+    TreeEntry,
+    as_source,
+)
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
@@ -122,6 +132,9 @@ class ReplayForge:
     def checkout(self, ref: str, folder: Path) -> None:
         write_files(folder, self._find("checkouts", self._snapshot.checkouts, ref))
 
+    def sources(self, ref: str) -> SourceTree:
+        return RecordedTree(self._find("checkouts", self._snapshot.checkouts, ref))
+
     def _single(self, name: str, value: T | None) -> T:
         if value is None:
             raise NotRecorded(f"the snapshot of {self.repository} does not hold {name}")
@@ -202,6 +215,9 @@ class ReadOnce:
     def checkout(self, ref: str, folder: Path) -> None:
         self._forge.checkout(ref, folder)
 
+    def sources(self, ref: str) -> SourceTree:
+        return self._forge.sources(ref)
+
     def _single(self, name: str, ask: Callable[[], T]) -> T:
         if name not in self._answers:
             self._answers[name] = ask()
@@ -230,9 +246,32 @@ class RecordingForge(ReadOnce):
 
     def checkout(self, ref: str, folder: Path) -> None:
         super().checkout(ref, folder)
-        files = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
-        content = {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
-        self._answers.setdefault("checkouts", {})[ref] = content
+        self._answers.setdefault("checkouts", {})[ref] = _read_all(folder)
+
+    def sources(self, ref: str) -> SourceTree:
+        """Kept whole, as a checkout is."""
+        if ref not in self._answers.get("checkouts", {}):
+            with tempfile.TemporaryDirectory(prefix="bouncer-record-") as name:
+                self.checkout(ref, Path(name))
+        return RecordedTree(self._answers["checkouts"][ref])
+
+
+class RecordedTree:
+    """A ``SourceTree`` of files that are at hand."""
+
+    def __init__(self, files: Mapping[str, bytes]) -> None:
+        self._files = files
+
+    def paths(self) -> Sequence[str]:
+        return sorted(self._files)
+
+    def read(self, path: str) -> str | None:
+        return as_source(self._files[path]) if path in self._files else None
+
+
+def _read_all(folder: Path) -> dict[str, bytes]:
+    files = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
 def write_files(folder: Path, files: Mapping[str, bytes]) -> None:

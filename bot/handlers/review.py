@@ -17,14 +17,19 @@ from bot.core.actions import Decision
 from bot.core.events import Event
 from bot.core.model import Subject
 from bot.errors import ForgeError, NotRecorded
+from bot.models import investigation
+from bot.models.investigation import Notes
 from bot.review import dismissal, strategies, texts
+from bot.review.background import background
+from bot.review.context import Shown, Surroundings, surroundings
 from bot.review.diff import Diff, parse
 from bot.review.doubt import Code, Doubting, around
 from bot.review.filtering import Policy, Suppressed, select
 from bot.review.findings import Finding
 from bot.review.history import PastFindings, last_on, outdated, recall, submitted
 from bot.review.packing import Packed, Skipped, pack
-from bot.review.strategies import Change, Result
+from bot.review.sides import reformatted
+from bot.review.strategies import Background, Change, Question, Result
 from bot.review.taxonomy import Severity
 from bot.review.texts import Conclusion, Page
 from bot.services import Services
@@ -74,15 +79,18 @@ class _Review:
         if self._has_moved():
             return self.abstain("superseded", "newer commits were pushed before the review began")
         memory = dismissal.live(recall(self.past), self.pull, self.services.forge)
-        packed, gone = self._pack(memory)
+        packed, gone, surrounded = self._pack(memory)
         if not packed.pieces and not packed.skipped:
             return self.abstain("empty", "the change is empty")
-        change = self._change(memory)
+        contexts = self._contexts(packed, surrounded)
+        change = self._change(memory, packed, surrounded, contexts)
         look = strategies.looker(self.config, self.services.model, self.services.prompts)
-        result = strategies.review(packed, change, look)
-        doubting = Doubting(self.services.model, self.services.prompts, change, partial(self._code, packed.diff))
+        looking = self._look_around if self.config.investigate else None
+        result = strategies.review(packed, change, look, looking)
+        code = partial(self._code, packed.diff, surrounded)
+        doubting = Doubting(self.services.model, self.services.prompts, change, code)
         chosen, held = self._selected(result, memory, doubting)
-        return self._decision(Conclusion(packed, result, chosen, held, gone, memory, doubting))
+        return self._decision(Conclusion(packed, result, chosen, held, gone, memory, doubting), contexts)
 
     def abstain(self, word: str, why: str) -> Decision:
         """A decision that says nothing."""
@@ -91,8 +99,8 @@ class _Review:
     def _has_moved(self) -> bool:
         return self.services.forge.pull_request(self.pull.number).head_sha != self.pull.head_sha
 
-    def _pack(self, memory: PastFindings) -> tuple[Packed, tuple[Finding, ...]]:
-        """The change in pieces, and the findings whose code is no longer in it."""
+    def _pack(self, memory: PastFindings) -> tuple[Packed, tuple[Finding, ...], Surroundings]:
+        """The change in pieces, the findings whose code is no longer in it, and the code around it."""
         config = self.config
         try:
             change = self.services.forge.diff(self.pull.number)
@@ -101,18 +109,42 @@ class _Review:
         except ForgeError as error:
             # Refused for good, which GitHub does above 20,000 lines or 300 files: that must be said.
             reason = f"the forge does not show it ({error})"
-            return Packed((), Diff(), (Skipped(path="the whole change", reason=reason),)), ()
+            packed = Packed((), Diff(), (Skipped(path="the whole change", reason=reason),))
+            return packed, (), Surroundings(Diff(), None, reason)
         diff = parse(change.text)
-        packed = pack(diff, config.call_tokens, config.max_calls, config.ignore, change.omitted)
-        return packed, outdated(memory.posted, diff, change.omitted)
+        surrounded = surroundings(diff, self.pull, self.services.forge if config.context_tokens else None)
+        same = reformatted(diff, surrounded.sides) if surrounded.sides else {}
+        packed = pack(diff, config.call_tokens, config.max_calls, config.ignore, change.omitted, same)
+        return packed, outdated(memory.posted, diff, change.omitted), surrounded
 
-    def _change(self, memory: PastFindings) -> Change:
+    def _contexts(self, packed: Packed, surrounded: Surroundings) -> tuple[Shown, ...]:
+        """The code around each piece."""
+        return tuple(surrounded.shown(self.config.context_tokens, piece.paths) for piece in packed.pieces)
+
+    def _look_around(self, question: Question) -> Notes:
+        services = self.services
+        prompt = question.prompt(services.prompts, "review.single-shot")
+        try:
+            return investigation.investigate(
+                services.model, services.prompts, prompt, services.forge, self.pull.head_sha
+            )
+        except NotRecorded:
+            raise
+        except ForgeError:
+            # The change can be read, its surroundings cannot: it is reviewed as it is.
+            return Notes()
+
+    def _change(
+        self, memory: PastFindings, packed: Packed, surrounded: Surroundings, contexts: Sequence[Shown]
+    ) -> Change:
         return Change(
             title=self.pull.title,
             description=self.pull.body,
             repository=self.subject.repository,
             subject=self.subject.key,
             known=tuple(f"{each.path}: {each.comment}" for each in memory.known),
+            background=background(self.pull, packed, surrounded, self.services) if packed.pieces else Background(),
+            contexts=tuple(each.text for each in contexts),
         )
 
     def _selected(
@@ -125,8 +157,11 @@ class _Review:
             if not self.config.doubt or not doubting.ask(chosen):
                 return chosen, held
 
-    def _code(self, diff: Diff, finding: Finding) -> Code:
+    def _code(self, diff: Diff, surrounded: Surroundings, finding: Finding) -> Code:
         """The code around a finding, with the file at the head where it can be read."""
+        source = surrounded.now(finding.path)
+        if source is not None:
+            return around(finding, diff, source)
         try:
             source = self.services.forge.file(finding.path, self.pull.head_sha).decode("utf-8", "replace")
         except ForgeError:
@@ -141,7 +176,7 @@ class _Review:
             muted=self.services.history.muted(self.subject.repository),
         )
 
-    def _decision(self, result: Conclusion) -> Decision:
+    def _decision(self, result: Conclusion, contexts: Sequence[Shown]) -> Decision:
         page = Page(self.services.repository, self.pull)
         shadow = self.config.mode == "shadow"
         prompt = f"review.{self.config.strategy}"
@@ -153,6 +188,8 @@ class _Review:
             reason="shadow mode: recorded, nothing written" if shadow else result.reason,
             evidence={
                 **texts.evidence(result),
+                "context": [each.evidence() for each in contexts],
+                "tool_calls": sum(len(each.looks) for each in result.result.notes),
                 "strategy": self.config.strategy,
                 "prompt": self.services.prompts.hash(prompt),
                 "config": self.services.config.hash,

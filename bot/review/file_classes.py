@@ -6,7 +6,9 @@ import re
 from enum import IntEnum
 from pathlib import PurePosixPath
 
-from bot.review.diff import FileDiff
+from bot.review.diff import Diff, FileDiff
+from bot.review.paths import read_names
+from bot.review.sections import cut
 
 # Written by programs, for programs: package managers' locks, and what vendoring and generators leave behind.
 _LOCKS = re.compile(
@@ -35,6 +37,8 @@ _RISKY = re.compile(
 _TEST = re.compile(
     r"(?:^|/)(?:tests?|testing|specs?|__tests__|fixtures)/|(?:^|/)(?:test_|conftest)|[._-](?:test|spec)\."
 )
+# What a test's name adds to that of the module under test.
+_TESTING = re.compile(r"^test_|^Test(?=[A-Z])|_test$|Tests?$|_spec$")
 _TEXT = re.compile(r"\.(?:md|rst|txt|adoc|pot?|csv|tsv|ipynb|html?|s?css|less)$", re.I)
 _SETTINGS = re.compile(r"\.(?:jsonc?|ya?ml|toml|ini|cfg|conf|xml|properties|env|gitignore|editorconfig)$", re.I)
 
@@ -44,6 +48,15 @@ _LANGUAGES = {
     "rs": "rust", "c": "c", "h": "c", "cc": "c++", "cpp": "c++", "hpp": "c++", "cs": "c#", "rb": "ruby",
     "php": "php", "swift": "swift", "sh": "shell", "sql": "sql", "lua": "lua", "r": "r", "jl": "julia",
 }  # fmt: skip
+
+# What agents leave behind: scripts at the top that replay the report, copies of files, databases of test runs.
+_STRAY_SCRIPT = re.compile(
+    r"(?:[\w-]*[_-])?(?:repro|reproduc\w*|replicate|simulate)(?:[_-][\w-]*)?\.\w{1,5}", re.I
+)
+_STRAY = re.compile(r"\.(?:orig|rej|sqlite3)$", re.I)
+# Files in which an environment is pinned, and what pins it or turns on the runner's summary.
+_ENVIRONMENT = re.compile(r"(?:setup\.(?:py|cfg)|pyproject\.toml|tox\.ini|pytest\.ini|requirements[\w.-]*\.txt)")
+_PIN = re.compile(r"==\s*[\w.*+!-]+|(?<=\s)-rA\b")
 
 
 class Risk(IntEnum):
@@ -75,6 +88,17 @@ def risk(file: FileDiff) -> Risk:
     return Risk.SENSITIVE if _RISKY.search(file.path) else Risk.SOURCE
 
 
+def topic(file: FileDiff) -> str:
+    """What a file is about: equal for a source file and its tests, and for all settings."""
+    kind = risk(file)
+    if kind is Risk.SETTINGS:
+        return "/settings"
+    if kind not in (Risk.SENSITIVE, Risk.SOURCE, Risk.TEST):
+        return file.path
+    stem = _TESTING.sub("", PurePosixPath(file.path).name.split(".")[0])
+    return f"{stem.lower()}.{language(file.path)}" if len(stem) > 2 and stem != "__init__" else file.path
+
+
 def left_out(file: FileDiff) -> str | None:
     """Why a file is not worth a reviewer's time; None where it is."""
     name = PurePosixPath(file.path).name
@@ -86,7 +110,36 @@ def left_out(file: FileDiff) -> str | None:
         return "vendored"
     if _GENERATED.search(name) or _is_signed(file):
         return "generated"
+    if _is_noise(file, name):
+        return "environment noise"
     return "minified" if _is_minified(file) else None
+
+
+def judged(text: str, diff: Diff) -> tuple[str, tuple[str, ...]]:
+    """The patch without the files that nobody would judge, and these with the reason; whole if nothing is left."""
+    reasons = {file.path: reason for file in diff.files if (reason := left_out(file)) is not None}
+    if not reasons or len(reasons) == len(diff.files) or diff.flaws:
+        return text, ()
+    lines = text.split("\n")
+    sections = cut(text)
+    ends = [section.line - 1 for section in sections[1:]] + [len(lines)]
+    kept: list[str] = []
+    for section, end in zip(sections, ends, strict=True):
+        old, new = read_names(section.header)
+        if (new if new is not None else old) not in reasons:
+            kept += lines[section.line - 1 : end]
+    return "\n".join(kept), tuple(f"{path}: {reason}" for path, reason in reasons.items())
+
+
+def _is_noise(file: FileDiff, name: str) -> bool:
+    """Whether a file came with the place in which the change was made, and is no part of it."""
+    if file.change == "added":
+        return bool(_STRAY.search(name)) or (name == file.path and bool(_STRAY_SCRIPT.fullmatch(name)))
+    if file.change != "modified" or not _ENVIRONMENT.fullmatch(name):
+        return False
+    sides = {mark: [line.text for hunk in file.hunks for line in hunk.lines if line.mark == mark] for mark in "-+"}
+    bare = {mark: ["".join(_PIN.sub("", text).split()) for text in texts] for mark, texts in sides.items()}
+    return bool(sides["+"]) and bare["+"] == bare["-"] and sides["+"] != sides["-"]
 
 
 def _is_signed(file: FileDiff) -> bool:

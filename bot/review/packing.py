@@ -6,17 +6,23 @@ Pure. No piece costs more tokens than the budget, whatever the change holds (see
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from bot.core.config import gitignore
 from bot.core.frozen import Frozen
 from bot.review.diff import Diff, DiffLine, FileDiff, Hunk
 from bot.review.escaping import show
-from bot.review.file_classes import language, left_out, risk
+from bot.review.file_classes import language, left_out, risk, topic
+from bot.review.moves import Notes, moved
 
 # Characters of one line that a reviewer is shown: more is data or minified.
 _WIDEST = 400
+# Files of a list, and characters of a name in it.
+_LISTED, _NAME = 150, 200
+
+#: Why a file is not shown that says the same in another layout.
+REFORMATTED = "layout only, the code means the same"
 
 
 class Skipped(Frozen):
@@ -37,40 +43,92 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A change, ready to be reviewed. ``diff`` holds the files that are shown, and those alone."""
+    """A change, ready to be reviewed. ``diff`` holds the files that are shown, and those alone.
+
+    ``files`` names every file of the change with what happened to it and where it is shown; ``reformatted`` says
+    that the change holds nothing else than code which means the same before and after.
+    """
 
     pieces: tuple[Piece, ...]
     diff: Diff
     skipped: tuple[Skipped, ...]
+    files: tuple[str, ...] = ()
+    reformatted: bool = False
 
 
 def pack(
-    diff: Diff, budget: int, max_pieces: int, ignore: Sequence[str] = (), omitted: Iterable[str] = ()
+    diff: Diff,
+    budget: int,
+    max_pieces: int,
+    ignore: Sequence[str] = (),
+    omitted: Iterable[str] = (),
+    same: Mapping[str, frozenset[int]] | None = None,
 ) -> Packed:
     """Sort out, order and pack a change.
 
     ``budget`` is in tokens per piece; ``ignore`` are patterns as in ``.gitignore`` (the config refuses what is
-    none); ``omitted`` are files that the forge did not show.
+    none); ``omitted`` are files that the forge did not show; ``same`` are the hunks (from 0) by path whose code
+    means the same before and after: they are left out.
     """
     kept, skipped = _sort_out(diff, ignore)
+    whole, kept, told = len(kept), *_only_meaning(kept, same or {})
+    skipped += told
     skipped += [Skipped(path=path, reason="too large to be shown") for path in omitted]
     skipped += [
         Skipped(path=flaw.path or "(the diff)", reason=f"unreadable: {flaw.reason}") for flaw in diff.flaws
     ]
     boxes: list[_Box] = []
     shown: set[str] = set()
-    for file in kept:
-        blocks = list(_blocks(file, budget))
-        placed = [_place(block, boxes, budget, max_pieces) for block in blocks]
-        if not all(placed):
-            part = "the rest of it is " if any(placed) else ""
-            skipped.append(Skipped(path=file.path, reason=f"{part}beyond the limit of one review"))
-        if any(placed):
-            shown.add(file.path)
-        if any(len(line.text) > _WIDEST for hunk in file.hunks for line in hunk.lines):
-            skipped.append(Skipped(path=file.path, reason=f"lines are shown up to {_WIDEST} characters"))
+    notes = moved(Diff(tuple(kept)))
+    for group in _groups(kept):
+        blocks = [(file, list(_blocks(file, budget, notes))) for file in group]
+        together = _roomy(sum(block.tokens for _, each in blocks for block in each), boxes, budget, max_pieces)
+        for file, each in blocks:
+            placed = [_place(block, boxes, budget, max_pieces, together) for block in each]
+            if not all(placed):
+                part = "the rest of it is " if any(placed) else ""
+                skipped.append(Skipped(path=file.path, reason=f"{part}beyond the limit of one review"))
+            if any(placed):
+                shown.add(file.path)
+            if any(len(line.text) > _WIDEST for hunk in file.hunks for line in hunk.lines):
+                skipped.append(Skipped(path=file.path, reason=f"lines are shown up to {_WIDEST} characters"))
     pieces = tuple(Piece("\n\n".join(box.texts), box.tokens, tuple(dict.fromkeys(box.paths))) for box in boxes)
-    return Packed(pieces, diff.only(shown), tuple(skipped))
+    unread = any(each.reason != REFORMATTED for each in told) or omitted or diff.flaws
+    return Packed(
+        pieces,
+        diff.only(shown),
+        tuple(skipped),
+        _listed(diff, pieces, skipped),
+        reformatted=bool(whole and not kept and told and not unread),
+    )
+
+
+def _only_meaning(
+    files: Sequence[FileDiff], same: Mapping[str, frozenset[int]]
+) -> tuple[list[FileDiff], list[Skipped]]:
+    """The files without the hunks that change no meaning; those of which nothing is left are named."""
+    kept: list[FileDiff] = []
+    told: list[Skipped] = []
+    for file in files:
+        equal = same.get(file.path, frozenset())
+        hunks = tuple(hunk for number, hunk in enumerate(file.hunks) if number not in equal)
+        if equal and not hunks:
+            told.append(Skipped(path=file.path, reason=REFORMATTED))
+        else:
+            kept.append(replace(file, hunks=hunks) if equal else file)
+    return kept, told
+
+
+def _listed(diff: Diff, pieces: Sequence[Piece], skipped: Sequence[Skipped]) -> tuple[str, ...]:
+    """One line a file: its change and size, and the part that shows it or why none does."""
+    reasons = {each.path: each.reason for each in skipped}
+    lines = []
+    for file in diff.files:
+        parts = [str(number) for number, piece in enumerate(pieces, start=1) if file.path in piece.paths]
+        where = f"part {', '.join(parts)}" if parts else f"not shown: {reasons.get(file.path, 'nothing to show')}"
+        lines.append(f"{show(file.path)[:_NAME]} ({file.change}, +{file.added} -{file.removed}): {where}")
+    more = len(lines) - _LISTED
+    return tuple([*lines[:_LISTED], f"and {more} more files"] if more > 0 else lines)
 
 
 def render(file: FileDiff, lines: Iterable[str]) -> str:
@@ -131,11 +189,29 @@ class _Block:
     tokens: int
 
 
-def _place(block: _Block, boxes: list[_Box], budget: int, max_boxes: int) -> bool:
-    """Put a block into the first box with room, or into a new one; False where there is none."""
+def _groups(files: Sequence[FileDiff]) -> list[list[FileDiff]]:
+    """Files that are read together: a source file with its tests, settings with settings; the first one leads."""
+    groups: dict[str, list[FileDiff]] = {}
+    for file in files:
+        groups.setdefault(topic(file), []).append(file)
+    return list(groups.values())
+
+
+def _roomy(tokens: int, boxes: list[_Box], budget: int, max_boxes: int) -> _Box | None:
+    """The first box that holds a whole group, or a new one for it; None where no one box can."""
+    if tokens > budget:
+        return None
+    box = next((box for box in boxes if box.tokens + tokens <= budget), None)
+    if box is None and len(boxes) < max_boxes:
+        boxes.append(box := _Box())
+    return box
+
+
+def _place(block: _Block, boxes: list[_Box], budget: int, max_boxes: int, together: _Box | None) -> bool:
+    """Put a block into its group's box, else the first one with room, or a new one; False where there is none."""
     if block.tokens > budget:
         return False
-    box = next((box for box in boxes if box.tokens + block.tokens <= budget), None)
+    box = together or next((box for box in boxes if box.tokens + block.tokens <= budget), None)
     if box is None:
         if len(boxes) == max_boxes:
             return False
@@ -144,12 +220,12 @@ def _place(block: _Block, boxes: list[_Box], budget: int, max_boxes: int) -> boo
     return True
 
 
-def _blocks(file: FileDiff, budget: int) -> Iterator[_Block]:
+def _blocks(file: FileDiff, budget: int, notes: Notes) -> Iterator[_Block]:
     """The file as one block; where it is too large for a piece, in several, cut between hunks or lines."""
     lines: list[str] = []
     head = tokens = estimate(render(file, ())) + _BETWEEN
-    for hunk in file.hunks:
-        for row in _rows(hunk):
+    for number, hunk in enumerate(file.hunks):
+        for row in _rows(hunk, file.path, number, notes):
             cost = estimate(row) + 1
             if lines and tokens + cost > budget:
                 yield _Block(file.path, render(file, lines), tokens)
@@ -163,9 +239,14 @@ def _blocks(file: FileDiff, budget: int) -> Iterator[_Block]:
 _BETWEEN = 2
 
 
-def _rows(hunk: Hunk) -> Iterator[str]:
+def _rows(hunk: Hunk, path: str, number: int, notes: Notes) -> Iterator[str]:
     yield f"@@ {show(hunk.context)}".rstrip()
-    yield from (render_line(line) for line in hunk.lines)
+    for at, line in enumerate(hunk.lines):
+        note = notes.get((path, number, at))
+        if note is None:
+            yield render_line(line)
+        elif note:
+            yield f"      {note}"
 
 
 # In twentieths of a token. Bytes beyond ASCII: byte-level encodings never spend more than one token on a byte.

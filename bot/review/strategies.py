@@ -9,12 +9,13 @@ import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple
 
 from bot.core.actions import Usage
 from bot.core.config import ReviewConfig
 from bot.errors import BudgetExceeded, ModelError
+from bot.models.investigation import Notes
 from bot.models.protocol import Model, Prompt, Reply
 from bot.prompts import Prompts
 from bot.review.anchoring import anchor
@@ -29,6 +30,31 @@ MAX_TITLE = 300
 MAX_DESCRIPTION = 6_000
 
 
+class Quoted(NamedTuple):
+    """A text that is shown beside a change, and where it comes from."""
+
+    source: str
+    text: str
+
+
+class LinkedIssue(NamedTuple):
+    """An issue that a change says it is about."""
+
+    title: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Background:
+    """What every question about a change carries, equal in all of them; ``partly``: not all files are shown."""
+
+    issues: tuple[LinkedIssue, ...] = ()
+    runtimes: tuple[str, ...] = ()
+    rules: tuple[Quoted, ...] = ()
+    files: tuple[str, ...] = ()
+    partly: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """A piece of a change and what is said about it; ``known`` are findings that were reported before."""
@@ -41,6 +67,9 @@ class Question:
     repository: str = ""
     subject: str = ""
     known: tuple[str, ...] = ()
+    background: Background = Background()
+    context: str = ""
+    notes: str = ""
 
     def prompt(self, prompts: Prompts, name: str, **more: object) -> Prompt:
         """The prompt ``name`` about this piece."""
@@ -53,6 +82,9 @@ class Question:
             part=self.part,
             parts=self.parts,
             known=self.known,
+            background=self.background,
+            context=self.context,
+            notes=self.notes,
             categories=CATEGORIES,
             impacts=IMPACTS,
             **more,
@@ -147,13 +179,18 @@ MAX_REPORTED = 100
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a change says of itself, and what a model need not say of it again."""
+    """What a change says of itself and what stands around it; what a model need not say of it again.
+
+    ``contexts`` are the code around each piece of it.
+    """
 
     title: str = ""
     description: str = ""
     repository: str = ""
     subject: str = ""
     known: tuple[str, ...] = ()
+    background: Background = Background()
+    contexts: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -165,10 +202,12 @@ class Result:
     unread: tuple[Skipped, ...] = ()
     rounds: list[Round] = field(default_factory=list)
     looks: int = 1
+    notes: tuple[Notes, ...] = ()
 
     @property
     def usage(self) -> Usage:
-        return sum((each.reply.usage for each in self.rounds), Usage())
+        looking = sum((each.usage for each in self.notes), Usage())
+        return sum((each.reply.usage for each in self.rounds), looking)
 
     @property
     def model(self) -> str:
@@ -176,6 +215,8 @@ class Result:
 
 
 Look = Callable[[Question], Seen]
+#: Looks at the repository's code before a question about it is answered.
+LookAround = Callable[[Question], Notes]
 
 
 def looker(config: ReviewConfig, model: Model, prompts: Prompts) -> Look:
@@ -191,8 +232,10 @@ def _last_word(rounds: tuple[Round, ...]) -> Seen:
     return Seen(rounds, (rounds[-1].reply.value.findings,))
 
 
-def review(packed: Packed, change: Change, look: Look) -> Result:
-    """Read every piece. One that fails is named in ``unread``; where all fail, the first error is raised.
+def review(packed: Packed, change: Change, look: Look, look_around: LookAround | None = None) -> Result:
+    """Read every piece, after a look around where one is wanted.
+
+    A piece that fails is named in ``unread``; where all fail, the first error is raised.
 
     Raises ModelError, or TransientError as soon as any call does.
     """
@@ -202,7 +245,12 @@ def review(packed: Packed, change: Change, look: Look) -> Result:
     unread: list[Skipped] = []
     for number, piece in enumerate(packed.pieces, start=1):
         try:
-            seen = look(_question(piece, number, len(packed.pieces), change))
+            question = _question(piece, number, len(packed.pieces), change)
+            if look_around is not None:
+                notes = look_around(question)
+                result.notes += (notes,)
+                question = replace(question, notes=notes.text if notes.looks else "")
+            seen = look(question)
         except ModelError as error:
             failed.append(error)
             unread += _unread(piece, error)
@@ -223,7 +271,16 @@ def review(packed: Packed, change: Change, look: Look) -> Result:
 
 def _question(piece: Piece, part: int, parts: int, change: Change) -> Question:
     return Question(
-        piece, part, parts, change.title, change.description, change.repository, change.subject, change.known
+        piece,
+        part,
+        parts,
+        change.title,
+        change.description,
+        change.repository,
+        change.subject,
+        change.known,
+        change.background,
+        change.contexts[part - 1] if change.contexts else "",
     )
 
 

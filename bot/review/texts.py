@@ -16,7 +16,7 @@ from bot.review.doubt import Doubting
 from bot.review.filtering import Suppressed
 from bot.review.findings import Finding
 from bot.review.history import PastFindings
-from bot.review.packing import Packed, Skipped
+from bot.review.packing import REFORMATTED, Packed, Skipped
 from bot.review.strategies import Result
 
 #: Characters of a model's raw reply that are kept.
@@ -55,11 +55,13 @@ class Conclusion:
         """``defects`` where something new is said, ``clean`` where nothing is; ``not_reviewed``: unread."""
         if self.chosen:
             return "defects"
-        return "clean" if self.result.rounds else "not_reviewed"
+        return "clean" if self.result.rounds or self.packed.reformatted else "not_reviewed"
 
     @property
     def reason(self) -> str:
         """One sentence."""
+        if self.packed.reformatted:
+            return "the code means the same before and after: no model was asked"
         if not self.result.rounds:
             return "there was nothing to review"
         found = "1 new finding" if len(self.chosen) == 1 else f"{len(self.chosen)} new findings"
@@ -143,7 +145,10 @@ NAME = 200
 BULLETS = 20
 
 #: Left out on purpose, by the maintainers' globs or because no person reads such files: named, but no news.
-EXPECTED = frozenset({"review.ignore", "binary", "lock file", "vendored", "generated", "minified"})
+EXPECTED = frozenset({"review.ignore", "binary", "lock file", "vendored", "generated", "minified"}) | {
+    "environment noise",
+    REFORMATTED,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +245,8 @@ def settled(page: Page) -> str:
 def nothing_found(page: Page, model: str) -> str:
     """The answer to somebody who asked for a review of a change in which nothing was found."""
     note = caveat(model)
-    return f"**AI review of {page.pull.head_sha[:7]}**: no defects found. `{model}`" + (
+    spoke = f" `{model}`" if model else ""
+    return f"**AI review of {page.pull.head_sha[:7]}**: no defects found.{spoke}" + (
         f"\n\n_{note}_" if note else ""
     )
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from threading import Lock
 
 from bot.errors import NotFound, NotRecorded, OperatorError
-from bot.forge.protocol import TreeEntry
+from bot.forge.protocol import SourceTree, TreeEntry, as_source
 from bot.forge.replay import ReplayForge, Snapshot
 from evaluation.git.repository import GitRepository, find_clone
 from evaluation.run.staging import Staged
@@ -125,6 +125,10 @@ class ClonedForge(ReplayForge):
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(UNREADABLE if size is None else self.file(path, ref))
 
+    def sources(self, ref: str) -> SourceTree:
+        commit = self._seen(ref)
+        return CommitTree(self._clone, commit, [path for path, _ in self._listing(commit)])
+
     def _listing(self, ref: str) -> list[tuple[str, int | None]]:
         """Path and bytes of every file, no links and no submodules; None where the clone does not hold it."""
         listing = self._clone.run("ls-tree", "-r", "-l", "-z", "--full-tree", self._seen(ref))
@@ -142,3 +146,18 @@ class ClonedForge(ReplayForge):
         if commit not in self._visible:
             raise NotRecorded(f"{ref} of {self.repository} is not what this task is about: its files stay unseen")
         return commit
+
+
+class CommitTree:
+    """A ``SourceTree`` of a commit in a clone."""
+
+    def __init__(self, clone: GitRepository, commit: str, paths: Sequence[str]) -> None:
+        self._clone, self._commit = clone, commit
+        self._paths = dict.fromkeys(sorted(paths))
+
+    def paths(self) -> Sequence[str]:
+        return tuple(self._paths)
+
+    def read(self, path: str) -> str | None:
+        content = self._clone.blob(self._commit, path) if path in self._paths else None
+        return None if content is None else as_source(content)

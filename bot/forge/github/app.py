@@ -7,6 +7,7 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -25,6 +26,7 @@ from pydantic import Field
 from bot.core.frozen import Frozen
 from bot.core.model import Actor
 from bot.errors import ForgeError, SettingsError
+from bot.forge.github.archive import Archives
 from bot.forge.github.http import Answers, Client, Observe, Query, read, unobserved
 from bot.forge.github.past import GitHubChronicle
 from bot.forge.github.payloads import actor
@@ -157,12 +159,15 @@ class GitHubApp:
         api_url: str = PUBLIC_API,
         *,
         observe: Observe = unobserved,
+        archives: Path | None = None,
     ) -> None:
+        """``archives``: where the files of a few commits are kept for all processes; else for this one alone."""
         if not str(app_id).strip():
             raise SettingsError("GITHUB_APP_ID: the app's id is empty")
         self._api_url = checked_url(api_url)
         self._observe = observe
         self._answers = Answers()
+        self._archives = Archives(archives)
         self._client = Client(AppIdentity(str(app_id).strip(), load_key(private_key)), self._api_url, observe)
         self._lock = threading.Lock()
         self._forges: OrderedDict[tuple[int, str], tuple[GitHubForge, GitHubWriter]] = OrderedDict()
@@ -183,6 +188,7 @@ class GitHubApp:
                 forge.close()
                 writer.close()
             self._forges.clear()
+        self._archives.close()
         self._client.close()
 
     def app(self) -> AppInfo:
@@ -253,7 +259,7 @@ class GitHubApp:
             return Client(identity, self._api_url, self._observe, self._answers)
 
         return (
-            GitHubForge(client(READ), repository, self._identity),
+            GitHubForge(client(READ), repository, self._identity, self._archives),
             GitHubWriter(client(WRITE), client(CONTENTS), repository),
         )
 

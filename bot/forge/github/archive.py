@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tarfile
 import tempfile
-from collections.abc import Iterator
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import IO
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import httpx2
 
 from bot.core.bounded import TooLarge, TooSlow, bounded
 from bot.errors import ForgeError, TransientError
 from bot.forge.github.http import check
+from bot.forge.protocol import MAX_SOURCE, as_source
 
 TIMEOUT = 30
 #: Seconds that the whole download may take.
@@ -22,6 +27,8 @@ DEADLINE = 600.0
 MAX_ARCHIVE = 512 << 20
 MAX_UNPACKED = 4 << 30
 MAX_FILES = 300_000
+#: Commits whose files are kept on disk.
+KEPT = 8
 
 
 def unpack(url: str, folder: Path) -> None:
@@ -40,6 +47,103 @@ def unpack(url: str, folder: Path) -> None:
             _extract(file, folder)
         except (tarfile.TarError, EOFError, OSError) as error:
             raise ForgeError(f"the archive cannot be unpacked: {type(error).__name__}") from None
+
+
+class Archives:
+    """Unpacked archives by commit, a few of them, so that the handlers of one event fetch it once.
+
+    Processes may share the folder: an archive appears there whole, and one that is thrown away while somebody
+    reads leaves files that cannot be shown.
+    """
+
+    def __init__(self, folder: Path | None = None, kept: int = KEPT) -> None:
+        """``folder`` is made when it is needed; without one a folder of this process's own is used."""
+        self._folder = folder
+        self._kept = kept
+        self._own: tempfile.TemporaryDirectory[str] | None = None
+        self._lock = threading.Lock()
+        self._busy: defaultdict[Path, threading.Lock] = defaultdict(threading.Lock)
+
+    def tree(self, repository: str, sha: str, fetch: Callable[[Path], None]) -> FolderTree:
+        """The files at a commit; ``fetch`` fills an empty folder with them and raises what it raises."""
+        place = self._root() / f"{quote(repository, safe='')}@{sha}"
+        with self._lock:
+            busy = self._busy[place]
+        with busy:
+            if not place.is_dir():
+                self._add(place, fetch)
+        with self._lock:
+            self._busy.pop(place, None)
+        with suppress(OSError):
+            os.utime(place)
+        return FolderTree(place)
+
+    def close(self) -> None:
+        """Remove what nobody else can use."""
+        with self._lock:
+            if self._own is not None:
+                self._own.cleanup()
+                self._own = None
+
+    def _root(self) -> Path:
+        with self._lock:
+            if self._folder is not None:
+                self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                return self._folder
+            if self._own is None:
+                self._own = tempfile.TemporaryDirectory(prefix="bouncer-archives-")
+            return Path(self._own.name)
+
+    def _add(self, place: Path, fetch: Callable[[Path], None]) -> None:
+        with tempfile.TemporaryDirectory(prefix=".new-", dir=place.parent) as name:
+            fresh = Path(name, "files")
+            fresh.mkdir()
+            fetch(fresh)
+            with suppress(OSError):  # somebody else was quicker
+                fresh.rename(place)
+        there = [each for each in place.parent.iterdir() if not each.name.startswith(".")]
+        for old in sorted(there, key=_age, reverse=True)[self._kept :]:
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def _age(folder: Path) -> float:
+    try:
+        return folder.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+class FolderTree:
+    """A ``SourceTree`` of the files below a folder. Links are not followed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._paths: dict[str, None] | None = None
+
+    def paths(self) -> Sequence[str]:
+        return tuple(self._known())
+
+    def read(self, path: str) -> str | None:
+        if path not in self._known():
+            return None
+        try:
+            with (self._folder / path).open("rb") as file:
+                return as_source(file.read(MAX_SOURCE + 1))
+        except OSError:
+            return None
+
+    def _known(self) -> dict[str, None]:
+        if self._paths is None:
+            self._paths = dict.fromkeys(sorted(_files_below(self._folder)))
+        return self._paths
+
+
+def _files_below(folder: Path) -> Iterator[str]:
+    for parent, _, names in os.walk(folder, followlinks=False):
+        inside = Path(parent).relative_to(folder).as_posix()
+        for name in names:
+            if not Path(parent, name).is_symlink():
+                yield name if inside == "." else f"{inside}/{name}"
 
 
 def _download(url: str, file: IO[bytes]) -> None:

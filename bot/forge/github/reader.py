@@ -23,7 +23,7 @@ from bot.core.model import (
 from bot.errors import ForgeError, NotFound
 from bot.forge.github import archive, payloads
 from bot.forge.github.http import Client, Query, below, read, segment
-from bot.forge.protocol import IssueLink, PostedReview, PullDiff, Reactions, TreeEntry
+from bot.forge.protocol import IssueLink, PostedReview, PullDiff, Reactions, SourceTree, TreeEntry
 
 T = TypeVar("T")
 
@@ -58,6 +58,8 @@ query ($owner: String!, $name: String!, $number: Int!, $first: Int!, $after: Str
 #: A path that git writes as it stands.
 _PLAIN = re.compile(r'[^"\\\x00-\x1f\x7f-\U0010ffff]*')
 
+_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+
 #: All that is asked in GraphQL.
 QUERIES = (_CLOSING, _THREADS)
 
@@ -65,10 +67,17 @@ QUERIES = (_CLOSING, _THREADS)
 class GitHubForge:
     """A ``Forge``; see the protocol for what each method promises."""
 
-    def __init__(self, client: Client, repository: str, identity: Callable[[Callable[[str], Any]], Actor]) -> None:
+    def __init__(
+        self,
+        client: Client,
+        repository: str,
+        identity: Callable[[Callable[[str], Any]], Actor],
+        archives: archive.Archives,
+    ) -> None:
         self._client = client
         self._repository = repository
         self._identity = identity
+        self._archives = archives
         self._path = f"/repos/{quote(repository)}"
 
     def close(self) -> None:
@@ -194,6 +203,10 @@ class GitHubForge:
 
     def checkout(self, ref: str, folder: Path) -> None:
         archive.unpack(self._client.location(f"{self._path}/tarball/{segment(ref)}"), folder)
+
+    def sources(self, ref: str) -> SourceTree:
+        sha = ref if _SHA.fullmatch(ref) else self.head(ref)
+        return self._archives.tree(self._repository, sha, lambda folder: self.checkout(sha, folder))
 
     def _list(self, path: str, convert: Callable[[Any], T]) -> tuple[T, ...]:
         values = list(self._client.pages(self._path + path))

@@ -68,3 +68,14 @@ def test_any_text_gives_a_configuration(text: str) -> None:
 def test_labels_that_may_be_set_are_those_that_the_file_names() -> None:
     config, _ = load("triage: {label: unclear, accepted_label: ready}")
     assert config.labels == {"unclear", "ready", "reproduced"}
+
+
+def test_a_list_of_mappings_is_read_and_one_wrong_entry_is_named_and_drops_the_list() -> None:
+    entry = "    - {paths: ['src/**'], text: Look.}\n"
+    config, problems = load("review:\n  instructions:\n" + entry + entry)
+    assert ([each.text for each in config.review.instructions], problems) == (["Look.", "Look."], ())
+    config, (problem,) = load(
+        "review:\n  max_findings: 3\n  instructions:\n" + entry + "    - {path: x, text: Look.}\n"
+    )
+    assert (problem.key, problem.line) == ("review.instructions.1.path", 5)
+    assert (config.review.instructions, config.review.max_findings) == ((), 3)

@@ -127,6 +127,14 @@ def test_a_checkout_holds_the_files_at_that_commit(forge: Forge, tmp_path: Path)
     assert sum(path.is_file() for path in folder.rglob("*")) == len(FILES)
 
 
+def test_sources_are_read_one_by_one_as_text_and_nothing_else_is(forge: Forge) -> None:
+    tree = forge.sources("main")
+    assert list(tree.paths()) == sorted(FILES)
+    assert tree.read("src/table.py") == FILES["src/table.py"]
+    odd = ("logo.png", "latin.txt", "src", "gone.py", "../../etc/passwd", "/etc/passwd", "src/../README.md")
+    assert [tree.read(path) for path in odd] == [None] * len(odd)
+
+
 def test_what_is_not_there_is_an_error_of_its_own(forge: Forge, scene: Scene) -> None:
     with pytest.raises(NotFound):
         forge.issue(999)

@@ -15,6 +15,7 @@ from werkzeug import Request, Response
 from bot.core.model import Actor
 from bot.errors import ForgeError, NotFound, TransientError
 from bot.forge.github import GitHubForge, GitHubWriter, http
+from bot.forge.github.archive import Archives
 from bot.forge.github.http import Client
 
 REPO = "/repos/octo/demo"
@@ -39,7 +40,7 @@ def client(httpserver: HTTPServer) -> Iterator[Client]:
 
 @pytest.fixture
 def forge(client: Client) -> GitHubForge:
-    return GitHubForge(client, "octo/demo", lambda ask: Actor(id=1, login="bouncer[bot]", is_bot=True))
+    return GitHubForge(client, "octo/demo", lambda ask: Actor(id=1, login="bouncer[bot]", is_bot=True), Archives())
 
 
 @pytest.fixture

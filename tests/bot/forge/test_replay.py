@@ -35,6 +35,7 @@ QUESTIONS: dict[str, Callable[[Path], object]] = {
     "file": lambda folder: EMPTY.file("README.md", "main"),
     "tree": lambda folder: EMPTY.tree("main"),
     "checkout": lambda folder: EMPTY.checkout("main", folder),
+    "sources": lambda folder: EMPTY.sources("main"),
 }
 
 

@@ -1,0 +1,220 @@
+"""The code around a change, as much of it as a model call has room for, most telling first.
+
+In this order: the functions that the change is in, the places that still use what it removes, the definitions of
+what its new lines call. Only paths of the repository's own listing are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+
+from bot.code.excerpt import Excerpt, around, excerpt
+from bot.code.lookup import Found, Repository, called, named
+from bot.code.runtimes import runtimes
+from bot.code.syntax import Grammar, definitions, grammar_of
+from bot.core.frozen import Frozen
+from bot.core.model import PullRequest
+from bot.errors import ForgeError, TransientError
+from bot.forge.protocol import Forge
+from bot.review.diff import Diff, FileDiff
+from bot.review.escaping import show
+from bot.review.packing import estimate
+from bot.review.sides import Sides
+
+#: Names of one change that are looked up.
+MAX_NAMES = 60
+
+
+class Shown(Frozen):
+    """What a prompt says of the code around a change; ``why`` says why it says nothing."""
+
+    text: str = ""
+    tokens: int = 0
+    parts: int = 0
+    left_out: int = 0
+    why: str = ""
+
+    def evidence(self) -> dict[str, object]:
+        """What a decision keeps."""
+        return self.model_dump(exclude={"text"}, exclude_defaults=True) or {"tokens": 0}
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One thing to show: where it stands and the lines."""
+
+    key: tuple[str, int, int]
+    text: str
+
+
+@dataclass
+class Surroundings:
+    """The code around one change. ``sides`` is None where it could not be read, and ``why`` says so."""
+
+    diff: Diff
+    sides: Sides | None
+    why: str = ""
+    _repository: Repository | None = field(default=None, init=False)
+
+    def shown(self, budget: int, paths: Collection[str] | None = None) -> Shown:
+        """The code around the change of these files (all where none are named) in ``budget`` tokens at most."""
+        if budget <= 0:
+            return Shown(why="switched off")
+        if self.sides is None:
+            return Shown(why=self.why)
+        files = [file for file in self.diff.files if paths is None or file.path in paths]
+        kept: list[str] = []
+        seen: set[tuple[str, int, int]] = set()
+        tokens = left_out = 0
+        for part in self._parts(files, self.sides):
+            if part.key in seen:
+                continue
+            seen.add(part.key)
+            cost = estimate(part.text) + 2
+            if tokens + cost > budget:
+                left_out += 1
+                continue
+            kept.append(part.text)
+            tokens += cost
+        return Shown(text="\n\n".join(kept), tokens=tokens, parts=len(kept), left_out=left_out)
+
+    def now(self, path: str) -> str | None:
+        """A changed file as a whole after the change; None where it is not there or not known."""
+        if self.sides is None:
+            return None
+        return next((self.sides.after(file) for file in self.diff.named(path) if file.path == path), None)
+
+    def runtimes(self) -> tuple[str, ...]:
+        """The versions of languages that the repository says it supports."""
+        return () if self.sides is None else runtimes(self.sides.tree)
+
+    def _parts(self, files: list[FileDiff], sides: Sides) -> Iterator[_Part]:
+        for file in files:
+            yield from _enclosing(file, sides)
+        repository = self._read(sides)
+        for grammar in dict.fromkeys(grammar_of(file.path) for file in files):
+            if grammar is not None:
+                written = [file for file in files if grammar_of(file.path) is grammar]
+                yield from _uses(written, repository, grammar)
+                yield from self._callees(written, repository, grammar)
+
+    def _read(self, sides: Sides) -> Repository:
+        if self._repository is None:
+            texts: dict[str, str | None] = {}
+            for file in self.diff.files:
+                if file.change in ("deleted", "renamed") and file.old_path:
+                    texts.setdefault(file.old_path, None)
+            texts |= {file.path: sides.after(file) for file in self.diff.files if file.change != "deleted"}
+            self._repository = Repository(sides.tree, texts)
+        return self._repository
+
+    def _callees(self, files: list[FileDiff], repository: Repository, grammar: Grammar) -> Iterator[_Part]:
+        """Definitions of what the new lines call, by file and in the order of the calls."""
+        calls = {file.path: _calls(file) for file in files}
+        found = {path: repository.resolve(path, names) for path, names in calls.items()}
+        others = [_last(name) for path, names in calls.items() for name in names if name not in found[path]]
+        wanted = [name for name in dict.fromkeys(others) if len(name) > 3][:MAX_NAMES]
+        anywhere = repository.defined_anywhere(wanted, grammar)
+        for path, names in calls.items():
+            for name in names:
+                for each in found[path].get(name) or anywhere.get(_last(name), ()):
+                    part = _definition(each, repository)
+                    if part is not None and not _in_diff(self.diff, each):
+                        yield part
+
+
+def surroundings(diff: Diff, pull: PullRequest, forge: Forge | None) -> Surroundings:
+    """The code around a pull request's change: at its head, else at its base with the change applied.
+
+    Never fails: code that cannot be read is no context, and the reason is kept. Without a forge nothing is read.
+    """
+    if forge is None:
+        return Surroundings(diff, None, "switched off")
+    why = "no commit is known"
+    for sha, is_old in ((pull.head_sha, False), (pull.base_sha, True)):
+        if not sha:
+            continue
+        try:
+            return Surroundings(diff, Sides(forge.sources(sha), is_old=is_old))
+        except (ForgeError, TransientError) as error:
+            why = f"the code cannot be read ({type(error).__name__}: {error})"[:300]
+    return Surroundings(diff, None, why)
+
+
+def _lines(file: FileDiff, mark: str) -> Iterator[str]:
+    return (line.text for hunk in file.hunks for line in hunk.lines if line.mark == mark)
+
+
+def _calls(file: FileDiff) -> tuple[str, ...]:
+    """What the new lines of a file call and do not define themselves."""
+    new = named(_lines(file, "+"))
+    return tuple(name for name in called(_lines(file, "+")) if _last(name) not in new)[:MAX_NAMES]
+
+
+def _last(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def _uses(files: list[FileDiff], repository: Repository, grammar: Grammar) -> Iterator[_Part]:
+    """Lines that still use what the change removes."""
+    gone: dict[str, str] = {}
+    for file in files:
+        names = named(_lines(file, "-")) - named(_lines(file, "+"))
+        if names:
+            gone |= dict.fromkeys(names - {each.name for each in repository.definitions(file.path)}, file.path)
+    names_left = sorted(gone)[:MAX_NAMES]
+    for name, (uses, count) in sorted(repository.uses(names_left, grammar).items()):
+        rows = [f"--- {name}, which the change takes away from {show(gone[name])}, is still named here:"]
+        rows += [f"{show(use.path)}:{use.line}: {show(use.text)}" for use in uses]
+        if count > len(uses):
+            rows.append(f"and in {count - len(uses)} more lines")
+        yield _Part((f"uses of {name}", 0, 0), "\n".join(rows))
+
+
+def _enclosing(file: FileDiff, sides: Sides) -> Iterator[_Part]:
+    """The functions around each hunk that the hunk itself does not show whole."""
+    after = None if file.change in ("added", "deleted") else sides.after(file)
+    if after is not None:
+        numbers = {line.new for hunk in file.hunks for line in hunk.lines if line.mark == "+" and line.new}
+        shown = file.commentable("RIGHT")
+        yield from (part for part in _functions(file.path, after, numbers) if not _covered(part, shown))
+    before = None if file.change in ("added", "deleted") else sides.before(file)
+    removals = [hunk for hunk in file.hunks if all(line.mark != "+" for line in hunk.lines)]
+    if before is not None and removals:
+        numbers = {line.old for hunk in removals for line in hunk.lines if line.mark == "-" and line.old}
+        shown = file.commentable("LEFT")
+        parts = _functions(file.old_path or file.path, before, numbers, removed=True)
+        yield from (part for part in parts if not _covered(part, shown))
+
+
+def _covered(part: _Part, shown: Collection[int]) -> bool:
+    return all(number in shown for number in range(abs(part.key[1]), abs(part.key[2]) + 1))
+
+
+def _functions(path: str, text: str, numbers: Collection[int], *, removed: bool = False) -> Iterator[_Part]:
+    lines = text.split("\n")
+    for each in around(definitions(text, path), numbers):
+        sign = -1 if removed else 1
+        when = "before the change" if removed else "after the change"
+        yield _Part((path, sign * each.first, sign * each.last), _titled(path, each, when, lines))
+
+
+def _definition(found: Found, repository: Repository) -> _Part | None:
+    text = repository.text(found.path)
+    if text is None:
+        return None
+    each = excerpt(repository.definitions(found.path), found.definition)
+    return _Part((found.path, each.first, each.last), _titled(found.path, each, "called", text.split("\n")))
+
+
+def _titled(path: str, each: Excerpt, word: str, lines: list[str]) -> str:
+    safe = [show(line) for line in lines[each.lines[0] - 1 : each.lines[-1]]] if each.lines else []
+    padded = [""] * (each.lines[0] - 1 if each.lines else 0) + safe
+    return f"--- {show(path)}, {show(each.name)} ({word}):\n{each.render(padded)}"
+
+
+def _in_diff(diff: Diff, found: Found) -> bool:
+    """Whether the change shows a definition as a whole already."""
+    span = range(found.definition.first, found.definition.last + 1)
+    return any(set(span) <= file.commentable("RIGHT") for file in diff.named(found.path) if len(span) < 2_000)
