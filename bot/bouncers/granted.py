@@ -23,7 +23,7 @@ def granted(event: Said, services: Services) -> tuple[Command, ...]:
     commands = read(event.comment.body)
     if not commands or event.sender.is_bot:
         return ()
-    is_author = _by_author(event)
+    is_author = by_author(event)
     if is_author and any(command.word == "recheck" for command in commands):
         now = services.clock()
         recent = services.history.commands(event.repository.full_name, now - timedelta(days=1))
@@ -57,9 +57,10 @@ def by_maintainer(event: Event) -> bool:
     if not isinstance(event, Said):
         return False
     words = {command.word for command in read(event.comment.body)}
-    return bool(words - {"recheck", "help"} if _by_author(event) else words - {"help"})
+    return bool(words - {"recheck", "help"} if by_author(event) else words - {"help"})
 
 
-def _by_author(event: Said) -> bool:
+def by_author(event: Said) -> bool:
+    """Whether who comments wrote the issue or pull request."""
     subject = event.issue if isinstance(event, events.CommentCreated) else event.pull_request
     return event.sender.id == subject.author.id

@@ -29,8 +29,14 @@ def label_stands(past: Sequence[Decision]) -> bool:
 
 
 def accepted(past: Sequence[Decision]) -> bool:
-    """Whether a maintainer said that the issue is fine: it is never bounced again."""
-    return any("accept" in _words(each) for each in past)
+    """Whether a maintainer said that the issue is fine: then only a maintainer can bounce it again."""
+    said = [not marked(each) for each in past if marked(each) or "accept" in _words(each)]
+    return bool(said) and said[-1]
+
+
+def marked(decision: Decision) -> bool:
+    """Whether a maintainer bounced the subject, by its label."""
+    return bool(decision.evidence.get("marked_by"))
 
 
 def paused(past: Sequence[Decision]) -> bool:

@@ -54,9 +54,9 @@ def cleared() -> str:
     return "Thanks, this is clear now."
 
 
-def accepted(login: str) -> str:
+def accepted(login: str, why: str = "") -> str:
     """The same comment after a maintainer's word."""
-    return f"Accepted as it is by {login}."
+    return f"Accepted as it is by {login}" + (f": {clean_line(why, limit=QUESTION).rstrip('.')}." if why else ".")
 
 
 def _label(verdict: InputVerdict) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Literal, get_args
 
 from pydantic import Field
@@ -32,9 +33,14 @@ MEANINGS: dict[Word, str] = {
     "reproduce": "draft a test that fails as the issue reports",
 }
 
+#: A reason may follow, behind a mark that ends the word: "/bouncer accept would be wrong" is no command.
 _LINE = re.compile(
-    r"^/bouncer[ \t]+([a-z]{1,20})(?:[ \t]+(--run)(?:[ \t]+([0-9a-f]{7,64}))?)?[ \t]*$", re.MULTILINE
+    r"^ {0,3}/bouncer[ \t]+([a-z]{1,20})"
+    r"(?:[ \t]+(--run)(?:[ \t]+([0-9a-f]{7,64}))?[ \t]*|[ \t]*(?:[,.;:!(]([^\n]{0,500}))?)$",
+    re.MULTILINE | re.IGNORECASE,
 )
+#: What looks as if a command was meant.
+_NEAR = re.compile(r"^ {0,3}/bouncers?\b[ \t]*([^\n]{0,40})", re.MULTILINE | re.IGNORECASE)
 #: Where these are open, what follows is not plain text to the people who read the comment.
 _HIDING = re.compile(r"<(?P<end>/?)(?P<tag>details|pre|code|blockquote)\b|<!--|-->", re.IGNORECASE)
 _MAX_COMMANDS = 5
@@ -45,46 +51,63 @@ class Command(Frozen):
 
     word: Word
     run: str | None = Field(None, description="the commit behind ``--run``, empty where none is named")
+    reason: str = Field("", description="what was said behind the word, for people to read and nothing else")
 
 
 def read(body: str) -> tuple[Command, ...]:
     """The commands in a comment, in order, each once.
 
     A command is a line of its own in plain text, as GitHub shows it: not in code, a quote, a comment or folded
-    details; unknown words and arguments are no command.
+    details; unknown words and arguments are no command. What follows a comma is the reason.
     """
     body = body.replace("\r\n", "\n")
     if _LINE.search(body) is None:
         return ()
     found = (_command(line) for line in _plain_lines(body))
-    return tuple(dict.fromkeys(each for each in found if each))[:_MAX_COMMANDS]
+    return tuple({each.word: each for each in found if each}.values())[:_MAX_COMMANDS]
+
+
+def near_miss(body: str) -> Word | None:
+    """What somebody probably meant who wrote a line that is almost a command; None where no line is."""
+    body = body.replace("\r\n", "\n")
+    if _NEAR.search(body) is None or read(body):
+        return None
+    for line in _plain_lines(body):
+        if meant := _NEAR.match(line):
+            first = re.match(r"[a-z]{0,20}", meant[1].lower())
+            close = get_close_matches(first[0] if first else "", WORDS, n=1, cutoff=0.6)
+            return next((word for word in WORDS if word in close), "help")
+    return None
 
 
 def _command(line: str) -> Command | None:
     match = _LINE.fullmatch(line)
-    if match is None or match[1] not in WORDS:
+    word = next((word for word in WORDS if match and word == match[1].lower()), None)
+    if match is None or word is None or (match[2] and word != "verify"):
         return None
-    word: Word = match[1]
-    if match[2] and word != "verify":
-        return None
-    return Command(word=word, run=(match[3] or "") if match[2] else None)
+    run = (match[3] or "").lower() if match[2] else None
+    return Command(word=word, run=run, reason=(match[4] or "").strip(" \t()"))
 
 
 def _plain_lines(body: str) -> Iterator[str]:
-    """The lines of a text that are shown as they stand, and begin at the margin."""
+    """The lines of a text that are shown as they stand, and begin at the margin or a few blanks from it."""
     from markdown_it import MarkdownIt
 
     reader = MarkdownIt("commonmark").disable("reference")
     reader.inline.ruler.enableOnly(["text", "newline", "escape", "backticks"])
     at_margin = frozenset(line.rstrip() for line in body.split("\n"))
+    near_margin = at_margin | {re.sub(r"^ {1,3}", "", line) for line in at_margin}
+    items = 0
     opened: Counter[str] = Counter()
     for token in reader.parse(body):
         if token.type in ("blockquote_open", "blockquote_close"):
             opened["quote"] += token.nesting
+        elif token.type in ("list_item_open", "list_item_close"):
+            items += token.nesting
         elif token.type == "html_block":
             _open(token.content, opened)
         for line in _lines(token.children or ()):
-            if not any(opened.values()) and line in at_margin:
+            if not any(opened.values()) and line in (at_margin if items else near_margin):
                 yield line
             _open(line, opened)
 

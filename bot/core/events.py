@@ -80,6 +80,11 @@ class IssueLabeled(_OnIssue):
     label: str
 
 
+class IssueUnlabeled(_OnIssue):
+    kind: Literal["issue_unlabeled"] = "issue_unlabeled"
+    label: str
+
+
 class IssueClosed(_OnIssue):
     kind: Literal["issue_closed"] = "issue_closed"
 
@@ -204,7 +209,7 @@ class Pinged(_Happened):
     kind: Literal["pinged"] = "pinged"
 
 
-IssueEvent = IssueOpened | IssueEdited | IssueReopened | IssueLabeled | IssueClosed
+IssueEvent = IssueOpened | IssueEdited | IssueReopened | IssueLabeled | IssueUnlabeled | IssueClosed
 CommentEvent = CommentCreated | CommentEdited | CommentDeleted
 PullRequestEvent = (
     PullRequestOpened

@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import Literal
 
 from bot.bouncers import history, input_comment
-from bot.bouncers.granted import Said, granted
+from bot.bouncers.granted import Said, by_author, granted
 from bot.core import events
 from bot.core.actions import Action, Decision, React, SetLabels, UpsertComment
-from bot.core.commands import MEANINGS, Command, read
+from bot.core.commands import MEANINGS, Command, Word, near_miss, read
 from bot.core.events import Event
-from bot.core.model import Comment, ReviewComment
+from bot.core.model import Comment, ReviewComment, at_least
 from bot.services import Services
 
 #: Words that mean something on an issue, and on a pull request.
@@ -23,24 +23,40 @@ ON_PULLS = frozenset({"help", "recheck", "pause", "resume", "review", "verify", 
 
 
 def concerns(event: Event) -> bool:
-    """Whether an event is a comment with commands."""
-    return isinstance(event, Said) and not event.sender.is_bot and bool(read(event.comment.body))
+    """Whether an event is a comment with commands, or almost one, or the label of a bounce that may be gone."""
+    if isinstance(event, events.IssueUnlabeled):
+        return not event.sender.is_bot
+    if not isinstance(event, Said) or event.sender.is_bot:
+        return False
+    return bool(read(event.comment.body) or near_miss(event.comment.body))
 
 
 def handle(event: Event, services: Services) -> Decision | None:
     """Deal with the commands in a new comment; None where there are none."""
-    if not isinstance(event, Said) or not concerns(event):
+    if not isinstance(event, Said | events.IssueUnlabeled) or not concerns(event):
         return None
+    if isinstance(event, events.IssueUnlabeled):
+        return _unlabeled(event, services)
     commands = read(event.comment.body)
     fits = ON_PULLS if _on_pull(event) else ON_ISSUES
-    done = tuple(command for command in granted(event, services) if command.word in fits)
+    may_say = granted(event, services)
+    done = tuple(command for command in may_say if command.word in fits)
+    words = [
+        *([_meant(near_miss(event.comment.body) or "help")] if not commands else ()),
+        *(_refusal(each, event, fits) for each in commands if each not in done),
+    ]
+    told = (UpsertComment(task="commands", number=event.number, body="\n".join(words)),) if words else ()
     return Decision(
         kind="commands",
         subject=event.subject,
         verdict=",".join(command.word for command in done) or None,
-        actions=(_reaction(event.comment, understood=bool(done)), *_actions(event, done, services)),
+        actions=(
+            _reaction(event.comment, understood=bool(done)),
+            *(told if "help" not in {each.word for each in done} else ()),
+            *_actions(event, done, services),
+        ),
         reason=_reason(event, commands, done),
-        abstained=None if done else "refused",
+        abstained=None if done else "refused" if commands else "unclear",
         evidence={
             "done": [command.word for command in done],
             "by": event.sender.login,
@@ -48,6 +64,43 @@ def handle(event: Event, services: Services) -> Decision | None:
             "at": services.clock().timestamp(),
         },
     )
+
+
+def _unlabeled(event: events.IssueUnlabeled, services: Services) -> Decision | None:
+    """A maintainer who takes the label of a bounce off means that the issue is fine."""
+    config = services.config.triage
+    if config.mode in ("off", "shadow") or event.label.lower() != config.label.lower():
+        return None
+    past = services.history.decisions(event.subject.key, "triage", "commands")
+    if not history.bounced(history.last_verdict(past)) or history.accepted(past):
+        return None
+    if not at_least(services.forge.permission(event.sender.login), "triage"):
+        return None
+    return Decision(
+        kind="commands",
+        subject=event.subject,
+        verdict="accept",
+        actions=_accept(event, services, ""),
+        reason=f"{event.sender.login} removed {config.label}",
+        evidence={"done": ["accept"], "by": event.sender.login, "at": services.clock().timestamp()},
+    )
+
+
+def _meant(word: Word) -> str:
+    return (
+        f"I know no such command. Did you mean `/bouncer {word}`? It stands on a line of its own; "
+        "a reason may follow after a comma."
+    )
+
+
+def _refusal(command: Command, event: Said, fits: frozenset[str]) -> str:
+    """Why a command was not carried out, for the person who gave it."""
+    name = f"`/bouncer {command.word}`"
+    if command.word not in fits:
+        return f"{name} works on {'issues' if _on_pull(event) else 'pull requests'}, not here."
+    if command.word == "recheck" and by_author(event):
+        return f"{name} works for authors once in ten minutes and six times a day. Please try again later."
+    return f"{name} is for people with triage permission in this repository."
 
 
 def _on_pull(event: Said) -> bool:
@@ -65,22 +118,32 @@ def _actions(event: Said, done: tuple[Command, ...], services: Services) -> tupl
     if "help" in words:
         actions.append(UpsertComment(task="commands", number=event.number, body=help_text()))
     if "accept" in words:
-        past = services.history.decisions(event.subject.key, "triage")
-        if history.bounced(history.last_verdict(past)):
-            body = input_comment.accepted(event.sender.login)
-            actions.append(UpsertComment(task="triage", number=event.number, body=body, only_edit=True))
-        accepted = services.config.triage.accepted_label
-        actions.append(
-            SetLabels(
-                number=event.number,
-                add=(accepted,) if accepted else (),
-                remove=(services.config.triage.label,),
-            )
+        why = next(command.reason for command in done if command.word == "accept")
+        actions += _accept(event, services, why)
+    return tuple(actions)
+
+
+def _accept(event: Said | events.IssueUnlabeled, services: Services, why: str) -> tuple[Action, ...]:
+    """The comment of a bounce shrinks to a line, and the label goes."""
+    actions: list[Action] = []
+    past = services.history.decisions(event.subject.key, "triage")
+    if history.bounced(history.last_verdict(past)):
+        body = input_comment.accepted(event.sender.login, why)
+        actions.append(UpsertComment(task="triage", number=event.number, body=body, only_edit=True))
+    accepted = services.config.triage.accepted_label
+    actions.append(
+        SetLabels(
+            number=event.number,
+            add=(accepted,) if accepted else (),
+            remove=(services.config.triage.label,),
         )
+    )
     return tuple(actions)
 
 
 def _reason(event: Said, commands: tuple[Command, ...], done: tuple[Command, ...]) -> str:
+    if not commands:
+        return f"{event.sender.login} wrote something that is almost a command"
     refused = [command.word for command in commands if command not in done]
     if not refused:
         return f"{event.sender.login} asked for {', '.join(command.word for command in done)}"

@@ -17,13 +17,13 @@ from bot.core import events
 from bot.core.actions import Action, Decision, React, SetLabels, UpsertComment
 from bot.core.commands import read
 from bot.core.events import Event
-from bot.core.model import Comment, Issue
+from bot.core.model import Comment, Issue, at_least
 from bot.models import investigation
 from bot.models.investigation import Notes
 from bot.models.protocol import Prompt, Reply, voices
 from bot.services import Services
 
-Judged = events.IssueOpened | events.IssueEdited | events.IssueReopened
+Judged = events.IssueOpened | events.IssueEdited | events.IssueReopened | events.IssueLabeled
 Said = events.CommentCreated | events.CommentEdited
 
 
@@ -31,6 +31,8 @@ def concerns(event: Event) -> bool:
     """Whether an event can give cause to judge: a text is new, its author answers, or somebody asks."""
     if not isinstance(event, Judged | Said) or event.issue.is_pull_request:
         return False
+    if isinstance(event, events.IssueLabeled):
+        return not event.sender.is_bot
     if isinstance(event, Judged):
         return True
     words = {command.word for command in read(event.comment.body)}
@@ -46,6 +48,8 @@ def handle(event: Event, services: Services) -> Decision | None:
     if not concerns(event) or event.sender.id == services.forge.identity().id:
         return None
     past = services.history.decisions(event.subject.key, "triage", "commands")
+    if isinstance(event, events.IssueLabeled):
+        return _marked(event, services, past)
     asked_for = _asked_for(event, services)
     if not asked_for and not _gives_cause(event, past):
         return None
@@ -53,6 +57,18 @@ def handle(event: Event, services: Services) -> Decision | None:
     if why_not:
         word, reason = why_not
         return Decision(kind="triage", subject=event.subject, abstained=word, reason=reason)
+    return _judge(event, services, past)
+
+
+def _marked(event: events.IssueLabeled, services: Services, past: Sequence[Decision]) -> Decision | None:
+    """A maintainer who sets the label means that the issue bounces: the model only finds the questions."""
+    if event.label.lower() != services.config.triage.label.lower() or event.issue.state == "closed":
+        return None
+    if history.paused(past) or (history.bounced(history.last_verdict(past)) and not history.accepted(past)):
+        return None
+    # A form sets labels in its author's name.
+    if not at_least(services.forge.permission(event.sender.login), "triage"):
+        return None
     return _judge(event, services, past)
 
 
@@ -107,7 +123,9 @@ def _judge(event: Judged | Said, services: Services, past: Sequence[Decision]) -
     notes = _looked(prompt, services)
     prompt = investigation.informed(services.prompts, prompt, notes)
     reply = bouncer.judge(services.model, prompt)
-    verdict = bouncer.verdict(reply.value, config, answered)
+    by = event.sender.login if isinstance(event, events.IssueLabeled) else ""
+    line = config.model_copy(update={"bounce_at": "WELL_SPECIFIED", "bounce_above": None}) if by else config
+    verdict = bouncer.verdict(reply.value, line, answered)
     return Decision(
         kind="triage",
         subject=event.subject,
@@ -121,6 +139,7 @@ def _judge(event: Judged | Said, services: Services, past: Sequence[Decision]) -
             **_evidence(verdict, reply, prompt.hash, services),
             **investigation.evidence(notes),
             "answers": [each.id for each in answers],
+            **({"marked_by": by} if by else {}),
         },
         usage=notes.usage + reply.usage,
         model=reply.model,

@@ -41,6 +41,11 @@ class Discussion(Base):
             self._operations.set_state(where, issue, "open", user, "reopened")
         self.settle()
 
+    def unlabel(self, repository: str, number: int, name: str, *, by: str) -> None:
+        with self.world.lock:
+            self._operations.remove_label(*self.find(repository, number), name, self.world.user(by))
+        self.settle()
+
     def label(self, repository: str, number: int, name: str, *, by: str) -> None:
         with self.world.lock:
             self._operations.add_label(*self.find(repository, number), name, self.world.user(by))

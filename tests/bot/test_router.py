@@ -61,7 +61,7 @@ def on_line(kind: type, by: Actor, author: Actor, body: str = "hm") -> Event:
         (on_line(events.ReviewCommentDeleted, BOB, BOB), ()),
         (on_line(events.ReviewCommentDeleted, BOB, BOT), ("feedback",)),
         (events.IssueLabeled(sender=BOT, repository=HERE, issue=ISSUE, label="needs-info"), ()),
-        (events.IssueLabeled(sender=BOB, repository=HERE, issue=ISSUE, label="bug"), ("reproduce",)),
+        (events.IssueLabeled(sender=BOB, repository=HERE, issue=ISSUE, label="bug"), ("triage", "reproduce")),
         (events.CheckRerequested(sender=BOB, repository=HERE, name="another's", head_sha="a" * 40), ()),
         (events.CheckRerequested(sender=BOB, repository=HERE, head_sha="a" * 40), ("verify", "review")),
         (events.BranchPushed(sender=BOB, repository=HERE), ()),

@@ -109,12 +109,40 @@ def test_a_maintainer_accepts_and_it_is_never_bounced_again(shop: Site, home: st
     assert shop.github.labels(home, number) == []
 
 
+def test_a_maintainer_takes_the_label_off_and_sets_it_again(shop: Site, home: str) -> None:
+    number = bounced(shop, home)
+    shop.github.unlabel(home, number, "needs-info", by="mia")
+    shop.quiet()
+    assert read(shop, home, number).startswith("Accepted as it is by mia.")
+    shop.github.edit(home, number, body="Shorter.")
+    shop.quiet()
+    assert shop.github.labels(home, number) == []
+    shop.github.label(home, number, "needs-info", by="mia")
+    shop.quiet()
+    assert "- Which version is this?" in read(shop, home, number)
+    shop.github.comment(home, number, "It is version 4.2, on an empty file.", "alice")
+    shop.quiet()
+    assert (read(shop, home, number), shop.github.labels(home, number)) == (CLEARED, [])
+
+
+def test_a_reason_and_a_slip_of_the_pen_are_understood(shop: Site, home: str) -> None:
+    number = bounced(shop, home)
+    shop.github.comment(home, number, "/bouncer acept", "mia")
+    shop.quiet()
+    assert "Did you mean `/bouncer accept`?" in shop.said(home, number)[1]
+    shop.github.comment(home, number, "/Bouncer accept, this is known", "mia")
+    shop.quiet()
+    assert shop.said(home, number)[0].startswith("Accepted as it is by mia: this is known.\n")
+
+
 def test_a_stranger_cannot_accept(shop: Site, home: str) -> None:
     number = bounced(shop, home)
     said = shop.github.comment(home, number, "/bouncer accept", "stranger")
     shop.quiet()
     assert reactions(shop, home, said) == ["confused"]
-    assert "a maintainer will probably need" in read(shop, home, number)
+    bounce, told = shop.said(home, number)
+    assert "a maintainer will probably need" in bounce
+    assert told.startswith("`/bouncer accept` is for people with triage permission in this repository.\n")
     assert shop.github.labels(home, number) == ["needs-info"]
 
 

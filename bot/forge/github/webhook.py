@@ -25,6 +25,7 @@ from bot.core.events import (
     IssueLabeled,
     IssueOpened,
     IssueReopened,
+    IssueUnlabeled,
     Pinged,
     PullRequestClosed,
     PullRequestEdited,
@@ -129,18 +130,19 @@ def _changed(payload: Payload, *fields: str) -> bool:
 def _issues(payload: Payload) -> Event | None:
     action = payload.get("action")
     fields = {**_in_repository(payload), "issue": issue(payload["issue"])}
-    if action == "labeled":
-        return IssueLabeled(**fields, label=(payload.get("label") or {}).get("name") or "")
+    if action in ("labeled", "unlabeled"):
+        kind = IssueLabeled if action == "labeled" else IssueUnlabeled
+        return kind(**fields, label=(payload.get("label") or {}).get("name") or "")
     if action == "edited" and not _changed(payload, "title", "body"):
         return None
-    kinds: dict[str, Callable[..., Event]] = {
+    plain: dict[str, Callable[..., Event]] = {
         "opened": IssueOpened,
         "edited": IssueEdited,
         "reopened": IssueReopened,
         "closed": IssueClosed,
     }
-    kind = kinds.get(str(action))
-    return kind(**fields) if kind else None
+    make = plain.get(str(action))
+    return make(**fields) if make else None
 
 
 def _issue_comment(payload: Payload) -> Event | None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.core.commands import Command, may, read
+from bot.core.commands import Command, may, near_miss, read
 
 
 @pytest.mark.parametrize(
@@ -13,14 +13,19 @@ from bot.core.commands import Command, may, read
         ("/bouncer accept\n/bouncer accept", ["accept"]),
         ("/bouncer pause\n/bouncer help", ["pause", "help"]),
         ("please /bouncer accept", []),
-        (" /bouncer accept", []),
+        (" /bouncer accept", ["accept"]),
+        ("- /x\n\n  /bouncer accept", []),
+        ("/Bouncer Accept", ["accept"]),
+        ("/bouncer accept, this is known", ["accept"]),
+        ("/bouncer accept: see above", ["accept"]),
+        ("/bouncer accept would be wrong here", []),
         ("> /bouncer accept", []),
         ("    /bouncer accept", []),
         ("```\n/bouncer accept\n```", []),
         ("~~~\n/bouncer accept\n~~~\n/bouncer help", ["help"]),
         ("````\n```\n/bouncer accept\n```\n````", []),
         ("```\nunclosed\n/bouncer accept", []),
-        ("/bouncer ACCEPT", []),
+        ("/bouncer ACCEPT", ["accept"]),
         ("/bouncer rm -rf /", []),
         ("/bouncer accept --force", []),
         ("/bouncer verify --run", ["verify"]),
@@ -76,3 +81,25 @@ def test_who_may_say_what() -> None:
     assert may("recheck", "none", is_author=True)
     assert not may("recheck", "read", is_author=False)
     assert may("help", "none", is_author=False)
+
+
+@pytest.mark.parametrize(
+    ("body", "word"),
+    [
+        ("/bouncer acept", "accept"),
+        ("/bouncer accept it please", "accept"),
+        ("/bouncer", "help"),
+        ("/bouncers recheck", "recheck"),
+        ("/bouncer rm -rf /", "help"),
+        ("/bouncer accept", None),
+        ("> /bouncer acept", None),
+        ("```\n/bouncer acept\n```", None),
+        ("please /bouncer", None),
+    ],
+)
+def test_a_near_miss_gets_one_helpful_word(body: str, word: str | None) -> None:
+    assert near_miss(body) == word
+
+
+def test_what_follows_the_word_is_the_reason() -> None:
+    assert read("/bouncer accept, this is known") == (Command(word="accept", reason="this is known"),)

@@ -27,6 +27,7 @@ MEANING = {
     "issues/opened": "issue_opened",
     "issues/reopened": "issue_reopened",
     "issues/labeled": "issue_labeled",
+    "issues/unlabeled": "issue_unlabeled",
     "issue_comment/created": "comment_created",
     "issue_comment/edited": "comment_edited",
     "issue_comment/deleted": "comment_deleted",

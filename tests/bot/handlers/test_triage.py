@@ -226,7 +226,7 @@ def test_accept_by_the_author_is_refused(services: Build, history: Remembered) -
     history.past += decide(opened(), services(ScriptedModel([VAGUE]), snapshot()))
     (refused,) = decide(said("/bouncer accept"), services(ScriptedModel([]), snapshot()))
     assert (refused.verdict, refused.abstained) == (None, "refused")
-    assert [action.type for action in refused.actions] == ["react"]
+    assert [action.type for action in refused.actions] == ["react", "upsert_comment"]
 
 
 def test_pause_and_resume(services: Build, history: Remembered) -> None:
