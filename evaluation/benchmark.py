@@ -152,6 +152,7 @@ BENCHMARKS: dict[str, Entry] = {
         {
             "replay": ("evaluation.bouncerbench.commands:replay_input", "Open every issue."),
             "score": ("evaluation.bouncerbench.commands:score_input", "Which issues were turned away?"),
+            "calibrate": ("evaluation.bouncerbench.commands:calibrate_input", "Lines for issues."),
         },
         "evaluation.bouncerbench.bench:INPUT_BENCH",
         batched=True,
@@ -161,6 +162,7 @@ BENCHMARKS: dict[str, Entry] = {
         {
             "replay": ("evaluation.bouncerbench.commands:replay_output", "Open every pull request."),
             "score": ("evaluation.bouncerbench.commands:score_output", "Which patches were held back?"),
+            "calibrate": ("evaluation.bouncerbench.commands:calibrate_output", "Lines for patches."),
         },
         "evaluation.bouncerbench.bench:OUTPUT_BENCH",
         batched=True,

@@ -22,7 +22,7 @@ def _of(verb: str) -> dict[str, tuple[str, str]]:
 
 #: ``verb -> name -> (module:attribute, line in --help)``.
 VERBS: dict[str, dict[str, tuple[str, str]]] = {
-    **{verb: _of(verb) for verb in ("replay", "score", "build")},
+    **{verb: _of(verb) for verb in ("replay", "score", "calibrate", "build")},
     "batch": {
         "export": ("evaluation.run.batch:export_command", "Write the requests that the cache cannot answer."),
         "import": ("evaluation.run.batch:import_command", "Put a provider's answers into the cache."),
@@ -37,6 +37,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "list": ("evaluation.cli:list_benchmarks", "The benchmarks, and what can be done with each."),
     "replay": ("evaluation.cli:replay", "Run a benchmark through the live handlers."),
     "score": ("evaluation.cli:score", "Score a run, or answers from elsewhere."),
+    "calibrate": ("evaluation.cli:calibrate", "Fit lines on some repositories, prove them on the others."),
     "report": ("evaluation.cli:report", "One page about one or more runs."),
     "build": ("evaluation.cli:build", "Construct a benchmark from raw material."),
     "batch": ("evaluation.cli:batch", "The providers' batch APIs at half the price; needs no network."),
@@ -77,8 +78,9 @@ class Table(click.Group):
             formatter.write_dl([(name, line) for name, (_, line) in self._table.items()])
 
 
-replay, score, build, batch, leaderboard = (
-    Table(verb, COMMANDS[verb][1], VERBS[verb]) for verb in ("replay", "score", "build", "batch", "leaderboard")
+replay, score, calibrate, build, batch, leaderboard = (
+    Table(verb, COMMANDS[verb][1], VERBS[verb])
+    for verb in ("replay", "score", "calibrate", "build", "batch", "leaderboard")
 )
 
 
@@ -154,7 +156,7 @@ def replay_options(workers: int = 4) -> Option[Any]:
 @json_option
 def list_benchmarks(as_json: bool) -> None:
     """The benchmarks, and what can be done with each."""
-    verbs = ("build", "replay", "score")
+    verbs = ("build", "replay", "score", "calibrate")
     found = {name: [verb for verb in verbs if verb in entry.commands] for name, entry in BENCHMARKS.items()}
     if as_json:
         from evaluation.report.terminal import print_json

@@ -57,6 +57,25 @@ def read_diff(path: str, *, may_be_empty: bool = False) -> str:
     return text
 
 
+class Share(click.ParamType[float]):
+    """``5%``, ``5`` or ``0.05``."""
+
+    name = "percent"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        text = str(value).strip()
+        try:
+            number = float(text.removesuffix("%").strip())
+        except ValueError:
+            self.fail(f"{text!r} is no share like 5%", param, ctx)
+        share = number if number < 1 and not text.endswith("%") else number / 100
+        if not 0 < share < 1:
+            self.fail(f"{text!r} is not between 0 and 100 %", param, ctx)
+        return share
+
+
 def model_options(command: F) -> F:
     """``--model``, ``--prompts``, ``--config`` and ``--json``."""
     for option in (

@@ -18,6 +18,7 @@ from bot.bouncers.labels import tidy_label
 from bot.core.actions import Usage
 from bot.core.frozen import Frozen
 from bot.errors import OperatorError
+from bot.models.protocol import Voice
 from evaluation.bouncerbench.tasks import INPUT, LABELS, Kind, Maybe
 from evaluation.dataset import Row, read_json, read_rows, shaped, task_id, unique
 from evaluation.run.folder import Record, RunFolder
@@ -40,6 +41,7 @@ class Answer(Frozen):
     error: str | None = None
     usage: Usage = Usage()
     seconds: float = 0.0
+    voices: tuple[Voice, ...] = Field((), description="where several models were asked: each by itself")
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,14 @@ def record_answer(record: Record, benchmark: Kind, line: Line | None = None) -> 
         error=record.error or (decision.get("abstained") if level is None else None),
         usage=record.usage,
         seconds=record.seconds,
+        voices=_voices(evidence),
     )
+
+
+def _voices(evidence: dict[str, Any]) -> tuple[Voice, ...]:
+    """What each of several models said; of a patch, about the one issue that a task has."""
+    told = evidence.get("voices") or next((each.get("voices") for each in evidence.get("replies", ())), None)
+    return tuple(Voice.model_validate(each) for each in told or ())
 
 
 def _explanation(evidence: dict[str, Any]) -> str:

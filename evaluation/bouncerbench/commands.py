@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bot import __version__
+from bot.cli.files import Share
 from bot.errors import OperatorError
 from evaluation.cli import (
     json_option,
@@ -20,6 +22,7 @@ from evaluation.cli import (
 
 if TYPE_CHECKING:
     from evaluation.benchmark import Missing
+    from evaluation.bouncerbench import calibrating
     from evaluation.bouncerbench.tasks import Kind
 
 _repos = click.Path(path_type=Path, file_okay=False, exists=True)
@@ -170,6 +173,82 @@ def _scored(
     if compared is not None:
         told.append(sections.comparison_section(str(against), next(iter(scores.values())), compared))
     show(told)
+
+
+_calibrate = with_options(
+    tasks_option,
+    click.option("--run", metavar="DIR", help="A run of replay."),
+    click.option("--predictions", metavar="F", help="JSON Lines with label or bounce, of one model or several."),
+    click.option("--model-name", metavar="NAME", help="Whose answers, where the file holds several models'."),
+    click.option("--harm", type=Share(), default="5%", show_default=True, help="Good ones bounced, at most."),
+    click.option(
+        "--split",
+        type=click.Choice(["repository", "random"]),
+        default="repository",
+        show_default=True,
+        help="Hold out each repository in turn, or each of five random parts.",
+    ),
+    click.option("--maps", metavar="F", help="Write maps for BOUNCER_MAPS_FILE there, fitted on all of it."),
+    click.option("--map", "form", type=click.Choice(["isotonic", "platt"]), default="isotonic", show_default=True),
+    click.option("--out", metavar="F", help="A page: report.html, report.md or report.json."),
+    seed_option,
+    json_option,
+)
+
+
+@click.command("bouncerbench-input")
+@_calibrate
+def calibrate_input(**given: Any) -> None:
+    """Fit lines and maps for issues on some repositories, and prove them on the others."""
+    _calibrated("bouncerbench-input", **given)
+
+
+@click.command("bouncerbench-output")
+@_calibrate
+def calibrate_output(**given: Any) -> None:
+    """Fit lines and maps for patches on some repositories, and prove them on the others."""
+    _calibrated("bouncerbench-output", **given)
+
+
+def _calibrated(
+    kind: Kind,
+    *,
+    tasks: str,
+    run: str | None,
+    predictions: str | None,
+    model_name: str | None,
+    harm: float,
+    split: calibrating.Split,
+    maps: str | None,
+    form: str,
+    out: str | None,
+    seed: int,
+    as_json: bool,
+) -> None:
+    from evaluation.bouncerbench import calibrating
+    from evaluation.bouncerbench.answers import gather
+    from evaluation.bouncerbench.bench import BENCHES
+    from evaluation.report.page import Report
+    from evaluation.report.runs import store
+    from evaluation.report.terminal import print_json, say, short, show
+    from evaluation.run.folder import RunFolder
+
+    bench = BENCHES[kind]
+    found = list(bench.read(tasks))
+    models = gather(kind, run, predictions, model_name)
+    if run is not None:
+        found = RunFolder.read(Path(run)).due(found, bench.identify)
+    named = {short(name): answers for name, answers in models.items()}
+    told = calibrating.sections(kind, calibrating.models_as_cases(found, named, split, seed), harm, seed)
+    if maps is not None:
+        written = calibrating.write_maps(Path(maps), kind, found, models, form)
+        say(f"{maps}: {', '.join(written)}")
+    if out is not None:
+        store(Path(out), Report(f"Calibration on {kind}", tuple(told), f"Bouncer {__version__}, {tasks}"))
+    if as_json:
+        print_json({key: value for section in told for key, value in section.data.items()})
+    elif out is None:
+        show(told)
 
 
 @click.command("bouncerbench-chain")

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from bot.calibration.maps import BINS
 from bot.errors import OperatorError
 from evaluation import statistics
 from evaluation.benchmark import Missing
@@ -208,7 +209,23 @@ class Figures:
         if self.fraction is not None:
             figures["o_score"] = _mean(self.sign * np.where(self.truth == 1, 1, -1) * self.fraction, draws)
         figures |= self._ranking(draws)
+        figures |= self._calibration(draws)
         return figures
+
+    def _calibration(self, draws: Counts) -> dict[str, Array]:
+        """Brier score and expected calibration error, over the answers, where all of them carry a probability."""
+        answered = self.predicted != NOTHING
+        if not answered.any() or np.isnan(self.probability[answered]).any():
+            return {}
+        said = np.where(answered, self.probability, 0.0) / 100
+        counted = answered.astype(float)
+        brier = _mean(counted * (said - self.truth) ** 2, draws) / _mean(counted, draws)
+        places = np.minimum(BINS - 1, np.where(answered, self.probability, 0.0) * BINS // 100)
+        gap = np.zeros(len(draws))
+        for place in range(BINS):
+            inside = counted * (places == place)
+            gap += np.abs((inside * (said - self.truth))[draws].sum(axis=1))
+        return {"brier": brier, "calibration_error": statistics.ratio(gap, counted[draws].sum(axis=1))}
 
     def _on_annotations(self, draws: Counts, quality: Array) -> dict[str, Array]:
         """I-Score, and agreement with the annotators where labels were answered."""

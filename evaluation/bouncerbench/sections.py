@@ -10,13 +10,14 @@ from itertools import combinations
 from typing import Any
 
 from evaluation.benchmark import Scoring
-from evaluation.bouncerbench import operating, paper
+from evaluation.bouncerbench import calibrating, operating, paper
 from evaluation.bouncerbench.answers import Answer
 from evaluation.bouncerbench.chain import Chain, chain
 from evaluation.bouncerbench.compare import Comparison, compare, used_tools
 from evaluation.bouncerbench.metrics import Metrics
 from evaluation.bouncerbench.operating import Bin, operating_points, risk_coverage
 from evaluation.bouncerbench.tasks import INPUT, OUTPUT, InputTask, Kind, OutputTask
+from evaluation.bouncerbench.voices import section as voices_section
 from evaluation.report.figures import Curve, Flow, Series, bars, curves, sankey
 from evaluation.report.page import Cell, Figure, Section, Table
 from evaluation.statistics import Estimate, wilson
@@ -26,6 +27,8 @@ Tasks = Sequence[InputTask | OutputTask]
 LISTED = 40
 #: Runs of one bouncer that are compared pair by pair; with more, each is compared with the first.
 ALL_PAIRS = 3
+#: The share of harm that a report looks at.
+HARM = 0.05
 
 #: Figure -> what it is called, and whether it is a share that is shown in percent.
 FIGURES: dict[str, tuple[str, bool]] = {
@@ -45,6 +48,8 @@ FIGURES: dict[str, tuple[str, bool]] = {
     "spearman_rho": ("Spearman's rho", False),
     "auc": ("AUC (of the probability)", False),
     "auc_of_label": ("AUC (of the label)", False),
+    "calibration_error": ("expected calibration error", False),
+    "brier": ("Brier score", False),
 }
 _MISSING = {"count": "counted as never right", "accept": "counted as passes", "exclude": "left out"}
 
@@ -66,7 +71,7 @@ def on_all(scored: Sequence[Scored], scoring: Scoring) -> list[Section]:
     for kind in (INPUT, OUTPUT):
         mine = [each for each in scored if each.benchmark == kind]
         if mine:
-            found += on_one(kind, mine)
+            found += [*on_one(kind, mine), *promises(kind, mine, scoring.seed)]
         pairs = combinations(mine, 2) if len(mine) <= ALL_PAIRS else ((mine[0], other) for other in mine[1:])
         for first, second in pairs:
             compared = compare(first.tasks, first.answers, second.answers, seed=scoring.seed)
@@ -78,7 +83,18 @@ def on_one(kind: Kind, scored: Sequence[Scored]) -> list[Section]:
     """Scores, lines, lengths, and what the tasks are like, for one bouncer."""
     parts = (scores_section(kind, scored), lines_section(kind, scored), lengths_section(kind, scored))
     about = labels_section(scored[0].tasks) if kind == INPUT else failing_section(scored)
-    return [part for part in (*parts, about) if part is not None]
+    voices = (voices_section(kind, each.name, each.tasks, each.answers, each.metrics) for each in scored)
+    return [part for part in (*parts, *voices, about) if part is not None]
+
+
+def promises(kind: Kind, scored: Sequence[Scored], seed: int) -> list[Section]:
+    """What lines that were fitted on some repositories do on the others; nothing for a single repository."""
+    longest = max(scored, key=lambda each: len(each.tasks))
+    if len({task.repo for task in longest.tasks if task.bounce is not None}) < 2:
+        return []
+    same = [each for each in scored if each.tasks == longest.tasks]
+    found = calibrating.models_as_cases(longest.tasks, {each.name: each.answers for each in same})
+    return calibrating.sections(kind, found, HARM, seed)
 
 
 def as_json(scored: Scored) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bot.cli.files import model_options, print_json, show_card
+from bot.cli.files import Share, model_options, print_json, show_card
 from bot.errors import OperatorError
 
 if TYPE_CHECKING:
@@ -27,25 +27,6 @@ if TYPE_CHECKING:
 _FRESH = timedelta(days=1)
 
 Advance = Callable[[str, int, int], None]
-
-
-class Share(click.ParamType[float]):
-    """``5%``, ``5`` or ``0.05``."""
-
-    name = "percent"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        if isinstance(value, float):
-            return value
-        text = str(value).strip()
-        try:
-            number = float(text.removesuffix("%").strip())
-        except ValueError:
-            self.fail(f"{text!r} is no share like 5%", param, ctx)
-        share = number if number < 1 and not text.endswith("%") else number / 100
-        if not 0 < share < 1:
-            self.fail(f"{text!r} is not between 0 and 100 %", param, ctx)
-        return share
 
 
 @click.command()

@@ -181,7 +181,7 @@ def test_annotation_labels_stand_beside_table_i(command: Command, write: Write) 
 
 def test_the_benchmarks_are_listed(command: Command) -> None:
     found = {each["name"]: each["verbs"] for each in command("list", "--json").json["benchmarks"]}
-    assert found["bouncerbench-input"] == ["replay", "score"]
+    assert found["bouncerbench-input"] == ["replay", "score", "calibrate"]
     assert found["bouncerbench"] == ["build"]
     assert "crbench" in command("list").out
 

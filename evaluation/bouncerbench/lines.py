@@ -1,0 +1,251 @@
+"""Lines and maps that are fitted on some repositories and proved on the others, and how often a promise is broken.
+
+Scores are the probabilities where every answer has one, else the severities of the labels (0 to 3 as 0, 33, 66 and
+100). Tasks of unknown truth and tasks without an answer are left out, and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bot.calibration import maps, risk
+from bot.calibration.risk import Judged
+from evaluation import statistics
+from evaluation.bouncerbench.answers import Answer
+from evaluation.bouncerbench.tasks import InputTask, OutputTask
+from evaluation.statistics import Counts
+
+Tasks = Sequence[InputTask | OutputTask]
+
+#: Of a label's severity.
+STEPS = 3
+RESAMPLES = 1000
+
+
+@dataclass(frozen=True)
+class Cases:
+    """One model's answers as cases, by the group (a repository) that each belongs to."""
+
+    name: str
+    by_label: bool
+    groups: Mapping[str, tuple[Judged, ...]]
+    left_out: int
+
+    @property
+    def every(self) -> tuple[Judged, ...]:
+        return tuple(case for group in self.groups.values() for case in group)
+
+    def others(self, held_out: str) -> tuple[Judged, ...]:
+        """The cases of every other group."""
+        return tuple(case for name, group in self.groups.items() if name != held_out for case in group)
+
+
+def cases(name: str, tasks: Tasks, answers: Mapping[str, Answer], by: Mapping[str, str] | None = None) -> Cases:
+    """The answers that can be scored, beside what is true; grouped ``by`` task, else by repository."""
+    known = [
+        (task, answer) for task in tasks if task.bounce is not None if (answer := answers.get(task.instance_id))
+    ]
+    usable = [(task, answer) for task, answer in known if answer.level is not None or answer.p_bounce is not None]
+    by_label = any(answer.p_bounce is None for _, answer in usable)
+    groups: dict[str, list[Judged]] = {}
+    for task, answer in usable:
+        score = (answer.level or 0) * 100 / STEPS if by_label or answer.p_bounce is None else answer.p_bounce
+        case = Judged(subject=task.instance_id, p_bounce=int(score), good=not task.bounce)
+        groups.setdefault(task.repo if by is None else by[task.instance_id], []).append(case)
+    kept = {each: tuple(groups[each]) for each in sorted(groups)}
+    return Cases(name, by_label, kept, len(tasks) - len(usable))
+
+
+def mean(name: str, tasks: Tasks, voices: Sequence[Mapping[str, Answer]]) -> dict[str, Answer]:
+    """The mean of several models' answers, as ``mean(...)`` gives it; only of tasks that each of them answered."""
+    found: dict[str, Answer] = {}
+    for identity in (task.instance_id for task in tasks):
+        said = [each[identity] for each in voices if identity in each]
+        levels = [each.level for each in said if each.level is not None]
+        if len(levels) < len(voices):
+            continue
+        given = [each.p_bounce for each in said if each.p_bounce is not None]
+        percents = given if len(given) == len(said) else [level * 100 / STEPS for level in levels]
+        average = sum(levels) / len(levels)
+        found[identity] = Answer(
+            instance_id=identity,
+            level=round(average),
+            bounce=average >= 1.5,
+            p_bounce=sum(percents) / len(percents),
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A line fitted on all groups but one, and what it does on that one."""
+
+    held_out: str
+    line: int | None
+    good: int
+    harmed: int
+    bad: int
+    caught: int
+
+    @property
+    def harm(self) -> float | None:
+        return self.harmed / self.good if self.good else None
+
+
+def proved(found: Cases, fit: Callable[[Sequence[Judged]], int | None]) -> list[Proof]:
+    """Each group held out in turn; where no line can be drawn, nothing bounces."""
+    proofs: list[Proof] = []
+    for name, group in found.groups.items():
+        line = fit(found.others(name))
+        at = risk.line_at(group, risk.NEVER if line is None else line)
+        proofs.append(Proof(name, line, at.good, at.harmed, at.bad, at.caught))
+    return proofs
+
+
+def promised(harm: float) -> Callable[[Sequence[Judged]], int | None]:
+    """Draws the line that a promise allows."""
+    return lambda some: risk.lowest_line((case.p_bounce for case in some if case.good), harm)
+
+
+def best_f(some: Sequence[Judged]) -> int | None:
+    """The line with the best macro F; the highest among equals, None without both kinds."""
+    if len({case.good for case in some}) < 2:
+        return None
+    lines = [risk.line_at(some, each) for each in sorted({case.p_bounce for case in some} | {risk.NEVER})]
+    return max(
+        lines, key=lambda each: (macro_f(each.good, each.harmed, each.bad, each.caught), each.bounce_above)
+    ).bounce_above
+
+
+def macro_f(good: int, harmed: int, bad: int, caught: int) -> float:
+    """The mean of the F-measures of bouncing and of passing (BouncerBench, II.B)."""
+    table = np.array([[[good - harmed, harmed], [bad - caught, caught]]], dtype=np.int64)
+    return float(statistics.macro_f(table)[0])
+
+
+def pooled_f(proofs: Sequence[Proof]) -> float:
+    """Macro F over all groups, each at the line that the others gave it."""
+    return macro_f(*(sum(getattr(each, name) for each in proofs) for name in ("good", "harmed", "bad", "caught")))
+
+
+def ranking(found: Cases) -> float | None:
+    """AUC of the scores."""
+    every = found.every
+    order = sorted({case.p_bounce for case in every})
+    if not order:
+        return None
+    table = np.zeros((1, len(order), 2), dtype=np.int64)
+    for case in every:
+        table[0, order.index(case.p_bounce), int(not case.good)] += 1
+    return statistics.defined(statistics.auc(table)[0])
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """How far off probabilities are as said and after each map, the map fitted on the other groups."""
+
+    error: Mapping[str, float | None]
+    brier: Mapping[str, float | None]
+
+
+_MAPS: Mapping[str, Callable[[Sequence[Judged]], maps.Map]] = {
+    "as said": lambda some: lambda percent: percent / 100,
+    "isotonic": maps.isotonic,
+    "Platt": maps.platt,
+}
+
+
+def calibrated(found: Cases) -> Calibrated:
+    """Each group through a map that was fitted on the others."""
+    error: dict[str, float | None] = {}
+    brier: dict[str, float | None] = {}
+    for name, fit in _MAPS.items():
+        mapped: list[Judged] = []
+        for held_out, group in found.groups.items():
+            rest = found.others(held_out)
+            through = fit(rest) if rest else _MAPS["as said"](rest)
+            mapped += (case.model_copy(update={"p_bounce": round(100 * through(case.p_bounce))}) for case in group)
+        error[name] = maps.expected_calibration_error(mapped)
+        brier[name] = maps.brier(mapped)
+    return Calibrated(error, brier)
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Of many resamples, the shares in which a promise was given, and was broken.
+
+    ``elsewhere`` is the population that the resamples were drawn from (the future is like the past), ``here`` the
+    group that was held out (it may not be), ``own`` the held-out group with lines drawn from resamples of itself.
+    """
+
+    held_out: str
+    good_elsewhere: int
+    good_here: int
+    given: float
+    broken_elsewhere: float
+    broken_here: float
+    harm_here: float
+    own_given: float
+    own_broken: float
+
+
+def coverage(found: Cases, harm: float, *, resamples: int = RESAMPLES, seed: int = 0) -> list[Coverage]:
+    """Each group held out in turn; a promise that is not given is not broken."""
+    generator = np.random.default_rng(seed)
+    rows: list[Coverage] = []
+    for name, group in found.groups.items():
+        rest, here = _good(found.others(name)), _good(group)
+        lines = resampled_lines(rest, harm, resamples, generator)
+        own = resampled_lines(here, harm, resamples, generator)
+        harms = _harms(here, lines)
+        rows.append(
+            Coverage(
+                held_out=name,
+                good_elsewhere=int(rest.sum()),
+                good_here=int(here.sum()),
+                given=float((lines <= 100).mean()),
+                broken_elsewhere=float((_harms(rest, lines) > harm).mean()),
+                broken_here=float((harms > harm).mean()),
+                harm_here=float(harms.mean()),
+                own_given=float((own <= 100).mean()),
+                own_broken=float((_harms(here, own) > harm).mean()),
+            )
+        )
+    return rows
+
+
+def resampled_lines(good: Counts, harm: float, resamples: int, generator: np.random.Generator) -> Counts:
+    """``risk.lowest_line`` of so many resamples of as many cases; 101 where there is none.
+
+    ``good`` are the numbers of good cases at each score from 0 to 100.
+    """
+    total = int(good.sum())
+    allowed = -1
+    while allowed < total and risk.binomial_cdf(allowed + 1, total, harm) <= risk.DELTA:
+        allowed += 1
+    if total == 0 or allowed < 0:
+        return np.full(resamples, risk.NEVER, dtype=np.int64)
+    drawn = generator.multinomial(total, good / total, size=resamples)
+    harmed = np.cumsum(drawn[:, ::-1], axis=1)[:, ::-1]
+    # Harm falls as the line rises: the lowest line that is allowed comes after all that are not.
+    return np.asarray((harmed > allowed).sum(axis=1), dtype=np.int64)
+
+
+def _good(some: Sequence[Judged]) -> Counts:
+    return np.bincount([case.p_bounce for case in some if case.good], minlength=risk.NEVER).astype(np.int64)
+
+
+def _harms(good: Counts, lines: Counts) -> statistics.Array:
+    """The harm that each line does to a population; 0 where it has no good case."""
+    tail = np.concatenate([np.cumsum(good[::-1])[::-1], [0]]).astype(float)
+    return np.asarray(tail[lines] / max(1, good.sum()), dtype=float)
+
+
+def points(some: Sequence[Judged], kind: str) -> list[tuple[float, float]]:
+    """A map as points (said percent, true percent), as ``BOUNCER_MAPS_FILE`` holds them."""
+    through = (maps.isotonic if kind == "isotonic" else maps.platt)(some)
+    places = sorted({case.p_bounce for case in some}) if kind == "isotonic" else range(0, 101, 5)
+    return [(float(place), round(100 * through(place), 2)) for place in places]

@@ -1,0 +1,131 @@
+"""The voices of a run of ``mean(...)`` or ``cascade(...)``: each alone, where they disagree, what was saved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from bot.models.protocol import Voice
+from evaluation.bouncerbench.answers import Answer
+from evaluation.bouncerbench.metrics import Metrics, score
+from evaluation.bouncerbench.tasks import LABELS, InputTask, Kind, OutputTask
+from evaluation.report.page import Cell, Section, Table
+from evaluation.report.terminal import short
+from evaluation.statistics import wilson
+
+Tasks = Sequence[InputTask | OutputTask]
+
+#: Upper ends of the ranges of disagreement, percent points.
+_APART = (10, 25, 50, 100)
+
+
+def alone(kind: Kind, answers: Mapping[str, Answer]) -> dict[str, dict[str, Answer]]:
+    """What each voice said, by its name, at the paper's line; where it failed, an answer without a verdict."""
+    names: list[str] = [each.value for each in LABELS[kind]]
+    found: dict[str, dict[str, Answer]] = {}
+    for identity, answer in answers.items():
+        for voice in answer.voices:
+            level = names.index(voice.label) if voice.label in names else None
+            found.setdefault(voice.model, {}).setdefault(
+                identity,
+                Answer(
+                    instance_id=identity,
+                    level=level,
+                    bounce=None if level is None else level >= 2,
+                    p_bounce=voice.probabilities.get("p_bounce"),
+                    error=voice.error or None,
+                ),
+            )
+    return found
+
+
+def section(
+    kind: Kind, name: str, tasks: Tasks, answers: Mapping[str, Answer], together: Metrics
+) -> Section | None:
+    """One run; None where only one model spoke."""
+    voices = alone(kind, answers)
+    if not voices:
+        return None
+    rows = [_row(f"{name} (together)", together, len(answers), 0, _cost(answers.values()))]
+    for model, said in voices.items():
+        mine = [task for task in tasks if task.instance_id in said]
+        metrics = score(kind, mine, said, replicates=0)
+        costs = [voice.cost_usd for each in answers.values() for voice in each.voices if voice.model == model]
+        failed = sum(each.error is not None for each in said.values())
+        rows.append(_row(short(model), metrics, len(said), failed, _sum(costs)))
+    table = Table(
+        ("voice", "asked", "failed", "F_m", "R_b %", "FNR_a %", "AUC", "Brier", "USD"),
+        tuple(rows),
+        title="Voices, alone and together",
+        note="Alone: over the tasks that it was asked, at the paper's line.",
+    )
+    tables = [table, _disagreement(tasks, answers)]
+    return Section(f"Voices of {name}", tuple(_saving(answers)), tuple(filter(None, tables)))
+
+
+def _row(name: str, metrics: Metrics, asked: int, failed: int, cost: float | None) -> tuple[Cell, ...]:
+    value = metrics.value
+    auc = value("auc") if "auc" in metrics.estimates else value("auc_of_label")
+    rates = [None if (each := value(figure)) is None else f"{100 * each:.1f}" for figure in ("r_b", "fnr_a")]
+    return (
+        name,
+        asked,
+        failed,
+        value("f_m"),
+        *rates,
+        auc,
+        value("brier"),
+        None if cost is None else f"{cost:.4f}",
+    )
+
+
+def _cost(answers: Iterable[Answer]) -> float | None:
+    return _sum([each.usage.cost_usd for each in answers])
+
+
+def _sum(costs: Sequence[float | None]) -> float | None:
+    known = [each for each in costs if each is not None]
+    return sum(known) if known else None
+
+
+def spread(voices: Sequence[Voice]) -> int | None:
+    """How far apart the voices' probabilities lie, percent points; None for fewer than two."""
+    said = [voice.probabilities["p_bounce"] for voice in voices if "p_bounce" in voice.probabilities]
+    return max(said) - min(said) if len(said) > 1 else None
+
+
+def _disagreement(tasks: Tasks, answers: Mapping[str, Answer]) -> Table | None:
+    """Whether the answer is wrong more often where the voices disagree."""
+    groups: dict[int, list[bool]] = {}
+    for task in tasks:
+        answer = answers.get(task.instance_id)
+        apart = None if answer is None else spread(answer.voices)
+        if answer is None or apart is None or task.bounce is None or answer.bounce is None:
+            continue
+        edge = next(each for each in _APART if apart <= each)
+        groups.setdefault(edge, []).append(answer.bounce != task.bounce)
+    if not groups:
+        return None
+    rows = [
+        (f"≤ {edge}", len(wrong), sum(wrong), wilson(sum(wrong), len(wrong)).text(100.0, 1))
+        for edge, wrong in sorted(groups.items())
+    ]
+    return Table(
+        ("voices apart, percent points", "tasks", "wrong", "wrong %"),
+        tuple(rows),
+        title="Disagreement",
+        note="In brackets: 95 % Wilson intervals.",
+    )
+
+
+def _saving(answers: Mapping[str, Answer]) -> list[str]:
+    """What a cascade did not have to ask."""
+    spoken = [each.voices for each in answers.values() if each.voices]
+    single = sum(len(voices) == 1 for voices in spoken)
+    if not single:
+        return []
+    second = [voices[1].cost_usd for voices in spoken if len(voices) > 1]
+    known = [each for each in second if each is not None]
+    line = f"The second model was asked in {len(spoken) - single} of {len(spoken)} tasks: {single} questions saved"
+    if not known:
+        return [f"{line}."]
+    return [f"{line}, about {single * sum(known) / len(known):.4f} USD at its mean price a question."]

@@ -1,0 +1,160 @@
+"""``bouncer-eval calibrate``: lines proved on other repositories, the promise by simulation, voices, maps."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bot.calibration import risk
+from bot.models.voices import load_maps
+from evaluation.bouncerbench import lines
+from evaluation.cli import main
+
+LABELS = ("WELL_SPECIFIED", "REASONABLY_SPECIFIED", "VAGUE", "IMPOSSIBLE_TO_SOLVE")
+
+
+def run(*arguments: object) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main([str(each) for each in arguments])
+    assert isinstance(ended.value.code, int)
+    return ended.value.code
+
+
+def written(file: Path, rows: list[dict[str, Any]]) -> Path:
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return file
+
+
+@pytest.fixture
+def tasks(tmp_path: Path) -> Path:
+    """Two repositories of 100 issues each, every fifth vague."""
+    return written(
+        tmp_path / "tasks.jsonl",
+        [
+            {
+                "instance_id": f"o__{name}-{number}",
+                "underspecified": 2 if number % 5 == 0 else 0,
+                "problem_statement": f"{name} fails on {number}",
+            }
+            for name in ("a", "b")
+            for number in range(1, 101)
+        ],
+    )
+
+
+def replies(tmp_path: Path, **models: Any) -> Path:
+    """What each model says of each issue: a function of its number gives the percent."""
+    return written(
+        tmp_path / "replies.jsonl",
+        [
+            {
+                "model": model,
+                "instance_id": f"o__{name}-{number}",
+                "explanation": "x",
+                "p_bounce": say(number),
+                "label": LABELS[2 if say(number) >= 50 else 0],
+            }
+            for model, say in models.items()
+            for name in ("a", "b")
+            for number in range(1, 101)
+        ],
+    )
+
+
+def test_lines_are_fitted_on_one_repository_and_proved_on_the_other(
+    tasks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = replies(tmp_path, m=lambda number: 30 if number % 5 == 0 else number % 20)
+    assert run("calibrate", "bouncerbench-input", "--tasks", tasks, "--predictions", said, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    mine = found["lines"]["m"]
+    assert mine["f_m_fitted_line"] == 1.0
+    assert mine["f_m_usual_line"] < 0.5
+    assert [each["line"] for each in mine["promise"]] == [20, 20]
+    assert [each["caught"] for each in mine["promise"]] == [20, 20]
+    assert found["coverage"]["m"][0]["given"] == 1.0
+
+
+def test_maps_are_written_where_the_models_read_them(
+    tasks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = replies(tmp_path, m=lambda number: 30 if number % 5 == 0 else 10)
+    file = tmp_path / "maps.json"
+    common = ("calibrate", "bouncerbench-input", "--tasks", tasks, "--predictions", said, "--maps", file)
+    assert run(*common) == 0
+    assert load_maps(file) == {"m": {"triage": ((10.0, 0.0), (30.0, 100.0))}}
+    assert "error, isotonic" in capsys.readouterr().out
+
+
+def test_a_mean_is_scored_voice_by_voice_with_its_disagreement(
+    tasks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = replies(
+        tmp_path, good=lambda number: 90 if number % 5 == 0 else 10, poor=lambda number: 40 + number % 30
+    )
+    model = f"mean(recorded:{said}#good,recorded:{said}#poor)"
+    folder = tmp_path / "run"
+    assert run("replay", "bouncerbench-input", "--tasks", tasks, "--model", model, "--out", folder) == 0
+    capsys.readouterr()
+    assert run("score", "bouncerbench-input", "--tasks", tasks, "--run", folder, "--replicates", 0) == 0
+    out = capsys.readouterr().out
+    assert "Voices, alone and together" in out
+    rows = {line.split()[0]: line.split() for line in out.splitlines() if line.split()[:1] in (["good"], ["poor"])}
+    assert rows["good"][1:4] == ["200", "0", "1.000"]
+    assert float(rows["poor"][3]) < 0.9
+    assert "Disagreement" in out
+    assert "Brier score" in out
+    assert "expected calibration" in out
+
+
+def test_a_cascade_tells_what_it_saved(tasks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = replies(tmp_path, small=lambda number: 50 if number % 4 == 0 else 5, large=lambda number: 5)
+    model = f"cascade(recorded:{said}#small@20-60,recorded:{said}#large)"
+    folder = tmp_path / "run"
+    run("replay", "bouncerbench-input", "--tasks", tasks, "--model", model, "--out", folder)
+    run("score", "bouncerbench-input", "--tasks", tasks, "--run", folder, "--replicates", 0)
+    assert "asked in 50 of 200 tasks: 150 questions saved" in capsys.readouterr().out
+
+
+def test_one_repository_proves_nothing(tasks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = replies(tmp_path, m=lambda number: 10)
+    only = written(tmp_path / "one.jsonl", [json.loads(row) for row in tasks.read_text().splitlines()[:100]])
+    common = ("calibrate", "bouncerbench-input", "--tasks", only, "--predictions", said)
+    assert run(*common) == 2
+    assert "of one repository" in capsys.readouterr().err
+    assert run(*common, "--split", "random") == 0
+
+
+def test_simulated_lines_are_those_of_the_promise() -> None:
+    generator = np.random.default_rng(3)
+    good = np.bincount(generator.integers(0, 101, 300), minlength=101).astype(np.int64)
+    good[60:] //= 4
+    drawn = lines.resampled_lines(good, 0.1, 200, np.random.default_rng(5))
+    samples = np.random.default_rng(5).multinomial(int(good.sum()), good / good.sum(), size=200)
+    for line, sample in zip(drawn, samples, strict=True):
+        scores = [score for score, count in enumerate(sample) for _ in range(count)]
+        expected = risk.lowest_line(scores, 0.1)
+        assert line == (risk.NEVER if expected is None else expected)
+
+
+def test_the_promise_holds_on_recorded_answers_of_five_models(
+    shared_data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = shared_data / "bouncerbench"
+    run(
+        "calibrate", "bouncerbench-input", "--tasks", data / "annotations.jsonl.gz",
+        "--predictions", data / "recorded_input_responses.jsonl.gz", "--json",
+    )  # fmt: skip
+    found = json.loads(capsys.readouterr().out)
+    assert len(found["coverage"]) == 6
+    for rows in found["coverage"].values():
+        assert len(rows) == 5
+        # Of 1,000 resamples; three standard errors of noise.
+        assert max(row["broken_elsewhere"] for row in rows) <= 0.05 + 3 * 0.007
+        assert max(row["own_broken"] for row in rows) <= 0.05 + 3 * 0.007
+    together, best = found["lines"]["mean of 5"], max(found["lines"].values(), key=lambda each: each["auc"])
+    assert best is together
