@@ -175,7 +175,7 @@ def parse(text: str, path: str) -> Tree | None:
     grammar = grammar_of(path)
     if grammar is None or len(text) > MAX_BYTES:
         return None
-    data = text.encode("utf-8", "replace")
+    data = text.encode("utf-8", "surrogatepass")  # a caller finds the places again in the same bytes
     if len(data) > MAX_BYTES:
         return None
     tree: Tree | None = _parser(grammar)(data)
@@ -230,7 +230,7 @@ def _make_parser(grammar: Grammar) -> Callable[[bytes], Any]:
         deadline = time.monotonic() + SECONDS
         try:
             return parser.parse(
-                lambda offset, _: data[offset : offset + 65_536], progress_callback=_until(deadline)
+                lambda offset, _: data[offset : offset + _CHUNK], progress_callback=_until(deadline)
             )
         except ValueError:  # stopped
             parser.reset()

@@ -61,7 +61,10 @@ class Counted:
 
 @dataclass
 class Workshop:
-    """What the changes work with; ``known`` is what was found out later about each bug, for an author to say."""
+    """What the changes work with; ``known`` is what was found out later about each bug, for an author to say.
+
+    ``unverified`` keeps masked cases that no developer's test shows to be the same bug still.
+    """
 
     environment: Settings
     writer: str
@@ -71,6 +74,7 @@ class Workshop:
     language: str
     known: dict[str, str]
     account: Account
+    unverified: bool = False
     models: dict[str, Model] = field(default_factory=dict)
 
     @cached_property
@@ -120,6 +124,8 @@ class Workshop:
             return case.model_copy(update={"problem_statement": found.report}), about
         namer = Namer(model(self.writer), benchmark_prompts()) if change == "meaningful" else None
         masked = mask_case(case, "hash" if change == "hash" else "meaningful", place, namer, lambda: self.verifier)
+        if not (masked.verified or self.unverified):
+            raise CannotMask("no developer's test shows that it is the same bug still")
         return masked.case, masked.model_dump(mode="json", exclude={"case"})
 
 
@@ -131,6 +137,7 @@ def build_command(
     judge: str | None,
     language: str,
     known: str | None,
+    unverified: bool,
     limit: int | None,
     seed: int | None,
     max_cost: float | None,
@@ -154,6 +161,7 @@ def build_command(
             "judge": judge or writer,
             "language": language,
             "known": known and fingerprint(known),
+            **({"unverified": True} if unverified else {}),
         },
         seed=seed,
         tasks=Tasks(source=cases, sha256=fingerprint(cases), limit=limit),
@@ -165,7 +173,7 @@ def build_command(
     folder.forget_failed()
     account = Account(environment, out / "cache", max_cost, scope="this build", spent=spent)
     told = {} if known is None else _known(known)
-    workshop = Workshop(environment, writer, judge or writer, out, changes, language, told, account)
+    workshop = Workshop(environment, writer, judge or writer, out, changes, language, told, account, unverified)
     result = run_shown(tasks, len(tasks), workshop.build, folder, 1)
     return _report(folder, result, len(tasks), as_json)
 

@@ -29,6 +29,7 @@ _path = click.Path(path_type=Path)
 @click.option("--judge", metavar="ID", help="Verifies meanings; the author for clarified. Default: the model.")
 @click.option("--language", default=LANGUAGE, show_default=True, help="For translated.")
 @click.option("--known", metavar="FILE", help="For clarified: JSON Lines, instance_id and hints_text or patch.")
+@click.option("--unverified", is_flag=True, help="Keep masked cases without a developer's test to verify them.")
 @limit_option
 @draw_option
 @cost_option

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from threading import Lock
 
@@ -99,46 +99,19 @@ class ClonedForge(ReplayForge):
     def tree(self, ref: str) -> tuple[TreeEntry, ...]:
         """All files. Raises NotRecorded where the clone lacks one of them: its size is not known."""
         entries = []
-        for path, size in self._listing(ref):
-            if size is None:
-                raise NotRecorded(f"the clone of {self.repository} does not hold {path} at {ref}")
-            entries.append(TreeEntry(path=path, size=size))
+        for file in listing(self._clone, self._seen(ref)):
+            if file.size is None:
+                raise NotRecorded(f"the clone of {self.repository} does not hold {file.path} at {ref}")
+            entries.append(TreeEntry(path=file.path, size=file.size))
         return tuple(entries)
 
     def checkout(self, ref: str, folder: Path) -> None:
-        """Unpack the files. One that a partial clone left out is there, but is no text that could be read.
-
-        Raises NotRecorded where that is more than MISSING of them.
-        """
-        listing = self._listing(ref)
-        absent = [path for path, size in listing if size is None]
-        if len(absent) > MISSING * len(listing):
-            raise NotRecorded(
-                f"the clone of {self.repository} lacks {len(absent)} of {len(listing)} files at {ref}, "
-                f"{absent[0]} for one: fetch it whole"
-            )
-        for path, size in listing:
-            relative = PurePosixPath(path)
-            if relative.is_absolute() or ".." in relative.parts:
-                continue
-            target = folder / relative
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(UNREADABLE if size is None else self.file(path, ref))
+        """Unpack the files; see the function of this name."""
+        checkout(self._clone, self._seen(ref), folder)
 
     def sources(self, ref: str) -> SourceTree:
         commit = self._seen(ref)
-        return CommitTree(self._clone, commit, [path for path, _ in self._listing(commit)])
-
-    def _listing(self, ref: str) -> list[tuple[str, int | None]]:
-        """Path and bytes of every file, no links and no submodules; None where the clone does not hold it."""
-        listing = self._clone.run("ls-tree", "-r", "-l", "-z", "--full-tree", self._seen(ref))
-        entries = (line.decode("utf-8", "surrogateescape").split("\t", 1) for line in listing.split(b"\0") if line)
-        found: list[tuple[str, int | None]] = []
-        for facts, path in entries:
-            mode, kind, _, size = facts.split()
-            if kind == "blob" and mode != "120000":
-                found.append((path, int(size) if size.isdecimal() else None))  # git writes BAD for a missing one
-        return found
+        return CommitTree(self._clone, commit, [file.path for file in listing(self._clone, commit)])
 
     def _seen(self, ref: str) -> str:
         """The commit of a branch or SHA. Raises NotRecorded where it must not be seen."""
@@ -161,3 +134,51 @@ class CommitTree:
     def read(self, path: str) -> str | None:
         content = self._clone.blob(self._commit, path) if path in self._paths else None
         return None if content is None else as_source(content)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A file of a commit; ``size`` in bytes, None where the clone does not hold it."""
+
+    path: str
+    size: int | None
+    program: bool
+
+
+def listing(clone: GitRepository, commit: str) -> list[Listed]:
+    """Every file of a commit; no links and no submodules."""
+    answer = clone.run("ls-tree", "-r", "-l", "-z", "--full-tree", commit)
+    entries = (line.decode("utf-8", "surrogateescape").split("\t", 1) for line in answer.split(b"\0") if line)
+    found: list[Listed] = []
+    for facts, path in entries:
+        mode, kind, _, size = facts.split()
+        if kind == "blob" and mode != "120000":
+            # git writes BAD for the size of a missing one
+            found.append(Listed(path, int(size) if size.isdecimal() else None, mode == "100755"))
+    return found
+
+
+def checkout(clone: GitRepository, commit: str, folder: Path) -> None:
+    """Unpack a commit's files. One that a partial clone left out is there, but is no text that could be read.
+
+    Raises NotRecorded where that is more than MISSING of them.
+    """
+    files = listing(clone, commit)
+    absent = [file.path for file in files if file.size is None]
+    if len(absent) > MISSING * len(files):
+        raise NotRecorded(
+            f"{clone.folder} lacks {len(absent)} of {len(files)} files at {commit}, "
+            f"{absent[0]} for one: fetch it whole"
+        )
+    for file in files:
+        relative = PurePosixPath(file.path)
+        if relative.is_absolute() or ".." in relative.parts:
+            continue
+        target = folder / relative
+        target.parent.mkdir(parents=True, exist_ok=True)
+        content = UNREADABLE if file.size is None else clone.blob(commit, file.path)
+        if content is None:
+            raise NotFound(f"{file.path} at {commit}", status=404)
+        target.write_bytes(content)
+        if file.program:
+            target.chmod(0o755)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import httpx2
@@ -13,8 +14,10 @@ import httpx2
 from bot import app
 from bot.cli.doctor.diagnosis import Diagnosis, fail, note, ok
 from bot.errors import ForgeError, SettingsError, TransientError
-from bot.forge.github import AppInfo, GitHubApp, Installation, manifest
 from bot.ops.settings import Settings
+
+if TYPE_CHECKING:
+    from bot.forge.github import AppInfo, GitHubApp, Installation
 
 #: A token is issued a minute back and good for five: beyond this GitHub refuses it, seconds.
 MAX_SKEW = 60.0
@@ -80,6 +83,8 @@ def _app(app: GitHubApp, settings: Settings) -> Iterator[Diagnosis]:
 
 
 def _rights(info: AppInfo) -> Iterator[Diagnosis]:
+    from bot.forge.github import manifest  # PyGithub is slow to import, and help needs none of it
+
     wanted = manifest.load()
     if gaps := wanted.gaps(info.permissions, info.events):
         where = "change it in the App's settings under Permissions & events, and have installations accept it"
@@ -94,6 +99,9 @@ def _rights(info: AppInfo) -> Iterator[Diagnosis]:
 
 
 def _installations(installations: tuple[Installation, ...], info: AppInfo) -> Iterator[Diagnosis]:
+    from bot.forge.github import manifest
+
+    wanted = manifest.load()
     if not installations:
         yield note("installations", "none yet", f"install the App: {info.html_url}/installations/new")
         return
@@ -101,7 +109,7 @@ def _installations(installations: tuple[Installation, ...], info: AppInfo) -> It
     for each in installations:
         if each.suspended:
             yield note("installations", f"{each.account} suspended the App")
-        elif gaps := manifest.load().gaps(each.permissions, each.events):
+        elif gaps := wanted.gaps(each.permissions, each.events):
             told = f"{each.account} has not granted {', '.join(gaps)}"
             yield fail("installations", told, "accept the request there")
 

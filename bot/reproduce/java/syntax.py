@@ -3,50 +3,31 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator
-from functools import cache
 from typing import TYPE_CHECKING
 
+from bot.code.syntax import parse as bounded
+
 if TYPE_CHECKING:
-    from tree_sitter import Node, Parser
+    from tree_sitter import Node
 
 TYPES = frozenset(
     {"class_declaration", "interface_declaration", "enum_declaration", "record_declaration",
      "annotation_type_declaration"}
 )  # fmt: skip
-#: How long one parse may take; a real file takes milliseconds.
-SECONDS = 1.0
 _ESCAPED = re.compile(r"(?<!\\)((?:\\\\)*)\\u+([0-9a-fA-F]{4})")
 
 
-@cache
-def _parser() -> Parser:
-    # Loaded by what reads Java alone.
-    import tree_sitter
-    import tree_sitter_java
-
-    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_java.language()))
+#: What stands for a file that is too large or takes too long to read: nothing in it but an error.
+_UNREAD = "}"
+_FILE = "File.java"
 
 
 def parse(text: str) -> Node:
-    """The tree of a whole file; ``has_error`` says whether all of it was understood.
-
-    An empty tree where that takes more than ``SECONDS``: its search for a way past errors is not linear.
-    """
-    data, deadline = text.encode("utf-8", "surrogatepass"), time.monotonic() + SECONDS
-    try:
-        return (
-            _parser()
-            .parse(
-                lambda offset, _: data[offset : offset + 65_536],
-                progress_callback=lambda _offset, _error: time.monotonic() > deadline,
-            )
-            .root_node
-        )
-    except ValueError:  # stopped
-        _parser().reset()
-        return _parser().parse(b"").root_node
+    """The tree of a whole file; ``has_error`` says whether all of it was understood."""
+    tree = bounded(text, _FILE) or bounded(_UNREAD, _FILE)
+    assert tree is not None
+    return tree.root_node
 
 
 def unescaped(text: str) -> str:

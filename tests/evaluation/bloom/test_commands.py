@@ -48,6 +48,10 @@ def lines(name: str, rows: list[dict[str, Any]]) -> None:
     Path(name).write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
+#: The bench has no developer's test.
+UNVERIFIED = ("--cases", "cases.jsonl", "--change", "hash", "--out", "masked", "--unverified")
+
+
 def run(*arguments: str) -> int:
     with pytest.raises(SystemExit) as ended:
         main(list(arguments))
@@ -65,7 +69,7 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, An
 def test_a_model_that_knows_the_name_by_heart_fails_once_it_is_masked(
     bench: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    built = printed(capsys, "build", "bloom", "--cases", "cases.jsonl", "--change", "hash", "--out", "masked")
+    built = printed(capsys, "build", "bloom", *UNVERIFIED)
     drafting = ("--model", "recorded:drafts.jsonl#m", "--samples", "1")
     assert run("replay", "brt", "--cases", "cases.jsonl", *drafting, "--out", "plain") == 0
     assert run("replay", "brt", "--cases", "masked/cases.jsonl", *drafting, "--out", "hashed") == 0
@@ -80,7 +84,7 @@ def test_a_model_that_knows_the_name_by_heart_fails_once_it_is_masked(
 
 
 def test_a_masked_bug_is_still_the_same_bug(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    printed(capsys, "build", "bloom", "--cases", "cases.jsonl", "--change", "hash", "--out", "masked")
+    printed(capsys, "build", "bloom", *UNVERIFIED)
     (case,) = map(json.loads, Path("masked/cases.jsonl").read_text().splitlines())
     new = case["changes"]["hash"]["names"]["split_list"]
     test = {"path": "tests/test_rest.py", "content": TEST.replace("split_list", new)}
@@ -110,6 +114,15 @@ def test_a_case_that_a_change_fails_on_is_listed_and_never_passed_on(
 def test_a_folder_of_something_else_is_refused(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("build", "bloom", "--cases", "cases.jsonl", "--change", "hash", "--out", "base") == 2
     assert "base: not empty" in capsys.readouterr().err
+
+
+def test_a_masked_pair_that_no_developers_test_verifies_is_left_out(
+    bench: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    built = printed(capsys, "build", "bloom", "--cases", "cases.jsonl", "--change", "hash", "--out", "masked")
+
+    assert (built["built"], built["failed"]) == (0, 1)
+    assert "no developer's test" in Path("masked/failed.jsonl").read_text()
 
 
 def test_a_masked_pair_that_the_developers_test_cannot_tell_apart_is_left_out(
