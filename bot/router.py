@@ -57,6 +57,7 @@ ROUTES: Mapping[type[Event], tuple[Task, ...]] = {
     events.ReviewCommentDeleted: ("feedback",),
     events.ReviewThreadResolved: ("feedback",),
     events.CheckRerequested: ("verify", "review"),
+    events.MergeGroupRequested: ("verify",),
 }
 
 #: What a task builds upon: it does not begin while one of these may still decide about the same event. A command

@@ -72,6 +72,14 @@ class TriageConfig(Frozen):
     )
     label: LabelName = Field("needs-info", description="set on a bounced issue, removed when it is clear")
     accepted_label: LabelName | None = Field(None, description="set on an issue that is clear enough")
+    authors: Literal["external", "all"] = Field(
+        "external", description="issues of outside contributors; or those of owners, members and collaborators too"
+    )
+    ignore_kinds: tuple[Literal["question", "tracking", "form"], ...] = Field(
+        ("question", "tracking"),
+        description="questions, tracking issues and issues from a form (told by type, title, label or headings) "
+        "that are not judged",
+    )
     ignore_authors: tuple[str, ...] = Field((), description="logins whose issues are not judged")
     ignore_labels: tuple[str, ...] = Field((), description="issues that carry one of these are not judged")
 

@@ -178,6 +178,17 @@ class CheckRerequested(_InRepository):
         return Subject(repository=self.repository.full_name, number=self.number, revision=f"sha:{self.head_sha}")
 
 
+class MergeGroupRequested(_InRepository):
+    """A merge queue made a commit of its own out of pull requests, and waits for checks on it."""
+
+    kind: Literal["merge_group_requested"] = "merge_group_requested"
+    head_sha: str
+
+    @property
+    def subject(self) -> Subject:
+        return Subject(repository=self.repository.full_name, number=0, revision=f"sha:{self.head_sha}")
+
+
 class BranchPushed(_InRepository):
     """The default branch has new commits; pushes to other branches are no event.
 
@@ -220,7 +231,9 @@ PullRequestEvent = (
     | PullRequestClosed
 )
 ReviewEvent = ReviewCommentCreated | ReviewCommentEdited | ReviewCommentDeleted | ReviewThreadResolved
-RepositoryEvent = IssueEvent | CommentEvent | PullRequestEvent | ReviewEvent | CheckRerequested
+RepositoryEvent = (
+    IssueEvent | CommentEvent | PullRequestEvent | ReviewEvent | CheckRerequested | MergeGroupRequested
+)
 Event = RepositoryEvent | BranchPushed | InstallationChanged | InstallationRepositoriesChanged | Pinged
 
 _EVENT: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="kind")])

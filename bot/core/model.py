@@ -56,6 +56,8 @@ class Issue(Frozen):
     state: Literal["open", "closed"] = "open"
     state_reason: str | None = Field(None, description="completed, not_planned, reopened, duplicate or None")
     labels: tuple[str, ...] = ()
+    type: str = Field("", description="the issue type's name, where the organisation uses types")
+    author_association: str = Field("", description="OWNER, MEMBER, COLLABORATOR, NONE...; empty where not said")
     html_url: str = ""
     created_at: datetime | None = None
     is_pull_request: bool = False

@@ -7,6 +7,7 @@ and the comment shrinks to a line. An issue that is fine gets nothing.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from bot.bouncers import history, input_comment
@@ -53,7 +54,7 @@ def handle(event: Event, services: Services) -> Decision | None:
     asked_for = _asked_for(event, services)
     if not asked_for and not _gives_cause(event, past):
         return None
-    why_not = _why_not(event.issue, services, past)
+    why_not = _why_not(event.issue, services, past) or (None if asked_for else _not_meant(event.issue, services))
     if why_not:
         word, reason = why_not
         return Decision(kind="triage", subject=event.subject, abstained=word, reason=reason)
@@ -108,6 +109,39 @@ def _why_not(issue: Issue, services: Services, past: Sequence[Decision]) -> tupl
         if label.lower() in ignored:
             return "skipped:label", f"triage.ignore_labels names {label}"
     return None
+
+
+def _not_meant(issue: Issue, services: Services) -> tuple[str, str] | None:
+    """Why nobody who did not ask for it is told about this issue."""
+    config = services.config.triage
+    if config.authors == "external" and issue.author_association in _INSIDERS:
+        return "skipped:insider", f"{issue.author.login} belongs to the project (triage.authors: external)"
+    kind = _kind(issue)
+    if kind in config.ignore_kinds:
+        return f"skipped:{kind}", f"triage.ignore_kinds names it: {kind}"
+    return None
+
+
+#: GitHub's author associations of people who work on the repository.
+_INSIDERS = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})
+_TRACKING = re.compile(r"\s*\[?(?:tracking|meta|epic|umbrella|roadmap)(?:\s+issue)?\s*[\]:]", re.IGNORECASE)
+_TASKS = re.compile(r"^[-*] \[[ xX]\] +(?:\S*#\d+|https?://\S+/(?:issues|pull)/\d+)", re.MULTILINE)
+#: How GitHub writes out what was filled into an issue form.
+_HEADINGS = re.compile(r"^### \S", re.MULTILINE)
+
+
+def _kind(issue: Issue) -> str:
+    """What an issue is, as far as its form tells: question, tracking, form, or plain."""
+    names = {issue.type.lower(), *map(str.lower, issue.labels)}
+    if names & {"question", "support"}:
+        return "question"
+    if names & {"epic", "tracking", "tracking issue", "initiative"} or _TRACKING.match(issue.title):
+        return "tracking"
+    if len(_TASKS.findall(issue.body)) >= 3:
+        return "tracking"
+    if issue.body.lstrip().startswith("### ") and len(_HEADINGS.findall(issue.body)) >= 2:
+        return "form"
+    return "plain"
 
 
 def _judge(event: Judged | Said, services: Services, past: Sequence[Decision]) -> Decision:

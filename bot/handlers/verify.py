@@ -19,6 +19,8 @@ from bot.services import Services
 
 def concerns(event: Event) -> bool:
     """Whether an event can ask for a verdict on its pull request."""
+    if isinstance(event, events.MergeGroupRequested):
+        return True
     return pull_request.concerns(event, output_check.NAME, frozenset({"verify", "recheck"}))
 
 
@@ -26,6 +28,8 @@ def handle(event: Event, services: Services) -> Decision | None:
     """Judge the pull request of an event against the issues that it closes; None where nothing asks for it."""
     if services.config.verify.mode == "off":
         return None
+    if isinstance(event, events.MergeGroupRequested):
+        return _passed_on(event, services)
     asked = pull_request.asked(event, services, "verify", output_check.NAME)
     if asked is None:
         return None
@@ -45,6 +49,14 @@ def handle(event: Event, services: Services) -> Decision | None:
     if isinstance(event, events.PullRequestEdited) and _same(past, subject, judged):
         return None
     return Judgement(subject, pull, services, no_run=_no_run(pull, asked)).decide(issues, unjudged, judged)
+
+
+def _passed_on(event: events.MergeGroupRequested, services: Services) -> Decision:
+    """A merge queue's commit is not judged; a required check must not hold the queue up."""
+    why = "this is a merge queue's commit; each pull request in it has a verdict of its own"
+    shown = services.config.verify.mode == "check"
+    actions = (output_check.skipped(event.head_sha, why),) if shown else ()
+    return Decision(kind="verify", subject=event.subject, actions=actions, abstained="skipped:queue", reason=why)
 
 
 def _no_run(pull: PullRequest, asked: Asked) -> str | None:

@@ -95,13 +95,19 @@ class Renderer:
             "created_at": self.time(issue.created_at),
             "updated_at": self.time(self.world.now()),
             "closed_at": self.time(self.world.now()) if issue.state == "closed" else None,
-            "author_association": "NONE",
+            "author_association": self.association(repository, issue.author),
             "body": issue.body or None,
         }
         if issue.pull:
             url = f"{self.api}/repos/{repository.full_name}/pulls/{issue.number}"
             value["pull_request"] = {"url": url, "html_url": value["html_url"]}
         return value
+
+    @staticmethod
+    def association(repository: RepositoryState, user: User) -> str:
+        if user.login == repository.full_name.partition("/")[0]:
+            return "OWNER"
+        return "NONE" if repository.roles.get(user.login, "none") in ("none", "read") else "COLLABORATOR"
 
     def comment(self, repository: RepositoryState, issue: IssueState, comment: CommentState) -> Json:
         kind = "pull" if issue.pull else "issues"

@@ -18,7 +18,13 @@ from bot.simgithub.server import PREFIX, ApiServer, RecordedRequest
 from bot.simgithub.state import App, InstallationState, Permission, RepositoryState, World
 
 #: What Bouncer's own app asks for.
-PERMISSIONS = {"contents": "write", "issues": "write", "pull_requests": "write", "checks": "write"}
+PERMISSIONS = {
+    "contents": "write",
+    "issues": "write",
+    "pull_requests": "write",
+    "checks": "write",
+    "merge_queues": "read",
+}
 EVENTS = (
     "issues",
     "issue_comment",
@@ -28,6 +34,7 @@ EVENTS = (
     "check_run",
     "check_suite",
     "push",
+    "merge_group",
 )
 
 

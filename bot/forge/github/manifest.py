@@ -23,6 +23,7 @@ PURPOSES: Mapping[str, str] = {
     "checks": "the check that says whether a patch solves its issue",
     "contents": "files: the configuration, and the code around a change",
     "issues": "comments, labels and reactions on issues",
+    "merge_queues": "hearing of merge queues, so that a required check does not hold them up",
     "metadata": "the repository's name and who may do what; every app has it",
     "pull_requests": "reviews with inline comments",
 }

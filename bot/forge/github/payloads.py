@@ -75,6 +75,8 @@ def issue(value: Json) -> Issue:
         state="closed" if value.get("state") == "closed" else "open",
         state_reason=value.get("state_reason"),
         labels=_labels(value),
+        type=str((value.get("type") or {}).get("name") or ""),
+        author_association=value.get("author_association") or "",
         html_url=value.get("html_url") or "",
         created_at=value.get("created_at"),
         is_pull_request=bool(value.get("pull_request")),

@@ -26,6 +26,7 @@ from bot.core.events import (
     IssueOpened,
     IssueReopened,
     IssueUnlabeled,
+    MergeGroupRequested,
     Pinged,
     PullRequestClosed,
     PullRequestEdited,
@@ -213,6 +214,12 @@ def _check(payload: Payload, subject: str) -> Event | None:
     )
 
 
+def _merge_group(payload: Payload) -> Event | None:
+    if payload.get("action") != "checks_requested":
+        return None
+    return MergeGroupRequested(**_in_repository(payload), head_sha=payload["merge_group"]["head_sha"])
+
+
 def _push(payload: Payload) -> Event | None:
     fields = _in_repository(payload)
     pushed = BranchPushed(**fields)
@@ -254,6 +261,7 @@ _READERS: dict[str, Callable[[Payload], Event | None]] = {
     "pull_request_review_thread": _review_thread,
     "check_run": lambda payload: _check(payload, "check_run"),
     "check_suite": lambda payload: _check(payload, "check_suite"),
+    "merge_group": _merge_group,
     "push": _push,
     "installation": _installation,
     "installation_repositories": _installation_repositories,

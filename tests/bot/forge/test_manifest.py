@@ -24,6 +24,7 @@ def test_it_asks_for_what_the_features_need_and_for_nothing_that_could_change_co
         "issues": "write",
         "pull_requests": "write",
         "checks": "write",
+        "merge_queues": "read",
     }
 
 

@@ -196,6 +196,16 @@ def test_chatter_is_not_judged(services: Build, history: Remembered) -> None:
         ({"state": "closed"}, "", "skipped:closed"),
         ({"labels": ("Roadmap",)}, "triage: {ignore_labels: [roadmap]}", "skipped:label"),
         ({}, "triage: {ignore_authors: [ANN]}", "skipped:author"),
+        ({"author_association": "MEMBER"}, "", "skipped:insider"),
+        ({"type": "Question"}, "", "skipped:question"),
+        ({"labels": ("question",)}, "", "skipped:question"),
+        ({"title": "Tracking issue: release 5"}, "", "skipped:tracking"),
+        ({"body": "- [ ] #1\n- [x] #2\n- [ ] o/r#3\n"}, "", "skipped:tracking"),
+        (
+            {"body": "### Version\n\n4.2\n\n### What happens?\n\nx"},
+            "triage: {ignore_kinds: [form]}",
+            "skipped:form",
+        ),
     ],
 )
 def test_what_is_left_alone_is_recorded_with_its_reason(
@@ -315,3 +325,24 @@ def test_only_what_blocks_is_asked_and_the_careful_label_stands_on_the_side_of_i
     assert "deadline" not in body
     (decision,) = decide(opened(), services(ScriptedModel([said]), snapshot()))
     assert decision.verdict == "REASONABLY_SPECIFIED", "the paper's question keeps the label that was given"
+
+
+@pytest.mark.parametrize(
+    ("values", "config"),
+    [
+        ({"author_association": "MEMBER"}, "triage: {authors: all}"),
+        ({"author_association": "CONTRIBUTOR"}, ""),
+        ({"body": "### Version\n\n4.2\n\n### What happens?\n\nx"}, ""),
+        ({"type": "Question"}, "triage: {ignore_kinds: []}"),
+        ({"title": "Metadata: wrong order"}, ""),
+    ],
+)
+def test_everybody_else_is_judged(services: Build, values: dict[str, Any], config: str) -> None:
+    (decision,) = decide(opened(**values), services(ScriptedModel([CLEAR]), snapshot(), config))
+    assert decision.verdict == "WELL_SPECIFIED"
+
+
+def test_who_asks_for_it_has_their_own_issue_judged(services: Build) -> None:
+    event = said("/bouncer recheck", author_association="OWNER")
+    decisions = decide(event, services(ScriptedModel([CLEAR]), snapshot()), only="triage")
+    assert [each.verdict for each in decisions] == ["WELL_SPECIFIED"]

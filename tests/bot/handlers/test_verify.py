@@ -262,3 +262,12 @@ def test_two_chances_are_told_apart_and_a_stray_file_is_only_a_remark(services: 
     decision = verify(opened(), services(ScriptedModel([said]), snapshot(12)))
     assert decision.verdict == "CORRECT_BUT_INCOMPLETE"
     assert "objects; the label draws the line)" in decision.actions[0].summary
+
+
+def test_a_merge_queue_is_not_held_up(services: Build) -> None:
+    event = events.MergeGroupRequested(sender=Actor(id=1, login="mia"), repository=REPOSITORY, head_sha="c" * 40)
+    (decision,) = decide(event, services(ScriptedModel([]), snapshot()))
+    (check,) = decision.actions
+    assert isinstance(check, SetCheck)
+    assert (check.head_sha, check.conclusion, check.name) == ("c" * 40, "skipped", "bouncer / verify")
+    assert "each pull request in it has a verdict of its own" in check.title
