@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bot.bouncers.granted import by_maintainer
 from bot.core import config_file
-from bot.core.config import RepoConfig
+from bot.core.config import PATH, RepoConfig
 from bot.core.config_file import Problem
-from bot.errors import ForgeError, OperatorError, SettingsError
+from bot.errors import ForgeError, NotFound, OperatorError, SettingsError
 from bot.services import NoHistory, Services
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from bot.core.events import Event
     from bot.core.model import Repository
-    from bot.forge.github import GitHubApp, Observe
+    from bot.forge.github import GitHubApp, GitHubForge, Observe
     from bot.forge.protocol import Forge, ForgeWriter
     from bot.models.budget import Budget, Limit
     from bot.models.protocol import Model
@@ -59,6 +60,40 @@ def offline_services(settings: Settings, forge: Forge, config: RepoConfig, model
     )
 
 
+class Access(NamedTuple):
+    """A repository that a command was given, and by what right it is reached."""
+
+    forge: GitHubForge
+    writer: ForgeWriter
+    by: str
+
+
+@contextmanager
+def access(settings: Settings, repository: str) -> Iterator[Access]:
+    """``owner/name`` with GITHUB_TOKEN, else as the App that is set up, else as everybody sees it.
+
+    Raises SettingsError, NotFound where the App is not installed there, and what asking GitHub raises.
+    """
+    from bot.forge.github.token import forge_as
+
+    if settings.github_token is None and not settings.needs_setup:
+        with build_app(settings) as github:
+            owner, _, name = repository.partition("/")
+            yield Access(*github.forge(github.installation_for(owner, name).id, repository), "the App")
+        return
+    token = settings.github_token.get_secret_value().strip() if settings.github_token else ""
+    with forge_as(token, repository, settings.github_api_url) as halves:
+        yield Access(*halves, "GITHUB_TOKEN" if token else "")
+
+
+def own_config(forge: Forge, branch: str) -> tuple[RepoConfig, tuple[Problem, ...]]:
+    """A repository's own bouncer.yml and what is wrong in it; the defaults where there is none."""
+    try:
+        return config_file.load(forge.file(PATH, branch))
+    except NotFound:
+        return RepoConfig(), ()
+
+
 def repo_config(path: str | None, overrides: Mapping[str, Mapping[str, Any]]) -> RepoConfig:
     """A local bouncer.yml with the command line's keys on top.
 
@@ -72,6 +107,11 @@ def repo_config(path: str | None, overrides: Mapping[str, Mapping[str, Any]]) ->
             raise OperatorError(f"{path}: {error.strerror or error}") from None
     if problems:
         raise OperatorError(f"{path}: {problems[0]}")
+    return laid_over(config, overrides)
+
+
+def laid_over(config: RepoConfig, overrides: Mapping[str, Mapping[str, Any]]) -> RepoConfig:
+    """A configuration with other keys on top, None left out; raises OperatorError for a wrong value."""
     values = config.model_dump()
     for section, keys in overrides.items():
         values[section].update({key: value for key, value in keys.items() if value is not None})

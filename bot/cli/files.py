@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from bot.core.actions import Decision, Task
     from bot.core.events import RepositoryEvent
     from bot.forge.replay import Snapshot
+    from bot.ops.settings import Settings
+    from bot.services import Services
 
 #: Bytes of an input file: more than GitHub shows of any issue or diff.
 MAX_BYTES = 64 << 20
@@ -88,30 +90,42 @@ def model_options(command: F) -> F:
     return command
 
 
-def decide(
-    task: Task,
-    event: RepositoryEvent,
-    snapshot: Snapshot,
-    *,
-    model: str | None,
-    prompts: str | None,
-    config: str | None,
-    overrides: dict[str, dict[str, Any]] | None = None,
-) -> Decision:
-    """What the live handler of ``task`` makes of an event; ``overrides`` are keys of the repository's config."""
-    from bot import app, router
-    from bot.forge.replay import ReplayForge
-    from bot.ops import settings
+class Judging(NamedTuple):
+    """What ``model_options`` say, and the keys of the repository's config that other options stand for."""
 
-    environment = settings.load(bouncer_model=model, bouncer_prompts_dir=prompts)
-    services = app.offline_services(environment, ReplayForge(snapshot), app.repo_config(config, overrides or {}))
+    model: str | None
+    prompts: str | None
+    config: str | None
+    overrides: Mapping[str, Mapping[str, Any]]
+
+    def settings(self) -> Settings:
+        """The environment's, these options on top."""
+        from bot.ops import settings
+
+        return settings.load(bouncer_model=self.model, bouncer_prompts_dir=self.prompts)
+
+
+def decide(task: Task, event: RepositoryEvent, snapshot: Snapshot, judging: Judging) -> Decision:
+    """What the live handler of ``task`` makes of an event."""
+    from bot import app
+    from bot.forge.replay import ReplayForge
+
+    config = app.repo_config(judging.config, judging.overrides)
+    services = app.offline_services(judging.settings(), ReplayForge(snapshot), config)
+    return answered(task, event, services, str(judging.config))
+
+
+def answered(task: Task, event: RepositoryEvent, services: Services, place: str) -> Decision:
+    """What the handler of ``task`` decides; ``place`` is where it may have been switched off."""
+    from bot import router
+
     try:
         decisions = router.decide(event, services, only=task)
     except TransientError as error:
         # There is no later try here, as the job queue has: nobody answered, so nothing was judged.
         return _unanswered(task, event, error)
     if not decisions:
-        raise OperatorError(f"{task} is switched off in {config}")
+        raise OperatorError(f"{task} is switched off in {place}")
     return decisions[0]
 
 

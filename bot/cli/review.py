@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bot.cli.files import as_object, decide, model_options, print_json, read_diff, show_card
+from bot.cli.files import Judging, as_object, decide, model_options, print_json, read_diff, show_card
+from bot.cli.remote import decide_at, is_url
 from bot.errors import OperatorError
 
 if TYPE_CHECKING:
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--diff", "diff_file", metavar="FILE|-", required=True, help="A unified diff, e.g. of `git diff`.")
+@click.argument("url", required=False)
+@click.option("--diff", "diff_file", metavar="FILE|-", help="A unified diff, e.g. of `git diff`.")
 @click.option("--title", default="", help="What the change says of itself, in a line.")
 @click.option("--description", default="", help="What it says of itself at length.")
 @click.option("--strategy", type=click.Choice(["single-shot", "reflexion", "panel"]), help="How it is read.")
@@ -37,7 +39,8 @@ if TYPE_CHECKING:
 @click.option("--sarif", "sarif_file", metavar="FILE", help="Write the findings as SARIF 2.1.0 too.")
 @model_options
 def command(
-    diff_file: str,
+    url: str | None,
+    diff_file: str | None,
     title: str,
     description: str,
     strategy: str | None,
@@ -53,12 +56,10 @@ def command(
     config: str | None,
     as_json: bool,
 ) -> int:
-    """Say which defects a diff introduces."""
-    from bot.forge.offline import pull_request_opened
+    """Say which defects a diff introduces: a file, or the pull request at URL.
 
-    # No change at all is no error: there is nothing to say about it.
-    diff = read_diff(diff_file, may_be_empty=True)
-    event, snapshot = pull_request_opened(diff, title=title, body=description)
+    URL is read with GITHUB_TOKEN, as the App, or without either where it is public. Nothing is written there.
+    """
     keys = {
         "strategy": strategy,
         "iterations": iterations,
@@ -68,16 +69,28 @@ def command(
         "min_severity": min_severity or _lowest(fail_on),
         "max_findings": max_findings,
     }
-    decision = decide(
-        "review", event, snapshot, model=model, prompts=prompts, config=config, overrides={"review": keys}
-    )
+    decision = _decision(url, diff_file, title, description, Judging(model, prompts, config, {"review": keys}))
     if sarif_file:
-        _write(sarif_file, decision)
+        write_sarif(sarif_file, decision)
     if as_json:
         print_json({**as_object(decision), "findings": decision.evidence.get("posted", [])})
     else:
         show_card(_text(decision))
-    return _gate(fail_on, decision)
+    return gate(fail_on, decision)
+
+
+def _decision(url: str | None, diff_file: str | None, title: str, description: str, judging: Judging) -> Decision:
+    from bot.forge.offline import pull_request_opened
+
+    if url is not None:
+        if diff_file or title or description or not is_url(url):
+            raise click.UsageError("give the URL of a pull request, or --diff")
+        return decide_at("review", url, judging)
+    if diff_file is None:
+        raise click.UsageError("Missing option '--diff'")
+    # No change at all is no error: there is nothing to say about it.
+    diff = read_diff(diff_file, may_be_empty=True)
+    return decide("review", *pull_request_opened(diff, title=title, body=description), judging)
 
 
 def _lowest(fail_on: tuple[str, ...]) -> str | None:
@@ -90,7 +103,7 @@ def _found(decision: Decision) -> list[Finding]:
     return [Finding.model_validate(each) for each in decision.evidence.get("posted", ())]
 
 
-def _gate(fail_on: tuple[str, ...], decision: Decision) -> int:
+def gate(fail_on: tuple[str, ...], decision: Decision) -> int:
     """1 where what came of it is named in ``fail_on``: the worst findings are never beyond the limit."""
     from bot.review.taxonomy import Severity
 
@@ -103,7 +116,8 @@ def _gate(fail_on: tuple[str, ...], decision: Decision) -> int:
     return 1 if lowest is not None and any(rank >= Severity(lowest).rank for rank in found) else 0
 
 
-def _write(path: str, decision: Decision) -> None:
+def write_sarif(path: str, decision: Decision) -> None:
+    """Write what a review found; raises OperatorError that names the file."""
     from bot import __version__
     from bot.review.packing import Skipped
     from bot.review.sarif import sarif

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bot.cli.files import (
+    Judging,
     as_object,
     decide,
     fail_on_option,
@@ -17,13 +18,14 @@ from bot.cli.files import (
     show_card,
     spoken,
 )
+from bot.cli.remote import decide_at, is_url
 
 if TYPE_CHECKING:
     from bot.core.actions import Decision
 
 
 @click.command()
-@click.argument("file", metavar="FILE|-")
+@click.argument("file", metavar="FILE|-|URL")
 @click.option("--prompt", type=click.Choice(["paper", "panel"]), help="Which question is asked.")
 @click.option("--bounce-at", metavar="LABEL", help="The mildest label that bounces.")
 @click.option("--bounce-above", type=click.IntRange(0, 100), help="Bounce from this percentage on instead.")
@@ -40,13 +42,25 @@ def command(
     config: str | None,
     as_json: bool,
 ) -> int:
-    """Say whether the issue in FILE (its first line is the title) is specified well enough to act on."""
+    """Say whether the issue in FILE (its first line is the title) is specified well enough to act on.
+
+    URL is an issue on GitHub, read with GITHUB_TOKEN, as the App, or without either where it is public. Nothing is
+    written there.
+    """
     from bot.forge.offline import issue_opened, split_title
 
-    title, body = split_title(read_text(file))
-    event, snapshot = issue_opened(title, body)
-    overrides = {"triage": {"prompt": prompt, "bounce_at": bounce_at, "bounce_above": bounce_above}}
-    decision = decide("triage", event, snapshot, model=model, prompts=prompts, config=config, overrides=overrides)
+    overrides: dict[str, dict[str, Any]] = {
+        "triage": {"prompt": prompt, "bounce_at": bounce_at, "bounce_above": bounce_above}
+    }
+    if is_url(file):
+        # Somebody asks for this very issue, whoever wrote it and whatever it is.
+        overrides["triage"] |= {"authors": "all", "ignore_kinds": ()}
+    judging = Judging(model, prompts, config, overrides)
+    if is_url(file):
+        decision = decide_at("triage", file, judging)
+    else:
+        event, snapshot = issue_opened(*split_title(read_text(file)))
+        decision = decide("triage", event, snapshot, judging)
     if as_json:
         print_json(as_object(decision))
     else:

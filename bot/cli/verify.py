@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bot.cli.files import (
+    Judging,
     as_object,
     decide,
     fail_on_option,
@@ -18,24 +19,26 @@ from bot.cli.files import (
     show_card,
     spoken,
 )
+from bot.cli.remote import decide_at, is_url
 
 if TYPE_CHECKING:
     from bot.core.actions import Decision
+    from bot.forge.offline import OpenedPull
 
 
 @click.command()
-@click.option(
-    "--issue", "issue_file", metavar="FILE", required=True, help="Markdown; its first line is the title."
-)
-@click.option("--patch", "patch_file", metavar="FILE", required=True, help="A unified diff, e.g. of `git diff`.")
+@click.argument("url", required=False)
+@click.option("--issue", "issue_file", metavar="FILE", help="Markdown; its first line is the title.")
+@click.option("--patch", "patch_file", metavar="FILE", help="A unified diff, e.g. of `git diff`.")
 @click.option("--prompt", type=click.Choice(["paper", "panel"]), help="Which question is asked.")
 @click.option("--bounce-at", metavar="LABEL", help="The mildest label that bounces.")
 @click.option("--bounce-above", type=click.IntRange(0, 100), help="Bounce from this percentage on instead.")
 @fail_on_option
 @model_options
 def command(
-    issue_file: str,
-    patch_file: str,
+    url: str | None,
+    issue_file: str | None,
+    patch_file: str | None,
     prompt: str | None,
     bounce_at: str | None,
     bounce_above: int | None,
@@ -45,17 +48,21 @@ def command(
     config: str | None,
     as_json: bool,
 ) -> int:
-    """Say whether a patch solves an issue."""
-    from bot.core.model import Issue
-    from bot.forge.offline import AUTHOR, pull_request_opened, split_title
+    """Say whether a patch solves an issue: two files, or the pull request at URL and the issues that it closes.
 
-    if issue_file == patch_file == "-":
-        raise click.UsageError("--issue and --patch cannot both be standard input")
-    title, body = split_title(read_text(issue_file))
-    issue = Issue(number=2, title=title, body=body, author=AUTHOR)
-    event, snapshot = pull_request_opened(read_diff(patch_file), title=f"Fix: {title}", issues=[issue])
-    overrides = {"verify": {"prompt": prompt, "bounce_at": bounce_at, "bounce_above": bounce_above}}
-    decision = decide("verify", event, snapshot, model=model, prompts=prompts, config=config, overrides=overrides)
+    URL is read with GITHUB_TOKEN, as the App, or without either where it is public. Nothing is written there.
+    """
+    overrides = {
+        "verify": {"prompt": prompt, "bounce_at": bounce_at, "bounce_above": bounce_above, "execute": False}
+    }
+    judging = Judging(model, prompts, config, overrides)
+    if url is not None:
+        if issue_file or patch_file or not is_url(url):
+            raise click.UsageError("give the URL of a pull request, or --issue and --patch")
+        decision = decide_at("verify", url, judging)
+    else:
+        event, snapshot = _opened(issue_file, patch_file)
+        decision = decide("verify", event, snapshot, judging)
     if as_json:
         print_json({**as_object(decision), **_only(decision)})
     else:
@@ -63,18 +70,41 @@ def command(
     return gate(fail_on, decision)
 
 
+def _opened(issue_file: str | None, patch_file: str | None) -> OpenedPull:
+    """A pull request with that patch, linked to that issue."""
+    from bot.core.model import Issue
+    from bot.forge.offline import AUTHOR, pull_request_opened, split_title
+
+    if issue_file is None or patch_file is None:
+        raise click.UsageError(f"Missing option '{'--patch' if issue_file else '--issue'}'")
+    if issue_file == patch_file == "-":
+        raise click.UsageError("--issue and --patch cannot both be standard input")
+    title, body = split_title(read_text(issue_file))
+    issue = Issue(number=2, title=title, body=body, author=AUTHOR)
+    return pull_request_opened(read_diff(patch_file), title=f"Fix: {title}", issues=[issue])
+
+
 def _only(decision: Decision) -> dict[str, object]:
-    """The one verdict beside the decision: here there is one issue."""
+    """The verdict beside the decision, where there is one issue."""
     verdicts = decision.evidence.get("verdicts", ())
-    return {key: value for key, value in verdicts[0].items() if key != "issue"} if verdicts else {}
+    return {key: value for key, value in verdicts[0].items() if key != "issue"} if len(verdicts) == 1 else {}
 
 
 def _text(decision: Decision) -> str:
     if decision.verdict is None:
         return f"Not judged: {decision.reason}"
-    (seen,) = decision.evidence["verdicts"]
+    verdicts = decision.evidence["verdicts"]
+    cards = ["\n".join(_card(each, named=len(verdicts) > 1)) for each in verdicts]
+    return "\n\n".join([*cards, spoken(decision)])
+
+
+def _card(seen: dict[str, Any], *, named: bool) -> list[str]:
     chance = "" if seen["p_bounce"] is None else f" ({seen['p_bounce']:.0f} % that it falls short)"
-    lines = [f"{seen['label']}{chance}: {'bounced' if seen['bounced'] else 'passes'}", "", seen["explanation"]]
+    issue = f"{seen['issue']}: " if named else ""
+    lines = [
+        f"{issue}{seen['label']}{chance}: {'bounced' if seen['bounced'] else 'passes'}",
+        "",
+        seen["explanation"],
+    ]
     lines += [f"- missing: {point}" for point in seen["missing"]]
-    lines += [f"- covered: {point}" for point in seen["covered"]]
-    return "\n".join([*lines, "", spoken(decision)])
+    return lines + [f"- covered: {point}" for point in seen["covered"]]

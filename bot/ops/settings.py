@@ -35,6 +35,10 @@ class Settings(BaseSettings):
     github_api_url: str = Field("https://api.github.com", description="a GitHub Enterprise Server's /api/v3")
     github_web_url: str = Field("https://github.com", description="where people see repositories")
 
+    github_token: SecretStr | None = Field(
+        None, description="a token of yours for commands about a repository, where no App is set up; a workflow's"
+    )
+
     database_url: str = Field("sqlite:///bouncer.db", description="sqlite:///FILE or postgresql://...")
     host: str = Field("127.0.0.1", description="address to listen on")
     port: int = Field(8000, ge=0, le=65535, description="port to listen on")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections.abc import Mapping
+from datetime import timedelta
 
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from bot.simgithub.state import App, InstallationState, Json, RepositoryState, User, World
+from bot.simgithub.state import App, InstallationState, Json, RepositoryState, Token, User, World
 
 
 def create_app(world: World, manifest: Json, owner: User) -> App:
@@ -40,6 +42,20 @@ def create_app(world: World, manifest: Json, owner: User) -> App:
     )
     world.apps[app.id] = app
     return app
+
+
+def token(world: World, app: App, account: User, repository: str, permissions: Mapping[str, str]) -> Token:
+    """A token for one repository without an installation that hears of anything, as workflows get one."""
+    unheard = InstallationState(world.next_id(), app, account, [repository], dict(permissions), ())
+    made = Token(
+        value="ghs_" + secrets.token_hex(18),
+        installation=unheard,
+        repositories=(repository,),
+        permissions=dict(permissions),
+        expires_at=world.now() + timedelta(days=1),
+    )
+    world.tokens[made.value] = made
+    return made
 
 
 def install(world: World, app: App, account: User, repositories: list[RepositoryState]) -> InstallationState:

@@ -172,6 +172,9 @@ class ApiServer:
         if not route.needs:
             return
         scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
+        if not scheme and request.method == "GET" and route.needs.endswith(":read"):
+            # Everybody may read what is public.
+            return
         if scheme.lower() not in ("bearer", "token") or not secret:
             raise ApiRefusal(401, "Requires authentication")
         if route.needs == "app":

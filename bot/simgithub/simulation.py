@@ -25,6 +25,8 @@ PERMISSIONS = {
     "checks": "write",
     "merge_queues": "read",
 }
+#: What the workflow in the documentation asks for.
+WORKFLOW = {"contents": "read", "issues": "write", "pull_requests": "write", "checks": "write"}
 EVENTS = (
     "issues",
     "issue_comment",
@@ -115,6 +117,14 @@ class SimulatedGitHub(Discussion, PullRequests):
             self._operations.installed(installation, account)
         self.settle()
         return installation
+
+    def token(self, repository: str, permissions: Mapping[str, str] = WORKFLOW) -> str:
+        """A workflow's token for one repository, which acts as ``github-actions[bot]``."""
+        with self.world.lock:
+            actions = next((each for each in self.world.apps.values() if each.slug == "github-actions"), None)
+            actions = actions or self.create_app("github-actions", owner="github", permissions=permissions)
+            owner = self.world.repositories[repository].owner
+            return registry.token(self.world, actions, owner, repository, permissions).value
 
     def grant(self, repository: str, login: str, role: Permission) -> None:
         """What a person may do on a repository."""

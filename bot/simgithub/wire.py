@@ -91,7 +91,8 @@ class ApiCall:
         """The repository named in the path; 404 unless the token reaches it, as GitHub hides what is not yours."""
         name = f"{self.args['owner']}/{self.args['repo']}"
         repository = self.world.repositories.get(name)
-        if repository is None or (self.token is not None and name not in self.token.repositories):
+        hidden = repository is not None and repository.private and self.token is None and self.app is None
+        if repository is None or hidden or (self.token is not None and name not in self.token.repositories):
             raise ApiRefusal(404, "Not Found")
         return repository
 

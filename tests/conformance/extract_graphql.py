@@ -34,9 +34,9 @@ from graphql import (
     visit,
 )
 
-from bot.forge.github import past, reader
+from bot.forge.github import past, reader, token
 
-QUERIES = (*reader.QUERIES, *past.QUERIES)
+QUERIES = (*reader.QUERIES, *past.QUERIES, *token.QUERIES)
 TARGET = Path(__file__).with_name("schema.graphql")
 HEAD = "# From npm @octokit/graphql-schema (MIT License, see LICENSE): the fields that our queries touch.\n"
 BUILT_IN = ("String", "Int", "Boolean", "ID")
@@ -83,7 +83,7 @@ def fields(schema: GraphQLSchema) -> tuple[Used, set[str]]:
         info = TypeInfo(schema)
         visit(document, TypeInfoVisitor(info, _Fields(info, used, named)))
         for definition in document.definitions:
-            for variable in getattr(definition, "variable_definitions", ()):
+            for variable in getattr(definition, "variable_definitions", None) or ():
                 named |= set(re.findall(r"\w+", print_ast(variable.type)))
     for name in list(named):
         each = schema.get_type(name)

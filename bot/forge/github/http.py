@@ -187,7 +187,9 @@ class Client:
         raise ForgeError(f"GET {path}: more than {MAX_PAGES} pages")
 
     def graphql(self, query: str, variables: Mapping[str, Any]) -> Any:
-        """The ``data`` of a GraphQL answer. NotFound where the object or the field is not known."""
+        """The ``data`` of a GraphQL answer. NotFound where object or field are not known, or nobody asks."""
+        if isinstance(self._identity, Nobody):
+            raise NotFound("GitHub answers GraphQL to nobody without a token")
         body = {"query": query, "variables": dict(variables)}
         # An Enterprise Server has its REST API at /api/v3 and this one at /api/graphql.
         place = self._api._replace(path=self._api.path.removesuffix("/v3") + "/graphql")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -101,6 +102,14 @@ class GitHubForge:
     def issue(self, number: int) -> Issue:
         value = self._client.get(f"{self._path}/issues/{number}")
         return read(lambda: payloads.issue(value))
+
+    def open_issues(self, limit: int) -> tuple[Issue, ...]:
+        """The newest open issues, ``limit`` at most; pull requests left out."""
+        values = self._client.pages(
+            f"{self._path}/issues", {"state": "open", "sort": "created", "direction": "desc"}
+        )
+        found = islice((each for each in values if "pull_request" not in each), limit)
+        return read(lambda: tuple(payloads.issue(each) for each in found))
 
     def comments(self, number: int) -> tuple[Comment, ...]:
         return self._list(f"/issues/{number}/comments", payloads.comment)

@@ -7,12 +7,17 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from bot.simgithub.routes import apps
 from bot.simgithub.state import IssueState, Json, Pull, RepositoryState, User, World
-from bot.simgithub.wire import ApiAnswer, ApiCall, Route
+from bot.simgithub.wire import ApiAnswer, ApiCall, ApiRefusal, Route
 
 
 def query(call: ApiCall) -> ApiAnswer:
     text = call.field("query", str)
+    if "viewer" in text:
+        return ApiAnswer(body={"data": {"viewer": {"login": call.bot.login, "databaseId": call.bot.id}}})
+    if call.token and not apps.allows(call.token, "pull_requests:read"):
+        raise ApiRefusal(403, "Resource not accessible by integration")
     variables: Json = call.field("variables", dict, {})
     repository = call.world.repositories.get(f"{variables.get('owner')}/{variables.get('name')}")
     if repository is None or (call.token and repository.full_name not in call.token.repositories):
@@ -168,4 +173,4 @@ def _error(kind: str, message: str) -> ApiAnswer:
     return ApiAnswer(body={"data": None, "errors": [{"type": kind, "message": message}]})
 
 
-ROUTES = (Route("POST", "/graphql", query, "pull_requests:read"),)
+ROUTES = (Route("POST", "/graphql", query, "metadata:read"),)

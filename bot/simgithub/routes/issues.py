@@ -18,6 +18,14 @@ def get_issue(call: ApiCall) -> ApiAnswer:
     return ApiAnswer(body=call.render.issue(call.repository, call.issue))
 
 
+def list_issues(call: ApiCall) -> ApiAnswer:
+    """Pull requests are issues here too; newest first."""
+    state = call.query.get("state", "open")
+    found = [each for each in call.repository.issues.values() if state in ("all", each.state)]
+    newest = sorted(found, key=lambda each: each.number, reverse=True)
+    return call.page([call.render.issue(call.repository, each) for each in newest])
+
+
 def list_comments(call: ApiCall) -> ApiAnswer:
     repository, issue = call.repository, call.issue
     return call.page([call.render.comment(repository, issue, each) for each in issue.comments])
@@ -117,6 +125,7 @@ def get_user(call: ApiCall) -> ApiAnswer:
 _REPO = "/repos/<owner>/<repo>"
 ROUTES = (
     Route("GET", _REPO, get_repository, "metadata:read"),
+    Route("GET", f"{_REPO}/issues", list_issues, "issues:read"),
     Route("GET", f"{_REPO}/issues/<int:number>", get_issue, "issues:read"),
     Route("GET", f"{_REPO}/issues/<int:number>/comments", list_comments, "issues:read"),
     Route("POST", f"{_REPO}/issues/<int:number>/comments", create_comment, "issues:write"),

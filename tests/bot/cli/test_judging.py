@@ -75,7 +75,7 @@ def test_what_is_no_patch_is_refused_before_anybody_is_asked(run: Run, content: 
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["triage"], "bouncer triage: Missing argument 'FILE|-'. See `bouncer triage --help`."),
+        (["triage"], "bouncer triage: Missing argument 'FILE|-|URL'. See `bouncer triage --help`."),
         (
             ["verify", "--issue", "issue.md"],
             "bouncer verify: Missing option '--patch'. See `bouncer verify --help`.",

@@ -189,8 +189,15 @@ def test_a_receiver_that_is_down_is_a_failed_delivery(github: SimulatedGitHub) -
 def test_nobody_gets_in_without_credentials(
     github: SimulatedGitHub, app: App, headers: dict[str, str], status: int
 ) -> None:
-    assert requests.get(f"{github.api_url}/repos/{NAME}", headers=headers, timeout=5).status_code == status
     assert requests.get(f"{github.api_url}/app", headers=headers, timeout=5).status_code == status
+    comments = f"{github.api_url}/repos/{NAME}/issues/1/comments"
+    assert requests.post(comments, json={"body": "x"}, headers=headers, timeout=5).status_code == status
+
+
+def test_everybody_reads_what_is_public_and_nothing_else(github: SimulatedGitHub, app: App) -> None:
+    github.create_repository("acme/secret", private=True)
+    for name, status in ((NAME, 200), ("acme/secret", 404)):
+        assert requests.get(f"{github.api_url}/repos/{name}", timeout=5).status_code == status
 
 
 @pytest.mark.parametrize("claims", [{"exp": 1}, {"exp": int(time.time()) + 4000}, {"iss": "1"}])

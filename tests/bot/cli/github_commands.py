@@ -1,0 +1,116 @@
+"""Commands against the simulated GitHub over HTTP, with a model of the OpenAI protocol that a test scripts."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
+
+from bot.cli import main
+from bot.simgithub import SimulatedGitHub
+
+CLEAR = {"explanation": "All there.", "open_points": [], "p_bounce": 5, "label": "WELL_SPECIFIED"}
+VAGUE = {"explanation": "Of what?", "open_points": ["Which file?"], "p_bounce": 80, "label": "VAGUE"}
+SOLVES = {"explanation": "It does.", "covered": [], "missing": [], "p_bounce": 5, "label": "CORRECT_AND_PRECISE"}
+DEFECT = {
+    "reasoning": "It divides.",
+    "findings": [
+        {
+            "path": "app.py",
+            "quote": "share = total / count",
+            "comment": "This fails with ZeroDivisionError for an empty list. Nothing keeps count from 0.",
+            "category": "logic",
+            "impact": "reliability",
+            "severity": "high",
+        }
+    ],
+}
+
+
+class Ran(NamedTuple):
+    """What a command printed and ended with."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Desk:
+    """A simulated GitHub with one repository, and a model whose reply follows from words in the question."""
+
+    def __init__(
+        self, github: SimulatedGitHub, server: HTTPServer, folder: Path, captured: pytest.CaptureFixture[str]
+    ) -> None:
+        self.github, self.folder, self._captured = github, folder, captured
+        self.replies: dict[str, dict[str, Any]] = {}
+        self.questions: list[str] = []
+        github.create_repository("acme/rocket", {"app.py": "count = 0\n"})
+        server.expect_request("/v1/chat/completions").respond_with_handler(self._answer)
+        self._model_url = server.url_for("/v1")
+
+    def _answer(self, request: Request) -> Response:
+        text = json.dumps(request.get_json()["messages"])
+        self.questions.append(text)
+        said = next((reply for word, reply in self.replies.items() if word in text), CLEAR)
+        message = {"role": "assistant", "content": json.dumps(said)}
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        usage = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
+        body = {"id": "1", "object": "chat.completion", "created": 1, "model": "gpt-5-mini"}
+        return Response(json.dumps({**body, "choices": [choice], "usage": usage}), mimetype="application/json")
+
+    def url(self, kind: str, number: int) -> str:
+        return f"{self.github.web_url}/acme/rocket/{kind}/{number}"
+
+    def environment(self, token: str = "", **more: str) -> dict[str, str]:
+        """What a command finds set, and nothing else."""
+        variables = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.folder),
+            "GITHUB_API_URL": self.github.api_url,
+            "GITHUB_WEB_URL": self.github.web_url,
+            "GITHUB_TOKEN": token,
+            "OPENAI_API_KEY": "sk-of-a-test",
+            "OPENAI_BASE_URL": self._model_url,
+            "BOUNCER_MODEL": "openai:gpt-5-mini",
+            **more,
+        }
+        return {name: value for name, value in variables.items() if value}
+
+    def process(self, *arguments: str, **environment: str) -> Ran:
+        """Run ``bouncer`` in a process of its own."""
+        done = subprocess.run(
+            [sys.executable, "-m", "bot", *arguments],
+            env=self.environment(**environment),
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            timeout=120,
+        )
+        return Ran(done.returncode, done.stdout, done.stderr)
+
+    def run(self, *arguments: str, **environment: str) -> Ran:
+        """The same in this process, which is quicker."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(self.folder)
+            for name in [each for each in os.environ if each.startswith(("GITHUB_", "BOUNCER_", "OPENAI_"))]:
+                patch.delenv(name)
+            for name, value in self.environment(**environment).items():
+                patch.setenv(name, value)
+            self._captured.readouterr()
+            with pytest.raises(SystemExit) as ended:
+                main(list(arguments))
+        assert isinstance(ended.value.code, int)
+        return Ran(ended.value.code, *self._captured.readouterr())
+
+    def writes(self) -> list[str]:
+        """What was asked of GitHub that is no reading."""
+        asked = (each for each in self.github.requests if each.method != "GET" and each.path != "/graphql")
+        return [f"{each.method} {each.path} {each.status}" for each in asked]
