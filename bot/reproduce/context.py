@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from pydantic import Field
 
+from bot.code.lookup import called
+from bot.code.syntax import definitions, enclosing
 from bot.core.frozen import Frozen
 from bot.reproduce.checkout import Checkout
 from bot.reproduce.inject import choose_host
@@ -19,6 +22,13 @@ MAX_DEFINITIONS = 8
 #: Characters of the nearest test file, and of all definitions together.
 MAX_HOST = 8_000
 MAX_SOURCE = 16_000
+#: Lines of a function that holds a string of the report, and files that may hold it: more tell nothing.
+MAX_LINES, MAX_HOLDERS = 60, 2
+
+#: Folders that show the code in use, or speak of it.
+_ASIDE = frozenset({"test", "tests", "testing", "example", "examples", "doc", "docs", "benchmarks", "galleries"})
+#: A string or an option as a report writes it.
+_CONSTANT = re.compile(r"[`'\"](-{0,2}[A-Za-z][\w-]{3,40})[`'\"]")
 
 
 class Context(Frozen):
@@ -32,15 +42,60 @@ class Context(Frozen):
 
 def context(facts: Facts, checkout: Checkout, language: Language) -> Context:
     """Choose what to show for a report."""
-    host = choose_host(" ".join((*facts.names, facts.text)), checkout.tests)
-    sources = {path: text for path, text in checkout.sources.items() if path not in checkout.tests}
-    definitions = language.definitions(facts.names, sources, MAX_DEFINITIONS)
+    sources = {path: text for path, text in checkout.sources.items() if _is_code(path, checkout)}
+    found = list(_telling(language.definitions(facts.names, sources, MAX_DEFINITIONS)))
+    if len(found) < MAX_DEFINITIONS:
+        found += _holding_constants(facts.text, sources, MAX_DEFINITIONS - len(found))
+    if len(found) < MAX_DEFINITIONS:
+        calls = called(line for each in found for line in each.source.split("\n"))
+        found += _telling(language.definitions(calls, sources, MAX_DEFINITIONS))
+    unique = {(each.path, each.line): each for each in reversed(found)}
+    shown = [each for each in dict.fromkeys(found) if unique[each.path, each.line] is each][:MAX_DEFINITIONS]
+    host = _test_of([each.path for each in shown], checkout) or choose_host(
+        " ".join((*facts.names, facts.text)), checkout.tests
+    )
     return Context(
         layout=layout(checkout.paths),
         host=host,
         host_text=_ends(checkout.tests[host], MAX_HOST) if host else "",
-        definitions=_within(definitions, MAX_SOURCE),
+        definitions=_within(shown, MAX_SOURCE),
     )
+
+
+def _is_code(path: str, checkout: Checkout) -> bool:
+    """Whether a file is the project's own code, and no test, example or page."""
+    return path not in checkout.tests and not _ASIDE.intersection(PurePosixPath(path).parts[:-1])
+
+
+def _telling(found: Sequence[Excerpt]) -> Iterator[Excerpt]:
+    """Without hits of one line: an alias or a stub says nothing."""
+    return (each for each in found if "\n" in each.source.strip())
+
+
+def _holding_constants(text: str, sources: Mapping[str, str], room: int) -> list[Excerpt]:
+    """The functions that hold a string of the report, such as an option's name."""
+    found: list[Excerpt] = []
+    for word in dict.fromkeys(_CONSTANT.findall(text)):
+        holders = [path for path, source in sources.items() if f'"{word}"' in source or f"'{word}'" in source]
+        for path in holders if len(holders) <= MAX_HOLDERS else ():
+            lines = sources[path].split("\n")
+            at = next((n for n, line in enumerate(lines, 1) if f'"{word}"' in line or f"'{word}'" in line), None)
+            around = enclosing(definitions(sources[path], path), at, at) if at else None
+            if around is not None and len(found) < room:
+                source = "\n".join(lines[around.first - 1 : min(around.last, around.first + MAX_LINES)])
+                found.append(Excerpt(name=around.qualified, path=path, line=around.first, source=source))
+    return found
+
+
+def _test_of(paths: Sequence[str], checkout: Checkout) -> str | None:
+    """The test file that is named after a file of the code, the nearest of several; None where none is."""
+    for path in paths:
+        place = PurePosixPath(path)
+        names = {f"test_{place.name}", f"{place.stem}_test{place.suffix}", f"{place.stem}Test{place.suffix}"}
+        found = [each for each in checkout.tests if PurePosixPath(each).name in names]
+        if found:
+            return max(found, key=lambda each: (len(set(PurePosixPath(each).parts) & set(place.parts)), each))
+    return None
 
 
 def layout(paths: Sequence[str]) -> str:

@@ -93,6 +93,7 @@ class Drafting:
             system, user = self.prompts.render(
                 "reproduce.repair",
                 report=self.report,
+                body=without_middle(self.report.body, MAX_BODY),
                 code=code[:20_000],
                 problem=problem,
                 context=self.context,

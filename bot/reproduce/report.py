@@ -22,6 +22,9 @@ _CALL = re.compile(r"\b[A-Za-z_]\w*\((?!\))[^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)")
 _FENCE = re.compile(r"^(`{3,}+|~{3,}+)[^\n]*+\n(.*?)(?:^\1[`~]*[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
 _INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 _DOTTED = re.compile(r"\b[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\b")
+#: A function in a traceback, and the file that a link to a line of code names.
+_FRAME = re.compile(r"^[ \t>]*File \"[^\"\n]+\", line \d+, in (\w+)", re.MULTILINE)
+_LINKED = re.compile(r"/blob/[\w.-]+/[\w./-]*?(\w+)\.\w{1,5}#L\d+")
 _IDENTIFIER = re.compile(r"\b(?:[a-z]+[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*|[A-Za-z]\w*_\w+|[A-Za-z_]\w*(?=\())")
 
 
@@ -45,7 +48,9 @@ class Facts(Frozen):
         description="names of exception types, without package, generic ones left out"
     )
     crash: bool = Field(description="the report tells of an exception or a crash, not of a wrong value only")
-    names: tuple[str, ...] = Field(description="identifiers, dotted ones first, in order of appearance")
+    names: tuple[str, ...] = Field(
+        description="identifiers: of tracebacks and links, dotted ones, others, in order of appearance"
+    )
     code: tuple[str, ...] = Field(description="fenced code blocks")
     calls: tuple[str, ...] = Field(description="calls with arguments that its code shows, without white space")
     text: str
@@ -69,7 +74,15 @@ def facts(report: Report) -> Facts:
     found = {*named, *_KNOWN_ODD.findall(text)} - GENERIC
     code = tuple(block.strip("\n") for _, block in _FENCE.findall(text))
     marked = "\n".join((*_INLINE.findall(text), *code))
-    names = (*_DOTTED.findall(marked), *_IDENTIFIER.findall(text), *_DOTTED.findall(text), *_words(_INLINE, text))
+    # Where it went wrong comes first: the innermost frame, then the code that was pointed to.
+    places = (*reversed(_FRAME.findall(text)), *_LINKED.findall(text))
+    names = (
+        *places,
+        *_DOTTED.findall(marked),
+        *_IDENTIFIER.findall(text),
+        *_DOTTED.findall(text),
+        *_words(_INLINE, text),
+    )
     return Facts(
         exceptions=frozenset(found),
         crash=bool(found) or bool(_CRASH.search(text)),

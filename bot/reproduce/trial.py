@@ -18,6 +18,8 @@ from bot.reproduce.outcome import TestOutcome
 
 #: Sandboxes at a time: tests share the machine with the worker.
 PARALLEL = 2
+#: Characters of a run's output that go into a repair: the whole traceback of most.
+PRINTED = 8_000
 
 
 @dataclass(frozen=True)
@@ -128,5 +130,10 @@ def _problem(outcome: TestOutcome) -> str:
 
 
 def repairable(attempts: Sequence[Attempt], drafts: Mapping[int, str]) -> dict[int, tuple[str, str]]:
-    """The drafts that never ran, by number, with what was wrong with them."""
-    return {each.number: (drafts[each.number], each.why) for each in attempts if each.fate == "unusable"}
+    """The drafts that never ran, by number, with what was wrong with them and the end of what was printed."""
+    return {each.number: (drafts[each.number], _trouble(each)) for each in attempts if each.fate == "unusable"}
+
+
+def _trouble(attempt: Attempt) -> str:
+    printed = attempt.outcome.output.strip()[-PRINTED:] if attempt.outcome else ""
+    return f"{attempt.why}\n\n{printed}".strip()

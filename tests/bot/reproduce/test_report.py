@@ -129,6 +129,27 @@ def repository(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_the_innermost_frame_and_linked_code_come_before_other_names() -> None:
+    text = (
+        "`pkg.Table` breaks\n\nSee https://github.com/o/r/blob/main/src/pkg/table.py#L3\n"
+        'Traceback (most recent call last):\n  File "a.py", line 1, in main\n    x()\n'
+        '  File "b.py", line 2, in parse_row\n    y()\nValueError: 3\n'
+    )
+    assert facts(parse_report(text)).names[:4] == ("parse_row", "main", "table", "pkg.Table")
+
+
+def test_an_option_leads_to_its_code_and_to_the_test_file_of_that_module(repository: Path) -> None:
+    code = "def options(parser):\n    parser.add('--fast-mode')\n    return parser\n"
+    (repository / "src/pkg/settings.py").write_text(code)
+    (repository / "tests/test_settings.py").write_text("def test_nothing():\n    assert True\n")
+    checkout = read_checkout(repository, PYTHON)
+    shown = context(
+        facts(parse_report("Option ignored\n\nWith '--fast-mode' the table is slow.")), checkout, PYTHON
+    )
+    assert [each.name for each in shown.definitions] == ["options"]
+    assert shown.host == "tests/test_settings.py"
+
+
 def test_a_model_is_shown_the_nearest_tests_and_the_code_that_is_spoken_of(repository: Path) -> None:
     checkout = read_checkout(repository, PYTHON)
 
@@ -137,7 +158,11 @@ def test_a_model_is_shown_the_nearest_tests_and_the_code_that_is_spoken_of(repos
     assert set(checkout.tests) == {"tests/test_table.py", "tests/test_other.py"}
     assert "link.py" not in checkout.paths
     assert shown.host == "tests/test_table.py"
-    assert [(each.name, each.path) for each in shown.definitions] == [("Table.read", "src/pkg/table.py")]
+    # What it calls is shown behind it, one level deep.
+    assert [(each.name, each.path) for each in shown.definitions] == [
+        ("Table.read", "src/pkg/table.py"),
+        ("parse", "src/pkg/table.py"),
+    ]
     assert shown.layout == "./ (1 files)\ndocs/ (1 files)\nsrc/pkg/ (3 files)\ntests/ (2 files)"
 
 
