@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+<<<<<<< HEAD
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
+=======
+from collections.abc import Iterable, Iterator, Sequence
+>>>>>>> 0aa3118 (Commands that GitHub shows nobody do not count; an archive's headers are bounded)
 from typing import TYPE_CHECKING, Literal, get_args
 
 from pydantic import Field
@@ -43,6 +47,7 @@ _LINE = re.compile(
 _NEAR = re.compile(r"^ {0,3}/bouncers?\b[ \t]*([^\n]{0,40})", re.MULTILINE | re.IGNORECASE)
 #: Where these are open, what follows is not plain text to the people who read the comment.
 _HIDING = re.compile(r"<(?P<end>/?)(?P<tag>details|pre|code|blockquote)\b|<!--|-->", re.IGNORECASE)
+_FOOTNOTE = re.compile(r"[ \t>*+-]*\[\^[^\]]+\]:")
 _MAX_COMMANDS = 5
 
 
@@ -60,7 +65,7 @@ def read(body: str) -> tuple[Command, ...]:
     A command is a line of its own in plain text, as GitHub shows it: not in code, a quote, a comment or folded
     details; unknown words and arguments are no command. What follows a comma is the reason.
     """
-    body = body.replace("\r\n", "\n")
+    body = body.replace("\r\n", "\n").replace("\r", "\n")
     if _LINE.search(body) is None:
         return ()
     found = (_command(line) for line in _plain_lines(body))
@@ -93,34 +98,62 @@ def _plain_lines(body: str) -> Iterator[str]:
     """The lines of a text that are shown as they stand, and begin at the margin or a few blanks from it."""
     from markdown_it import MarkdownIt
 
+<<<<<<< HEAD
     reader = MarkdownIt("commonmark").disable("reference")
     reader.inline.ruler.enableOnly(["text", "newline", "escape", "backticks"])
     at_margin = frozenset(line.rstrip() for line in body.split("\n"))
     near_margin = at_margin | {re.sub(r"^ {1,3}", "", line) for line in at_margin}
     items = 0
+=======
+    source = body.split("\n")
+    at_margin = frozenset(line.rstrip() for line in source)
+    noted = _footnotes(source)
+>>>>>>> 0aa3118 (Commands that GitHub shows nobody do not count; an archive's headers are bounded)
     opened: Counter[str] = Counter()
-    for token in reader.parse(body):
+    # All of Markdown is read: titles of links, attributes and definitions span lines that nobody is shown.
+    for token in MarkdownIt("commonmark").parse(body):
         if token.type in ("blockquote_open", "blockquote_close"):
             opened["quote"] += token.nesting
         elif token.type in ("list_item_open", "list_item_close"):
             items += token.nesting
         elif token.type == "html_block":
             _open(token.content, opened)
+<<<<<<< HEAD
         for line in _lines(token.children or ()):
             if not any(opened.values()) and line in (at_margin if items else near_margin):
+=======
+        if token.map and token.map[1] - 1 in noted:
+            continue
+        for line in _lines(token.children or (), opened):
+            if not any(opened.values()) and line in at_margin:
+>>>>>>> 0aa3118 (Commands that GitHub shows nobody do not count; an archive's headers are bounded)
                 yield line
             _open(line, opened)
 
 
-def _lines(tokens: Iterable[Token]) -> Iterator[str]:
-    """A paragraph's lines; a NUL stands for what is not plain text in them."""
+def _footnotes(lines: Sequence[str]) -> frozenset[int]:
+    """Numbers of the lines from a footnote's beginning to the next empty one: GitHub shows them elsewhere or not."""
+    noted, inside = set(), False
+    for number, line in enumerate(lines):
+        inside = bool(line.strip()) and (inside or _FOOTNOTE.match(line) is not None)
+        if inside:
+            noted.add(number)
+    return frozenset(noted)
+
+
+def _lines(tokens: Iterable[Token], opened: Counter[str]) -> Iterator[str]:
+    """A paragraph's lines; a NUL stands for what is not plain text in them. Counts the elements that tags open."""
     line = ""
     for token in tokens:
         if token.type in ("softbreak", "hardbreak"):
             yield line
             line = ""
+        elif token.type == "text":
+            line += token.content
         else:
-            line += token.content if token.type == "text" else "\0"
+            line += "\0"
+            if token.type == "html_inline":
+                _open(token.content, opened)
     yield line
 
 

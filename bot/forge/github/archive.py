@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import shutil
 import tarfile
@@ -29,6 +30,19 @@ MAX_UNPACKED = 4 << 30
 MAX_FILES = 300_000
 #: Commits whose files are kept on disk.
 KEPT = 8
+#: Bytes that are held in memory at once; a header of an archive may claim any size.
+MAX_READ = 2 << 20
+#: Characters of a link's target: no system follows more.
+_MAX_TARGET = 4095
+
+
+class _Stream(gzip.GzipFile):
+    """What comes out of the compressed archive, in pieces that fit in memory. Raises ForgeError."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        if size is None or not 0 <= size <= MAX_READ:
+            raise ForgeError("the repository's archive holds a header of more than is accepted")
+        return super().read(size)
 
 
 def unpack(url: str, folder: Path) -> None:
@@ -162,7 +176,7 @@ def _extract(file: IO[bytes], folder: Path) -> None:
     root = folder.resolve()
     links: list[tuple[Path, str]] = []
     count = size = 0
-    with tarfile.open(fileobj=file, mode="r:gz") as archive:
+    with _Stream(fileobj=file) as stream, tarfile.open(fileobj=stream, mode="r:") as archive:
         for member in archive:
             count, size = count + 1, size + max(member.size, 0)
             if count > MAX_FILES or size > MAX_UNPACKED:
@@ -171,7 +185,8 @@ def _extract(file: IO[bytes], folder: Path) -> None:
             if target is None:
                 continue
             if member.issym():
-                links.append((target, member.linkname))
+                if len(member.linkname) <= _MAX_TARGET and "\0" not in member.linkname:
+                    links.append((target, member.linkname))
             elif member.isfile():
                 _write(archive, member, target)
             elif member.isdir():
