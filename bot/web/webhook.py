@@ -6,10 +6,11 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import IO, Protocol
 
 import structlog
 from flask import Blueprint, Response, jsonify, request
+from gunicorn.http.errors import ParseException
 from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.wrappers import Response as Answer
 
@@ -119,6 +120,14 @@ class Room:
             self._left += size
 
 
+def _read(stream: IO[bytes], size: int) -> bytes:
+    """The next bytes of a body. Raises MalformedDelivery where it breaks off."""
+    try:
+        return stream.read(size)
+    except (OSError, ParseException):
+        raise MalformedDelivery("the body cannot be read to its end") from None
+
+
 @contextmanager
 def _body(room: Room) -> Iterator[bytes]:
     """The raw bytes, which have their room until the end of the ``with``.
@@ -134,7 +143,7 @@ def _body(room: Room) -> Iterator[bytes]:
     chunks: list[bytes] = []
     size, taken, full = 0, 0, False
     try:
-        while left > 0 and (chunk := stream.read(min(_CHUNK, left))):
+        while left > 0 and (chunk := _read(stream, min(_CHUNK, left))):
             size, left = size + len(chunk), left - len(chunk)
             if size > _ALWAYS_BYTES and size <= MAX_BYTES and not full:
                 full = not room.take(len(chunk))

@@ -26,7 +26,8 @@ def readable(text: str | bytes) -> Any:
     64 bits.
     """
     raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-    value = json.loads(text, parse_int=_integer)
+    # JSON is UTF-8 here: given bytes, the parser would guess.
+    value = json.loads(text if isinstance(text, str) else text.decode(), parse_int=_integer)
     return _storable(value) if _ESCAPED.search(raw) else value
 
 
@@ -56,6 +57,8 @@ def actor(user: Json | None) -> Actor:
 
 def repository(value: Json) -> Repository:
     owner, _, name = str(value["full_name"]).partition("/")
+    if not owner or not name:
+        raise TypeError("full_name")
     return Repository(
         id=value.get("id") or 0,
         owner=owner,

@@ -24,7 +24,7 @@ from bot.router import decide
 from bot.services import Services
 from bot.store import Ledger, migrate, open_database, open_ledger
 from tests.bot.handlers.conftest import Remembered
-from tests.bot.handlers.injections import PAYLOADS, WORD
+from tests.attacks.injections import PAYLOADS, WORD
 from tests.bot.handlers.reviews import DIFF, finding, opened, reply, snapshot
 from tests.bot.review.diffs import quoted
 from tests.scripted import ScriptedModel

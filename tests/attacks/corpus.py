@@ -1,0 +1,54 @@
+"""The attack corpus: one table for each class, in a module of the class's name; ``python -m tests.attacks`` counts.
+
+A table says what must never happen, and below it by name what is tried to make it happen. The runners stand in
+``test_*.py`` beside the tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Any, TypeVar
+
+import pytest
+
+T = TypeVar("T")
+#: What must never happen -> name of an attack -> what is tried.
+Table = Mapping[str, Mapping[str, T]]
+
+#: Class of attacks -> the module with its table.
+CLASSES = {
+    "webhook": "webhook",
+    "commands": "commands",
+    "model text": "model_text",
+    "repository content": "repository",
+    "configuration": "configuration",
+    "diffs": "diffs",
+    "sandbox": "sandbox",
+    "dashboard": "dashboard",
+    "set-up": "setup",
+    "file commands": "files",
+}
+
+
+def tables(module: str) -> tuple[Table[Any], ...]:
+    """The tables of a class."""
+    found: tuple[Table[Any], ...] = import_module(f"tests.attacks.{module}").TABLES
+    return found
+
+
+def each(table: Table[T]) -> Iterator[tuple[str, str, T]]:
+    """(what must never happen, name, what is tried) of every attack."""
+    for never, attacks in table.items():
+        for name, attack in attacks.items():
+            yield never, name, attack
+
+
+def params(table: Table[Any]) -> list[Any]:
+    """Parameters ``never`` and ``attack`` of a test, one for each attack."""
+    return [pytest.param(never, attack, id=name) for never, name, attack in each(table)]
+
+
+def named(table: Table[Any]) -> list[Any]:
+    """Parameters ``never`` and ``name`` of a test that looks at what became of attacks that were made together."""
+    return [pytest.param(never, name, id=name) for never, name, _ in each(table)]

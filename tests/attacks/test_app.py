@@ -1,0 +1,214 @@
+"""Attacks on a running app: signed and unsigned webhooks over HTTP, comments, files and replies that it reads.
+
+Attacks of a class are made one after the other, then the app comes to rest, then each is looked at.
+"""
+
+from __future__ import annotations
+
+import http.client
+import re
+import socket
+from collections.abc import Sequence
+from urllib.parse import urlencode, urljoin
+
+import pytest
+from sqlalchemy import func, select
+
+from bot.core.config import PATH
+from bot.store.tables import DELIVERIES
+from tests.attacks import commands, configuration, dashboard, model_text, webhook
+from tests.attacks.commands import AUTHOR, MACHINE, MAINTAINER, READER, STRANGER
+from tests.attacks.corpus import each, named, params
+from tests.attacks.dashboard import HOSTILE, Visit
+from tests.bot.jobs.rig import wait
+from tests.bot.publishing.rendering import fault
+from tests.bot.publishing.surfaces import HOST
+from tests.e2e.provider import completion
+from tests.e2e.site import BOUNCER, PASSWORD, Site
+
+def send(shop: Site, request: bytes) -> bytes:
+    """The answer to bytes on the wire; empty where the server just hangs up."""
+    with socket.create_connection(("127.0.0.1", shop.port), 20) as connection:
+        try:
+            connection.sendall(request)
+            connection.shutdown(socket.SHUT_WR)
+            return b"".join(iter(lambda: connection.recv(1 << 16), b""))
+        except OSError:
+            return b""
+
+
+def recorded(shop: Site) -> int:
+    with shop.database.read() as connection:
+        return connection.scalar(select(func.count()).select_from(DELIVERIES)) or 0
+
+
+@pytest.mark.parametrize(("never", "attack"), params(webhook.TABLE))
+def test_webhook(shop: Site, never: str, attack: bytes) -> None:
+    before = recorded(shop)
+    answer = send(shop, attack)
+    assert not answer or answer.startswith((b"HTTP/1.1 4", b"HTTP/1.0 4", b"HTTP/1.1 501", b"HTTP/1.1 204")), never
+    assert recorded(shop) == before, never
+    assert webhook.SECRET.encode() not in answer
+
+
+@pytest.mark.parametrize(("never", "attack"), params(webhook.TWICE))
+def test_webhook_twice(shop: Site, never: str, attack: Sequence[bytes]) -> None:
+    before = recorded(shop)
+    answers = [send(shop, request)[9:12] for request in attack]
+    assert (answers, recorded(shop) - before) == ([b"202", b"202"], 1), never
+
+
+@pytest.fixture(scope="module")
+def comments(shop: Site) -> dict[str, int]:
+    """What everybody wrote, each on an issue of its own: name of the attack -> number of the issue."""
+    home = shop.repository("acme/commands", {PATH: "triage: {mode: 'off', accepted_label: ready}"})
+    shop.github.grant(home, READER, "read")
+    shop.github.world.user(MACHINE, "Bot")
+    shop.github.grant(home, MACHINE, "admin")
+    made = {"control": shop.github.open_issue(home, "It breaks", author=AUTHOR)}
+    shop.github.comment(home, made["control"], "/bouncer accept", MAINTAINER)
+    for _, name, (who, text) in each(commands.TABLE):
+        made[name] = shop.github.open_issue(home, "It breaks", author=AUTHOR)
+        shop.github.comment(home, made[name], text, who)
+    for _, name, (who, text, by, later) in each(commands.EDITED):
+        made[name] = shop.github.open_issue(home, "It breaks", author=AUTHOR)
+        said = shop.github.comment(home, made[name], text, who)
+        shop.github.edit_comment(home, said, later, by=by)
+    shop.quiet()
+    return made
+
+
+def obeyed(shop: Site, number: int) -> bool:
+    """Whether a comment on an issue was taken for a command that may be given."""
+    issue = shop.github.find("acme/commands", number)[1]
+    reactions = [each.content for comment in issue.comments for each in comment.reactions]
+    ours = [each for each in issue.comments if each.author.login == BOUNCER]
+    return bool("+1" in reactions or issue.labels or ours)
+
+
+@pytest.mark.parametrize(("never", "name"), [*named(commands.TABLE), *named(commands.EDITED)])
+def test_commands(shop: Site, comments: dict[str, int], never: str, name: str) -> None:
+    assert not obeyed(shop, comments[name]), never
+
+
+def test_a_maintainer_is_obeyed(shop: Site, comments: dict[str, int]) -> None:
+    assert obeyed(shop, comments["control"])
+    assert STRANGER != MAINTAINER
+
+
+def alive(shop: Site, posted: str) -> str:
+    """What in a comment is alive that we did not write."""
+    text = posted.replace(shop.github.web_url, f"https://{HOST}")
+    return fault(text, HOST, folds=posted.count("<details>"))
+
+
+@pytest.fixture(scope="module")
+def configured(shop: Site) -> dict[str, str]:
+    """A repository for each file, with an issue: name of the attack -> name of the repository."""
+    made = {}
+    for number, (_, name, text) in enumerate(each(configuration.TABLE)):
+        made[name] = shop.repository(f"acme/c{number}", {PATH: text})
+        shop.github.open_issue(made[name], "It breaks", "It does not work any more.")
+    shop.quiet(120)
+    return made
+
+
+@pytest.mark.parametrize(("never", "name"), named(configuration.TABLE))
+def test_configuration(shop: Site, configured: dict[str, str], never: str, name: str) -> None:
+    said = shop.said(configured[name], 1)
+    assert any("may need a little more" in each for each in said), (never, said)
+    assert [found for each in said if (found := alive(shop, each))] == [], never
+    assert shop.github.labels(configured[name], 1) == ["needs-info"], never
+
+
+@pytest.fixture(scope="module")
+def replied(shop: Site) -> dict[str, int]:
+    """An issue for each reply: name of the attack -> number of the issue."""
+    home = shop.repository("acme/replies")
+    made = {}
+    for index, (_, name, text) in enumerate(each(model_text.REPLIES)):
+        shop.model.misbehave(f"reply {index};", *(completion(text) for _ in range(6)))
+        made[name] = shop.github.open_issue(home, f"reply {index}; {HOSTILE}", "It does not work.", "stranger")
+    shop.quiet(120)
+    return made
+
+
+@pytest.mark.parametrize(("never", "name"), named(model_text.REPLIES))
+def test_model_text(shop: Site, replied: dict[str, int], never: str, name: str) -> None:
+    said = shop.said("acme/replies", replied[name])
+    assert [found for each in said if (found := alive(shop, each))] == [], never
+    (decision,) = shop.decided("acme/replies", replied[name], "triage")
+    if "verdict" in never:
+        assert (decision.verdict, said) == (None, []), never
+    else:
+        assert decision.verdict == "VAGUE", never
+
+
+class Client:
+    """Somebody who is logged in to the dashboard; redirections are not followed."""
+
+    def __init__(self, shop: Site) -> None:
+        self.url = f"http://127.0.0.1:{shop.port}"
+        self._port = shop.port
+        self.cookie = ""
+        self.cookie = _cookie(self.log_in("/"))
+
+    def log_in(self, back: str) -> http.client.HTTPResponse:
+        """The answer to the right password; ``back`` is where it is said to lead."""
+        page, text = self.visit(Visit("/login", (200,)))
+        token = re.search(r'name="token" value="([^"]+)"', text)
+        assert token, text
+        form = {"token": token[1], "password": PASSWORD, "next": back}
+        return self.visit(Visit("/login", (302,), form, headers={"Cookie": _cookie(page)}))[0]
+
+    def visit(self, visit: Visit) -> tuple[http.client.HTTPResponse, str]:
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=20)
+        body = None if visit.form is None else urlencode(visit.form)
+        headers = {"Cookie": self.cookie} if visit.logged_in else {}
+        if body is not None:
+            headers["Content-Type"] = "application/x-www-form-urlencoded"
+        method = visit.method or ("GET" if body is None else "POST")
+        connection.request(method, visit.path, body, {**headers, **visit.headers})
+        answer = connection.getresponse()
+        text = answer.read().decode()
+        connection.close()
+        return answer, text
+
+
+def _cookie(answer: http.client.HTTPResponse) -> str:
+    return str(answer.headers["Set-Cookie"]).partition(";")[0]
+
+
+@pytest.fixture(scope="module")
+def client(shop: Site) -> Client:
+    return Client(shop)
+
+
+def leads_away(client: Client, answer: http.client.HTTPResponse) -> bool:
+    target = urljoin(client.url, answer.headers.get("Location", "/").replace("\\", "/"))
+    return not target.startswith(f"{client.url}/")
+
+
+@pytest.mark.usefixtures("replied")
+@pytest.mark.parametrize(("never", "attack"), params(dashboard.TABLE))
+def test_dashboard(shop: Site, client: Client, never: str, attack: Visit) -> None:
+    job = shop.jobs.list(limit=1)[0].id
+    for decision in range(1, 4 if "{decision}" in attack.path else 2):
+        path = attack.path.replace("{job}", job).replace("{decision}", str(decision))
+        answer, text = client.visit(attack._replace(path=path))
+        assert answer.status in attack.statuses, (never, answer.status)
+        assert not re.search(r"<script|<img|\"'>", text), never
+        assert not leads_away(client, answer), never
+    assert shop.jobs.get(job).state == "done", never
+
+
+@pytest.mark.parametrize(("never", "attack"), params(dashboard.BACK))
+def test_dashboard_leads_back(client: Client, never: str, attack: str) -> None:
+    answer = client.log_in(attack)
+    assert (answer.status, leads_away(client, answer)) == (302, False), never
+
+
+@pytest.mark.usefixtures("comments", "configured", "replied")
+def test_nothing_of_it_broke_the_app(shop: Site) -> None:
+    assert shop.troubles() == {}
+    assert "Traceback" not in shop.log.read_text()
