@@ -102,7 +102,8 @@ def repo_config(path: str | None, overrides: Mapping[str, Mapping[str, Any]]) ->
     config, problems = RepoConfig(), tuple[Problem, ...]()
     if path is not None:
         try:
-            config, problems = config_file.load(Path(path).read_bytes())
+            with Path(path).open("rb") as file:
+                config, problems = config_file.load(file.read(config_file.MAX_BYTES + 1))
         except OSError as error:
             raise OperatorError(f"{path}: {error.strerror or error}") from None
     if problems:

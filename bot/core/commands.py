@@ -132,7 +132,7 @@ def _plain_lines(body: str) -> Iterator[str]:
 
 
 def _footnotes(lines: Sequence[str]) -> frozenset[int]:
-    """Numbers of the lines from a footnote's beginning to the next empty one: GitHub shows them elsewhere or not."""
+    """Numbers of the lines from a footnote's beginning to the next empty one: GitHub shows them elsewhere."""
     noted, inside = set(), False
     for number, line in enumerate(lines):
         inside = bool(line.strip()) and (inside or _FOOTNOTE.match(line) is not None)

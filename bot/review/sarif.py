@@ -86,4 +86,4 @@ def _notification(skipped: Skipped) -> dict[str, Any]:
 
 
 def _artifact(path: str) -> dict[str, str]:
-    return {"uri": quote(path), "uriBaseId": "%SRCROOT%"}
+    return {"uri": quote(path.lstrip("/")), "uriBaseId": "%SRCROOT%"}

@@ -61,9 +61,7 @@ TABLE = {
         **_by(AUTHOR, "accept", "pause", "reproduce"),
     },
     "a program is obeyed": _by(MACHINE, "accept", "pause", "help"),
-    "a command that GitHub shows nobody is obeyed": {
-        name: (MAINTAINER, text) for name, text in _UNSEEN.items()
-    },
+    "a command that GitHub shows nobody is obeyed": {name: (MAINTAINER, text) for name, text in _UNSEEN.items()},
     "a maintainer's quote of a command is obeyed": {name: (MAINTAINER, text) for name, text in _QUOTED.items()},
     "what looks like a command is obeyed": {name: (MAINTAINER, text) for name, text in _OTHER.items()},
 }

@@ -36,7 +36,7 @@ TABLE = {
         "a version that does not exist": "%YAML 9.9\n---\ntriage: {}",
         "a list": "- triage",
         "a text": "triage",
-        "control characters": "triage:\n  label: \"a\\0b\\x1b[2J\"",
+        "control characters": 'triage:\n  label: "a\\0b\\x1b[2J"',
         "half a character": 'triage:\n  label: "\\ud800"',
         "a megabyte": "# " + "x" * (1 << 20),
         "ten thousand keys": "\n".join(f"k{number}: 1" for number in range(6_000)),

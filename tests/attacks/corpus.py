@@ -1,4 +1,4 @@
-"""The attack corpus: one table for each class, in a module of the class's name; ``python -m tests.attacks`` counts.
+"""The attack corpus: a table for each class, in a module of its name; ``python -m tests.attacks`` counts.
 
 A table says what must never happen, and below it by name what is tried to make it happen. The runners stand in
 ``test_*.py`` beside the tables.

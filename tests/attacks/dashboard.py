@@ -43,7 +43,9 @@ TABLE = {
         "a cookie of a megabyte": Visit("/jobs", (302, 400, 431), headers=_cookie("x" * 60_000)),
         "a cookie brought along to the log-in": Visit("/jobs", (302,), headers=_cookie("fixed-by-a-stranger")),
         "the password in the address": Visit("/jobs?password=correct+horse+battery", (302,)),
-        "the password as a bearer": Visit("/jobs", (302,), headers={"Authorization": "Bearer correct horse battery"}),
+        "the password as a bearer": (
+            Visit("/jobs", (302,), headers={"Authorization": "Bearer correct horse battery"})
+        ),
     },
     "a form of another site does something": {
         **{f"no token: {path}": Visit(path, (403,), {}, True) for path in _ACTS},
@@ -61,7 +63,9 @@ TABLE = {
     "what strangers wrote is markup": {
         **{path: Visit(path, (200,), None, True) for path in ("/", "/decisions", "/costs", "/jobs")},
         "each decision": Visit("/decisions/{decision}", (200,), None, True),
-        "a filter": Visit(f"/decisions?repository={HOSTILE}&kind={HOSTILE}".replace(" ", "%20"), (200,), None, True),
+        "a filter": (
+            Visit(f"/decisions?repository={HOSTILE}&kind={HOSTILE}".replace(" ", "%20"), (200,), None, True)
+        ),
         "a way back": Visit(f"/login?next=/{HOSTILE}".replace(" ", "%20"), (200, 302)),
         "an address that is none": Visit(f"/{HOSTILE}".replace(" ", "%20"), (404,), None, True),
     },

@@ -15,14 +15,15 @@ def _reads(path: str) -> str:
 
 
 def _writes(path: str) -> str:
-    return f"open({path!r}, 'w').write('x')"
+    return f"os.write(os.open({path!r}, os.O_WRONLY | os.O_CREAT), b'x')"
 
 
 def _connects(address: str) -> str:
     return f"{_SOCKET}.create_connection({address}, 2)"
 
 
-#: ``HOST`` stands for a folder of the operator's, ``PORT`` and ``ABSTRACT`` for sockets that listen on the host.
+#: ``HOST`` stands for a folder of theirs, ``PROCESS`` for the worker, ``PORT`` and ``ABSTRACT`` for those
+#: that listen on the host.
 TABLE = {
     "a file of the operator's is read": {
         "its path": _reads("HOST/key.pem"),
@@ -30,21 +31,29 @@ TABLE = {
         "through the first process": _reads("/proc/1/rootHOST/key.pem"),
         "through its own process": _reads("/proc/self/rootHOST/key.pem"),
         "through the folder it stands in": _reads("/proc/self/cwd/../HOST/key.pem"),
-        "through open descriptors": "[n for n in os.listdir('/proc/self/fd') if 'HOST' in os.readlink('/proc/self/fd/' + n)]",
-        "through the parent's descriptors": "[n for n in os.listdir('/proc/1/fd') if 'HOST' in os.readlink('/proc/1/fd/' + n)]",
+        "through open descriptors": (
+            "[n for n in os.listdir('/proc/self/fd') if 'HOST' in os.readlink('/proc/self/fd/' + n)]"
+        ),
+        "through the parent's descriptors": (
+            "[n for n in os.listdir('/proc/1/fd') if 'HOST' in os.readlink('/proc/1/fd/' + n)]"
+        ),
         "through the mounts": "[m for m in open('/proc/self/mountinfo') if ' HOST' in m]",
         "passwords": _reads("/etc/shadow"),
         "sudo's rules": _exists("/etc/sudoers"),
         "keys of the host": "os.listdir('/etc/ssh')",
-        "root's home": "os.listdir('/root')",
+        "root's home": "os.path.exists('/root/.bashrc') or os.path.exists('/root/.ssh')",
         "homes": "os.listdir('/home')",
         "accounts": "'root:' in open('/etc/passwd').read()",
         "logs": "os.listdir('/var/log')",
         "the container's secrets": "os.listdir('/run/secrets')",
         "docker's socket": _exists("/var/run/docker.sock"),
         "the bus": _exists("/run/dbus/system_bus_socket"),
-        "the environment of the worker": "[e for e in os.environ if e.startswith(('BOUNCER', 'GITHUB', 'DATABASE'))]",
-        "the environment of all processes": "[p for p in pids() if b'PLANTED' in open(f'/proc/{p}/environ', 'rb').read()]",
+        "the environment of the worker": (
+            "[e for e in os.environ if e.startswith(('BOUNCER', 'GITHUB', 'DATABASE'))]"
+        ),
+        "the environment of all processes": (
+            "[p for p in pids() if b'PLANTED' in open(f'/proc/{p}/environ', 'rb').read()]"
+        ),
         "the kernel's memory": _reads("/dev/mem"),
         "disks": "[n for n in os.listdir('/dev') if n.startswith(('sd', 'vd', 'nvme', 'loop', 'dm-'))]",
         "the kernel's symbols": "any(not l.startswith('0' * 16) for l in open('/proc/kallsyms'))",
@@ -60,9 +69,9 @@ TABLE = {
         "who handles crashes": _writes("/proc/sys/kernel/core_pattern"),
         "the kernel's magic key": _writes("/proc/sysrq-trigger"),
         "the kernel's modules": _writes("/proc/sys/kernel/modprobe"),
-        "control groups": "open('/sys/fs/cgroup/cgroup.procs', 'w').write('1')",
+        "control groups": _writes("/sys/fs/cgroup/cgroup.procs"),
         "its own map of users": _writes("/proc/self/uid_map"),
-        "who is ended first": "open('/proc/self/oom_score_adj', 'w').write('-1000')",
+        "who is ended first": "os.write(os.open('/proc/self/oom_score_adj', os.O_WRONLY), b'-1000')",
         "a link to the operator's file": "(os.symlink('HOST/key.pem', '/tmp/l'), open('/tmp/l', 'w').write('x'))",
     },
     "another machine, or the host, is reached": {
@@ -104,7 +113,7 @@ TABLE = {
         "a ring of the kernel's": f"{_LIBC}.syscall(425, 1, 0) >= 0",
         "a key of the kernel's": f"{_LIBC}.syscall(250, 0, -3, 1) >= 0",
         "a program for the kernel": f"{_LIBC}.syscall(321, 0, 0, 0) >= 0",
-        "a process of the host": "[p for p in pids() if 'pytest' in open(f'/proc/{p}/cmdline').read()]",
+        "a process of the host": "os.kill(PROCESS, 0) is None",
         "a parent outside": "len(pids()) > 6",
         "a terminal": "open('/dev/tty')",
         "characters typed for the operator": "__import__('fcntl').ioctl(0, 0x5412, b'x')",

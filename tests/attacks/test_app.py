@@ -20,11 +20,11 @@ from tests.attacks import commands, configuration, dashboard, model_text, webhoo
 from tests.attacks.commands import AUTHOR, MACHINE, MAINTAINER, READER, STRANGER
 from tests.attacks.corpus import each, named, params
 from tests.attacks.dashboard import HOSTILE, Visit
-from tests.bot.jobs.rig import wait
 from tests.bot.publishing.rendering import fault
 from tests.bot.publishing.surfaces import HOST
 from tests.e2e.provider import completion
 from tests.e2e.site import BOUNCER, PASSWORD, Site
+
 
 def send(shop: Site, request: bytes) -> bytes:
     """The answer to bytes on the wire; empty where the server just hangs up."""

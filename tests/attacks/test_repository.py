@@ -79,9 +79,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, str]]
         make(at, operator / "key.pem")
         os.chdir(before)
         script.append(f"echo '== {number}'; (cd {number} && timeout 5 sh -c '{look}'); printf '\\n%s\\n' $?")
-    result = Bubblewrap().run(
-        ["sh", "-c", "\n".join(script)], workdir=place, files={}, limits=Limits(seconds=60)
-    )
+    result = Bubblewrap().run(["sh", "-c", "\n".join(script)], workdir=place, files={}, limits=Limits(seconds=60))
     assert result.ending == "exited", result.output
     parts = result.output.split("== ")[1:]
     assert len(parts) == len(script), result.output

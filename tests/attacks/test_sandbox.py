@@ -5,6 +5,7 @@ One run tries all of them. With real bubblewrap; bombs and endless programs stan
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import time
@@ -44,7 +45,12 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, 
     with socket.socket(socket.AF_UNIX) as unix, socket.create_server(("", 0)) as tcp:
         unix.bind(f"\0{abstract}")
         unix.listen()
-        yield {"HOST": str(folder), "PORT": str(tcp.getsockname()[1]), "ABSTRACT": abstract}
+        yield {
+            "PROCESS": str(os.getpid()),
+            "HOST": str(folder),
+            "PORT": str(tcp.getsockname()[1]),
+            "ABSTRACT": abstract,
+        }
     assert (folder / "key.pem").read_text() == SECRET
 
 
@@ -55,15 +61,15 @@ def placed(text: str, host: dict[str, str]) -> str:
 
 
 def test_every_door_is_shut(attack: RunPython, host: dict[str, str]) -> None:  # noqa: F811
-    import json
-
     doors = [(f"{never}: {name}", placed(door, host)) for never, name, door in each(TABLE)]
     result = attack(["python3", "-c", RUNNER, json.dumps(doors)], seconds=90)
     assert result.output.splitlines() == ["all tried"]
 
 
 def test_no_first_word_opens_a_folder(attack: RunPython, host: dict[str, str]) -> None:  # noqa: F811
-    reads = placed("cat HOST/*.pem HOST/x/*.pem HOST/x/bin/*.pem /proc/1/rootHOST/*.pem /etc/shadow; ls /etc", host)
+    reads = placed(
+        "cat HOST/*.pem HOST/x/*.pem HOST/x/bin/*.pem /proc/1/rootHOST/*.pem /etc/shadow; ls /etc", host
+    )
     for never, name, program in each(PROGRAMS):
         result = attack([placed(program, host), "sh", "-c", reads])
         assert not any(each in result.output for each in (SECRET, "root:", "sudoers")), (never, name)

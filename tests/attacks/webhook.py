@@ -84,7 +84,9 @@ TABLE = {
         "a signature of a megabyte": request(signature="sha256=" + "0" * (1 << 20)),
         "something behind what was signed": request(BODY + b" ", signature=_RIGHT),
         "only the beginning of what was signed": request(BODY[:-1], signature=_RIGHT),
-        "signed before it was compressed": request(gzip.compress(BODY), ("Content-Encoding", "gzip"), signature=_RIGHT),
+        "signed before it was compressed": request(
+            gzip.compress(BODY), ("Content-Encoding", "gzip"), signature=_RIGHT
+        ),
         "signed before it became a form": request(b"payload=" + quote(BODY).encode(), kind=FORM, signature=_RIGHT),
         "signed, but another body stands in the address": request(
             b"{}", line="POST /webhook?payload=%7B%22action%22%3A%22opened%22%7D HTTP/1.1"
@@ -124,9 +126,7 @@ TABLE = {
         "the body of another event": request(event="issue_comment"),
         "an event that is a path": request(event="../issues"),
         "another method": request(line="PUT /webhook HTTP/1.1"),
-        "a method in a header": request(
-            BODY, ("X-HTTP-Method-Override", "POST"), line="GET /webhook HTTP/1.1"
-        ),
+        "a method in a header": request(BODY, ("X-HTTP-Method-Override", "POST"), line="GET /webhook HTTP/1.1"),
     },
     "one request hides another": {
         "two lengths": request(BODY, ("Content-Length", "5")),

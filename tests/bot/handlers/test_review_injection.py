@@ -23,8 +23,8 @@ from bot.review.diff import parse
 from bot.router import decide
 from bot.services import Services
 from bot.store import Ledger, migrate, open_database, open_ledger
-from tests.bot.handlers.conftest import Remembered
 from tests.attacks.injections import PAYLOADS, WORD
+from tests.bot.handlers.conftest import Remembered
 from tests.bot.handlers.reviews import DIFF, finding, opened, reply, snapshot
 from tests.bot.review.diffs import quoted
 from tests.scripted import ScriptedModel
