@@ -85,16 +85,23 @@ def run(group: click.Group, arguments: list[str] | None, program: str) -> None:
         error.show()
         sys.exit(2)
     except click.ClickException as error:
-        click.echo(_line(error, program), err=True)
+        _complain(_line(error, program))
         sys.exit(2)
     except (OperatorError, UserError) as error:
-        click.echo(f"{program}: {error}", err=True)
+        _complain(f"{program}: {error}")
         sys.exit(2)
     except BouncerError as error:
         # Nothing was wrong with what was asked for; it could not be had.
-        click.echo(f"{program}: {error}", err=True)
+        _complain(f"{program}: {error}")
         sys.exit(1)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _complain(text: str) -> None:
+    """Print what is wrong; names of files and keys in it are strangers', and must not steer a terminal."""
+    from bot.review.escaping import show
+
+    click.echo("\n".join(show(line) for line in text.split("\n")), err=True)
 
 
 def _line(error: click.ClickException, program: str) -> str:

@@ -102,7 +102,7 @@ def _read(file: Path) -> list[_Line]:
 def _line(file: Path, number: int, text: str) -> _Line:
     try:
         line = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise SettingsError(f"recorded replies: {file}, line {number} is not JSON") from None
     subject = line.get("subject", line.get("instance_id")) if isinstance(line, dict) else None
     if not isinstance(subject, str) or not isinstance(line.get("model"), str):
