@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from bot.core.events import sign
+from bot.forge.github.webhook import sign
 from tests import deliveries
 from tests.bot.jobs.rig import SECRET
 
