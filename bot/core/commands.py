@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-<<<<<<< HEAD
-from collections.abc import Iterable, Iterator
-from difflib import get_close_matches
-=======
 from collections.abc import Iterable, Iterator, Sequence
->>>>>>> 0aa3118 (Commands that GitHub shows nobody do not count; an archive's headers are bounded)
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Literal, get_args
 
 from pydantic import Field
@@ -65,7 +61,7 @@ def read(body: str) -> tuple[Command, ...]:
     A command is a line of its own in plain text, as GitHub shows it: not in code, a quote, a comment or folded
     details; unknown words and arguments are no command. What follows a comma is the reason.
     """
-    body = body.replace("\r\n", "\n").replace("\r", "\n")
+    body = body.replace("\r\n", "\n")
     if _LINE.search(body) is None:
         return ()
     found = (_command(line) for line in _plain_lines(body))
@@ -98,17 +94,11 @@ def _plain_lines(body: str) -> Iterator[str]:
     """The lines of a text that are shown as they stand, and begin at the margin or a few blanks from it."""
     from markdown_it import MarkdownIt
 
-<<<<<<< HEAD
-    reader = MarkdownIt("commonmark").disable("reference")
-    reader.inline.ruler.enableOnly(["text", "newline", "escape", "backticks"])
-    at_margin = frozenset(line.rstrip() for line in body.split("\n"))
-    near_margin = at_margin | {re.sub(r"^ {1,3}", "", line) for line in at_margin}
-    items = 0
-=======
-    source = body.split("\n")
+    source = body.replace("\r", "\n").split("\n")
     at_margin = frozenset(line.rstrip() for line in source)
+    near_margin = at_margin | {re.sub(r"^ {1,3}", "", line) for line in at_margin}
     noted = _footnotes(source)
->>>>>>> 0aa3118 (Commands that GitHub shows nobody do not count; an archive's headers are bounded)
+    items = 0
     opened: Counter[str] = Counter()
     # All of Markdown is read: titles of links, attributes and definitions span lines that nobody is shown.
     for token in MarkdownIt("commonmark").parse(body):
@@ -118,15 +108,10 @@ def _plain_lines(body: str) -> Iterator[str]:
             items += token.nesting
         elif token.type == "html_block":
             _open(token.content, opened)
-<<<<<<< HEAD
-        for line in _lines(token.children or ()):
-            if not any(opened.values()) and line in (at_margin if items else near_margin):
-=======
         if token.map and token.map[1] - 1 in noted:
             continue
         for line in _lines(token.children or (), opened):
-            if not any(opened.values()) and line in at_margin:
->>>>>>> 0aa3118 (Commands that GitHub shows nobody do not count; an archive's headers are bounded)
+            if not any(opened.values()) and line in (at_margin if items else near_margin):
                 yield line
             _open(line, opened)
 

@@ -48,7 +48,6 @@ _OTHER = {
     "behind a line separator": "a\u2028/bouncer accept",
     "in tag characters": "/bouncer " + "".join(chr(0xE0000 + ord(char)) for char in "accept"),
     "a word that nobody knows": "/bouncer merge",
-    "a word with a shell's": "/bouncer accept; rm -rf /",
     "arguments of its own": "/bouncer accept --force",
     "a commit that is a shell's": "/bouncer verify --run $(id)",
 }

@@ -23,7 +23,7 @@ from tests.attacks.dashboard import HOSTILE, Visit
 from tests.bot.publishing.rendering import fault
 from tests.bot.publishing.surfaces import HOST
 from tests.e2e.provider import completion
-from tests.e2e.site import BOUNCER, PASSWORD, Site
+from tests.e2e.site import PASSWORD, Site
 
 
 def send(shop: Site, request: bytes) -> bytes:
@@ -82,8 +82,7 @@ def obeyed(shop: Site, number: int) -> bool:
     """Whether a comment on an issue was taken for a command that may be given."""
     issue = shop.github.find("acme/commands", number)[1]
     reactions = [each.content for comment in issue.comments for each in comment.reactions]
-    ours = [each for each in issue.comments if each.author.login == BOUNCER]
-    return bool("+1" in reactions or issue.labels or ours)
+    return "+1" in reactions or bool(issue.labels)
 
 
 @pytest.mark.parametrize(("never", "name"), [*named(commands.TABLE), *named(commands.EDITED)])
