@@ -101,6 +101,7 @@ class Judgement:
                 "omitted": list(self.omitted),
                 "prompt": self.services.prompts.hash(f"verify.{config.prompt}"),
                 "config": self.services.config.hash,
+                "harm": config.harm,
             },
             usage=self.usage,
             model=self.model,

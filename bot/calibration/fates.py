@@ -10,6 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
+from typing import Literal
+
+from pydantic import Field
 
 from bot.core.frozen import Frozen
 from bot.forge.past import Message, PastIssue, PastPull
@@ -42,6 +45,16 @@ class Fate(Frozen):
 
     good: bool
     why: str
+
+
+class KnownFate(Fate):
+    """What became of a subject that was judged live, beside what was said of it."""
+
+    subject: str = Field(description="owner/name#number")
+    bouncer: Literal["triage", "verify"]
+    p_bounce: int | None = Field(None, ge=0, le=100, description="percent; None where the reply had none")
+    bounced: bool = Field(description="or would have been, in shadow mode")
+    harm: int | None = Field(None, description="percent that was promised when it was judged")
 
 
 def undone(text: str) -> frozenset[int]:

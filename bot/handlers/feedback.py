@@ -7,9 +7,11 @@ mutes what is dismissed too often.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal
 
-from bot.bouncers import history
+from bot.bouncers import history, linked
 from bot.bouncers.feedback import Outcome, Signal
+from bot.calibration.fates import KnownFate, blamed, undone
 from bot.core import events
 from bot.core.actions import Decision
 from bot.core.commands import may
@@ -42,14 +44,57 @@ def handle(event: Event, services: Services) -> Decision | None:
         signs = tuple(_on_bounce(event, services))
     else:
         return None
-    if not signs:
+    fates = tuple(_fates(event, services))
+    if not signs and not fates:
         return None
+    told = sorted({f"{sign.outcome} ({sign.source})" for sign in signs} | {fate.why for fate in fates})
     return Decision(
         kind="feedback",
         subject=event.subject,
-        verdict=signs[0].outcome if len(signs) == 1 else "several",
-        reason=", ".join(sorted({f"{sign.outcome} ({sign.source})" for sign in signs})),
-        evidence={"signals": [sign.model_dump() for sign in signs]},
+        verdict=signs[0].outcome if len(signs) == 1 else "several" if signs else "ended",
+        reason=", ".join(told),
+        evidence={
+            "signals": [sign.model_dump() for sign in signs],
+            "fates": [fate.model_dump(mode="json") for fate in fates],
+        },
+    )
+
+
+def _fates(event: OnFinding | OnBounce, services: Services) -> Iterator[KnownFate]:
+    """What became of judged subjects, as this event shows: the line is held against it, in shadow mode too."""
+    name = event.repository.full_name
+    if isinstance(event, events.IssueClosed) and event.issue.state_reason == "not_planned":
+        yield from _fate("triage", f"{name}#{event.number}", False, "closed as not planned", services)
+    if not isinstance(event, events.PullRequestClosed) or not event.pull_request.merged:
+        return
+    pull = event.pull_request
+    here = f"#{pull.number}"
+    for link in linked.links(pull, services):
+        if link.repository.lower() == name.lower():
+            key = f"{name}#{link.number}"
+            yield from _fate("triage", key, True, f"closed by the merged pull request {here}", services)
+    yield from _fate("verify", f"{name}{here}", True, "merged", services)
+    text = f"{pull.title}\n{pull.body}"
+    for number in sorted((undone(text) | blamed(text)) - {pull.number}):
+        yield from _fate("verify", f"{name}#{number}", False, f"reverted or repaired by {here}", services)
+
+
+def _fate(
+    bouncer: Literal["triage", "verify"], subject: str, good: bool, why: str, services: Services
+) -> Iterator[KnownFate]:
+    """Of an issue what was said when it was opened counts, of a pull request what was said of its last commit."""
+    judged = [each for each in services.history.decisions(subject, bouncer) if each.verdict]
+    if not judged:
+        return
+    said = judged[0 if bouncer == "triage" else -1].evidence
+    yield KnownFate(
+        subject=subject,
+        bouncer=bouncer,
+        good=good,
+        why=why,
+        p_bounce=said.get("p_bounce"),
+        bounced=bool(said.get("bounced")),
+        harm=said.get("harm"),
     )
 
 

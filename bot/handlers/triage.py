@@ -246,4 +246,5 @@ def _evidence(
         "reply": reply.text[:20_000],
         **voices(reply),
         "config": services.config.hash,
+        "harm": services.config.triage.harm,
     }

@@ -15,7 +15,7 @@ from sqlalchemy import CursorResult, Table, and_, delete, exists, func, or_, sel
 
 from bot.jobs.job import DEAD, ENDED, OPEN, Job, State
 from bot.store.database import Database
-from bot.store.tables import BUDGETS, CLOSED, DECISIONS, DELIVERIES, MODEL_CALLS, POSTINGS, SIGNALS
+from bot.store.tables import BUDGETS, CLOSED, DECISIONS, DELIVERIES, FATES, MODEL_CALLS, POSTINGS, SIGNALS
 
 DAY = 24 * 3600.0
 #: GitHub redelivers for about three days; a week leaves room for somebody to look.
@@ -161,4 +161,4 @@ class Retention:
         return gone.rowcount
 
 
-_ABOUT_REPOSITORIES: tuple[Table, ...] = (DELIVERIES, DECISIONS, MODEL_CALLS, POSTINGS, SIGNALS, CLOSED)
+_ABOUT_REPOSITORIES: tuple[Table, ...] = (DELIVERIES, DECISIONS, MODEL_CALLS, POSTINGS, SIGNALS, FATES, CLOSED)

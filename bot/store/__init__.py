@@ -9,6 +9,7 @@ from bot.store.calls import Calls
 from bot.store.counters import Counters
 from bot.store.database import Database, database_at, open_database, withhold
 from bot.store.decisions import Decisions
+from bot.store.fates import Fates
 from bot.store.logins import Logins
 from bot.store.migrate import await_database, migrate
 from bot.store.pacing import Paces
@@ -35,6 +36,7 @@ class Ledger:
     database: Database
     decisions: Decisions
     signals: Signals
+    fates: Fates
     calls: Calls
     postings: Postings
     budgets: Budgets
@@ -49,6 +51,7 @@ def open_ledger(database: Database) -> Ledger:
         database=database,
         decisions=Decisions(database),
         signals=Signals(database),
+        fates=Fates(database),
         calls=Calls(database),
         postings=Postings(database),
         budgets=Budgets(database),

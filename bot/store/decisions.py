@@ -15,6 +15,7 @@ from sqlalchemy import Connection, or_, select, update
 from bot.core.actions import Decision, Task
 from bot.store.counters import Counted, Counters, counted
 from bot.store.database import Database
+from bot.store.fates import Fates
 from bot.store.signals import Signals
 from bot.store.tables import DECISIONS, POSTINGS
 
@@ -44,6 +45,7 @@ class Decisions:
         self._database = database
         self._clock = clock
         self._signals = Signals(database, clock)
+        self._fates = Fates(database, clock)
         self._counters = Counters(database)
 
     def record(self, job: str, decisions: Sequence[Decision], config_hash: str) -> tuple[Decision, ...]:
@@ -56,6 +58,7 @@ class Decisions:
                     self._counters.add({_count(decision): 1}, connection)
         for subject in {each.subject.key: each.subject for each in decisions if each.kind in _SIGNS}.values():
             self._signals.refresh(subject.repository, self.decisions(subject.key, *_SIGNS))
+        self._fates.record(decisions)
         return self.of_job(job)
 
     def of_job(self, job: str) -> tuple[Decision, ...]:

@@ -168,6 +168,22 @@ SIGNALS = Table(
     Index("signals_repository", "repository", "category"),
 )
 
+#: What became of subjects that a bouncer judged, beside what it said; known for sure from ``settled_at`` on.
+FATES = Table(
+    "fates",
+    METADATA,
+    Column("repository", Text, primary_key=True),
+    Column("subject", Text, primary_key=True),
+    Column("bouncer", Text, primary_key=True),
+    Column("good", Boolean, nullable=False),
+    Column("why", Text, nullable=False),
+    Column("p_bounce", Integer),
+    Column("bounced", Boolean, nullable=False),
+    Column("harm", Integer),
+    Column("settled_at", Float, nullable=False),
+    Index("fates_bouncer", "repository", "bouncer", "settled_at"),
+)
+
 #: Model calls and their price (millionths of a US dollar), settled and reserved together, by scope and day.
 #: Spent and reserved together, in millionths of a US dollar and in model calls.
 BUDGETS = Table(

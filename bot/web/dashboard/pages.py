@@ -16,7 +16,7 @@ from werkzeug.wrappers import Response as Answer
 from bot.store.logins import PATIENCE_SECONDS, Logins
 from bot.store.overview import Line
 from bot.web import session
-from bot.web.dashboard import acting, reading
+from bot.web.dashboard import acting, line, reading
 from bot.web.dashboard.backing import DashboardBackend, DashboardSettings
 
 __all__ = ["DashboardBackend", "DashboardSettings", "blueprint"]
@@ -29,6 +29,7 @@ VIEWS: tuple[tuple[str, str, Callable[..., Any]], ...] = (
     ("GET", "/", reading.overview),
     ("GET", "/decisions", reading.decisions),
     ("GET", "/decisions/<int:number>", reading.decision),
+    ("GET", "/line", line.line),
     ("GET", "/costs", reading.costs),
     ("GET", "/jobs", acting.jobs),
     ("GET", "/jobs/<path:job>", acting.job),

@@ -11,7 +11,7 @@ from bot.bouncers.feedback import Signal, signals
 from bot.core import events
 from bot.core.actions import Decision, SubmitReview
 from bot.core.model import Actor, Comment, Issue, PullRequest, ReviewComment, Subject
-from bot.forge.protocol import Reactions
+from bot.forge.protocol import IssueLink, Reactions
 from bot.forge.replay import Snapshot
 from bot.review.findings import Finding
 from bot.review.taxonomy import Category, Impact, Severity
@@ -76,6 +76,7 @@ def snapshot(**values: Any) -> Snapshot:
             )
         },
         "resolved_threads": {20: (3,)},
+        "linked_issues": {20: ()},
         "reactions": {
             "review:1": Reactions(down=(MAINTAINER,)),
             "review:2": Reactions(up=(ANN,), down=(ANN,)),
@@ -165,3 +166,47 @@ def test_other_decisions_imply_signs(reviewed: Remembered) -> None:
         Signal(key="acme/rocket#5", category="bounce", outcome="addressed", source="edited"),
         Signal(key="acme/rocket#5", category="bounce", outcome="dismissed", source="command", by="mia"),
     )
+
+
+def judged(kind: Any, number: int, chance: int, harm: int | None = None) -> Decision:
+    return Decision(
+        kind=kind,
+        subject=Subject(repository="acme/rocket", number=number, revision=""),
+        verdict="VAGUE",
+        evidence={"p_bounce": chance, "bounced": chance >= 50, "harm": harm},
+    )
+
+
+def fates(event: events.Event, services: Services) -> dict[str, tuple[bool, int | None, bool, str]]:
+    found = [each for decision in decide(event, services, only="feedback") for each in decision.evidence["fates"]]
+    return {
+        f"{each['bouncer']} {each['subject']}": (each["good"], each["p_bounce"], each["bounced"], each["why"])
+        for each in found
+    }
+
+
+def test_a_merge_tells_what_became_of_its_issues_and_of_itself(services: Build, history: Remembered) -> None:
+    """Of the issue what was said first counts: later answers may have made it clear."""
+    history.past += [judged("triage", 5, 70, 5), judged("triage", 5, 10), judged("verify", 20, 30)]
+    event = events.PullRequestClosed(sender=ANN, repository=REPOSITORY, pull_request=PULL)
+    links = {20: (IssueLink(repository="acme/rocket", number=5), IssueLink(repository="acme/rocket", number=6))}
+    assert fates(event, services(ScriptedModel(), snapshot(linked_issues=links))) == {
+        "triage acme/rocket#5": (True, 70, True, "closed by the merged pull request #20"),
+        "verify acme/rocket#20": (True, 30, False, "merged"),
+    }
+
+
+def test_a_revert_tells_on_what_it_reverts_and_shadow_mode_learns_too(
+    services: Build, history: Remembered
+) -> None:
+    history.past += [judged("verify", 8, 20), judged("triage", 5, 20)]
+    pull = PULL.model_copy(update={"title": 'Revert "Read"', "body": "Reverts acme/rocket#8"})
+    event = events.PullRequestClosed(sender=ANN, repository=REPOSITORY, pull_request=pull)
+    assert fates(event, services(ScriptedModel(), snapshot(), "verify: {mode: shadow}")) == {
+        "verify acme/rocket#8": (False, 20, False, "reverted or repaired by #20")
+    }
+    closed = ISSUE.model_copy(update={"state_reason": "not_planned"})
+    event_of_issue = events.IssueClosed(sender=MAINTAINER, repository=REPOSITORY, issue=closed)
+    assert fates(event_of_issue, services(ScriptedModel(), snapshot())) == {
+        "triage acme/rocket#5": (False, 20, False, "closed as not planned")
+    }

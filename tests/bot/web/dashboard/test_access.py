@@ -32,7 +32,7 @@ def log_in(client: FlaskClient, password: str = PASSWORD, **fields: str) -> Test
     return client.post("/login", data={"token": token(page), "password": password, **fields})
 
 
-@pytest.mark.parametrize("path", ["/", "/decisions", "/decisions/1", "/costs", "/jobs", "/jobs/x:triage"])
+@pytest.mark.parametrize("path", ["/", "/decisions", "/decisions/1", "/line", "/costs", "/jobs", "/jobs/x:triage"])
 def test_every_page_wants_a_session(client: FlaskClient, path: str) -> None:
     response = client.get(path)
     assert response.status_code == 302
