@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 from bot.jobs.job import GaveUp, Job
 from bot.jobs.queue import Consumer, Queue
 from bot.store import Database
@@ -9,7 +11,15 @@ from tests.bot.jobs.rig import wait
 
 
 def bury(database: Database, error: str, *jobs: str) -> None:
-    """Run what is queued: these jobs die of ``error``, any other is done."""
+    """Run what is queued: these jobs die of ``error``, any other is done.
+
+    In a thread of its own, as in a worker: the engine does not start beside an event loop, such as a browser's.
+    """
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(_run_queue, database, error, jobs).result()
+
+
+def _run_queue(database: Database, error: str, jobs: tuple[str, ...]) -> None:
     queue = Queue(database)
 
     def run(job: Job) -> str:
