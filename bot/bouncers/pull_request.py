@@ -91,6 +91,22 @@ def _rerun(event: events.CheckRerequested, services: Services, check: str) -> As
     return Asked(pull_request=here[0], rerun=True) if here else None
 
 
+def no_run(asked: Asked, word: Word) -> str | None:
+    """Why a fork's head is not executed, empty where nobody asked for it; None where it may be.
+
+    A maintainer names the commit that they read: what was pushed meanwhile is another one.
+    """
+    pull, run = asked.pull_request, asked.command.run if asked.command else None
+    if not pull.from_fork or (run and pull.head_sha.startswith(run)):
+        return None
+    if run is None:
+        return ""
+    short = pull.head_sha[:7]
+    return (
+        f"Not executed, this is a fork's code: read commit {short}, then comment `/bouncer {word} --run {short}`."
+    )
+
+
 def why_not(pull: PullRequest, config: PullConfig) -> tuple[str, str] | None:
     """Why a pull request is left alone: a word to count by and a sentence; None where it is not."""
     if pull.state == "closed":

@@ -26,7 +26,7 @@ MEANINGS: dict[Word, str] = {
     "accept": "this issue is fine as it is; it is not bounced again",
     "pause": "leave this issue or pull request alone",
     "resume": "look at it again from now on",
-    "review": "review the pull request now",
+    "review": "review the pull request now; `--run <commit>` also proves findings on that commit of a fork",
     "verify": "check the pull request against its issue now; `--run <commit>` also runs a stored test on "
     "that commit of a fork",
     "dismiss": "as a reply to a finding: wrong or unwanted, not to be posted here again",
@@ -84,7 +84,7 @@ def near_miss(body: str) -> Word | None:
 def _command(line: str) -> Command | None:
     match = _LINE.fullmatch(line)
     word = next((word for word in WORDS if match and word == match[1].lower()), None)
-    if match is None or word is None or (match[2] and word != "verify"):
+    if match is None or word is None or (match[2] and word not in ("verify", "review")):
         return None
     run = (match[3] or "").lower() if match[2] else None
     return Command(word=word, run=run, reason=(match[4] or "").strip(" \t()"))

@@ -132,6 +132,11 @@ class ReviewConfig(Frozen):
     doubt: bool = Field(
         False, description="put each finding to a second question before it is posted; one model call a finding"
     )
+    prove: bool = Field(
+        False,
+        description="draft a test for each finding and run it before and after the change, in the sandbox, with "
+        "reproduce's command and set-up; of forks only what a maintainer names",
+    )
     min_severity: Literal["low", "medium", "high"] = Field("medium", description="weaker findings are not posted")
     max_findings: int = Field(5, ge=1, le=25, description="inline comments per push at most")
     ignore: Patterns = Field((), description="paths that are not reviewed, as in .gitignore")

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from bot.bouncers import pull_request
 from bot.bouncers.history import paused
@@ -28,6 +30,7 @@ from bot.review.filtering import Policy, Suppressed, select
 from bot.review.findings import Finding
 from bot.review.history import PastFindings, last_on, outdated, recall, submitted
 from bot.review.packing import Packed, Skipped, pack
+from bot.review.proof import Proving
 from bot.review.sides import reformatted
 from bot.review.strategies import Background, Change, Question, Result
 from bot.review.taxonomy import Severity
@@ -71,6 +74,7 @@ class _Review:
 
     def __init__(self, asked: Asked, subject: Subject, past: Sequence[Decision], services: Services) -> None:
         self.pull, self.explicitly = asked.pull_request, asked.explicitly
+        self.may_run = pull_request.no_run(asked, "review") is None
         self.subject, self.past, self.services = subject, past, services
         self.config = services.config.review
 
@@ -89,8 +93,14 @@ class _Review:
         result = strategies.review(packed, change, look, looking)
         code = partial(self._code, packed.diff, surrounded)
         doubting = Doubting(self.services.model, self.services.prompts, change, code)
-        chosen, held = self._selected(result, memory, doubting)
-        return self._decision(Conclusion(packed, result, chosen, held, gone, memory, doubting), contexts)
+        proving = Proving(self.services, self.pull, surrounded.diff, packed.omitted) if self._proves else None
+        with TemporaryDirectory(prefix="bouncer-") as folder:
+            chosen, held = self._selected(result, memory, doubting, proving, Path(folder))
+        return self._decision(Conclusion(packed, result, chosen, held, gone, memory, doubting, proving), contexts)
+
+    @property
+    def _proves(self) -> bool:
+        return self.config.prove and self.may_run and self.services.sandbox is not None
 
     def abstain(self, word: str, why: str) -> Decision:
         """A decision that says nothing."""
@@ -148,13 +158,16 @@ class _Review:
         )
 
     def _selected(
-        self, result: Result, memory: PastFindings, doubting: Doubting
+        self, result: Result, memory: PastFindings, doubting: Doubting, proving: Proving | None, folder: Path
     ) -> tuple[tuple[Finding, ...], tuple[Suppressed, ...]]:
-        """What to post; where one falls to doubt, the next in line takes its place and is doubted too."""
+        """What to post; where one falls, the next in line takes its place and is doubted and tried too."""
         while True:
             doubted = [each.fingerprint for each in result.findings if doubting.dropped(each)]
-            chosen, held = select(result.findings, self._policy(), memory.posted, memory.dismissed, doubted)
-            if not self.config.doubt or not doubting.ask(chosen):
+            findings = [proving.seen(each) if proving else each for each in result.findings]
+            chosen, held = select(findings, self._policy(), memory.posted, memory.dismissed, doubted)
+            if self.config.doubt and doubting.ask(chosen):
+                continue
+            if proving is None or not proving.ask(chosen, doubting.doubts, folder):
                 return chosen, held
 
     def _code(self, diff: Diff, surrounded: Surroundings, finding: Finding) -> Code:

@@ -9,11 +9,10 @@ from collections.abc import Sequence
 
 from bot.bouncers import history, judgement, linked, output_check, pull_request
 from bot.bouncers.judgement import Judgement
-from bot.bouncers.pull_request import Asked
 from bot.core import events
 from bot.core.actions import Decision
 from bot.core.events import Event
-from bot.core.model import PullRequest, Subject
+from bot.core.model import Subject
 from bot.services import Services
 
 
@@ -48,7 +47,8 @@ def handle(event: Event, services: Services) -> Decision | None:
     judged = {str(issue.number): issue.revision for issue in issues}
     if isinstance(event, events.PullRequestEdited) and _same(past, subject, judged):
         return None
-    return Judgement(subject, pull, services, no_run=_no_run(pull, asked)).decide(issues, unjudged, judged)
+    no_run = pull_request.no_run(asked, "verify")
+    return Judgement(subject, pull, services, no_run=no_run).decide(issues, unjudged, judged)
 
 
 def _passed_on(event: events.MergeGroupRequested, services: Services) -> Decision:
@@ -57,22 +57,6 @@ def _passed_on(event: events.MergeGroupRequested, services: Services) -> Decisio
     shown = services.config.verify.mode == "check"
     actions = (output_check.skipped(event.head_sha, why),) if shown else ()
     return Decision(kind="verify", subject=event.subject, actions=actions, abstained="skipped:queue", reason=why)
-
-
-def _no_run(pull: PullRequest, asked: Asked) -> str | None:
-    """Why a fork's head is not executed, empty where nobody asked for it; None where it may be.
-
-    A maintainer names the commit that they read: what was pushed meanwhile is another one.
-    """
-    run = asked.command.run if asked.command else None
-    if not pull.from_fork or (run and pull.head_sha.startswith(run)):
-        return None
-    if run is None:
-        return ""
-    short = pull.head_sha[:7]
-    return (
-        f"Not executed, this is a fork's code: read commit {short}, then comment `/bouncer verify --run {short}`."
-    )
 
 
 def _same(past: Sequence[Decision], subject: Subject, judged: dict[str, str]) -> bool:

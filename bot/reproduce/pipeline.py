@@ -12,6 +12,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pydantic import Field
+
 from bot.core.frozen import Frozen
 from bot.errors import BudgetExceeded
 from bot.reproduce.attempt import Attempt, Reproduction, Shown
@@ -36,6 +38,8 @@ class Options(Frozen):
     match: bool = True
     """Only a failure that fits the report is suggested; without it, LIBRO's selection by agreement alone."""
     seconds: float = 1800.0
+    probe: bool = Field(True, description="look first whether tests can be run here at all")
+    turn: bool = Field(True, description="turn round drafts that pass")
 
 
 #: Tests that are put before the model for its last word.
@@ -62,7 +66,7 @@ def reproduce(bench: Bench, facts: Facts, drafting: Drafting, options: Options) 
     itself breaks.
     """
     trial = _trial(bench, drafting.report.number, options)
-    broken = trial.broken()
+    broken = trial.broken() if options.probe else ""
     if broken:
         # Nothing is asked, and paid for, where no answer could be tried.
         return Reproduction(
@@ -74,7 +78,8 @@ def reproduce(bench: Bench, facts: Facts, drafting: Drafting, options: Options) 
     drafts = drafting.drafts(options.samples)
     attempts = {each.number: each for each in trial.attempts(drafts)}
     attempts |= _mended(trial, drafting, drafts, attempts)
-    attempts |= _turned(trial, facts, bench.language, attempts)
+    if options.turn:
+        attempts |= _turned(trial, facts, bench.language, attempts)
     done = tuple(attempts[number] for number in sorted(attempts))
     selection = select(_failing(done), facts, options.threshold, matched=options.match)
     shown, reason = _chosen(selection, done, drafting, bench, options)

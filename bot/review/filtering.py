@@ -42,14 +42,16 @@ def select(
     dismissed: Sequence[Finding] = (),
     doubted: Collection[str] = (),
 ) -> tuple[tuple[Finding, ...], tuple[Suppressed, ...]]:
-    """Split into what to post, what most looks agree on first and then the worst, and what to hold back.
+    """Split into what to post (proven, seen by most looks, worst: in this order), and what to hold back.
 
     ``posted`` are findings that stand on the pull request already, ``dismissed`` those that people rejected,
     ``doubted`` the fingerprints of those that did not stand the second question.
     """
     chosen: list[Finding] = []
     held: list[Suppressed] = []
-    ordered = sorted(findings, key=lambda each: (-each.looks, -each.severity.rank, each.line is None))
+    ordered = sorted(
+        findings, key=lambda each: (not each.proven, -each.looks, -each.severity.rank, each.line is None)
+    )
     for finding in ordered:
         reason = _why_held(finding, policy, chosen, posted, dismissed, doubted)
         if reason is None:

@@ -58,6 +58,20 @@ class ReviewReply(BaseModel):
     findings: tuple[Reported, ...] = Field(description="defects only; an empty list when there are none")
 
 
+ProofOutcome = Literal["proven", "passes on both", "not proven", "not run"]
+
+
+class Proof(Frozen):
+    """What tests that were drafted for a finding did on the head and on the merge base."""
+
+    outcome: ProofOutcome
+    why: str = Field("", description="one sentence, where it is not proven")
+    path: str = ""
+    command: str = ""
+    test: str = Field("", description="the code of the test")
+    output: str = Field("", description="what it printed on the head")
+
+
 class Finding(Frozen):
     """A defect whose path, quote and symbol stand in the diff."""
 
@@ -72,8 +86,21 @@ class Finding(Frozen):
     impact: Impact
     severity: Severity
     suggestion: str | None = None
+    proof: Proof | None = Field(None, description="None where nobody tried")
     looks: int = Field(1, ge=1, description="independent looks that saw it")
     places: tuple[str, ...] = Field((), description="further places of the same cause: ``path:line``")
+
+    @property
+    def proven(self) -> bool:
+        """Whether a test passes before the change and fails after it."""
+        return self.proof is not None and self.proof.outcome == "proven"
+
+    def with_proof(self, proof: Proof) -> Finding:
+        """The same with its proof; where its test passes before and after, it is at most of medium severity."""
+        severity = self.severity
+        if proof.outcome == "passes on both" and severity == Severity.HIGH:
+            severity = Severity.MEDIUM
+        return self.model_copy(update={"proof": proof, "severity": severity})
 
 
 class Dropped(Frozen):

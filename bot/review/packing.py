@@ -54,6 +54,8 @@ class Packed:
     skipped: tuple[Skipped, ...]
     files: tuple[str, ...] = ()
     reformatted: bool = False
+    omitted: tuple[str, ...] = ()
+    """Files that the forge did not show."""
 
 
 def pack(
@@ -70,6 +72,7 @@ def pack(
     none); ``omitted`` are files that the forge did not show; ``same`` are the hunks (from 0) by path whose code
     means the same before and after: they are left out.
     """
+    omitted = tuple(omitted)
     kept, skipped = _sort_out(diff, ignore)
     whole, kept, told = len(kept), *_only_meaning(kept, same or {})
     skipped += told
@@ -99,6 +102,7 @@ def pack(
         diff.only(shown),
         tuple(skipped),
         _listed(diff, pieces, skipped),
+        omitted=omitted,
         reformatted=bool(whole and not kept and told and not unread),
     )
 

@@ -9,7 +9,7 @@ from urllib.parse import quote, urlsplit
 
 from bot.core.actions import Action, InlineComment, SubmitReview, UpsertComment, Usage
 from bot.core.disclaimer import caveat
-from bot.core.markdown import clean, clean_line, code_span
+from bot.core.markdown import clean, clean_line, code_span, fence
 from bot.core.model import PullRequest, Repository
 from bot.core.redaction import redact
 from bot.review.doubt import Doubting
@@ -17,6 +17,7 @@ from bot.review.filtering import Suppressed
 from bot.review.findings import Finding
 from bot.review.history import PastFindings
 from bot.review.packing import REFORMATTED, Packed, Skipped
+from bot.review.proof import Proving
 from bot.review.strategies import Result
 
 #: Characters of a model's raw reply that are kept.
@@ -34,11 +35,12 @@ class Conclusion:
     gone: tuple[Finding, ...]
     memory: PastFindings
     doubting: Doubting
+    proving: Proving | None = None
 
     @property
     def usage(self) -> Usage:
         """Of the looks and of the doubts."""
-        return self.result.usage + self.doubting.usage
+        return self.result.usage + self.doubting.usage + (self.proving.usage if self.proving else Usage())
 
     @property
     def dropped(self) -> int:
@@ -121,6 +123,9 @@ def evidence(outcome: Conclusion) -> dict[str, object]:
         "rounds": len(result.rounds),
         "looks": result.looks,
         "agreement": dict(sorted(Counter(str(each.looks) for each in result.findings).items())),
+        "proofs": dict(Counter(each.outcome for each in outcome.proving.proofs.values()))
+        if outcome.proving
+        else {},
         "doubts": [each.model_dump(mode="json") for each in outcome.doubting.doubts.values()],
         "tokens": [piece.tokens for piece in outcome.packed.pieces],
         "replies": [{"prompt_hash": each.prompt_hash, "reply": each.reply.text[:REPLY]} for each in result.rounds],
@@ -180,10 +185,37 @@ def inline(finding: Finding, page: Page) -> InlineComment:
         side=finding.side,
         start_line=finding.start_line,
         body="\n\n".join(
-            filter(None, (said, _further(finding), f"Severity: {finding.severity}. *AI review, may be wrong.*"))
+            filter(
+                None,
+                (
+                    said,
+                    _further(finding),
+                    f"Severity: {finding.severity}. *AI review, may be wrong.*",
+                    _proven(finding),
+                ),
+            )
         ),
         suggestion=finding.suggestion,
         fingerprint=finding.fingerprint,
+    )
+
+
+def _proven(finding: Finding) -> str:
+    proof = finding.proof
+    if proof is None or not finding.proven:
+        return ""
+    return "\n".join(
+        [
+            f"Proven: {code_span(proof.command, limit=COMMENT)} passes before the change and fails after it.",
+            "",
+            "<details><summary>Test and output</summary>",
+            "",
+            fence(redact(proof.test)),
+            "",
+            fence(redact(proof.output)),
+            "",
+            "</details>",
+        ]
     )
 
 

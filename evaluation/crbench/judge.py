@@ -45,6 +45,9 @@ class Said(Frozen):
     path: str
     line: int | None = Field(description="None where no line carries it")
     text: str
+    looks: int = Field(1, description="looks of a panel that saw it")
+    proof: str = Field("", description="what became of the attempt to prove it; empty where there was none")
+    doubted: bool = Field(False, description="it would have been posted, and did not stand the second question")
 
     @property
     def key(self) -> str:
@@ -73,15 +76,25 @@ def said_in_file(source: str) -> Iterator[Said]:
 def said_in(records: Iterable[Record], scope: Scope) -> Iterator[Said]:
     """Every comment of a run, in its order."""
     for record in records:
-        for finding in _findings(record, scope):
-            yield Said(task_id=record.task_id, path=finding.path, line=finding.line, text=finding.comment)
+        for finding, doubted in _findings(record, scope):
+            yield Said(
+                task_id=record.task_id,
+                path=finding.path,
+                line=finding.line,
+                text=finding.comment,
+                looks=finding.looks,
+                proof=finding.proof.outcome if finding.proof else "",
+                doubted=doubted,
+            )
 
 
-def _findings(record: Record, scope: Scope) -> Iterator[Finding]:
+def _findings(record: Record, scope: Scope) -> Iterator[tuple[Finding, bool]]:
+    """Each finding, and whether it fell to the second question."""
     evidence = (record.decision or {}).get("evidence", {})
-    yield from (Finding.model_validate(each) for each in evidence.get("posted", ()))
+    yield from ((Finding.model_validate(each), False) for each in evidence.get("posted", ()))
     if scope == "reported":
-        yield from (Finding.model_validate(each["finding"]) for each in evidence.get("suppressed", ()))
+        for each in evidence.get("suppressed", ()):
+            yield Finding.model_validate(each["finding"]), each["reason"] == "doubted"
 
 
 Class = Literal["BUG_HIT", "VALID_SUGGESTION", "NOISE"]

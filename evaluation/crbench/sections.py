@@ -10,6 +10,7 @@ from typing import Any
 from bot.core.disclaimer import caveat
 from evaluation.benchmark import Scoring
 from evaluation.crbench import paper
+from evaluation.crbench.judge import Judgement, Said
 from evaluation.crbench.judged import BENCHMARK, Scored, is_papers
 from evaluation.crbench.metrics import PAPER, Averages, Share, Statistics, averages, by_kind
 from evaluation.crbench.task import PaperSeverity, ReviewTask
@@ -17,7 +18,7 @@ from evaluation.report.figures import Series, bars, radar
 from evaluation.report.page import Cell, Figure, Section, Table
 from evaluation.report.runs import cost_row
 from evaluation.run.folder import RunFacts
-from evaluation.statistics import Estimate
+from evaluation.statistics import Estimate, wilson
 
 #: What a bug can be told apart by.
 DIMENSIONS = ("category", "impact", "severity", "paper_severity")
@@ -41,8 +42,8 @@ FIGURES: dict[str, tuple[str, bool]] = {
 
 def on_scores(runs: Sequence[Scored], scoring: Scoring) -> list[Section]:
     """Figures and the sums behind them, then the bugs by kind."""
-    kinds = [_kinds(dimension, runs) for dimension in DIMENSIONS]
-    return [_scores(runs, scoring), *(section for section in kinds if section is not None)]
+    parts = [_fates(runs), *(_kinds(dimension, runs) for dimension in DIMENSIONS)]
+    return [_scores(runs, scoring), *(section for section in parts if section is not None)]
 
 
 def on_report(runs: Sequence[Scored], scoring: Scoring) -> list[Section]:
@@ -135,6 +136,7 @@ def as_json(result: Scored, facts: RunFacts | None) -> dict[str, Any]:
         "comments_counted": result.facts.scope,
         **{name: estimate.value for name, estimate in metrics.estimates.items()},
         "intervals": {name: [estimate.low, estimate.high] for name, estimate in metrics.estimates.items()},
+        "groups": {name: dict(Counter(map(str, labels))) for name, labels in groups(result.comments).items()},
         "by": {
             dimension: {
                 share.kind: {
@@ -248,6 +250,38 @@ def _scores(runs: Sequence[Scored], scoring: Scoring) -> Section:
     if any(run.metrics.value("snr") is None and run.metrics.counted.comments for run in runs):
         lines.append("SNR is not defined where no comment was judged to be noise.")
     return Section("Reviewer", tuple(lines), (beside, every), data=data)
+
+
+def groups(comments: Sequence[tuple[Said, Judgement]]) -> dict[str, list[str | None]]:
+    """Comments by what is known of them beside their words: the class that each was given."""
+    found: dict[str, list[str | None]] = {}
+    for said, judged in comments:
+        names = [f"seen by {looks} looks or more" for looks in range(2, said.looks + 1)]
+        if said.proof == "proven":
+            names.append("proven by a test")
+        elif said.proof in ("not proven", "passes on both"):
+            names.append("tried and not proven")
+        if said.doubted:
+            names.append("dropped after the second question")
+        for name in names:
+            found.setdefault(name, []).append(judged.label)
+    return dict(sorted(found.items()))
+
+
+def _fates(runs: Sequence[Scored]) -> Section | None:
+    """Precision of proven and unproven findings, by agreement of looks, and of what was dropped."""
+    rows: list[tuple[Cell, ...]] = []
+    for run in runs:
+        for name, labels in groups(run.comments).items():
+            hits, valid = labels.count("BUG_HIT"), labels.count("VALID_SUGGESTION")
+            rows.append((run.name, name, len(labels), hits, valid, wilson(hits, len(labels)).text(100.0, 1)))
+    if not rows:
+        return None
+    header = ("reviewer", "comments", "number", "bug hits", "valid", "precision % [95 %]")
+    note = (
+        "All comments of a panel are the union of its looks. What was dropped is judged with --comments reported."
+    )
+    return Section("Looks, doubt and proof", tables=(Table(header, tuple(rows), note=note),))
 
 
 def _kinds(dimension: str, runs: Sequence[Scored]) -> Section | None:

@@ -70,8 +70,8 @@ def test_looks_are_merged_by_defect_and_what_more_of_them_see_comes_first(servic
         "what is the same comes first, for the provider's cache"
     )
     assert comments(decision) == [
-        "Fails for an empty file. `parse` returns None then.\n\nSeverity: high.",
-        "Reads twice. The file was read before.\n\nSeverity: medium.",
+        "Fails for an empty file. `parse` returns None then.\n\nSeverity: high. *AI review, may be wrong.*",
+        "Reads twice. The file was read before.\n\nSeverity: medium. *AI review, may be wrong.*",
     ]
     assert [(each["line"], each["looks"]) for each in decision.evidence["posted"]] == [(12, 2), (11, 1)]
     assert (decision.evidence["looks"], decision.evidence["agreement"]) == (4, {"1": 1, "2": 1})
@@ -92,7 +92,9 @@ def test_a_finding_that_is_refuted_gives_its_place_to_the_next_one(services: Bui
     stands = {**NAMED, "quote": "   11 +         data = parse(file)"}
     model = doubted(refuted, stands)
     decision = review(services(model, snapshot(), DOUBT))
-    assert comments(decision) == ["Reads twice. The file was read before.\n\nSeverity: medium."]
+    assert comments(decision) == [
+        "Reads twice. The file was read before.\n\nSeverity: medium. *AI review, may be wrong.*"
+    ]
     assert "Left out after a second question: 1." in decision.actions[0].body
     assert decision.evidence["counts"] == {"reported": 2, "posted": 1, "suppressed:doubted": 1}
     first, second = decision.evidence["doubts"]

@@ -1,0 +1,43 @@
+"""Findings that were proven, seen by several looks or dropped are counted apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evaluation.crbench.judge import Judgement, Said, said_in
+from evaluation.crbench.sections import groups
+from evaluation.run.folder import Record
+from tests.bot.handlers.reviews import finding
+
+
+def posted(**values: Any) -> dict[str, Any]:
+    given = {key: each for key, each in finding().items() if key not in ("quote", "symbol")}
+    return {**given, "code": ["return data.value"], "fingerprint": "f", **values}
+
+
+def test_precision_is_told_apart_for_what_is_proven_agreed_on_and_dropped() -> None:
+    proven = {"outcome": "proven", "command": "pytest t.py::test_a"}
+    evidence = {
+        "posted": [
+            posted(comment="a", looks=3, proof=proven),
+            posted(comment="b", proof={"outcome": "not proven"}),
+        ],
+        "suppressed": [{"finding": posted(comment="c"), "reason": "doubted"}],
+    }
+    usage: dict[str, Any] = {}
+    record = Record(task_id="t", decision={"evidence": evidence}, raw_reply=None, usage=usage, seconds=0.0)
+    said = list(said_in([record], "reported"))
+    labels = ("BUG_HIT", "NOISE", "BUG_HIT")
+    judged = [(each, judgement(each, label)) for each, label in zip(said, labels, strict=True)]
+    assert groups(judged) == {
+        "dropped after the second question": ["BUG_HIT"],
+        "proven by a test": ["BUG_HIT"],
+        "seen by 2 looks or more": ["BUG_HIT"],
+        "seen by 3 looks or more": ["BUG_HIT"],
+        "tried and not proven": ["NOISE"],
+    }
+    assert [each.text for each in said_in([record], "posted")] == ["a", "b"]
+
+
+def judgement(said: Said, label: Any) -> Judgement:
+    return Judgement(task_id=said.task_id, key=said.key, label=label, votes=())
