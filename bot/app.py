@@ -180,7 +180,7 @@ def build_sandbox(settings: Settings) -> Sandbox | None:
         from bot.sandbox.bubblewrap import Bubblewrap
 
         folders = filter(None, settings.bouncer_sandbox_folders.split(":"))
-        return Bubblewrap(folders=tuple(map(Path, folders)))
+        return Bubblewrap(folders=tuple(map(Path, folders)), offline=settings.bouncer_sandbox_network == "none")
     return None
 
 

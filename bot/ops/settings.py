@@ -98,7 +98,8 @@ class Settings(BaseSettings):
     bouncer_sandbox_image: str = Field("python:3.12-slim", description="image that the docker runner starts")
     bouncer_sandbox_network: str | None = Field(
         None,
-        description="docker runner: a network for set-up commands that reaches neither this host nor private ones",
+        description="none: set-up commands have no network. Otherwise with docker: a network for them that "
+        "reaches neither this host nor private ones",
     )
     bouncer_sandbox_folders: str = Field(
         "", description="folders that tests may read (tools, interpreters), absolute, separated by colons"

@@ -1,10 +1,11 @@
 """The default sandbox: bubblewrap, which needs no daemon, no image and no privileges.
 
 The program runs as a user that owns nothing on the host, in namespaces of its own (files, processes, network,
-users), sees the system's programs and libraries read-only, may make the system calls of an allow-list, and writes
-to memory file systems of a fixed size that vanish with it. A worker that is root starts bubblewrap as a fresh,
-otherwise unused user: root is exempt from the limit on processes, and nothing that runs here should ever be root
-outside. Any other worker stays who it is outside; inside, none of its files, sockets and keys can be named.
+users, keys), sees the system's programs and libraries read-only, may make the system calls of an allow-list,
+and writes to memory file systems of a fixed size that vanish with it. A worker that is root starts bubblewrap
+as a fresh, otherwise unused user: root is exempt from the limit on processes, and nothing that runs here should
+ever be root outside. Any other worker stays who it is outside; inside, none of its files, sockets and keys can
+be named.
 
 Limits hold by what the kernel offers everywhere: the size of memory file systems, resource limits of the user
 namespace (from Linux 5.14 processes count per namespace; before, those of the worker's whole user count), and a
@@ -13,6 +14,8 @@ watch on memory. Control groups would need rights that a worker often lacks.
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import os
 import secrets
 import shutil
@@ -40,6 +43,7 @@ _ISOLATION = (
     "--uid", "1000", "--gid", "1000", "--hostname", "sandbox",
 )  # fmt: skip
 _NOBODY = 65534
+_JOIN_SESSION_KEYRING = 1  # of keyctl
 
 # What happens on the host before bubblewrap: the kernel is told whom to end first where memory runs short, and
 # root becomes the fresh user for good. A worker that is root often keeps its interpreter below root's own closed
@@ -78,6 +82,8 @@ class Bubblewrap:
     program: str = "bwrap"
     entries: int = 500_000
     folders: tuple[Path, ...] = ()
+    #: Set-up steps run without any network, too.
+    offline: bool = False
     name: str = "bubblewrap"
     host_programs: bool = True
 
@@ -109,7 +115,7 @@ class Bubblewrap:
         with packed.stream, ExitStack() as resources:
             stage = resources.enter_context(_stage((*visible, *changeable), user))
             view = View(resources)
-            gate = Gate(resources) if network else None
+            gate = Gate(resources) if network and not self.offline else None
             arguments = [*stage.prefix, program, *_ISOLATION, "--seccomp", str(view.holding(seccomp.program()))]
             arguments += [*(gate.arguments if gate else ()), *view.system(NAMESERVER if gate else None)]
             arguments += memory(limits, packed.size)
@@ -186,6 +192,7 @@ def _started(
     arguments: list[str], stdin: IO[bytes], descriptors: Sequence[int]
 ) -> Iterator[subprocess.Popen[bytes]]:
     """bwrap as a child that is gone when the block ends. The environment is empty: its own is visible inside."""
+    _leave_keys()
     process = subprocess.Popen(  # noqa: S603
         arguments,
         stdin=stdin,
@@ -200,6 +207,22 @@ def _started(
             yield process
         finally:
             process.kill()
+
+
+def _leave_keys() -> None:
+    """Give this thread, and so what it starts, a new session keyring; the worker itself keeps no keys there.
+
+    bubblewrap has no option for it, and it must be the thread that starts the program. Raises SandboxError.
+    """
+    import pyseccomp
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    number = pyseccomp.resolve_syscall(pyseccomp.Arch.NATIVE, "keyctl")
+    if libc.syscall(ctypes.c_long(number), ctypes.c_long(_JOIN_SESSION_KEYRING), None) != -1:
+        return
+    # Where the kernel has no keys, or a container forbids them, they are out of reach for what starts here, too.
+    if (why := ctypes.get_errno()) not in (errno.ENOSYS, errno.EPERM):
+        raise SandboxError(f"the program cannot have a session keyring of its own: {os.strerror(why)}")
 
 
 def _complaint(output: bytes) -> str:

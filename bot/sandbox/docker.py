@@ -72,7 +72,7 @@ class Docker:
         if network and self.network is None:
             raise SandboxError(
                 "a set-up step needs a network that cannot reach this host, which Docker's own can: make one and "
-                "name it in BOUNCER_SANDBOX_NETWORK"
+                "name it in BOUNCER_SANDBOX_NETWORK, where none means that it has no network"
             )
         names = tuple(relative(name) for name in collect)
         visible, changeable = shown(readable), shown(writable)

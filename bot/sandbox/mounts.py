@@ -55,8 +55,10 @@ class View:
                 arguments += ["--ro-bind-try", name, name]
         for name in _ETC:
             arguments += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
+        # Names of keys that the worker's user holds elsewhere, even where the keys themselves are out of reach.
+        listings = {each: "" for each in ("/proc/keys", "/proc/key-users") if Path(each).exists()}
         resolver = {} if nameserver is None else {"/etc/resolv.conf": f"nameserver {nameserver}\n"}
-        for path, text in {**_STUBS, **resolver}.items():
+        for path, text in {**_STUBS, **listings, **resolver}.items():
             arguments += ["--ro-bind-data", str(self.holding(text.encode())), path]
         return arguments
 

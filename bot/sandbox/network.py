@@ -60,7 +60,10 @@ class Gate:
     def __post_init__(self) -> None:
         why = missing()
         if why is not None:
-            raise SandboxError(f"a set-up step cannot have a network of its own: {why}")
+            raise SandboxError(
+                f"a set-up step cannot have a network of its own: {why}; BOUNCER_SANDBOX_NETWORK=none runs "
+                "set-up steps without any"
+            )
         self._told, self._tells = self._pipe()
         self._waits, self._opens = self._pipe()
         self.descriptors += [self._tells, self._waits]

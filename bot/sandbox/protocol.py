@@ -96,8 +96,8 @@ class Sandbox(Protocol):
         the workdir that are read back after the run, ``COLLECT_BYTES`` together at most: where there is more,
         none is.
 
-        ``writable`` host folders and ``network`` (to public addresses alone) are for the repository's own set-up
-        step only.
+        ``writable`` host folders and ``network`` (to public addresses alone, or none where the operator wants
+        it so) are for the repository's own set-up step only.
 
         Raises SandboxError where the runner itself is missing or breaks, or ``workdir`` is over ``TREE_BYTES``.
         """

@@ -41,6 +41,9 @@ def sandbox(settings: Settings) -> Iterator[Diagnosis]:
 
 
 def _setup_network(settings: Settings) -> Iterator[Diagnosis]:
+    if settings.bouncer_sandbox_network == "none":
+        yield ok("sandbox", "set-up commands have no network (BOUNCER_SANDBOX_NETWORK=none)")
+        return
     if settings.bouncer_sandbox == "docker":
         why = None if settings.bouncer_sandbox_network else "BOUNCER_SANDBOX_NETWORK names no network"
     else:
@@ -48,4 +51,8 @@ def _setup_network(settings: Settings) -> Iterator[Diagnosis]:
     if why is None:
         yield ok("sandbox", "set-up commands reach public addresses alone")
     else:
-        yield note("sandbox", f"set-up commands (`reproduce.setup`) are refused: {why}")
+        yield note(
+            "sandbox",
+            f"set-up commands (`reproduce.setup`) are refused: {why}",
+            "BOUNCER_SANDBOX_NETWORK=none runs them without a network",
+        )

@@ -313,7 +313,7 @@ def test_the_repositorys_set_up_runs_first_and_is_kept(services: Build, tmp_path
         drafts(code),
         snapshot(checkouts={SHA: files}),
         config,
-        sandbox=Bubblewrap(),
+        sandbox=Bubblewrap(offline=True),
         environments=Environments(tmp_path / "environments"),
     )
 
@@ -327,7 +327,8 @@ def test_the_repositorys_set_up_runs_first_and_is_kept(services: Build, tmp_path
 def test_a_set_up_that_fails_is_not_run_with_what_it_printed(services: Build, tmp_path: Path) -> None:
     config = CONFIG + "  setup: ['echo no such package; exit 3']\n"
     environments = Environments(tmp_path / "environments")
-    here = services(ScriptedModel(), snapshot(), config, sandbox=Bubblewrap(), environments=environments)
+    sandbox = Bubblewrap(offline=True)
+    here = services(ScriptedModel(), snapshot(), config, sandbox=sandbox, environments=environments)
 
     decision = reproduce(said("/bouncer reproduce"), here)
 

@@ -12,11 +12,15 @@ from pathlib import Path
 
 import pytest
 
+from bot import app
+from bot.errors import SandboxError
+from bot.ops.settings import Settings
 from bot.reproduce.command import Target, TestCommand
 from bot.reproduce.execution import Harness
 from bot.reproduce.setup import Environments, Recipe, SetupFailed
+from bot.sandbox import network
 from bot.sandbox.bubblewrap import Bubblewrap
-from bot.sandbox.protocol import Limits
+from bot.sandbox.protocol import Limits, Sandbox
 from tests.conftest import missing
 
 pytestmark = pytest.mark.debian("bubblewrap")
@@ -43,16 +47,23 @@ def checkout(tmp_path: Path) -> Path:
     return folder
 
 
-def made(environments: Environments, checkout: Path, recipe: Recipe = RECIPE) -> str:
-    with environments.prepared(Bubblewrap(), checkout, recipe) as environment:
+#: No download is part of these, and no machine has to offer a network for them.
+SANDBOX = Bubblewrap(offline=True)
+
+
+def made(
+    environments: Environments, checkout: Path, recipe: Recipe = RECIPE, sandbox: Sandbox | None = SANDBOX
+) -> str:
+    assert sandbox
+    with environments.prepared(sandbox, checkout, recipe) as environment:
         return Path(environment.env["VIRTUAL_ENV"], "made").read_text()
 
 
 def test_tests_run_in_the_environment_that_the_set_up_made(tmp_path: Path, checkout: Path) -> None:
     environments = Environments(tmp_path / "environments")
-    with environments.prepared(Bubblewrap(), checkout, RECIPE) as environment:
+    with environments.prepared(SANDBOX, checkout, RECIPE) as environment:
         harness = Harness(
-            Bubblewrap(),
+            SANDBOX,
             TestCommand.parse("python -m unittest {tests}"),
             env=environment.env,
             readable=environment.readable,
@@ -76,9 +87,7 @@ def test_it_is_made_once_and_anew_when_dependencies_commands_or_interpreter_chan
 
 
 def test_without_commands_there_is_no_environment(tmp_path: Path, checkout: Path) -> None:
-    with Environments(tmp_path / "environments").prepared(
-        Bubblewrap(), checkout, Recipe(repository=1)
-    ) as environment:
+    with Environments(tmp_path / "environments").prepared(SANDBOX, checkout, Recipe(repository=1)) as environment:
         assert (dict(environment.env), environment.readable) == ({}, ())
     assert not (tmp_path / "environments").exists()
 
@@ -110,7 +119,8 @@ def test_killed_half_way_it_is_made_anew(tmp_path: Path, checkout: Path) -> None
         "from bot.reproduce.setup import Environments, Recipe\n"
         "from bot.sandbox.bubblewrap import Bubblewrap\n"
         f"recipe = Recipe(repository=1, python=sys.executable, commands=({COMMAND!r}, 'sleep 60'))\n"
-        f"with Environments(Path({str(folder)!r})).prepared(Bubblewrap(), Path({str(checkout)!r}), recipe): pass\n"
+        f"environments, sandbox = Environments(Path({str(folder)!r})), Bubblewrap(offline=True)\n"
+        f"with environments.prepared(sandbox, Path({str(checkout)!r}), recipe): pass\n"
     )
     worker = subprocess.Popen([sys.executable, "-c", script], cwd=Path(__file__).parents[3])
     deadline = time.monotonic() + 60
@@ -137,7 +147,7 @@ def test_old_and_surplus_environments_go_but_not_one_in_use(tmp_path: Path, chec
     recipes = [RECIPE.model_copy(update={"commands": (COMMAND, f"true {number}")}) for number in range(3)]
     places = [folder / recipe.key(checkout, "bubblewrap") for recipe in recipes]
     roomy, tight = Environments(folder), Environments(folder, max_bytes=1)
-    with roomy.prepared(Bubblewrap(), checkout, recipes[0]):
+    with roomy.prepared(SANDBOX, checkout, recipes[0]):
         made(roomy, checkout, recipes[1])
         assert all(place.is_dir() for place in places[:2])
         made(tight, checkout, recipes[2])
@@ -147,6 +157,20 @@ def test_old_and_surplus_environments_go_but_not_one_in_use(tmp_path: Path, chec
     assert [place.is_dir() for place in places] == [True, True, False]
 
 
+def test_where_no_network_can_be_had_a_set_up_is_refused_or_runs_without_one_as_the_operator_says(
+    tmp_path: Path, checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(network, "_TUN", tmp_path / "no-such-device")
+    environments = Environments(tmp_path / "environments")
+    recipe = Recipe(repository=1, python="true", commands=('grep -c : /proc/net/dev >"$VIRTUAL_ENV"/made',))
+    with pytest.raises(SandboxError, match=r"no-such-device cannot be opened .* BOUNCER_SANDBOX_NETWORK=none"):
+        made(environments, checkout, recipe, app.build_sandbox(Settings(_env_file=None)))
+    monkeypatch.setenv("BOUNCER_SANDBOX_NETWORK", "none")
+    interfaces = made(environments, checkout, recipe, app.build_sandbox(Settings(_env_file=None)))
+    assert interfaces == "1\n"  # its own loopback
+
+
+@pytest.mark.debian("slirp4netns")
 @pytest.mark.index
 def test_packages_of_the_index_can_be_installed(tmp_path: Path, checkout: Path) -> None:
     pip = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "SSL_"))}

@@ -11,23 +11,17 @@ from bot.reproduce.command import Target, TestCommand
 from bot.reproduce.execution import Harness
 from bot.reproduce.outcome import TestReport
 from bot.reproduce.setup import Environments, Recipe, SetupFailed
-from bot.sandbox import network
 from bot.sandbox.bubblewrap import Bubblewrap
 from bot.sandbox.protocol import Limits
-from tests.conftest import missing
 
 pytestmark = pytest.mark.debian("bubblewrap")
 
 SECRET = "ghs_planted_credentials"
 LIMITS = Limits(seconds=60, disk_bytes=128 << 20)
+#: None of these set-ups downloads anything, and what they leave behind has nothing to do with a network.
+SANDBOX = Bubblewrap(offline=True)
 #: Makes no environment at all, at once: what these set-ups write is their own.
 NOTHING = "true"
-
-
-@pytest.fixture(autouse=True)
-def _networked() -> None:
-    if why := network.missing():
-        missing(why)
 
 
 @pytest.fixture
@@ -53,9 +47,9 @@ def planted(tmp_path: Path) -> Path:
 def run(tmp_path: Path, checkout: Path, script: str, *commands: str, repository: int = 1) -> TestReport:
     """A set-up by ``commands``, then ``script`` as the test command in what it made."""
     recipe = Recipe(repository=repository, python=NOTHING, commands=commands)
-    with Environments(tmp_path / "environments", limits=LIMITS).prepared(Bubblewrap(), checkout, recipe) as made:
+    with Environments(tmp_path / "environments", limits=LIMITS).prepared(SANDBOX, checkout, recipe) as made:
         harness = Harness(
-            Bubblewrap(),
+            SANDBOX,
             TestCommand(argv=("sh", "-c", script)),
             env=made.env,
             readable=made.readable,
@@ -128,7 +122,7 @@ def test_a_run_that_fails_shows_what_the_runner_reports(checkout: Path) -> None:
     command = TestCommand(
         argv=("sh", "-c", "echo private detail; python3 -m unittest test_none; env | sort; exit 1")
     )
-    report = Harness(Bubblewrap(), command, limits=LIMITS).run(checkout, [Target(path="test_it.py")], {})
+    report = Harness(SANDBOX, command, limits=LIMITS).run(checkout, [Target(path="test_it.py")], {})
     assert "No module named 'test_none'" in report.outcome.output
     assert "private detail" not in report.outcome.output
     assert "TMPDIR" not in report.outcome.output
@@ -138,8 +132,8 @@ def test_only_what_was_seen_from_outside_counts_as_verified(checkout: Path) -> N
     forged = (
         "printf '<testsuites><testsuite><testcase name=\"test_a\"/></testsuite></testsuites>' >.bouncer-junit.xml"
     )
-    passed = Harness(Bubblewrap(), TestCommand(argv=("sh", "-c", forged)), limits=LIMITS)
-    endless = Harness(Bubblewrap(), TestCommand(argv=("sh", "-c", "sleep 60")), limits=Limits(seconds=1))
+    passed = Harness(SANDBOX, TestCommand(argv=("sh", "-c", forged)), limits=LIMITS)
+    endless = Harness(SANDBOX, TestCommand(argv=("sh", "-c", "sleep 60")), limits=Limits(seconds=1))
     report = passed.run(checkout, [Target(path="test_it.py")], {})
     assert (report.outcome.status, report.verified) == ("passed", False)
     report = endless.run(checkout, [Target(path="test_it.py")], {})

@@ -84,9 +84,11 @@ exec setpriv --reuid "$user" --regid "$user" --clear-groups -- "$@" -c "$script"
 _WORKER = """\
 import json, sys
 from pathlib import Path
+from bot.sandbox import seccomp
 from bot.sandbox.bubblewrap import Bubblewrap
 from bot.sandbox.protocol import Limits
 told = json.load(sys.stdin)
+seccomp._ALLOWED += told.pop("allowed")
 limits = Limits.model_validate(told.pop("limits"))
 argv, workdir = told.pop("argv"), Path(told.pop("workdir"))
 print(Bubblewrap().run(argv, workdir=workdir, files={}, limits=limits, **told).model_dump_json())
@@ -96,13 +98,30 @@ ORDINARY = 61234
 
 @pytest.fixture(params=["as it is", "ordinary user"])
 def attack(request: pytest.FixtureRequest, project: Path, tmp_path: Path) -> RunPython:
-    """Runs a hostile command in the sandbox of a worker: the one that runs the tests, or an ordinary user."""
+    """Runs a hostile command in the sandbox of a worker: the one that runs the tests, or an ordinary user.
 
-    def run(argv: Sequence[str], *, network: bool = False, **limits: Any) -> ProgramResult:
+    ``allowed``: system calls that the filter lets through beside its own, to see what would hold without it.
+    """
+
+    def run(argv: Sequence[str], *, network: bool = False, allowed: str = "", **limits: Any) -> ProgramResult:
         told = {"argv": list(argv), "limits": {"seconds": 20, **limits}, "network": network}
-        if request.param == "as it is":
+        if request.param == "as it is" and not allowed:
             known = Limits.model_validate(told["limits"])
             return Bubblewrap().run(argv, workdir=project, files={}, limits=known, network=network)
+        words = [sys.executable, "-c", _WORKER]
+        if request.param != "as it is":
+            words = as_ordinary()
+        done = subprocess.run(
+            words,
+            input=json.dumps({**told, "workdir": str(project), "allowed": f" {allowed} "}),
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+        )
+        assert done.returncode == 0, done.stderr
+        return ProgramResult.model_validate_json(done.stdout)
+
+    def as_ordinary() -> list[str]:
         if os.geteuid() != 0:
             pytest.skip("the worker is an ordinary user already")
         keep = tmp_path / "keep"
@@ -113,11 +132,6 @@ def attack(request: pytest.FixtureRequest, project: Path, tmp_path: Path) -> Run
         base = Path(sys.base_prefix)
         home = Path("/root") if base.is_relative_to("/root") else Path("/")
         words = ["unshare", "--mount", "sh", "-c", _AS_ORDINARY, "worker", str(home), str(keep)]
-        words += [str(ORDINARY), _WORKER, str(base), sys.executable]
-        done = subprocess.run(
-            words, input=json.dumps({**told, "workdir": str(project)}), capture_output=True, text=True, cwd=ROOT
-        )
-        assert done.returncode == 0, done.stderr
-        return ProgramResult.model_validate_json(done.stdout)
+        return [*words, str(ORDINARY), _WORKER, str(base), sys.executable]
 
     return run

@@ -311,13 +311,18 @@ def test_json_is_one_object(run: Run) -> None:
 
 
 @pytest.mark.debian("bubblewrap")
-def test_the_sandbox_is_tried(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_sandbox_is_tried(
+    run: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BOUNCER_SANDBOX_NETWORK", "none")
     areas = ("settings", "files", "database", "github", "model")
     skipped = [argument for area in areas for argument in ("--skip", area)]
     with pytest.raises(SystemExit) as ended:
         cli.main(["doctor", *skipped])
     assert ended.value.code == 0
-    assert capsys.readouterr().out.startswith("ok    sandbox: bubblewrap runs programs without network")
+    said = capsys.readouterr().out
+    assert said.startswith("ok    sandbox: bubblewrap runs programs without network")
+    assert "set-up commands have no network" in said
 
 
 def test_a_sandbox_that_is_missing_fails_with_what_to_install(
