@@ -150,6 +150,13 @@ def build_model(settings: Settings, model_id: str | None = None) -> Model:
     return Recording(model, settings.bouncer_record_file) if settings.bouncer_record_file else model
 
 
+def bounded(usd: float | None) -> Budget | None:
+    """A budget for this process alone; None where there is no limit."""
+    from bot.models.budget import Budget, Limit, MemoryBudget
+
+    return None if usd is None else Budget(MemoryBudget(), (Limit(scope="this run", usd=usd),), now)
+
+
 def build_app(settings: Settings, observe: Observe | None = None) -> GitHubApp:
     """The GitHub App; raises SettingsError that names what is missing."""
     from bot.forge.github import GitHubApp, load_key

@@ -232,6 +232,21 @@ class Settings(BaseSettings):
             ) from None
 
 
+class Workflow(BaseSettings):
+    """What GitHub tells a step of a workflow, apart from its token and the API's address."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="ignore", env_ignore_empty=True)
+
+    github_event_name: str = ""
+    github_event_path: Path | None = None
+    github_step_summary: Path | None = None
+
+
+def workflow() -> Workflow:
+    """The workflow that this process runs in; empty outside of one."""
+    return Workflow()
+
+
 def _check_env_file(file: Path) -> None:
     """Refuse an env file with a line that would be passed over; raises SettingsError."""
     try:

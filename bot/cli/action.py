@@ -1,0 +1,244 @@
+"""``bouncer action``: a workflow's event, dealt with as a delivery would be, with the workflow's token."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from bot.cli.files import as_object, gate, print_json
+from bot.cli.remote import reached
+from bot.cli.review import gate as review_gate
+from bot.cli.review import write_sarif
+from bot.errors import ForgeError, NotFound, OperatorError, TransientError
+
+if TYPE_CHECKING:
+    from bot.app import Access
+    from bot.core.actions import Decision
+    from bot.core.config import RepoConfig
+    from bot.core.events import Event, RepositoryEvent
+    from bot.ops.settings import Settings, Workflow
+    from bot.publishing.publisher import Publisher
+    from bot.services import Services
+
+#: What a workflow can ask for. Code is never executed here, so there is no ``reproduce``.
+TASKS = ("triage", "verify", "review")
+#: What GitHub calls the permission that a task's writes need.
+PERMISSIONS: dict[str, str] = {
+    "triage": "issues: write",
+    "commands": "issues: write` and `pull-requests: write",
+    "verify": "checks: write",
+    "review": "pull-requests: write",
+}
+
+
+class Done(NamedTuple):
+    """A decision, what publishing it came to, and the permission that was missing for it."""
+
+    decision: Decision
+    outcome: str
+    missing: str = ""
+
+
+@click.command()
+@click.option(
+    "--run", "chosen", default=" ".join(TASKS), show_default=True, help="What is done, separated by blanks."
+)
+@click.option("--model", metavar="ID", help="Who judges: provider:name.")
+@click.option(
+    "--fail-on",
+    default="",
+    metavar="WORDS",
+    help="End with 1 on: bounce, abstain, finding, low, medium, high; separated by blanks.",
+)
+@click.option(
+    "--sarif", "sarif_file", default="", metavar="FILE", help="Write a review's findings as SARIF 2.1.0."
+)
+@click.option(
+    "--max-cost", type=click.FloatRange(min=0), metavar="USD", help="What the model may cost for this event."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+def command(
+    chosen: str, model: str | None, fail_on: str, sarif_file: str, max_cost: float | None, as_json: bool
+) -> int:
+    """Deal with the event of the workflow that this runs in: judge, and post with the workflow's token.
+
+    No code is checked out or executed: issues, diffs and files are read over the API.
+    """
+    from bot.ops import settings
+
+    words = _words(fail_on, ("bounce", "abstain", "finding", "low", "medium", "high"), "--fail-on")
+    tasks = _words(chosen, TASKS, "--run")
+    environment, workflow = settings.load(bouncer_model=model), settings.workflow()
+    event = _event(workflow)
+    if event is None:
+        click.echo(f"Nothing to do for the event {workflow.github_event_name}.", err=True)
+        return 0
+    environment.check_model()
+    if environment.github_token is None:
+        raise OperatorError("GITHUB_TOKEN is not set: give the step the workflow's token")
+    with reached(environment, event.repository.full_name) as access:
+        done = tuple(_deal(environment, access, event, tasks, max_cost))
+    reviews = [each.decision for each in done if each.decision.kind == "review"]
+    if sarif_file and reviews:
+        write_sarif(sarif_file, reviews[0])
+    lines = [_line(each) for each in done] or ["Nothing to do for this event."]
+    if as_json:
+        print_json({"decisions": [{**as_object(each.decision), "outcome": each.outcome} for each in done]})
+    else:
+        _print(lines)
+    _summarise(workflow, lines)
+    refused = any(each.missing for each in done) and not _read_only_by_design(workflow, event)
+    return 1 if refused else max((_failed(each.decision, words) for each in done), default=0)
+
+
+def _words(text: str, known: tuple[str, ...], option: str) -> tuple[str, ...]:
+    words = tuple(text.replace(",", " ").split())
+    if wrong := [word for word in words if word not in known]:
+        raise OperatorError(f"{option}: {wrong[0]!r} is none of {', '.join(known)}")
+    return words
+
+
+def _event(workflow: Workflow) -> RepositoryEvent | None:
+    """What happened; None where it is nothing that Bouncer deals with."""
+    from bot.core.events import RepositoryEvent
+    from bot.forge.github import webhook
+
+    if not workflow.github_event_name or workflow.github_event_path is None:
+        raise OperatorError("GITHUB_EVENT_NAME or GITHUB_EVENT_PATH is not set: this runs inside of a workflow")
+    # The same payload; the workflow that runs is the base branch's, with a token that may write.
+    name = {"pull_request_target": "pull_request"}.get(workflow.github_event_name, workflow.github_event_name)
+    try:
+        body = workflow.github_event_path.read_bytes()
+    except OSError as error:
+        raise OperatorError(f"GITHUB_EVENT_PATH: {workflow.github_event_path}: {error.strerror}") from None
+    event = webhook.parse(name, webhook.load(body, "application/json"))
+    return event if isinstance(event, RepositoryEvent) else None
+
+
+def _deal(
+    settings: Settings, access: Access, event: RepositoryEvent, tasks: tuple[str, ...], max_cost: float | None
+) -> Iterator[Done]:
+    """Each task's decisions, published; one that fails does not stop its siblings."""
+    from bot import app, router
+    from bot.forge.replay import ReadOnce
+    from bot.jobs.refresh import at_present
+    from bot.publishing.standing import StandingHistory
+
+    config = _config(settings, access, event)
+    model = app.build_models(settings).build(settings.bouncer_model or "", app.bounded(max_cost), attempts=3)
+    services = app.offline_services(settings, access.forge, config, model)
+    later: TransientError | None = None
+    with _publisher(settings) as publisher:
+        for task in router.tasks(event):
+            if task not in ("commands", *tasks):
+                continue
+            reading = replace(services, forge=ReadOnce(services.forge))
+            reading = replace(reading, history=StandingHistory(event, reading))
+            try:
+                decisions = router.decide(at_present(event, task, reading.forge), reading, only=task)
+                for decision in decisions:
+                    yield _publish(publisher, decision, services, access)
+                if task == "review" and not decisions and (earlier := _reviewed(event, reading)):
+                    # Running a step again is no way past a gate.
+                    yield Done(earlier, "posted before")
+            except TransientError as error:
+                later = later or error
+    if later is not None:
+        raise later
+
+
+def _reviewed(event: RepositoryEvent, services: Services) -> Decision | None:
+    """The review that stands on exactly this commit."""
+    from bot.review.history import last_on
+
+    return last_on(services.history.decisions(event.subject.key, "review"), event.subject.revision)
+
+
+def _config(settings: Settings, access: Access, event: Event) -> RepoConfig:
+    """The repository's own, except that nothing is executed."""
+    from bot import app
+    from bot.models.registry import carries_signal
+
+    branch = access.forge.about().default_branch
+    config, problems = app.own_config(access.forge, branch)
+    for problem in problems:
+        click.echo(f"bouncer: {problem}", err=True)
+    config = app.laid_over(config, {"verify": {"execute": False}, "reproduce": {"mode": "off"}})
+    return config if carries_signal(settings.bouncer_model or "") else config.in_shadow()
+
+
+@contextmanager
+def _publisher(settings: Settings) -> Iterator[Publisher]:
+    """The live publisher, with a register that is thrown away: what stands is told by its markers."""
+    from bot.cli.running import secrets_of
+    from bot.publishing.publisher import Publisher
+    from bot.store import migrate, open_database, open_ledger
+
+    with tempfile.TemporaryDirectory(prefix="bouncer-action-") as folder:
+        database = open_database(f"sqlite:///{folder}/register.db")
+        try:
+            migrate(database)
+            ledger = open_ledger(database)
+            yield Publisher(ledger.postings, ledger.paces, secrets=secrets_of(settings))
+        finally:
+            database.close()
+
+
+def _publish(publisher: Publisher, decision: Decision, services: Services, access: Access) -> Done:
+    try:
+        published = publisher.publish(decision, "action", 0, services, access.writer)
+    except NotFound as error:
+        return Done(decision, f"gone: {error}")
+    except ForgeError as error:
+        if error.status != 403:
+            raise
+        return Done(decision, f"not posted: {error}", PERMISSIONS.get(decision.kind, ""))
+    return Done(decision, "; ".join((published.outcome, *published.notes)))
+
+
+def _read_only_by_design(workflow: Workflow, event: RepositoryEvent) -> bool:
+    """Whether GitHub gave a token that writes nothing because a fork's pull request started the workflow."""
+    from bot.core.events import PullRequestEvent
+
+    return (
+        workflow.github_event_name == "pull_request"
+        and isinstance(event, PullRequestEvent)
+        and event.pull_request.from_fork
+    )
+
+
+def _failed(decision: Decision, words: tuple[str, ...]) -> int:
+    return review_gate(words, decision) if decision.kind == "review" else gate(words, decision)
+
+
+def _line(done: Done) -> str:
+    """A task, what came of it, and what is missing, on one line."""
+    decision = done.decision
+    told = decision.verdict or f"no verdict ({decision.reason})"
+    line = f"{decision.kind}: {told}; {done.outcome}"
+    return f"{line}. The workflow needs `permissions:` with `{done.missing}`" if done.missing else line
+
+
+def _print(lines: list[str]) -> None:
+    """For the workflow's log, whose reader takes some lines for commands: what a model says never begins one."""
+    from bot.review.escaping import show
+
+    for line in lines:
+        click.echo("bouncer: " + show(" ".join(line.split())).replace("##[", "## ["))
+
+
+def _summarise(workflow: Workflow, lines: list[str]) -> None:
+    """On the workflow's own page, which can be written to whatever the token may."""
+    from bot.core.markdown import clean_line
+
+    if workflow.github_step_summary is None:
+        return
+    text = "\n".join(["### Bouncer", "", *(f"- {clean_line(line, limit=500)}" for line in lines), ""])
+    with Path(workflow.github_step_summary).open("a", encoding="utf-8") as file:
+        file.write(text)

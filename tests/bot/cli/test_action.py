@@ -1,0 +1,166 @@
+"""``bouncer action`` as a step of a workflow runs it, against the simulated GitHub over HTTP."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from bot.simgithub.simulation import WORKFLOW
+from tests.bot.cli.github_commands import DEFECT, SOLVES, VAGUE, Desk, Ran
+from tests.conformance.checking import violations
+
+ROOT = Path(__file__).resolve().parents[3]
+READ = {"contents": "read", "issues": "read", "pull_requests": "read"}
+
+
+class Workflow:
+    """The newest event on the repository, as a workflow finds it."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+        # GitHub writes the same payload to a file as it delivers to whoever listens.
+        self._listener = desk.github.create_app("listener", owner="acme", webhook_url="http://127.0.0.1:9/")
+        desk.github.install(self._listener)
+
+    def run(
+        self, *arguments: str, permissions: dict[str, str] = WORKFLOW, name: str = "", process: bool = False
+    ) -> Ran:
+        # What a workflow does with its own token starts no other.
+        heard = [(each.event, json.loads(each.body)) for each in self._listener.deliveries]
+        event, payload = [each for each in heard if each[1]["sender"]["type"] != "Bot"][-1]
+        del payload["installation"]
+        (self.desk.folder / "event.json").write_text(json.dumps(payload))
+        run = self.desk.process if process else self.desk.run
+        return run(
+            "action",
+            *arguments,
+            token=self.desk.github.token("acme/rocket", permissions),
+            GITHUB_EVENT_NAME=name or event,
+            GITHUB_EVENT_PATH="event.json",
+            GITHUB_STEP_SUMMARY="summary.md",
+        )
+
+
+@pytest.fixture
+def workflow(desk: Desk) -> Workflow:
+    return Workflow(desk)
+
+
+def _pull(desk: Desk, **more: Any) -> int:
+    issue = desk.github.open_issue("acme/rocket", "Mean of nothing", "It should be 0.")
+    files = {"app.py": "count = 0\nshare = total / count\n"}
+    return desk.github.open_pull("acme/rocket", "Mean", f"Fixes #{issue}", files=files, closes=[issue], **more)
+
+
+def test_a_vague_issue_is_asked_about_once_and_cleared_when_it_is_answered(desk: Desk, workflow: Workflow) -> None:
+    desk.replies["It crashes"] = VAGUE
+    number = desk.github.open_issue("acme/rocket", "It crashes", "Sometimes.")
+    first = workflow.run(process=True)
+    assert (first.code, first.out) == (0, "bouncer: triage: VAGUE; posted\n")
+    assert workflow.run("--fail-on", "bounce").code == 1
+    [asked] = desk.github.comments("acme/rocket", number, by="github-actions[bot]")
+    assert "- Which file?" in asked
+    assert desk.github.labels("acme/rocket", number) == ["needs-info"]
+
+    desk.replies = {}
+    desk.github.comment("acme/rocket", number, "It is app.py.")
+    assert workflow.run().code == 0
+    [cleared] = desk.github.comments("acme/rocket", number, by="github-actions[bot]")
+    assert "Thanks, this is clear now." in cleared
+    assert desk.github.labels("acme/rocket", number) == []
+    assert violations(desk.github.requests) == []
+
+
+def test_a_maintainer_s_word_counts_without_a_ledger(desk: Desk, workflow: Workflow) -> None:
+    desk.replies["It crashes"] = VAGUE
+    number = desk.github.open_issue("acme/rocket", "It crashes", "Sometimes.")
+    workflow.run()
+    desk.github.comment("acme/rocket", number, "/bouncer accept", author="acme")
+    workflow.run()
+    assert desk.github.labels("acme/rocket", number) == []
+    desk.github.edit("acme/rocket", number, body="Sometimes, really.")
+    assert "a maintainer accepted this issue" in workflow.run().out
+    assert desk.github.labels("acme/rocket", number) == []
+
+
+@pytest.mark.parametrize("fork", [False, True])
+def test_a_pull_request_gets_its_check_and_its_review_once(desk: Desk, workflow: Workflow, fork: bool) -> None:
+    desk.replies |= {"findings": DEFECT, "Mean of nothing": SOLVES}
+    number = _pull(desk, fork=fork)
+    for _ in range(2):
+        ran = workflow.run("--sarif", "found.sarif", "--fail-on", "high", name="pull_request_target")
+        assert ran.code == 1
+    [check] = desk.github.checks("acme/rocket")
+    assert (check.name, check.conclusion) == ("bouncer / verify", "success")
+    assert len(desk.github.review_comments("acme/rocket", number)) == 1
+    results = json.loads((desk.folder / "found.sarif").read_text())["runs"][0]["results"]
+    assert [each["level"] for each in results] == ["error"]
+
+    # What was posted is known on the next push.
+    desk.github.push("acme/rocket", number, {"app.py": "count = 1\nshare = total / count\n"})
+    workflow.run(name="pull_request_target")
+    assert len(desk.github.review_comments("acme/rocket", number)) == 1
+    assert len(desk.github.checks("acme/rocket")) == 2
+
+
+def test_a_token_that_may_not_write_is_told_what_is_missing(desk: Desk, workflow: Workflow) -> None:
+    desk.replies |= {"It crashes": VAGUE, "findings": DEFECT, "Mean of nothing": SOLVES}
+    number = desk.github.open_issue("acme/rocket", "It crashes", "Sometimes.")
+    ran = workflow.run(permissions=READ)
+    assert ran.code == 1
+    assert "not posted" in ran.out
+    assert "The workflow needs `permissions:` with `issues: write`" in ran.out
+    assert desk.github.comments("acme/rocket", number) == []
+
+    number = _pull(desk, fork=True)
+    ran = workflow.run(permissions={**READ, "checks": "read"})
+    # GitHub gives a fork's pull request no other token: that is nobody's mistake.
+    assert ran.code == 0
+    assert "`checks: write`" in ran.out
+    assert "`pull-requests: write`" in ran.out
+    assert "not posted" in (desk.folder / "summary.md").read_text()
+
+
+def test_what_a_model_says_is_no_command_to_the_workflow(desk: Desk, workflow: Workflow) -> None:
+    desk.replies["It crashes"] = {**VAGUE, "open_points": ["x\n::add-mask::y", "##[set-env]z"]}
+    desk.github.open_issue("acme/rocket", "It crashes\n::error::x", "::stop-commands::x")
+    out = workflow.run().out
+    assert not re.search(r"^\s*::|##\[", out, re.MULTILINE)
+
+
+def test_what_is_wrong_is_one_line(desk: Desk) -> None:
+    (desk.folder / "event.json").write_text("{}")
+    event = {"GITHUB_EVENT_NAME": "issues", "GITHUB_EVENT_PATH": "event.json"}
+    for arguments, environment, why in (
+        ([], {}, "GITHUB_EVENT_NAME or GITHUB_EVENT_PATH is not set"),
+        ([], {**event, "GITHUB_EVENT_PATH": "none.json"}, "GITHUB_EVENT_PATH: none.json: No such file"),
+        ([], event, "a payload of 'issues' lacks what it is about"),
+        (["--run", "triage,reproduce"], event, "--run: 'reproduce' is none of triage, verify, review"),
+    ):
+        ran = desk.run("action", *arguments, **environment)
+        assert ran.code in (1, 2)
+        assert why in ran.err
+        assert ran.err.count("\n") == 1
+    ran = desk.run("action", **{**event, "GITHUB_EVENT_NAME": "schedule"})
+    assert (ran.code, ran.err) == (0, "Nothing to do for the event schedule.\n")
+
+
+def test_the_action_runs_this_command_and_puts_no_event_into_a_script() -> None:
+    action = yaml.safe_load((ROOT / "action.yml").read_text())
+    script = action["runs"]["steps"][-1]["run"]
+    assert "${{" not in script
+    assert set(re.findall(r"--([a-z-]+) \"\$", script)) == {"run", "model", "fail-on", "sarif", "max-cost"}
+    for named in re.findall(r"-r (\S+)", script):
+        assert (ROOT / named).is_file()
+
+
+def test_the_workflow_to_copy_checks_nothing_out_and_asks_for_the_least() -> None:
+    [text] = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/action.md").read_text(), re.DOTALL)
+    example = yaml.safe_load(text)
+    assert "checkout" not in text
+    assert {key.replace("-", "_"): value for key, value in example["permissions"].items()} == WORKFLOW
