@@ -12,11 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 if TYPE_CHECKING:  # what a benchmark is made of takes a second to import, and a --help needs none of it
     from bot.models.protocol import Model
+    from evaluation.cutoff import Sample
     from evaluation.report.page import Cell, Section
     from evaluation.run.folder import RunFolder
     from evaluation.run.runner import Outcome
@@ -46,11 +48,12 @@ class Session(Generic[T]):
 
 @dataclass(frozen=True)
 class Scoring:
-    """How answers are scored: what a missing one counts as, and the bootstrap."""
+    """How answers are scored: what a missing one counts as, the bootstrap, and from when on bugs are fresh."""
 
     missing: Missing = "count"
     seed: int = 0
     replicates: int = 2000
+    cutoff: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,8 @@ class Benchmark(Generic[T, S]):
     """``score`` takes a run, the name that it goes by, and a task file.
 
     ``sections`` tells several scores on one page, those of all benchmarks with the same function together;
-    ``costs`` are rows about what is not in the runs' own cost, or quoted.
+    ``sample`` is what a score's figures can be made of again, on a part of its tasks; ``costs`` are rows about
+    what is not in the runs' own cost, or quoted.
     """
 
     name: str
@@ -66,11 +70,25 @@ class Benchmark(Generic[T, S]):
     identify: Callable[[T], str]
     score: Callable[[RunFolder, str, str, Scoring], S]
     sections: Callable[[Sequence[S], Scoring], list[Section]]
+    sample: Callable[[S], Sample]
     costs: Callable[[Sequence[S]], list[tuple[Cell, ...]]] = lambda scores: []
 
     def due(self, run: RunFolder, source: str) -> list[T]:
         """The tasks of a file that the run was to do: the denominator of its figures. Raises OperatorError."""
         return run.due(list(self.read(source)), self.identify)
+
+    def before_and_after(self, scores: Sequence[S], source: str, scoring: Scoring) -> list[Section]:
+        """The scores on the old and on the fresh bugs of a task file; nothing without a cutoff."""
+        if scoring.cutoff is None:
+            return []
+        from evaluation.cutoff import aged, cutoff_section, read_dates
+
+        dates = read_dates(source)
+        found = [
+            aged(self.sample(each), dates, scoring.cutoff, seed=scoring.seed, replicates=scoring.replicates)
+            for each in scores
+        ]
+        return [cutoff_section(found, scoring.cutoff)]
 
 
 @dataclass(frozen=True)
@@ -137,6 +155,10 @@ BENCHMARKS: dict[str, Entry] = {
             "build": ("evaluation.bloom.commands:build", "Known bugs, told or named otherwise, for brt."),
             "score": ("evaluation.bloom.commands:score", "What does success rest on, layer by layer?"),
         },
+    ),
+    "fresh": Entry(
+        "executable tasks of all kinds from a clone's own recent fixes",
+        {"build": ("evaluation.fresh.commands:build", "All kinds of tasks from a clone's own recent fixes.")},
     ),
     "own": Entry(
         "reviews of a repository of your own, in CR-Bench's form",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any, TypeVar
 
 import click
@@ -117,6 +118,12 @@ replicates_option = click.option(
     "--replicates", type=click.IntRange(0, 100_000), default=2000, show_default=True, help="Of the bootstrap."
 )
 
+cutoff_option = click.option(
+    "--cutoff",
+    type=click.DateTime(["%Y-%m-%d"]),
+    help="Tell bugs fixed from this day on apart from older ones, and what differs.",
+)
+
 limit_option = click.option("--limit", type=click.IntRange(min=1), help="So many tasks; raise it later to go on.")
 draw_option = click.option(
     "--seed", type=int, help="Which tasks --limit takes: a random sample that grows with it."
@@ -179,11 +186,18 @@ def list_benchmarks(as_json: bool) -> None:
 )
 @click.option("--missing", type=click.Choice(["count", "accept", "exclude"]), default="count", show_default=True)
 @seed_option
+@cutoff_option
 @json_option
 def report(
-    runs: tuple[str, ...], out: str | None, tasks: tuple[str, ...], missing: Missing, seed: int, as_json: bool
+    runs: tuple[str, ...],
+    out: str | None,
+    tasks: tuple[str, ...],
+    missing: Missing,
+    seed: int,
+    cutoff: datetime | None,
+    as_json: bool,
 ) -> None:
     """Tables beside the papers' rows, plots, and what each number describes, on one page."""
     from evaluation.report.runs import report_on
 
-    report_on(runs, out, tasks, Scoring(missing, seed), as_json)
+    report_on(runs, out, tasks, Scoring(missing, seed, cutoff=cutoff), as_json)

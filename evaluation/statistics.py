@@ -190,14 +190,44 @@ def bootstrap(
     observed = statistics(np.arange(n, dtype=np.int64)[None, :])
     if n == 0 or replicates == 0:
         return {name: Estimate(defined(values[0])) for name, values in observed.items()}
+    drawn = _replicated(statistics, np.arange(n, dtype=np.int64), np.random.default_rng(seed), replicates)
+    return {name: _interval(observed[name][0], drawn[name], level) for name in observed}
+
+
+def unpaired(
+    statistics: Callable[[Counts], dict[str, Array]],
+    first: Counts,
+    second: Counts,
+    *,
+    seed: int = 0,
+    replicates: int = 2000,
+    level: float = 0.95,
+) -> dict[str, Estimate]:
+    """Second minus first of each statistic, for two groups of tasks (indices, not empty) resampled apart."""
     generator = np.random.default_rng(seed)
+    before, after = (statistics(group[None, :]) for group in (first, second))
+    observed = {name: float(after[name][0] - before[name][0]) for name in before}
+    if replicates == 0:
+        return {name: Estimate(defined(value)) for name, value in observed.items()}
+    low, high = (_replicated(statistics, group, generator, replicates) for group in (first, second))
+    return {name: _interval(value, high[name] - low[name], level) for name, value in observed.items()}
+
+
+def _replicated(
+    statistics: Callable[[Counts], dict[str, Array]],
+    indices: Counts,
+    generator: np.random.Generator,
+    replicates: int,
+) -> dict[str, Array]:
+    """Each statistic on ``replicates`` samples of ``indices`` with replacement."""
+    n = len(indices)
     at_once = max(1, min(replicates, _DRAWS_AT_ONCE // n))
-    parts: dict[str, list[Array]] = {name: [] for name in observed}
+    parts: dict[str, list[Array]] = {}
     for start in range(0, replicates, at_once):
         draws = generator.integers(0, n, size=(min(at_once, replicates - start), n), dtype=np.int64)
-        for name, values in statistics(draws).items():
-            parts[name].append(values)
-    return {name: _interval(observed[name][0], np.concatenate(parts[name]), level) for name in observed}
+        for name, values in statistics(indices[draws]).items():
+            parts.setdefault(name, []).append(values)
+    return {name: np.concatenate(each) for name, each in parts.items()}
 
 
 def _interval(observed: float, replicated: Array, level: float) -> Estimate:

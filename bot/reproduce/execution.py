@@ -47,10 +47,11 @@ class Execution(Frozen):
     @property
     def flaky(self) -> bool:
         """The two runs do not agree."""
-        return _essence(self.first) != _essence(self.second)
+        return essence(self.first) != essence(self.second)
 
 
-def _essence(report: TestReport) -> tuple[object, ...]:
+def essence(report: TestReport) -> tuple[object, ...]:
+    """What two runs of the same tests on the same files have in common unless they are flaky."""
     return tuple(sorted((test.name, test.status, test.exception_type or "") for test in report.tests)) or (
         report.outcome.status,
         report.outcome.exception_type,

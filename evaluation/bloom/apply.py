@@ -7,8 +7,6 @@ developer's test still tells its versions apart: it has to fail on the buggy and
 
 from __future__ import annotations
 
-import difflib
-import io
 import re
 import shutil
 from collections.abc import Callable, Mapping
@@ -38,7 +36,7 @@ from evaluation.bloom.masking import (
 )
 from evaluation.brt.cases import Case
 from evaluation.brt.judge import Judge
-from evaluation.brt.patching import apply, read_text
+from evaluation.brt.patching import apply, difference, read_text
 
 Mask = Literal["hash", "meaningful"]
 
@@ -131,7 +129,8 @@ def mask_case(
         "base": base,
         "fixed": fixed,
         "problem_statement": mask_report(case.problem_statement, chosen.names),
-        "test_patch": case.test_patch and "".join(_diff(path, base, text) for path, text in tests.items()),
+        "test_patch": case.test_patch
+        and "".join(difference(path, read_text(base, path), text) for path, text in tests.items()),
         "env": {key: _moved(value, case, base, fixed) for key, value in case.env.items()},
     }
     masked = case.model_copy(update=update)
@@ -286,18 +285,6 @@ def _copy(tree: Path, target: Path, texts: Mapping[str, str]) -> Path:
         if (target / path).read_bytes() != text.encode("utf-8"):
             (target / path).write_bytes(text.encode("utf-8"))
     return target
-
-
-def _diff(path: str, base: Path, text: str) -> str:
-    """The change that makes a masked file hold the developer's test."""
-    before = read_text(base, path)
-    lines = difflib.unified_diff(
-        io.StringIO(before or "", newline="\n").readlines(),
-        io.StringIO(text, newline="\n").readlines(),
-        "/dev/null" if before is None else f"a/{path}",
-        f"b/{path}",
-    )
-    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
 def _moved(value: str, case: Case, base: Path, fixed: Path) -> str:

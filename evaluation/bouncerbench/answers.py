@@ -38,6 +38,7 @@ class Answer(Frozen):
     p_bounce: float | None = Field(None, ge=0, le=100, description="percent")
     explanation: str = ""
     tool_calls: int | None = Field(None, description="how often tools were called; None = not recorded")
+    recognised: bool = Field(False, description="the model said that it knows the fix from elsewhere")
     error: str | None = None
     usage: Usage = Usage()
     seconds: float = 0.0
@@ -67,6 +68,7 @@ class _Response(Frozen):
     explanation: str | None = None
     model: str | None = None
     tool_calls: int | None = Field(None, ge=0)
+    recognised: Annotated[bool | None, Maybe] = None
     trace: Any = None
 
 
@@ -112,6 +114,7 @@ def record_answer(record: Record, benchmark: Kind, line: Line | None = None) -> 
         p_bounce=p_bounce,
         explanation=_explanation(evidence),
         tool_calls=record.details.get("tool_calls", evidence.get("tool_calls")),
+        recognised=record.recognised,
         error=record.error or (decision.get("abstained") if level is None else None),
         usage=record.usage,
         seconds=record.seconds,
@@ -167,6 +170,7 @@ def _answer(row: Row, benchmark: Kind, line: Line | None) -> tuple[str, str, Ans
         p_bounce=given.p_bounce,
         explanation=given.explanation or (given.trace if isinstance(given.trace, str) else ""),
         tool_calls=_tool_calls(given),
+        recognised=given.recognised is True,
     )
     return given.model or "", row.where, answer
 

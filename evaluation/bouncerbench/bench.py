@@ -15,7 +15,7 @@ from bot.forge.offline import AUTHOR, issue_opened, pull_request_opened, split_t
 from evaluation.benchmark import Benchmark, Scoring, Session
 from evaluation.bouncerbench import sections
 from evaluation.bouncerbench.answers import Answer, run_answers
-from evaluation.bouncerbench.metrics import score
+from evaluation.bouncerbench.metrics import Figures, score
 from evaluation.bouncerbench.sections import Scored, Tasks
 from evaluation.bouncerbench.tasks import (
     INPUT,
@@ -27,6 +27,7 @@ from evaluation.bouncerbench.tasks import (
     number_of,
     output_tasks,
 )
+from evaluation.cutoff import Sample
 from evaluation.git.clones import Clones
 from evaluation.run.folder import RunFolder
 from evaluation.run.replay import Wanted
@@ -128,6 +129,12 @@ def scored(kind: Kind, name: str, tasks: Tasks, answers: Mapping[str, Answer], s
     return Scored(name, kind, tasks, answers, metrics)
 
 
+def _sample(score: Scored) -> Sample:
+    pairs = score.metrics.pairs
+    knew = frozenset(name for name, answer in score.answers.items() if answer.recognised)
+    return Sample(score.name, [pair.instance_id for pair in pairs], Figures(pairs), knew)
+
+
 def _benchmark(
     kind: Kind, read: Callable[[str], Iterator[Any]], tell: Callable[[Sequence[Scored], Scoring], Any]
 ) -> Benchmark[Any, Scored]:
@@ -138,7 +145,7 @@ def _benchmark(
         return scored(kind, name, tasks, run_answers(run), scoring)
 
     bench: Benchmark[Any, Scored] = Benchmark(
-        kind, read, lambda task: task.instance_id, score_run, tell, costs=lambda scores: sections.quoted_costs()
+        kind, read, lambda task: task.instance_id, score_run, tell, _sample, lambda scores: sections.quoted_costs()
     )
     return bench
 

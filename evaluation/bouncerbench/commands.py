@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from bot import __version__
 from bot.cli.files import Share
 from bot.errors import OperatorError
 from evaluation.cli import (
+    cutoff_option,
     json_option,
     model_options,
     replay_options,
@@ -68,6 +70,7 @@ _score = with_options(
     ),
     seed_option,
     replicates_option,
+    cutoff_option,
     json_option,
 )
 
@@ -139,6 +142,7 @@ def _scored(
     bounce_above: int | None,
     seed: int,
     replicates: int,
+    cutoff: datetime | None,
     as_json: bool,
 ) -> None:
     from evaluation.benchmark import Scoring
@@ -146,7 +150,7 @@ def _scored(
     from evaluation.bouncerbench.answers import answers_of, gather, line_of
     from evaluation.bouncerbench.bench import BENCHES, scored
     from evaluation.bouncerbench.compare import compare
-    from evaluation.report.terminal import print_json, short, show
+    from evaluation.report.terminal import data_of, print_json, short, show
     from evaluation.run.folder import RunFolder
 
     bench, line = BENCHES[kind], line_of(kind, bounce_at, bounce_above)
@@ -162,17 +166,19 @@ def _scored(
             raise OperatorError(f"--against: one model is compared, name it: {', '.join(sorted(models))}")
         before, (now,) = answers_of(kind, against, line), models.values()
         compared = compare(found, before, now, seed=seed, replicates=replicates)
-    scoring = Scoring(missing, seed, replicates)
+    scoring = Scoring(missing, seed, replicates, cutoff)
     scores = {name: scored(kind, short(name), found, answers, scoring) for name, answers in models.items()}
+    aged = bench.before_and_after(list(scores.values()), tasks, scoring)
     if as_json:
         objects = {name: {"model": name, **sections.as_json(each)} for name, each in scores.items()}
         value = next(iter(objects.values())) if len(objects) == 1 else {"models": objects}
-        print_json(value if compared is None else {**value, "against": {"source": against, **compared.as_json()}})
+        more = {} if compared is None else {"against": {"source": against, **compared.as_json()}}
+        print_json({**value, **more, **data_of(aged)})
         return
     told = sections.on_one(kind, list(scores.values()))
     if compared is not None:
         told.append(sections.comparison_section(str(against), next(iter(scores.values())), compared))
-    show(told)
+    show([*told, *aged])
 
 
 _calibrate = with_options(
@@ -230,7 +236,7 @@ def _calibrated(
     from evaluation.bouncerbench.bench import BENCHES
     from evaluation.report.page import Report
     from evaluation.report.runs import store
-    from evaluation.report.terminal import print_json, say, short, show
+    from evaluation.report.terminal import data_of, print_json, say, short, show
     from evaluation.run.folder import RunFolder
 
     bench = BENCHES[kind]
@@ -246,7 +252,7 @@ def _calibrated(
     if out is not None:
         store(Path(out), Report(f"Calibration on {kind}", tuple(told), f"Bouncer {__version__}, {tasks}"))
     if as_json:
-        print_json({key: value for section in told for key, value in section.data.items()})
+        print_json(data_of(told))
     elif out is None:
         show(told)
 

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from evaluation.cli import (
+    cutoff_option,
     json_option,
     model_option,
     prompts_option,
@@ -64,6 +65,7 @@ def replay(**given: Any) -> int:
 @click.option("--export", metavar="DIR", type=_path, help="Write the run's rankings and features in LIBRO's form.")
 @seed_option
 @replicates_option
+@cutoff_option
 @json_option
 def score(**given: Any) -> None:
     """Score rankings of tests (acc@n, wef@n) or a run of replay (%BRT, and the rankings of what it drafted)."""

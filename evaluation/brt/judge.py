@@ -58,7 +58,7 @@ class Judge:
     def judge_files(self, case: Case, candidate_id: str, files: Mapping[str, str]) -> Judgement:
         """The same for the whole texts of files that hold tests, by path."""
         try:
-            added = _added(case, files)
+            added = added_in(case, files)
         except PatchRejected as error:
             return _not_applied(case, candidate_id, error)
         command = TestCommand(argv=case.command)
@@ -164,7 +164,8 @@ def _applied(case: Case, candidate: Candidate) -> dict[str, str]:
     return {str(path): candidate.content}
 
 
-def _added(case: Case, files: Mapping[str, str]) -> Added:
+def added_in(case: Case, files: Mapping[str, str]) -> Added:
+    """What to run of a candidate's files. Raises PatchRejected where there is no test in them."""
     found = [
         added
         for path, after in files.items()

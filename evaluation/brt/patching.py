@@ -7,6 +7,7 @@ git, a hunk without context at its one end need not lie at that end of the file.
 
 from __future__ import annotations
 
+import difflib
 import io
 import os
 from collections.abc import Callable, Sequence
@@ -115,6 +116,17 @@ def _nearest(lines: Sequence[str], old: list[str], wanted: int, first: int) -> i
     last = len(lines) - len(old)
     places = sorted(range(first, last + 1), key=lambda place: abs(place - wanted))
     return next((place for place in places if lines[place : place + len(old)] == old), None)
+
+
+def difference(path: str, before: str | None, after: str) -> str:
+    """The unified diff that makes a file, None where there is none yet, hold a text."""
+    lines = difflib.unified_diff(
+        io.StringIO(before or "", newline="\n").readlines(),
+        io.StringIO(after, newline="\n").readlines(),
+        "/dev/null" if before is None else f"a/{path}",
+        f"b/{path}",
+    )
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
 #: The largest file that a candidate may change, bytes.

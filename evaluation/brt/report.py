@@ -6,11 +6,13 @@ import csv
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from bot.errors import OperatorError
 from evaluation.benchmark import Benchmark, Scoring
@@ -27,11 +29,12 @@ from evaluation.brt.metrics import (
     read_rankings,
     reproduced,
 )
+from evaluation.cutoff import Sample
 from evaluation.report.figures import Series, bars
 from evaluation.report.page import Cell, Figure, Section, Table
-from evaluation.report.terminal import print_json, say, show
+from evaluation.report.terminal import data_of, print_json, say, show
 from evaluation.run.folder import Record, RunFolder
-from evaluation.statistics import Estimate
+from evaluation.statistics import Estimate, ratio
 
 #: A run by name: its records, and one for each task that it did not come to.
 Recorded = tuple[str, tuple[Record, ...]]
@@ -53,6 +56,7 @@ def score_command(
     export: Path | None,
     seed: int,
     replicates: int,
+    cutoff: datetime | None,
     as_json: bool,
 ) -> None:
     """Score rankings of tests (acc@n, wef@n) or a run of replay (%BRT, and the rankings of what it drafted)."""
@@ -62,6 +66,7 @@ def score_command(
         ("--before", before, rankings),
         ("--plain", plain, run),
         ("--export", export, run),
+        ("--cutoff", cutoff, run),
     ):
         if given and wanted is None:
             raise click.UsageError(f"{option} goes with {'--rankings' if option == '--before' else '--run'}")
@@ -71,10 +76,15 @@ def score_command(
         value, told = ranked.as_json(), [_ranked_section(ranked)]
     else:
         assert run is not None
-        records = tuple(RunFolder.read(run).outcomes())
+        folder = RunFolder.read(run)
+        records = tuple(folder.outcomes())
         value, told = _run_scores(records, plain, seed, replicates)
         if export is not None:
             _export(records, export)
+        aged = BRT.before_and_after(
+            [(run.name, records)], folder.facts.tasks.source, Scoring("count", seed, replicates, cutoff)
+        )
+        value, told = {**value, **data_of(aged)}, [*told, *aged]
     if as_json:
         print_json(value)
     else:
@@ -302,8 +312,18 @@ def _cases(source: str) -> Iterator[Case]:
     return iter(read_cases(source).values())
 
 
-BRT: Benchmark[Case, Recorded] = Benchmark("brt", _cases, lambda case: case.instance_id, recorded, sections)
+def _sample(score: Recorded) -> Sample:
+    name, records = score
+    found = reproduced(records)
+    hits = np.array(list(found.values()), dtype=float)
+    knew = frozenset(record.task_id.partition("/")[0] for record in records if record.recognised)
+    return Sample(name, list(found), lambda draws: {"brt": ratio(hits[draws].sum(-1), draws.shape[-1])}, knew)
+
+
+BRT: Benchmark[Case, Recorded] = Benchmark(
+    "brt", _cases, lambda case: case.instance_id, recorded, sections, _sample
+)
 #: The same where tests are given: a task is a candidate.
 CANDIDATES: Benchmark[Candidate, Recorded] = Benchmark(
-    "brt", read_candidates, lambda candidate: candidate.task, recorded, sections
+    "brt", read_candidates, lambda candidate: candidate.task, recorded, sections, _sample
 )

@@ -30,7 +30,9 @@ from evaluation.crbench.judged import (
     reviewed_run,
     scored,
 )
+from evaluation.crbench.metrics import figures
 from evaluation.crbench.task import ReviewTask, read_tasks
+from evaluation.cutoff import Sample
 from evaluation.git.clones import ClonedForge, Clones
 from evaluation.git.repository import GitError, GitRepository
 from evaluation.prompts import benchmark_prompts
@@ -186,5 +188,8 @@ CRBENCH: Benchmark[ReviewTask, Scored] = Benchmark(
     lambda task: task.instance_id,
     _score,
     sections.on_report,
+    lambda each: Sample(
+        each.name, [tally.task_id for tally in each.counted], figures(each.counted), each.recognised
+    ),
     lambda scores: [sections.judge_cost(each) for each in scores],
 )

@@ -48,7 +48,17 @@ from evaluation.crbench.mapping import (
 from evaluation.crbench.metrics import statistics
 from evaluation.crbench.own import own_fixes
 from evaluation.crbench.sections import data_section, reasons_section
-from evaluation.crbench.task import PARAPHRASE, PREVENTABLE, TAGS, ReviewTask, Steps, begin, describe, finish
+from evaluation.crbench.task import (
+    PARAPHRASE,
+    PREVENTABLE,
+    TAGS,
+    Judged,
+    ReviewTask,
+    Steps,
+    begin,
+    describe,
+    finish,
+)
 from evaluation.dataset import fingerprint, read_rows, shaped, task_id, unique
 from evaluation.git.clones import Clones
 from evaluation.git.history import CommitGraph, History, PullCommits, Pulls
@@ -149,13 +159,16 @@ def map_instances(
 
 
 def build_tasks(
-    instances: Sequence[Instance], clones: Histories, options: MappingOptions, steps: Steps
+    instances: Sequence[Instance],
+    clones: Histories,
+    options: MappingOptions,
+    described: Callable[[Instance], Judged],
 ) -> Iterator[ReviewTask]:
-    """The whole algorithm for every instance, in their order.
+    """The whole algorithm for every instance, in their order; ``described`` says what the bug is.
 
     Raises BudgetExceeded where the next question may not be asked; what was yielded before stands.
     """
-    return _in_order(lambda fix: _built(fix, clones, options, steps), instances, options.workers)
+    return _in_order(lambda fix: _built(fix, clones, options, described), instances, options.workers)
 
 
 def _mapped(fix: Instance, clones: Histories, options: MappingOptions) -> MappedInstance:
@@ -171,12 +184,14 @@ def _mapped(fix: Instance, clones: Histories, options: MappingOptions) -> Mapped
         return discarded(fix, f"unfinished: {error}").model_copy(update={"unfinished": True})
 
 
-def _built(fix: Instance, clones: Histories, options: MappingOptions, steps: Steps) -> ReviewTask:
+def _built(
+    fix: Instance, clones: Histories, options: MappingOptions, described: Callable[[Instance], Judged]
+) -> ReviewTask:
     task = begin(fix, _mapped(fix, clones, options))
     if not task.kept:
         return task
     try:
-        return finish(task, _context(task, clones), describe(steps, fix))
+        return finish(task, _context(task, clones), described(fix))
     except (BudgetExceeded, NotRecorded):
         raise
     except ContextError as error:
@@ -313,7 +328,8 @@ class _Build:
             return map_instances(waiting, clones, options)
         cache = self.cache or self.out.with_name(self.out.name + ".cache")
         model = Account(environment, Path(cache), self.max_cost).model(environment.bouncer_model)
-        return build_tasks(waiting, clones, options, Steps(model, benchmark_prompts(self.prompts)))
+        steps = Steps(model, benchmark_prompts(self.prompts))
+        return build_tasks(waiting, clones, options, partial(describe, steps))
 
     def _question(self, environment: Settings) -> dict[str, Any]:
         """What decides the lines: two calls that differ in it do not share a file."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import click
 from evaluation.cli import (
     cache_option,
     cost_option,
+    cutoff_option,
     json_option,
     model_option,
     model_options,
@@ -188,6 +190,7 @@ def replay(
     help="A task without an answer: its bug counts as not found, or not at all.",
 )
 @replicates_option
+@cutoff_option
 @json_option
 def score(
     tasks: str,
@@ -198,6 +201,7 @@ def score(
     missing: Missing,
     seed: int,
     replicates: int,
+    cutoff: datetime | None,
     as_json: bool,
     **given: Any,
 ) -> int:
@@ -205,9 +209,9 @@ def score(
     from bot.errors import BudgetExceeded
     from evaluation.benchmark import Scoring
     from evaluation.crbench import sections
-    from evaluation.crbench.bench import have_judged, reviewer
+    from evaluation.crbench.bench import CRBENCH, have_judged, reviewer
     from evaluation.crbench.judged import scored
-    from evaluation.report.terminal import print_json, say, show
+    from evaluation.report.terminal import data_of, print_json, say, show
 
     facts, reviewed = reviewer(run_path, predictions)
     try:
@@ -215,10 +219,11 @@ def score(
     except BudgetExceeded as error:
         say(f"stopped: {error}; the same command goes on from here, judged comments are in the cache")
         return 1
-    scoring = Scoring(missing, seed, replicates)
+    scoring = Scoring(missing, seed, replicates, cutoff)
     result = scored(reviewed, tasks, scoring, scope)
+    aged = CRBENCH.before_and_after([result], tasks, scoring)
     if as_json:
-        print_json(sections.as_json(result, facts))
+        print_json({**sections.as_json(result, facts), **data_of(aged)})
     else:
-        show(sections.on_scores([result], scoring))
+        show([*sections.on_scores([result], scoring), *aged])
     return 0

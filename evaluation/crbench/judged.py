@@ -62,6 +62,7 @@ class Reviewed:
     said: Callable[[Scope], list[Said]]
     answered: frozenset[str] | None
     run: RunFolder | None = None
+    recognised: frozenset[str] = frozenset()
 
     @property
     def scope(self) -> Scope:
@@ -86,6 +87,7 @@ class Scored:
     unanswered: int
     comments: Sequence[tuple[Said, Judgement]]
     run: RunFacts | None = None
+    recognised: frozenset[str] = frozenset()
 
 
 def reviewed_run(run: RunFolder, name: str | None = None) -> Reviewed:
@@ -100,6 +102,7 @@ def reviewed_run(run: RunFolder, name: str | None = None) -> Reviewed:
         said=lambda scope: list(said_in(run.records(), scope)),
         answered=frozenset(record.task_id for record in run.records() if not record.failed),
         run=run,
+        recognised=frozenset(record.task_id for record in run.records() if record.recognised),
     )
 
 
@@ -158,7 +161,7 @@ def scored(reviewed: Reviewed, source: str, scoring: Scoring, scope: Scope | Non
     pairs = [(said, judgements[said.key]) for said in comments if said.key in judgements]
     metrics = score(counted, seed=scoring.seed, replicates=scoring.replicates)
     of_run = None if reviewed.run is None else reviewed.run.facts
-    return Scored(reviewed.name, facts, tasks, counted, metrics, unanswered, pairs, of_run)
+    return Scored(reviewed.name, facts, tasks, counted, metrics, unanswered, pairs, of_run, reviewed.recognised)
 
 
 def is_judged(reviewed: Reviewed) -> bool:

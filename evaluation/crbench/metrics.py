@@ -18,7 +18,7 @@ comments and its bug counts as not found.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -99,16 +99,7 @@ def tallies(
 
 def score(counted: Sequence[Tally], *, seed: int = 0, replicates: int = 2000) -> Metrics:
     """The figures of a whole data set."""
-    columns = {
-        name: np.array([getattr(each, name) for each in counted], dtype=np.int64)
-        for name in ("bugs", "comments", "hits", "valid", "noise", "unjudged")
-    }
-    columns["found"] = np.array([len(each.found) for each in counted], dtype=np.int64)
-
-    def figures(draws: Counts) -> dict[str, Array]:
-        sums = {name: values[draws].sum(-1) if len(values) else np.zeros(1) for name, values in columns.items()}
-        return _figures(sums, draws.shape[-1])
-
+    columns = _columns(counted)
     totals = {name: int(values.sum()) for name, values in columns.items()}
     return Metrics(
         counted=Counted(
@@ -121,8 +112,27 @@ def score(counted: Sequence[Tally], *, seed: int = 0, replicates: int = 2000) ->
             unjudged=totals["unjudged"],
             bugs_found=totals["found"],
         ),
-        estimates=bootstrap(figures, len(counted), seed=seed, replicates=replicates),
+        estimates=bootstrap(figures(counted), len(counted), seed=seed, replicates=replicates),
     )
+
+
+def figures(counted: Sequence[Tally]) -> Callable[[Counts], dict[str, Array]]:
+    """All figures as functions of resampled task indices; see ``statistics.bootstrap``."""
+    columns = _columns(counted)
+
+    def on(draws: Counts) -> dict[str, Array]:
+        sums = {name: values[draws].sum(-1) if len(values) else np.zeros(1) for name, values in columns.items()}
+        return _figures(sums, draws.shape[-1])
+
+    return on
+
+
+def _columns(counted: Sequence[Tally]) -> dict[str, Counts]:
+    columns = {
+        name: np.array([getattr(each, name) for each in counted], dtype=np.int64)
+        for name in ("bugs", "comments", "hits", "valid", "noise", "unjudged")
+    }
+    return {**columns, "found": np.array([len(each.found) for each in counted], dtype=np.int64)}
 
 
 @dataclass(frozen=True)

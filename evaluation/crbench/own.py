@@ -9,9 +9,9 @@ been prevented is left to the model.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from bot.bouncers.linked import closing_links
 from bot.core.model import Issue
@@ -43,13 +43,18 @@ class Change:
     parent: str
     is_merge: bool
     message: str
+    at: datetime
+
+    @property
+    def text(self) -> str:
+        """What people wrote about it: without the line that GitHub's merge button puts first."""
+        first, _, rest = self.message.partition("\n")
+        return rest.strip() if self.is_merge and _MERGE_LINE.match(first) and rest.strip() else self.message
 
     @property
     def title(self) -> str:
         """The pull request's title where GitHub's merge button put it below the first line."""
-        first, _, rest = self.message.partition("\n")
-        below = rest.strip().partition("\n")[0]
-        return below if self.is_merge and _MERGE_LINE.match(first) and below else first
+        return self.text.partition("\n")[0]
 
     def number(self, full_name: str) -> int | None:
         """The pull request that it integrated, as far as its first line says."""
@@ -94,7 +99,8 @@ def trunk(repository: GitRepository, since: datetime) -> Iterator[Change]:
         commit, parents, time, message = fields[at : at + 4]
         above = parents.split()
         if above and int(time) >= since.timestamp():
-            yield Change(commit, above[0], len(above) > 1, message.strip("\n"))
+            moment = datetime.fromtimestamp(int(time), UTC)
+            yield Change(commit, above[0], len(above) > 1, message.strip("\n"), moment)
 
 
 def is_fix(change: Change, closes: list[int], issues: list[Issue]) -> bool:
@@ -113,15 +119,22 @@ def is_fix(change: Change, closes: list[int], issues: list[Issue]) -> bool:
 
 def code_change(repository: GitRepository, change: Change) -> str:
     """The change without its tests and documentation: a unified diff, empty where nothing is left."""
+    code = [path for path in paths(repository, change) if not is_test(path) and not is_documentation(path)]
+    return difference(repository, change, code)
+
+
+def paths(repository: GitRepository, change: Change) -> list[str]:
+    """Every file that a change touches."""
     raw = repository.run("diff", "--name-only", "-z", "--no-renames", change.parent, change.commit, "--")
-    paths = [path for path in raw.decode("utf-8", "surrogateescape").split("\0") if path]
-    code = [path for path in paths if not is_test(path) and not is_documentation(path)]
-    if not code:
+    return [path for path in raw.decode("utf-8", "surrogateescape").split("\0") if path]
+
+
+def difference(repository: GitRepository, change: Change, of: Sequence[str]) -> str:
+    """What a change does to some files, a unified diff; empty without files."""
+    if not of:
         return ""
-    diff = repository.run(
-        "diff", "--no-color", "--no-ext-diff", "--no-textconv", "-M", change.parent, change.commit, "--", *code
-    )
-    return diff.decode("utf-8", "replace")
+    options = ("--no-color", "--no-ext-diff", "--no-textconv", "-M")
+    return repository.run("diff", *options, change.parent, change.commit, "--", *of).decode("utf-8", "replace")
 
 
 def _issues(forge: Forge) -> Callable[[int], Issue | None]:

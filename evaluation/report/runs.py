@@ -155,11 +155,10 @@ def write(runs: Runs, tasks: dict[str, str], scoring: Scoring) -> Report:
         if tell is None:  # of a benchmark that is not known here
             sections += [facts_section(group), cost_section(group)]
             continue
+        sources = [tasks.get(run.facts.benchmark, run.facts.tasks.source) for _, run in group]
         scores = [
-            benches[run.facts.benchmark].score(
-                run, name, tasks.get(run.facts.benchmark, run.facts.tasks.source), scoring
-            )
-            for name, run in group
+            benches[run.facts.benchmark].score(run, name, source, scoring)
+            for (name, run), source in zip(group, sources, strict=True)
         ]
         bench = benches[group[0][1].facts.benchmark]
         told = [
@@ -168,7 +167,11 @@ def write(runs: Runs, tasks: dict[str, str], scoring: Scoring) -> Report:
             if run.facts.benchmark in tasks
         ]
         sections.append(facts_section(group, told))
-        sections += [*tell(scores, scoring), cost_section(group, bench.costs(scores))]
+        sections += tell(scores, scoring)
+        for source in dict.fromkeys(sources):
+            of_source = [each for each, own in zip(scores, sources, strict=True) if own == source]
+            sections += bench.before_and_after(of_source, source, scoring)
+        sections.append(cost_section(group, bench.costs(scores)))
     if benches:
         sections.append(papers_section(benches))
     benchmarks = ", ".join(dict.fromkeys(run.facts.benchmark for _, run in runs))

@@ -24,6 +24,11 @@ def print_json(value: dict[str, Any]) -> None:
     click.echo(json.dumps(value, ensure_ascii=True, allow_nan=False))
 
 
+def data_of(sections: Iterable[Section]) -> dict[str, Any]:
+    """What sections hold for programs, together."""
+    return {name: value for section in sections for name, value in section.data.items()}
+
+
 def say(line: str) -> None:
     """A line for the person at the keyboard."""
     click.echo(line, err=True)

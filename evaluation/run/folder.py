@@ -53,6 +53,19 @@ class Record(Frozen):
         """Whether the task may be tried again (``--retry-failed``)."""
         return self.error is not None
 
+    @property
+    def recognised(self) -> bool:
+        """Whether the model said that it knows the fix from elsewhere: asked in evaluation alone."""
+        evidence = (self.decision or {}).get("evidence") or {}
+        said = self.details.get("recognised", evidence.get("recognised"))
+        if said is None and self.raw_reply:
+            try:
+                reply = json.loads(self.raw_reply)
+            except (ValueError, RecursionError):
+                return False
+            said = reply.get("recognised") if isinstance(reply, dict) else None
+        return said is True
+
 
 class Tasks(Frozen):
     """The task list of a run, so that resuming and scoring use the same one."""

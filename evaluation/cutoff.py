@@ -1,0 +1,115 @@
+"""Before and after: the same figures on old bugs, which a model may have read about, and on fresh ones.
+
+A task is fresh where its row's ``fixed_at`` (else ``created_at``) is the cutoff's day or later; a row without a
+date is in neither group. Clean are the fresh ones whose answer does not say that the model knew the fix. The
+groups are different tasks, so the interval of the difference is that of two samples, resampled apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from bot.errors import OperatorError
+from evaluation.dataset import read_rows
+from evaluation.report.page import Cell, Section, Table
+from evaluation.statistics import Array, Counts, Estimate, bootstrap, unpaired
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What the figures of one run are made of; ``figures`` takes draws of indices into ``tasks``."""
+
+    name: str
+    tasks: Sequence[str]
+    figures: Callable[[Counts], dict[str, Array]]
+    recognised: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Aged:
+    """One run on old, fresh and clean tasks: how many, and each figure."""
+
+    name: str
+    undated: int
+    tasks: Mapping[str, int]
+    estimates: Mapping[str, Mapping[str, Estimate]]
+
+    def as_json(self) -> dict[str, Any]:
+        """``{"tasks": {...}, "figures": {name: {"old": [value, low, high], ...}}}``."""
+        figures = {
+            name: {group: [each.value, each.low, each.high] for group, each in found.items()}
+            for name, found in self.estimates.items()
+        }
+        return {"tasks": {**self.tasks, "undated": self.undated}, "figures": figures}
+
+
+def read_dates(source: str) -> dict[str, datetime]:
+    """When each bug was fixed, by task id, as far as the rows say. Raises OperatorError for what is no date."""
+    found: dict[str, datetime] = {}
+    for row in read_rows(source):
+        given = row.data.get("fixed_at") or row.data.get("created_at")
+        if not given:
+            continue
+        try:
+            moment = datetime.fromisoformat(str(given))
+        except ValueError:
+            raise OperatorError(f"{row.where}: fixed_at: {str(given)[:40]!r} is no date") from None
+        found[str(row.data.get("instance_id"))] = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return found
+
+
+def aged(
+    sample: Sample, dates: Mapping[str, datetime], cutoff: datetime, *, seed: int = 0, replicates: int = 2000
+) -> Aged:
+    """The figures of a run before and after ``cutoff``."""
+    cutoff = cutoff if cutoff.tzinfo else cutoff.replace(tzinfo=UTC)
+    groups: dict[str, list[int]] = {"old": [], "fresh": [], "clean": []}
+    for index, task in enumerate(sample.tasks):
+        if task in dates:
+            fresh = dates[task] >= cutoff
+            groups["fresh" if fresh else "old"].append(index)
+            if fresh and task not in sample.recognised:
+                groups["clean"].append(index)
+    old, fresh_ones, clean = (np.array(each, dtype=np.int64) for each in groups.values())
+    estimates: dict[str, dict[str, Estimate]] = {}
+
+    def tell(group: str, found: Mapping[str, Estimate]) -> None:
+        for name, estimate in found.items():
+            estimates.setdefault(name, {})[group] = estimate
+
+    for group, indices in (("old", old), ("fresh", fresh_ones), ("clean", clean)):
+        if len(indices):
+            tell(group, bootstrap(_on(sample, indices), len(indices), seed=seed, replicates=replicates))
+    if len(old) and len(fresh_ones):
+        tell("difference", unpaired(sample.figures, old, fresh_ones, seed=seed, replicates=replicates))
+    undated = len(sample.tasks) - len(old) - len(fresh_ones)
+    return Aged(sample.name, undated, {name: len(each) for name, each in groups.items()}, estimates)
+
+
+def _on(sample: Sample, indices: Counts) -> Callable[[Counts], dict[str, Array]]:
+    return lambda draws: sample.figures(indices[draws])
+
+
+def cutoff_section(found: Sequence[Aged], cutoff: datetime) -> Section:
+    """Every figure of every run: old, fresh, the difference, and clean."""
+    groups = ("old", "fresh", "difference", "clean")
+    rows: list[tuple[Cell, ...]] = []
+    for each in found:
+        counts = (each.tasks["old"], each.tasks["fresh"], None, each.tasks["clean"])
+        rows.append((each.name, "tasks", *counts))
+        rows += [
+            (each.name, figure, *(values.get(group, Estimate(None)).text() for group in groups))
+            for figure, values in each.estimates.items()
+        ]
+    undated = sum(each.undated for each in found)
+    note = "Difference: fresh minus old, two independent samples. Clean: fresh, without recognised answers. " + (
+        f"{undated} tasks have no date and are in neither." if undated else "Every task has a date."
+    )
+    table = Table(("run", "figure", "old", "fresh", "fresh - old", "clean"), tuple(rows), note=note)
+    data = {"cutoff": {each.name: each.as_json() for each in found}}
+    return Section(f"Before and after {cutoff:%Y-%m-%d}", tables=(table,), data=data)

@@ -1,0 +1,198 @@
+"""The fixes with tests in a clone's own history, and what had been reported about each.
+
+The report is the text of the issues that a fix closes, as an export has them; else what the fix itself adds to the
+changelog; else what was written about the change. Only the first is sure not to know the answer, so every
+task says which it has.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import PurePosixPath
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, ValidationError
+
+from bot.bouncers.linked import closing_links
+from bot.core.frozen import Frozen
+from bot.core.model import Issue
+from bot.errors import OperatorError
+from bot.forge.offline import AUTHOR
+from bot.forge.past import Past
+from evaluation.crbench.mapping import Instance, is_test
+from evaluation.crbench.own import MAX_FIX, Change, code_change, difference, is_fix, paths, trunk
+from evaluation.dataset import read_json, read_rows, shaped
+from evaluation.git.repository import GitRepository
+
+Stated = Literal["issue", "changelog entry", "pull request", "commit"]
+
+_CHANGELOG = re.compile(
+    r"^(changes?|changelog|history|news|whatsnew|release[-_]?notes|newsfragments)\b", re.IGNORECASE
+)
+#: A news fragment by the issue that it is about, as towncrier names them: ``1234.bugfix.rst``.
+_FRAGMENT = re.compile(r"^(?P<number>\d+)\.(?P<kind>[a-z_]+)(?:\.\d+)?(?:\.\w+)?$")
+
+
+@dataclass(frozen=True)
+class Fix:
+    """A change that mends a bug and brings tests along; ``tests`` are the test files that it touches."""
+
+    instance: Instance
+    commit: str
+    fixed_at: datetime
+    stated: Stated
+    tests: tuple[str, ...]
+
+
+class _Row(Frozen):
+    number: int
+    title: str
+    body: Annotated[str, BeforeValidator(lambda value: value or "")] = ""
+    labels: list[Any] = Field(default_factory=list)
+    pull_request: Any = None
+
+
+@dataclass(frozen=True)
+class Export:
+    """What people wrote on GitHub, by number: ``closes`` says which issues a pull request closed."""
+
+    issues: Mapping[int, Issue] = field(default_factory=dict)
+    pulls: Mapping[int, str] = field(default_factory=dict)
+    closes: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+
+
+def read_export(source: str) -> Export:
+    """What ``bouncer calibrate`` exported, or rows of GitHub's own list of issues. Raises OperatorError."""
+    whole = read_json(source) if source.endswith(".json") else None
+    if isinstance(whole, dict):
+        try:
+            return _from_past(Past.model_validate(whole))
+        except ValidationError as error:
+            raise OperatorError(
+                f"{source}: no export of bouncer calibrate: {error.error_count()} errors"
+            ) from None
+    issues: dict[int, Issue] = {}
+    pulls: dict[int, str] = {}
+    for row in read_rows(source):
+        each = shaped(row, _Row)
+        if each.pull_request:
+            pulls[each.number] = f"{each.title}\n\n{each.body}".strip()
+            continue
+        labels = tuple(
+            str(label.get("name", "")) if isinstance(label, dict) else str(label) for label in each.labels
+        )
+        issues[each.number] = Issue(
+            number=each.number, title=each.title, body=each.body, author=AUTHOR, labels=labels
+        )
+    return Export(issues, pulls)
+
+
+def _from_past(past: Past) -> Export:
+    closes: dict[int, tuple[int, ...]] = {}
+    for closed in past.issues:
+        for number in closed.closed_by:
+            closes[number] = (*closes.get(number, ()), closed.issue.number)
+    known = [each.issue for each in past.issues] + [issue for each in past.pulls for issue in each.issues]
+    for merged in past.pulls:
+        closes[merged.pull.number] = tuple(
+            dict.fromkeys((*closes.get(merged.pull.number, ()), *(issue.number for issue in merged.issues)))
+        )
+    texts = {each.pull.number: f"{each.pull.title}\n\n{each.pull.body}".strip() for each in past.pulls}
+    return Export({issue.number: issue for issue in known}, texts, closes)
+
+
+def fixes(
+    repository: GitRepository,
+    full_name: str,
+    since: datetime,
+    web_url: str,
+    export: Export,
+    steps: Counter[str],
+) -> Iterator[Fix]:
+    """The fixes with tests since a moment, newest first; ``steps`` counts what came that far.
+
+    Raises GitError where the history cannot be read.
+    """
+    for change in trunk(repository, since):
+        steps["changes"] += 1
+        touched = paths(repository, change)
+        news = [path for path in touched if _is_changelog(path)]
+        number = change.number(full_name)
+        closed = _closed(repository, change, number, news, full_name, web_url, export)
+        known = [export.issues[each] for each in closed if each in export.issues]
+        if not is_fix(change, closed, known) and not any(_kind(path) == "bugfix" for path in news):
+            continue
+        steps["fixes"] += 1
+        code = code_change(repository, change)
+        tests = tuple(path for path in touched if is_test(path))
+        if not code or not tests or len(code) > MAX_FIX:
+            continue
+        steps["with code and tests"] += 1
+        text, stated = _statement(repository, change, number, news, known, export)
+        yield Fix(
+            instance=Instance(
+                instance_id=f"{full_name.replace('/', '__')}-{number or change.commit[:10]}",
+                repo=full_name,
+                base_commit=change.parent,
+                patch=code,
+                problem_statement=text,
+            ),
+            commit=change.commit,
+            fixed_at=change.at,
+            stated=stated,
+            tests=tests,
+        )
+
+
+def _closed(
+    repository: GitRepository,
+    change: Change,
+    number: int | None,
+    news: list[str],
+    full_name: str,
+    web_url: str,
+    export: Export,
+) -> list[int]:
+    """Issues that a change closes: by its messages, its news fragments, and the export."""
+    said = change.message
+    if change.is_merge:
+        branch = repository.run("log", "--no-show-signature", "--format=%B", f"{change.parent}..{change.commit}")
+        said += "\n" + branch.decode("utf-8", "replace")
+    if number is not None:
+        said += "\n" + export.pulls.get(number, "")
+    links = closing_links(said, full_name, web_url)
+    numbers = [link.number for link in links if link.repository.lower() == full_name.lower()]
+    fragments = [int(found["number"]) for path in news if (found := _FRAGMENT.match(PurePosixPath(path).name))]
+    return list(dict.fromkeys((*numbers, *(() if number is None else export.closes.get(number, ())), *fragments)))
+
+
+def _is_changelog(path: str) -> bool:
+    return any(_CHANGELOG.match(part) for part in PurePosixPath(path).parts)
+
+
+def _kind(path: str) -> str:
+    found = _FRAGMENT.match(PurePosixPath(path).name)
+    return found["kind"] if found else ""
+
+
+def _statement(
+    repository: GitRepository,
+    change: Change,
+    number: int | None,
+    news: list[str],
+    known: list[Issue],
+    export: Export,
+) -> tuple[str, Stated]:
+    if known:
+        return "\n\n".join(f"{issue.title}\n\n{issue.body}".strip() for issue in known), "issue"
+    added = difference(repository, change, news).splitlines()
+    entry = "\n".join(line[1:] for line in added if line.startswith("+") and not line.startswith("+++")).strip()
+    if entry:
+        return entry, "changelog entry"
+    if number is not None:
+        return export.pulls.get(number, change.text), "pull request"
+    return change.text, "commit"

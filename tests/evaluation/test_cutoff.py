@@ -1,0 +1,72 @@
+"""``--cutoff``: the same figures before and after a day, on made-up answers whose difference is known."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from evaluation.cli import main
+
+OLD, FRESH = 40, 30
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """All old patches are judged right, of the fresh ones half; the right fresh ones were recognised."""
+    monkeypatch.chdir(tmp_path)
+    tasks, answers = [], []
+    for number in range(OLD + FRESH + 1):
+        fresh, wrong = number >= OLD, number % 2 == 0
+        right = not fresh or number % 4 < 2
+        moment = "2026-03-01T12:00:00Z" if fresh else "2021-05-04"
+        task = {"instance_id": f"t{number}", "output_bounce": wrong, "pass_frac": 0.5 if wrong else 1.0}
+        tasks.append({**task, "fixed_at": moment} if number < OLD + FRESH else task)
+        bounce = wrong if right else not wrong
+        answers.append({"instance_id": f"t{number}", "bounce": bounce, "recognised": fresh and right})
+    for name, rows in (("tasks.jsonl", tasks), ("answers.jsonl", answers)):
+        Path(name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return tmp_path
+
+
+def run(*arguments: str) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([*arguments])
+    assert not ended.value.code
+
+
+COMMAND = ("score", "bouncerbench-output", "--tasks", "tasks.jsonl", "--predictions", "answers.jsonl")
+
+
+def test_old_and_fresh_bugs_are_told_apart_with_the_difference(
+    bench: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(*COMMAND, "--cutoff", "2026-01-01", "--json")
+
+    [found] = json.loads(capsys.readouterr().out)["cutoff"].values()
+    clean = sum(number % 4 >= 2 for number in range(OLD, OLD + FRESH))
+    assert found["tasks"] == {"old": OLD, "fresh": FRESH, "clean": clean, "undated": 1}
+    figure = found["figures"]["f_m"]
+    assert figure["old"] == [1.0, 1.0, 1.0]
+    assert figure["clean"][0] == 0.0
+    value, low, high = figure["difference"]
+    assert value == pytest.approx(figure["fresh"][0] - 1.0)
+    assert low < value < high < -0.2
+
+
+def test_people_read_the_same_in_a_table(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(*COMMAND, "--cutoff", "2026-01-01")
+
+    shown = capsys.readouterr().out
+    assert "fresh - old" in shown
+    assert "1 tasks have no date and are in neither" in shown
+
+
+def test_a_date_that_is_none_is_named(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("tasks.jsonl").write_text('{"instance_id": "t1", "output_bounce": true, "fixed_at": "soon"}\n')
+    with pytest.raises(SystemExit) as ended:
+        main([*COMMAND, "--cutoff", "2026-01-01"])
+
+    assert ended.value.code == 2
+    assert "tasks.jsonl:1: fixed_at: 'soon' is no date" in capsys.readouterr().err
