@@ -1,4 +1,4 @@
-"""``bouncer demo``: the main job on this machine alone, with a simulated GitHub and a small local model.
+"""``bouncer demo``: the main job on this machine alone, with a simulated GitHub and recorded answers of a model.
 
 Everything else is what a maintainer runs: ``bouncer serve`` receives signed deliveries over HTTP, records them,
 asks the model, and posts through the same publisher.
@@ -7,6 +7,7 @@ asks the model, and posts through the same publisher.
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -25,145 +26,261 @@ import click
 from bot.errors import OperatorError
 
 if TYPE_CHECKING:
-    from bot.core.actions import Decision
     from bot.jobs.admin import Jobs
     from bot.simgithub import SimulatedGitHub
-    from bot.store import Ledger
 
 REPOSITORY = "acme/rocket"
 SECRET = "demo"  # noqa: S105 - signs deliveries of this machine to itself
-#: Seconds to wait for the server to come up, and for each decision.
-START_SECONDS, DECISION_SECONDS = 60, 300
+#: Seconds to wait for the server to come up, and for what follows from one round of deliveries.
+START_SECONDS, ROUND_SECONDS = 60, 600
+
+#: A capable language model's answers to the very prompts of this story; the file says so, too.
+ANSWERS = Path(__file__).parent / "demo_answers.jsonl"
+RECORDED = f"recorded:{ANSWERS.name}#capable-language-model-2026-11-22"
+BOUNCER = "bouncer[bot]"
+
+TABLE = '''"""Tables read from CSV text."""
+
+import csv
+import io
 
 
-class DemoIssue(NamedTuple):
-    """An issue to open."""
+class Table:
+    """Rows of cells under column names."""
 
-    kind: str
-    title: str
-    body: str
+    def __init__(self, names, rows):
+        self.names = names
+        self.rows = rows
+
+    @classmethod
+    def read(cls, text):
+        """The table in a CSV text; always returns a Table."""
+        lines = list(csv.reader(io.StringIO(text)))
+        if not lines:
+            return None
+        return cls(lines[0], lines[1:])
+
+    def column(self, name):
+        """The cells of one column."""
+        place = self.names.index(name)
+        return [row[place] for row in self.rows]
+'''
+SORTED = '''
+    def sorted(self, name):
+        """A new table with its rows in the order of one column; this one stays as it is."""
+        place = self.names.index(name)
+        self.rows.sort(key=lambda row: row[place])
+        return Table(self.names, self.rows)
+'''
+TESTS = """import unittest
+
+from rocket import Table
 
 
-ISSUES = (
-    DemoIssue(
-        "clear",
-        "Table.read returns None for an empty CSV file",
-        """With rocket 4.2.1 on Python 3.11:
+class TestTable(unittest.TestCase):
+    def test_names_come_from_the_first_line(self):
+        self.assertEqual(Table.read("a,b\\n1,2\\n").names, ["a", "b"])
+"""
+CONFIG = "reproduce:\n  mode: comment\n  samples: 3\n  command: python -m unittest {tests}\n"
+FILES = {
+    "README.md": "# Rocket\n",
+    "rocket/__init__.py": "from rocket.table import Table\n",
+    "rocket/table.py": TABLE,
+    "tests/__init__.py": "",
+    "tests/test_table.py": TESTS,
+    ".github/bouncer.yml": CONFIG,
+}
+
+VAGUE = ("Import is broken", "The import does not work well for some of our files. Please improve it.")
+ANSWER = """It is `Table.read` in rocket 4.2. Our spreadsheets save `;` between the cells, and then everything \
+lands in one column: `Table.read("a;b\\n1;2\\n").names` is `['a;b']`. I would like to pass `delimiter=";"` and \
+get `['a', 'b']`; without it, everything should stay as it is."""
+CLEAR = (
+    "Table.read returns None for an empty text",
+    """With rocket 4.2 on Python 3.11:
 
 ```python
 from rocket import Table
-open("empty.csv", "w").close()
-print(Table.read("empty.csv"))
+print(Table.read(""))
 ```
 
-prints `None`. I expected a table with no rows, as `Table.read` documents ("always returns a Table"). The
-early `return` in `rocket/table.py`, function `_read_csv`, leaves out the empty case.
+prints `None`. I expected a table without names and rows, as `Table.read` documents ("always returns a Table").
 """,
-    ),
-    DemoIssue(
-        "vague", "Import is broken", "The import does not work well for some of our files. Please improve it."
-    ),
-    DemoIssue("empty", "Bug", ""),
 )
 
 
+class Seen(NamedTuple):
+    """One thing that happened, and what Bouncer posted about it; ``kind`` says what stands there on GitHub."""
+
+    title: str
+    said: str
+    kind: str
+    posted: str
+
+
 @click.command()
-@click.option("--model", metavar="ID", default="local:smollm2", show_default=True, help="Who judges.")
-def command(model: str) -> int:
-    """Open three issues on a simulated GitHub and show what Bouncer makes of them."""
+@click.option("--model", metavar="ID", help="Ask this model instead, such as openai:gpt-5-mini.")
+@click.option("--html", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Also make a page.")
+def command(model: str | None, html: Path | None) -> int:
+    """Play a day of a repository on a simulated GitHub and show what Bouncer posts."""
     from rich.console import Console
 
     from bot.simgithub import SimulatedGitHub
 
-    console = Console(highlight=False)
+    console, model = Console(highlight=False), model or RECORDED
+    begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="bouncer-demo-") as folder, SimulatedGitHub() as github:
         where = Path(folder)
+        shutil.copy(ANSWERS, where)
         database = f"sqlite:///{where / 'bouncer.db'}"
-        console.print(
-            f"A simulated GitHub at {github.web_url}, `bouncer serve` on a temporary SQLite file, {model}."
-        )
-        if "local:" in model:
-            console.print("[dim]The first run with the local model fetches its weights (about 90 MB).[/dim]")
+        console.print(f"A simulated GitHub at {github.web_url}, and `bouncer serve` on a temporary SQLite file.")
+        console.print(f"[bold]{_who(model)}[/bold]\n")
         with _serving(github, where, database, model):
-            memory = _memory(database)
-            for report in ISSUES:
-                number = github.open_issue(REPOSITORY, report.title, report.body)
-                _show(console, report, number, _decision(memory, number), github)
-    console.print(_closing(model))
+            seen = _story(github, _jobs(database))
+    for each in seen:
+        _show(console, each)
+    console.print(f"{time.monotonic() - begun:.0f} s. {_who(model)}")
+    if html is not None:
+        html.write_text(_page(seen, _who(model)), "utf-8")
+        console.print(f"The same as a page: {html}")
     return 0
 
 
-def _show(console: object, report: DemoIssue, number: int, decision: Decision, github: SimulatedGitHub) -> None:
+def _who(model: str) -> str:
+    from bot.models.registry import carries_signal
+
+    if model == RECORDED:
+        return (
+            "The answers are a capable language model's, recorded on 2026-11-22. Ask one yourself: "
+            "OPENAI_API_KEY=... bouncer demo --model openai:gpt-5-mini"
+        )
+    if not carries_signal(model):
+        return f"{model} answers. It is no better than chance, so it runs in shadow mode: nothing is posted."
+    return f"{model} answers."
+
+
+def _story(github: SimulatedGitHub, jobs: Jobs) -> list[Seen]:
+    """What people do, in two rounds, and what is posted about it."""
+    github.grant(REPOSITORY, "mia", "triage")
+    vague = github.open_issue(REPOSITORY, *VAGUE)
+    clear = github.open_issue(REPOSITORY, *CLEAR, author="bob")
+    wrong = github.open_pull(
+        REPOSITORY,
+        "Say that an empty text gives None",
+        f"Closes #{clear}",
+        "carl",
+        files={"rocket/table.py": TABLE.replace("always returns a Table.", "None for an empty text.")},
+        closes=[clear],
+    )
+    flawed = github.open_pull(
+        REPOSITORY, "Add Table.sorted", "Rows in another order.", "dora", files={"rocket/table.py": TABLE + SORTED}
+    )
+    _settle(github, jobs)
+    seen = [
+        Seen(f"#{vague} {VAGUE[0]}", f"alice opens a vague issue: {VAGUE[1]}", *_conversation(github, vague)),
+        Seen(f"#{clear} {CLEAR[0]}", "bob opens a clear one.", *_conversation(github, clear)),
+        Seen(f"#{wrong} Say that an empty text gives None", f"carl: Closes #{clear}", *_check(github, wrong)),
+        Seen(f"#{flawed} Add Table.sorted", "dora opens a pull request.", *_review(github, flawed)),
+    ]
+    github.comment(REPOSITORY, vague, ANSWER)
+    github.comment(REPOSITORY, clear, "/bouncer reproduce", "mia")
+    _settle(github, jobs)
+    return [
+        *seen,
+        Seen(f"#{vague} {VAGUE[0]}", f"alice answers: {ANSWER}", *_conversation(github, vague)),
+        Seen(f"#{clear} {CLEAR[0]}", "mia comments: /bouncer reproduce", *_conversation(github, clear)),
+    ]
+
+
+def _conversation(github: SimulatedGitHub, number: int) -> tuple[str, str]:
+    labels = ", ".join(github.labels(REPOSITORY, number)) or "none"
+    posted = "\n\n".join(github.comments(REPOSITORY, number, by=BOUNCER))
+    return (f"comment; labels: {labels}", posted) if posted else (f"nothing was posted; labels: {labels}", "")
+
+
+def _check(github: SimulatedGitHub, number: int) -> tuple[str, str]:
+    pull = github.find(REPOSITORY, number)[1].pull
+    runs = [each for each in github.checks(REPOSITORY) if pull and each.head_sha == pull.head_sha]
+    if not runs:
+        return "nothing was posted", ""
+    return (
+        f"check {runs[0].name}: {runs[0].conclusion}",
+        f"**{runs[0].output['title']}**\n\n{runs[0].output['summary']}",
+    )
+
+
+def _review(github: SimulatedGitHub, number: int) -> tuple[str, str]:
+    pull = github.find(REPOSITORY, number)[1].pull
+    bodies = [review.body for review in pull.reviews] if pull else []
+    lines = [
+        f"**{each.path}, line {each.line}**\n\n{each.body}" for each in github.review_comments(REPOSITORY, number)
+    ]
+    return ("review", "\n\n".join([*bodies, *lines])) if lines else ("nothing was posted", "")
+
+
+def _show(console: object, seen: Seen) -> None:
     from rich.console import Console, Group
     from rich.markdown import Markdown
     from rich.panel import Panel
     from rich.text import Text
 
     assert isinstance(console, Console)
-    posted = _posted(github, number)
-    usage = decision.usage
-    told = decision.verdict or f"not judged ({decision.reason})"
-    parts: list[object] = [Text(f"{told}: {decision.evidence.get('explanation', '')}\n", style="italic")]
-    if posted:
-        parts += [Text("posted:", style="bold"), Markdown(posted)]
-    else:
-        parts.append(Text("nothing was posted", style="bold"))
-    labels = ", ".join(github.labels(REPOSITORY, number)) or "none"
-    spent = f"{usage.seconds:.1f} s, {usage.tokens}, {decision.model or 'no model'}"
-    parts.append(Text(f"\nlabels: {labels}   {spent}", style="dim"))
-    title = f"#{number} ({report.kind}) {report.title}"
-    console.print(Panel(Group(*parts), title=title, title_align="left"))  # type: ignore[arg-type]
-
-
-def _posted(github: SimulatedGitHub, number: int) -> str:
-    """What stands on the issue, without the hidden marker and with the folded part unfolded."""
-    text = "\n\n".join(github.comments(REPOSITORY, number))
-    lines = [line for line in text.split("\n") if not line.startswith(("<!--", "</details>"))]
-    return "\n".join(lines).replace("<details><summary>", "**").replace("</summary>", "**")
-
-
-def _closing(model: str) -> str:
-    from bot.core.disclaimer import caveat
-
-    note = caveat(model)
-    return (
-        f"{model} spoke. {note}\nTry a real one: OPENAI_API_KEY=... bouncer demo --model openai:gpt-5-mini"
-        if note
-        else f"{model} spoke."
+    lines = [line for line in seen.posted.split("\n") if not line.startswith(("<!--", "</details>"))]
+    plain = "\n".join(lines).replace("<details><summary>", "**▸ ").replace("</summary>", "**")
+    parts = [Text(f"{seen.said}\n", style="italic"), Text(f"Bouncer: {seen.kind}", style="bold")]
+    console.print(
+        Panel(Group(*parts, *([Markdown(plain)] if plain else [])), title=seen.title, title_align="left")
     )
 
 
-def _decision(memory: tuple[Jobs, Ledger], number: int) -> Decision:
-    """What the triage job of an issue decided, once it has also published it."""
-    jobs, ledger = memory
-    deadline = time.monotonic() + DECISION_SECONDS
-    while time.monotonic() < deadline:
-        for job in jobs.list(("done", "dead"), REPOSITORY):
-            if (job.number, job.task) == (number, "triage"):
-                if job.state == "done":
-                    # Our own label is an event too, about which there is nothing to decide.
-                    if decisions := ledger.decisions.of_job(job.id):
-                        return decisions[0]
-                    continue
-                raise OperatorError(f"issue {number} was given up: {job.error}")
+def _page(seen: list[Seen], who: str) -> str:
+    """A page that shows each comment as GitHub does."""
+    from jinja2 import Environment, PackageLoader, select_autoescape
+    from markdown_it import MarkdownIt
+    from markupsafe import Markup
+
+    # What was posted was made harmless before; of HTML it holds the folds and the hidden marker.
+    reader = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+    pages = Environment(loader=PackageLoader("bot.cli", "."), autoescape=select_autoescape(default=True))
+    shown = [(each, Markup(reader.render(each.posted))) for each in seen]  # noqa: S704 - see above
+    return pages.get_template("demo.html.jinja").render(shown=shown, who=who)
+
+
+def _settle(github: SimulatedGitHub, jobs: Jobs) -> None:
+    """Wait until everything that happened so far was dealt with; raises OperatorError."""
+    github.settle()
+    deadline = time.monotonic() + ROUND_SECONDS
+    while _busy(jobs):
+        if time.monotonic() > deadline:
+            raise OperatorError(f"not everything was dealt with within {ROUND_SECONDS} s")
         time.sleep(0.1)
-    raise OperatorError(f"no decision on issue {number} within {DECISION_SECONDS} s")
+    github.settle()
+    if _busy(jobs):
+        # Our own labels and comments are events, too.
+        _settle(github, jobs)
+    if dead := jobs.list(("dead",), REPOSITORY):
+        raise OperatorError(f"{dead[0].task} of #{dead[0].number} failed: {dead[0].error}")
 
 
-def _memory(url: str) -> tuple[Jobs, Ledger]:
-    """What the server remembers, read beside it."""
+def _busy(jobs: Jobs) -> bool:
+    from bot.jobs.job import OPEN
+
+    return bool(jobs.untaken() or jobs.list(OPEN, REPOSITORY))
+
+
+def _jobs(url: str) -> Jobs:
+    """What the server works on, read beside it."""
     from bot.jobs.admin import Jobs
-    from bot.store import open_database, open_ledger
+    from bot.store import open_database
 
-    database = open_database(url)
-    return Jobs(database), open_ledger(database)
+    return Jobs(open_database(url))
 
 
 @contextmanager
 def _serving(github: SimulatedGitHub, where: Path, database: str, model: str) -> Iterator[None]:
     """``bouncer serve`` as an app that is installed on the simulated GitHub; its log goes to a file."""
     port = _free_port()
-    github.create_repository(REPOSITORY, {"README.md": "# Rocket\n", "rocket/table.py": "def _read_csv(): ...\n"})
+    github.create_repository(REPOSITORY, FILES)
     app = github.create_app(owner="acme", webhook_url=f"http://127.0.0.1:{port}/webhook", webhook_secret=SECRET)
     environment = {
         **os.environ,
@@ -180,7 +297,11 @@ def _serving(github: SimulatedGitHub, where: Path, database: str, model: str) ->
     log = where / "serve.log"
     with log.open("wb") as output:
         server = subprocess.Popen(
-            [sys.executable, "-m", "bot", "serve"], env=environment, stdout=output, stderr=output, cwd=where
+            [sys.executable, "-m", "bot", "serve", "--apart", "0.05"],
+            env=environment,
+            stdout=output,
+            stderr=output,
+            cwd=where,
         )
         try:
             _wait(f"http://127.0.0.1:{port}/readyz", server, log)

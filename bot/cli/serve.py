@@ -25,8 +25,9 @@ judged or posted until you name a model and start `bouncer serve` again.
 
 @click.command()
 @click.option("--concurrency", type=click.IntRange(1, 64), default=8, show_default=True, help="Jobs at once.")
+@worker.apart_option
 @settings_options
-def command(concurrency: int, **values: Any) -> int:
+def command(concurrency: int, apart: float, **values: Any) -> int:
     """Accept deliveries and work on them."""
     from bot.store import migrate
 
@@ -46,7 +47,7 @@ def command(concurrency: int, **values: Any) -> int:
         signal.signal(number, lambda *_: stop.set())
     children = [Child("web", _web, (settings, link))]
     if settings.bouncer_model:
-        children.append(Child("worker", _worker, (settings, concurrency)))
+        children.append(Child("worker", _worker, (settings, concurrency, apart)))
     else:
         click.echo(_NO_MODEL, err=True)
     return supervise(children, stop)
@@ -57,9 +58,11 @@ def _web(settings: Settings, link: str | None) -> None:
     web.serve(settings, processes=None, link=link)
 
 
-def _worker(settings: Settings, concurrency: int) -> None:
+def _worker(settings: Settings, concurrency: int, apart: float) -> None:
+    from bot.jobs.worker import Pace
+
     observe(settings)
     if settings.needs_setup:
         settings = first_start.awaited(settings)
         configure_logs(settings)
-    worker.run(settings, concurrency)
+    worker.run(settings, Pace(concurrency=concurrency), apart)

@@ -22,16 +22,23 @@ if TYPE_CHECKING:
     from bot.ops.settings import Settings
 
 
+#: GitHub asks for a second between two writes; a simulated one does not.
+apart_option = click.option("--apart", type=click.FloatRange(0, 60), default=1.0, hidden=True)
+
+
 @click.command()
 @click.option("--concurrency", type=click.IntRange(1, 64), default=8, show_default=True, help="Jobs at once.")
+@apart_option
 @settings_options
-def command(concurrency: int, **values: Any) -> None:
+def command(concurrency: int, apart: float, **values: Any) -> None:
     """Work on recorded deliveries: decide, and publish."""
+    from bot.jobs.worker import Pace
+
     settings = load_settings(**values)
     check_app(settings)
     check_thinking(settings)
     opened_database(settings).close()
-    run(settings, concurrency)
+    run(settings, Pace(concurrency=concurrency), apart)
 
 
 def check_app(settings: Settings) -> None:
@@ -50,10 +57,9 @@ def check_thinking(settings: Settings) -> None:
     prompts(settings)
 
 
-def run(settings: Settings, concurrency: int) -> None:
+def run(settings: Settings, pace: Pace, apart: float) -> None:
     """Work until SIGTERM or SIGINT, then end the process."""
     from bot.core import tracing
-    from bot.jobs.worker import Pace
 
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -61,7 +67,7 @@ def run(settings: Settings, concurrency: int) -> None:
     with suppress(OSError):
         # Whatever is put there later, it is nobody else's business.
         settings.bouncer_data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    kept = work(settings, stop, Pace(concurrency=concurrency))
+    kept = work(settings, stop, pace, apart=apart)
     tracing.flush()
     sys.stderr.flush()
     # A job that would not end in time is left as if the process had been killed: it is recovered.

@@ -2,7 +2,8 @@
 
 A file is JSON Lines, optionally gzipped. Each line has ``model`` and ``subject`` (or ``instance_id``, as in the
 responses published with BouncerBench). What ``Recording`` wrote has the reply's ``text`` and a ``prompt_hash``,
-and answers that very question only; in other lines every further field is part of the reply.
+and answers that very question only; in other lines every further field is part of the reply, but for ``purpose``
+and ``contains``: where they are given, the line answers questions of that purpose, and those that hold that text.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from bot.models.protocol import Model, Prompt, Reply
 
 T = TypeVar("T", bound=BaseModel)
 
-_KEYS = ("model", "subject", "instance_id", "sample")
+_KEYS = ("model", "subject", "instance_id", "sample", "purpose", "contains")
 _Line = dict[str, Any]
 
 
@@ -69,7 +70,15 @@ class Recorded:
     def _find(self, request: Request) -> _Line | None:
         if line := self._by_hash.get(request.prompt.hash):
             return line
-        draws = self._by_subject.get(request.prompt.subject, [])
+        prompt = request.prompt
+        fitting = [
+            line
+            for line in self._by_subject.get(prompt.subject, [])
+            if line.get("purpose", prompt.purpose) == prompt.purpose and line.get("contains", "") in prompt.user
+        ]
+        # What was recorded for a later state of the subject goes before what fits every state.
+        closest = max((line.get("contains", "") for line in fitting), key=len, default="")
+        draws = [line for line in fitting if line.get("contains", "") == closest]
         return draws[request.prompt.sample] if request.prompt.sample < len(draws) else None
 
 

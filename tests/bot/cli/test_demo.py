@@ -24,31 +24,27 @@ def demo(folder: Path, *arguments: str, seconds: int = 280) -> subprocess.Comple
     )
 
 
-def replies(folder: Path) -> Path:
-    """What a model said about the three issues, written down."""
-    said = [
-        {"label": "WELL_SPECIFIED", "explanation": "All there.", "p_bounce": 2},
-        {"label": "VAGUE", "explanation": "Which files?", "open_points": ["Which files fail?"], "p_bounce": 81},
-        {"label": "IMPOSSIBLE_TO_SOLVE", "explanation": "Nothing is said.", "p_bounce": 99},
-    ]
-    file = folder / "replies.jsonl"
-    lines = ({"instance_id": f"acme/rocket#{n}", "model": "tape", **reply} for n, reply in enumerate(said, 1))
-    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return file
-
-
-def test_three_issues_are_judged_and_shown(tmp_path: Path) -> None:
-    done = demo(tmp_path, "--model", f"recorded:{replies(tmp_path)}#tape")
+def test_a_day_is_played_with_recorded_answers_and_shown(tmp_path: Path) -> None:
+    done = demo(tmp_path, "--html", "day.html")
     assert done.returncode == 0, done.stderr
-    clear, vague, empty = done.stdout.split("╭")[1:]
-    assert "#1 (clear)" in clear
-    assert "nothing was posted" in clear
-    assert "labels: none" in clear
-    assert "#2 (vague)" in vague
-    assert "Which files fail?" in vague
+    assert "The answers are a capable language model's, recorded on 2026-11-22." in " ".join(done.stdout.split())
+    vague, clear, wrong, flawed, answered, reproduced = done.stdout.split("╭")[1:]
     assert "labels: needs-info" in vague
-    assert "IMPOSSIBLE_TO_SOLVE" in empty
-    assert "This is a recorded answer: no model was asked just now." in empty
+    assert "• Which function or command do you import with, and in which version?" in vague
+    assert "This is a recorded answer: no model was asked just now." in vague
+    assert "nothing was posted" in clear
+    assert "Probably doesn't solve #2" in wrong
+    assert "1 possible defect." in flawed
+    assert "rows = sorted(self.rows, key=lambda row: row[place])" in flawed
+    assert "Thanks, this is clear now." in answered
+    assert "labels: none" in answered
+    # Where there is no sandbox, the comment says so.
+    told = " ".join(reproduced.replace("│", " ").split())
+    assert "AssertionError: None is not an instance of" in told or "Not run" in told
+    page = (tmp_path / "day.html").read_text("utf-8")
+    assert page.count("<article>") == 6
+    assert "<li>Which function or command do you import with, and in which version?</li>" in page
+    assert "<details><summary>Why I'm asking</summary>" in page
 
 
 def test_a_model_that_cannot_be_had_is_one_clear_line(tmp_path: Path) -> None:

@@ -212,6 +212,22 @@ def test_a_file_that_is_not_there_or_is_no_gzip_is_named(tmp_path: Path) -> None
             Recorded(tmp_path / name)
 
 
+def test_a_recorded_answer_can_be_meant_for_one_purpose_and_one_state_of_its_subject(tmp_path: Path) -> None:
+    about = {"model": "m", "subject": "o/r#1"}
+    file = write(
+        tmp_path / "x.jsonl",
+        {**about, "purpose": "triage", "explanation": "first", "label": "CLEAR"},
+        {**about, "purpose": "triage", "contains": "an answer", "explanation": "later", "label": "CLEAR"},
+    )
+    ask = PROMPT.model_copy(update={"subject": "o/r#1", "purpose": "triage"})
+    model = recorded(file)
+    assert model.complete(ask, Verdict).value.explanation == "first"
+    later = ask.model_copy(update={"user": "and an answer"})
+    assert model.complete(later, Verdict).value.explanation == "later"
+    with pytest.raises(ModelError, match="holds no reply"):
+        model.complete(ask.model_copy(update={"purpose": "review"}), Verdict)
+
+
 def test_many_threads_record_whole_lines(tmp_path: Path) -> None:
     file = tmp_path / "said.jsonl"
     live = Recording(ScriptedModel(lambda prompt: {"explanation": prompt.user * 500, "label": "CLEAR"}), file)
