@@ -22,6 +22,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "review": ("bot.cli.review", "Does this diff introduce a defect?"),
     "reproduce": ("bot.cli.reproduce", "Draft a test that fails as the issue reports."),
     "calibrate": ("bot.cli.calibrate.command", "A line with a promise, from a repository's own history."),
+    "backlog": ("bot.cli.backlog", "All open issues of a repository in one table."),
     "action": ("bot.cli.action", "Deal with the event of a GitHub workflow; for action.yml."),
     "jobs": ("bot.cli.jobs", "List, show, retry and cancel jobs."),
     "doctor": ("bot.cli.doctor.command", "Check settings, database, GitHub, model and sandbox."),

@@ -1,0 +1,242 @@
+"""``bouncer backlog``: all open issues of a repository in one table: bounce or not, why, and what to ask."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from bot.cli.files import Judging, answered, model_options, print_json, show_card
+from bot.cli.remote import configured, reached, repository
+from bot.core.actions import Usage
+from bot.errors import ForgeError, OperatorError
+
+if TYPE_CHECKING:
+    from bot.app import Access
+    from bot.core.actions import Decision
+    from bot.core.config import RepoConfig
+    from bot.core.model import Issue
+    from bot.ops.settings import Settings
+    from bot.publishing.publisher import Publisher
+    from bot.services import Services
+    from bot.store import Ledger
+
+#: What a verdict's answer takes, tokens: for the estimate alone.
+ANSWER_TOKENS = 400
+#: Questions at a time.
+WORKERS = 4
+
+
+class Row(NamedTuple):
+    """An issue and what is made of it."""
+
+    issue: Issue
+    decision: Decision
+    labelled: str = ""
+
+    @property
+    def word(self) -> str:
+        """Bounce, pass, or not judged."""
+        if self.decision.verdict is None:
+            return "not judged"
+        return "bounce" if self.decision.evidence.get("bounced") else "pass"
+
+    @property
+    def why(self) -> str:
+        return str(self.decision.evidence.get("explanation") or self.decision.reason)
+
+    @property
+    def questions(self) -> tuple[str, ...]:
+        return tuple(map(str, self.decision.evidence.get("questions", ())))
+
+    def as_object(self) -> dict[str, Any]:
+        """As ``--json`` prints it."""
+        return {
+            "number": self.issue.number,
+            "title": self.issue.title,
+            "url": self.issue.html_url,
+            "result": self.word,
+            "label": self.decision.verdict,
+            "p_bounce": self.decision.evidence.get("p_bounce"),
+            "why": self.why,
+            "questions": list(self.questions),
+            "labelled": self.labelled,
+        }
+
+
+@click.command()
+@click.argument("name", metavar="OWNER/REPO")
+@click.option("--limit", type=click.IntRange(1, 1000), default=100, show_default=True, help="Newest issues first.")
+@click.option("--apply", "applied", type=click.Choice(["labels"]), help="Label what bounces; no comment.")
+@click.option("--out", metavar="FILE.html", help="Write the table as a page too.")
+@click.option("--max-cost", type=click.FloatRange(min=0), metavar="USD", help="What the model may cost.")
+@click.option("--yes", is_flag=True, help="Do not ask before the model is paid for.")
+@model_options
+def command(
+    name: str,
+    limit: int,
+    applied: str | None,
+    out: str | None,
+    max_cost: float | None,
+    yes: bool,
+    model: str | None,
+    prompts: str | None,
+    config: str | None,
+    as_json: bool,
+) -> int:
+    """Judge the open issues of OWNER/REPO. Nothing is written there without --apply, and never a comment.
+
+    Answers are kept below BOUNCER_DATA_DIR: the same command goes on where it stopped, and pays nothing twice.
+    """
+    judging = Judging(model, prompts, config, {"triage": {"mode": "label"}})
+    settings = judging.settings()
+    settings.check_model()
+    name = repository(name, settings)
+    with reached(settings, name) as access:
+        about = access.forge.about()
+        config_here = configured(access.forge, about, judging)
+        issues = access.forge.open_issues(limit)
+        with _kept(settings, name) as ledger:
+            services = _services(settings, access, config_here, ledger, name, max_cost)
+            _agree(settings, services, issues, yes=yes)
+            publisher = _publisher(settings, ledger) if applied else None
+            rows, refused = _rows(issues, services, access, publisher)
+    if out:
+        _write(out, name, rows)
+    if as_json:
+        cost = sum((each.decision.usage for each in rows), Usage()).cost_usd
+        print_json({"repository": name, "cost_usd": cost, "issues": [each.as_object() for each in rows]})
+    else:
+        show_card(_text(rows))
+    if refused:
+        raise OperatorError(f"{name}: labels were not set: {refused}. {access.by or 'This'} needs `issues: write`")
+    return 0
+
+
+@contextmanager
+def _kept(settings: Settings, name: str) -> Iterator[Ledger]:
+    """What was answered about this repository before, in a file below BOUNCER_DATA_DIR."""
+    from bot.store import migrate, open_database, open_ledger
+
+    folder = settings.bouncer_data_dir / "backlog"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise OperatorError(f"BOUNCER_DATA_DIR: {folder}: {error.strerror}") from None
+    database = open_database(f"sqlite:///{folder / name.replace('/', '+')}.db")
+    try:
+        migrate(database)
+        yield open_ledger(database)
+    finally:
+        database.close()
+
+
+def _services(
+    settings: Settings, access: Access, config: RepoConfig, ledger: Ledger, name: str, max_cost: float | None
+) -> Services:
+    from bot import app
+    from bot.jobs.replies import Remembered
+
+    model_id = settings.bouncer_model or ""
+    model = app.build_models(settings).build(model_id, app.bounded(max_cost), attempts=3)
+    remembered = Remembered(model, ledger.calls, f"backlog:{name}:{model_id}")
+    return app.offline_services(settings, access.forge, config, remembered)
+
+
+def _agree(settings: Settings, services: Services, issues: Sequence[Issue], *, yes: bool) -> None:
+    """Say what it will cost, about, and ask whether that is meant."""
+    cost = _estimate(settings, services, issues)
+    told = "an unknown amount (no price is known for this model)" if cost is None else f"about {cost:.2f} USD"
+    click.echo(f"{len(issues)} open issues, {settings.bouncer_model}: {told}.", err=True)
+    if yes or not issues:
+        return
+    if not sys.stdin.isatty():
+        raise OperatorError("nobody can be asked here whether to go on: add --yes, and --max-cost for a limit")
+    click.confirm("Go on?", abort=True, err=True)
+
+
+def _estimate(settings: Settings, services: Services, issues: Sequence[Issue]) -> float | None:
+    """US dollars: a token for every four characters sent, a usual answer, one model call an issue."""
+    from bot.bouncers.input import question
+    from bot.models.prices import load
+    from bot.models.registry import leaves
+
+    prices = load(settings.bouncer_prices_file)
+    known = [prices.of(each) for each in leaves(settings.bouncer_model or "")]
+    total = 0.0
+    for issue in issues:
+        prompt = question(services.prompts, services.config.triage.prompt, issue)
+        for price in known:
+            if price is None:
+                return None
+            total += price.cost((len(prompt.system) + len(prompt.user)) // 4, ANSWER_TOKENS)
+    return total
+
+
+def _rows(
+    issues: Sequence[Issue], services: Services, access: Access, publisher: Publisher | None
+) -> tuple[list[Row], str]:
+    """What is made of each issue, newest first, and why labels could not be set; empty where they could."""
+    rows: list[Row] = []
+    refused = ""
+    with ThreadPoolExecutor(WORKERS) as pool:
+        for issue, decision in zip(issues, pool.map(lambda each: _judged(each, services), issues), strict=True):
+            outcome = ""
+            if publisher is not None and not refused:
+                try:
+                    outcome = publisher.publish(decision, "backlog", 0, services, access.writer).outcome
+                except ForgeError as error:
+                    refused = str(error)
+            rows.append(Row(issue, decision, outcome if decision.actions else ""))
+    return rows, refused
+
+
+def _judged(issue: Issue, services: Services) -> Decision:
+    from bot.core.events import IssueReopened
+
+    # With what was answered below it.
+    event = IssueReopened(sender=issue.author, repository=services.repository, issue=issue)
+    return answered("triage", event, services, "bouncer.yml")
+
+
+def _publisher(settings: Settings, ledger: Ledger) -> Publisher:
+    from bot.cli.running import secrets_of
+    from bot.publishing.publisher import Publisher
+
+    return Publisher(ledger.postings, ledger.paces, secrets=secrets_of(settings))
+
+
+def _text(rows: Sequence[Row]) -> str:
+    lines = []
+    for each in rows:
+        lines.append(f"#{each.issue.number}  {each.word:10}  {each.issue.title}")
+        lines += [f"      - {question}" for question in each.questions]
+        if each.word == "not judged":
+            lines.append(f"      {each.why}")
+    counts = Counter(each.word for each in rows)
+    told = ", ".join(f"{counts[word]} {word}" for word in ("bounce", "pass", "not judged"))
+    return "\n".join([*lines, "", f"{told}. {_cost(rows)}"])
+
+
+def _cost(rows: Sequence[Row]) -> str:
+    used = sum((each.decision.usage for each in rows), Usage())
+    spent = "an unknown amount" if used.cost_usd is None else f"{used.cost_usd:.4f} USD"
+    return f"{used.calls} model calls in all, {spent}." if used.calls else "No model was called."
+
+
+def _write(path: str, name: str, rows: Sequence[Row]) -> None:
+    """The table as one self-contained page; raises OperatorError that names the file."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    pages = Environment(loader=PackageLoader("bot.cli", "."), autoescape=True, undefined=StrictUndefined)
+    page = pages.get_template("backlog.html.jinja").render(name=name, rows=rows, cost=_cost(rows))
+    try:
+        Path(path).write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise OperatorError(f"{path}: {error.strerror or error}") from None
