@@ -23,6 +23,7 @@ from bot.core.model import Issue
 from bot.errors import OperatorError
 from bot.forge.offline import AUTHOR
 from bot.forge.past import Past
+from evaluation.brt.judge import added_tests
 from evaluation.crbench.mapping import Instance, is_test
 from evaluation.crbench.own import MAX_FIX, Change, code_change, difference, is_fix, paths, trunk
 from evaluation.dataset import read_json, read_rows, shaped
@@ -132,6 +133,9 @@ def fixes(
         if not code or not tests or len(code) > MAX_FIX:
             continue
         steps["with code and tests"] += 1
+        if not any(_holds_tests(repository, change, path) for path in tests):
+            continue
+        steps["with tests to name"] += 1
         text, stated = _statement(repository, change, number, news, known, export)
         yield Fix(
             instance=Instance(
@@ -146,6 +150,15 @@ def fixes(
             stated=stated,
             tests=tests,
         )
+
+
+def _holds_tests(repository: GitRepository, change: Change, path: str) -> bool:
+    """Whether a test file holds tests that a command can name; data beside tests has none."""
+    before, after = (repository.blob(commit, path) for commit in (change.parent, change.commit))
+    if after is None or not path.endswith((".py", ".java")):
+        return False
+    old = None if before is None else before.decode("utf-8", "replace")
+    return added_tests(path, old, after.decode("utf-8", "replace")) is not None
 
 
 def _closed(

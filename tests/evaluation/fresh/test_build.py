@@ -126,6 +126,7 @@ def test_planted_bugs_are_found_and_a_killed_build_goes_on(
     assert 6 <= len(before) < len(REAL) + len(FLAKY)
     assert finished(out)[: len(before)] == before
     assert (told["changes"], told["fixes"], told["with code and tests"]) == (41, 20, 17)
+    assert told["run"] == told["with tests to name"] == len(REAL) + len(FLAKY)
     cases = read_cases(str(out / "reproduction.jsonl"))
     assert set(cases) == {f"ada__planted-{100 + bug}" for bug in REAL}
     assert told["reproduction cases"] == len(REAL)
