@@ -27,7 +27,7 @@ from evaluation.bloom.layers import (
 from evaluation.brt.metrics import NS, RankingScores, rankings, read_rankings, reproduced
 from evaluation.dataset import read_rows, task_id
 from evaluation.report.figures import Series, bars
-from evaluation.report.page import Cell, Figure, Report, Section, Table
+from evaluation.report.page import Cell, Figure, Report, Section, Table, percentage
 from evaluation.report.runs import store
 from evaluation.report.terminal import print_json, show
 from evaluation.run.folder import RunFolder
@@ -184,17 +184,25 @@ def _created(
 
 
 def _layers_section(name: str, remembered: Remembered, comparisons: dict[str, Comparison]) -> Section:
-    rows: list[tuple[Cell, ...]] = [(name, _percent(remembered.share), remembered.bugs, None, None, None, None)]
+    rows: list[tuple[Cell, ...]] = [(name, percentage(remembered.share), remembered.bugs, None, None, None, None)]
     for run, each in comparisons.items():
         rows.append(
-            (run, _percent(each.altered), each.bugs, _percent(each.consistency), each.lost, each.gained, each.p)
+            (
+                run,
+                percentage(each.altered),
+                each.bugs,
+                percentage(each.consistency),
+                each.lost,
+                each.gained,
+                each.p,
+            )
         )
     quoted: list[tuple[Cell, ...]] = [
         (
             f"paper, {row.benchmark}, {row.model}: {row.setting}",
-            _percent(row.brt),
+            percentage(row.brt),
             None,
-            _percent(row.consistency),
+            percentage(row.consistency),
             *(None, None, None),
         )
         for row in ROWS
@@ -204,7 +212,7 @@ def _layers_section(name: str, remembered: Remembered, comparisons: dict[str, Co
     table = Table(header, (*rows, *quoted), title="Tables 2 to 4", quoted_from=len(rows))
     words: tuple[str, ...] = ()
     if remembered.agreement is not None:
-        agree = f"{_percent(remembered.agreement)} % of the bugs"
+        agree = f"{percentage(remembered.agreement)} % of the bugs"
         words = (f"Repeated {len(remembered.repeats)} times: all runs come to the same on {agree}.",)
     return Section("Remember, Understand, Apply", words, (table,))
 
@@ -212,16 +220,16 @@ def _layers_section(name: str, remembered: Remembered, comparisons: dict[str, Co
 def _books_section(books: dict[str, Comparison]) -> Section:
     """Table 5, and Figures 1 (Defects4J) and 2 (GHRB)."""
     rows: list[tuple[Cell, ...]] = [
-        (run, _percent(each.baseline), _percent(each.altered), _percent(each.change), each.p)
+        (run, percentage(each.baseline), percentage(each.altered), percentage(each.change), each.p)
         for run, each in books.items()
     ]
     published = [row for row in ROWS if row.open_book is not None]
     quoted: list[tuple[Cell, ...]] = [
         (
             f"paper, {row.benchmark}, {row.model}: {row.setting}",
-            _percent(row.brt),
-            _percent(row.open_book),
-            _percent((row.open_book or 0) / row.brt - 1),
+            percentage(row.brt),
+            percentage(row.open_book),
+            percentage((row.open_book or 0) / row.brt - 1),
             None,
         )
         for row in published
@@ -253,15 +261,15 @@ def analysis_section(analysis: Analysis, by_hand: bool) -> Section:
             each.component,
             each.rank,
             f"{each.mean:+.4f}",
-            _percent(analysis.presence.get(each.component)),
-            _percent(PUBLISHED[each.component]),
-            _percent(analysis.success_with[each.component]),
-            _percent(analysis.success_without[each.component]),
+            percentage(analysis.presence.get(each.component)),
+            percentage(PUBLISHED[each.component]),
+            percentage(analysis.success_with[each.component]),
+            percentage(analysis.success_without[each.component]),
         )
         for each in analysis.importances
     ]
     untold = [each for each in COMPONENTS if each not in analysis.presence]
-    rows += [(each, None, None, None, _percent(PUBLISHED[each]), None, None) for each in untold]
+    rows += [(each, None, None, None, percentage(PUBLISHED[each]), None, None) for each in untold]
     header = ("component", "rank", "importance", "present %", "paper %", "success with %", "without %")
     how = "annotated by hand" if by_hand else "found by rules, an approximation of the authors' annotations"
     words = (
@@ -303,17 +311,12 @@ def _created_section(better: Improvement | None, found: Detection | None) -> Sec
     rows: list[tuple[Cell, ...]] = []
     if found is not None:
         rows += [
-            ("ambiguity detection rate %", _percent(found.rate), f"of {found.unclear} unclear reports"),
-            ("false alarms %", _percent(found.false_alarms), f"of {found.clear} clear reports"),
+            ("ambiguity detection rate %", percentage(found.rate), f"of {found.unclear} unclear reports"),
+            ("false alarms %", percentage(found.false_alarms), f"of {found.clear} clear reports"),
         ]
     if better is not None:
-        points = _percent(better.points)
-        change = (
-            f"{_percent(better.without)} to {_percent(better.with_answer)} % of {better.reports} clarified reports"
-        )
+        points = percentage(better.points)
+        shares = f"{percentage(better.without)} to {percentage(better.with_answer)} %"
+        change = f"{shares} of {better.reports} clarified reports"
         rows.append(("reproduction improvement rate, points", points, change))
     return Section("Create", tables=(Table(("rate", "value", "over"), tuple(rows)),))
-
-
-def _percent(value: float | None) -> str | None:
-    return None if value is None else f"{100 * value:.1f}"

@@ -18,7 +18,7 @@ from evaluation.bouncerbench.lines import Cases, Coverage, Proof
 from evaluation.bouncerbench.tasks import INPUT, InputTask, Kind, OutputTask
 from evaluation.bouncerbench.voices import alone
 from evaluation.report.figures import Curve, curves
-from evaluation.report.page import Cell, Figure, Section, Table
+from evaluation.report.page import Cell, Figure, Section, Table, percentage
 from evaluation.statistics import wilson
 
 Tasks = Sequence[InputTask | OutputTask]
@@ -122,7 +122,7 @@ def _lines(found: Sequence[Cases], harm: float, subjects: str) -> Section:
 
 
 def _proof_row(one: Cases, each: Proof) -> tuple[Cell, ...]:
-    share = None if each.harm is None else f"{100 * each.harm:.1f}"
+    share = percentage(each.harm)
     return (f"{one.name}, {each.held_out}", each.line, each.good, each.harmed, share, each.bad, each.caught)
 
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from bot.errors import OperatorError
+from evaluation.bouncerbench import paper
 from evaluation.bouncerbench.answers import Answer
 from evaluation.bouncerbench.tasks import VAGUE_FROM, OutputTask
+from evaluation.report.figures import Flow, sankey
+from evaluation.report.page import Cell, Figure, Section, Table, percentage
 
 
 @dataclass(frozen=True)
@@ -137,3 +141,92 @@ def _vague(task: OutputTask) -> bool:
 def _patches(tasks: Sequence[OutputTask]) -> Patches:
     wrong = sum(task.bounce is True for task in tasks)
     return Patches(correct=len(tasks) - wrong, wrong=wrong)
+
+
+def chain_section(before: str, after: str, found: Chain) -> Section:
+    """Both bouncers in a row, beside the paper's Lite and table IV."""
+    rows: list[tuple[Cell, ...]] = [
+        ("patches shown", found.submitted.all, found.shown.all),
+        ("of these wrong", found.submitted.wrong, found.shown.wrong),
+        ("wrong share %", percentage(found.submitted.wrong_share), percentage(found.shown.wrong_share)),
+        ("correct share %", percentage(found.submitted.correct_share), percentage(found.shown.correct_share)),
+    ]
+    quoted: list[tuple[Cell, ...]] = [
+        ("patches shown (paper, Lite)", *paper.LITE_SHOWN),
+        ("wrong share % (paper, Lite)", *map(percentage, paper.LITE_WRONG_SHARE)),
+    ]
+    load = Table(("review load", "without bouncers", "with both"), (*rows, *quoted), quoted_from=len(rows))
+    published = tuple(
+        (f"{name} (paper)", percentage(before), percentage(after), length, percentage(lost))
+        for name, (before, after, length, lost) in paper.TABLE_IV.items()
+    )
+    ours: tuple[Cell, ...] = (
+        "these patches",
+        percentage(found.submitted.correct_share),
+        percentage(found.shown.correct_share),
+        None if found.mean_characters is None else round(found.mean_characters),
+        percentage(found.lost_share),
+    )
+    table_iv = Table(
+        ("submission", "correct before %", "correct after %", "characters (mean)", "correct ones lost %"),
+        (ours, *published),
+        title="Beside the paper's table IV",
+        quoted_from=1,
+    )
+    unanswered = (
+        f"Input bouncer: {before}. Output bouncer: {after}. Missing answers turn nothing away: "
+        f"{found.unanswered_input} before and {found.unanswered_output} after the patch is written. "
+        f"{found.unlabelled} tasks whose outcome is not known are left out."
+    )
+    figure = Figure(partial(_sankey, found), _flow_caption(found))
+    before_share, after_share, lost = (
+        "–" if share is None else f"{100 * share:.1f} %"
+        for share in (found.submitted.wrong_share, found.shown.wrong_share, found.lost_share)
+    )
+    shown = (
+        f"shown: {found.shown.all} instead of {found.submitted.all}, wrong {after_share} instead of "
+        f"{before_share}; {lost} of the correct ones lost."
+    )
+    words = (shown, unanswered)
+    return Section("Both bouncers in a row", words, (load, table_iv), (figure,), {"chain": found.as_json()})
+
+
+def _sankey(found: Chain) -> str:
+    held, shown = found.held_back, found.shown
+    columns = (
+        ("tickets, vague", "tickets, clear"),
+        ("patches", "turned away"),
+        ("shown, correct", "shown, wrong", "held back, wrong", "held back, correct"),
+    )
+    flows = (
+        Flow("tickets, vague", "patches", found.vague - found.turned_away_vague),
+        Flow("tickets, clear", "patches", found.tickets - found.vague - found.turned_away_clear),
+        Flow("tickets, vague", "turned away", found.turned_away_vague),
+        Flow("tickets, clear", "turned away", found.turned_away_clear),
+        Flow("patches", "shown, correct", shown.correct),
+        Flow("patches", "shown, wrong", shown.wrong),
+        Flow("patches", "held back, wrong", held.wrong),
+        Flow("patches", "held back, correct", held.correct),
+    )
+    good, bad, grey = "#2e8b57", "#c0392b", "#7a7f87"
+    colours = {
+        "tickets, vague": "#d9822b",
+        "tickets, clear": "#0b5fa5",
+        "patches": "#0b5fa5",
+        "turned away": grey,
+        "shown, correct": good,
+        "shown, wrong": bad,
+        "held back, wrong": grey,
+        "held back, correct": "#d9822b",
+    }
+    return sankey(columns, flows, colours)
+
+
+def _flow_caption(found: Chain) -> str:
+    held, shown = found.held_back, found.shown
+    return (
+        f"{found.tickets} tickets, {found.vague} of them vague. The input bouncer turns away "
+        f"{found.turned_away_vague} vague and {found.turned_away_clear} clear ones. Of the {found.drafted.all} "
+        f"patches it lets be written, the output bouncer holds back {held.wrong} wrong and {held.correct} correct "
+        f"ones; {shown.correct} correct and {shown.wrong} wrong ones are shown."
+    )

@@ -267,9 +267,8 @@ def _calibrated(
 @json_option
 def score_chain(tasks: str, annotations: str | None, before: str, after: str, as_json: bool) -> None:
     """What reaches a reviewer when both bouncers stand in a row (BouncerBench, V and table IV)."""
-    from evaluation.bouncerbench import sections
     from evaluation.bouncerbench.answers import answers_of
-    from evaluation.bouncerbench.chain import chain
+    from evaluation.bouncerbench.chain import chain, chain_section
     from evaluation.bouncerbench.tasks import INPUT, OUTPUT, input_tasks, output_tasks
     from evaluation.report.terminal import print_json, show
     from evaluation.run.folder import RunFolder
@@ -286,7 +285,7 @@ def score_chain(tasks: str, annotations: str | None, before: str, after: str, as
     if as_json:
         print_json(found.as_json())
     else:
-        show([sections.chain_section(before, after, found)])
+        show([chain_section(before, after, found)])
 
 
 @click.command("bouncerbench")

@@ -12,14 +12,14 @@ from typing import Any
 from evaluation.benchmark import Scoring
 from evaluation.bouncerbench import calibrating, operating, paper
 from evaluation.bouncerbench.answers import Answer
-from evaluation.bouncerbench.chain import Chain, chain
+from evaluation.bouncerbench.chain import chain, chain_section
 from evaluation.bouncerbench.compare import Comparison, compare, used_tools
 from evaluation.bouncerbench.metrics import Metrics
 from evaluation.bouncerbench.operating import Bin, operating_points, risk_coverage
 from evaluation.bouncerbench.tasks import INPUT, OUTPUT, InputTask, Kind, OutputTask
 from evaluation.bouncerbench.voices import section as voices_section
-from evaluation.report.figures import Curve, Flow, Series, bars, curves, sankey
-from evaluation.report.page import Cell, Figure, Section, Table
+from evaluation.report.figures import Curve, Series, bars, curves
+from evaluation.report.page import Cell, Figure, Section, Table, percentage
 from evaluation.statistics import Estimate, wilson
 
 Tasks = Sequence[InputTask | OutputTask]
@@ -136,8 +136,9 @@ def scores_section(benchmark: Kind, runs: Sequence[Scored]) -> Section:
         agreed = paper.AGREEMENT.get(row.model)
         published.append(
             (
-                f"{row.model} (paper)", total, row.f_m, row.score, _pct(row.r_b), _pct(row.fnr_a), None,
-                *(() if not is_input else (None,) * 3 if agreed is None else (_pct(agreed[0]), *agreed[1:])),
+                f"{row.model} (paper)", total, row.f_m, row.score, percentage(row.r_b), percentage(row.fnr_a),
+                None,
+                *(() if not is_input else (None,) * 3 if agreed is None else (percentage(agreed[0]), *agreed[1:])),
             )
         )  # fmt: skip
     beside = Table(
@@ -165,9 +166,11 @@ def _scores_row(run: Scored) -> tuple[Cell, ...]:
     value = run.metrics.value
     is_input = run.benchmark == INPUT
     auc = value("auc") if "auc" in run.metrics.estimates else value("auc_of_label")
-    agreement = (_pct(value("raw_agreement")), value("cohen_kappa"), value("spearman_rho")) if is_input else ()
+    agreement = (
+        (percentage(value("raw_agreement")), value("cohen_kappa"), value("spearman_rho")) if is_input else ()
+    )
     score = value("i_score" if is_input else "o_score")
-    rates = (_pct(value("r_b")), _pct(value("fnr_a")))
+    rates = (percentage(value("r_b")), percentage(value("fnr_a")))
     return (run.name, run.metrics.n, value("f_m"), score, *rates, auc, *agreement)
 
 
@@ -206,9 +209,9 @@ def labels_section(tasks: Tasks) -> Section | None:
         (
             f"{kind}: {label}",
             counts[label] if counts else None,
-            _pct(counts[label] / counts.total()) if counts else None,
+            percentage(counts[label] / counts.total()) if counts else None,
             count,
-            _pct(count / paper.TASKS[INPUT][0]),
+            percentage(count / paper.TASKS[INPUT][0]),
         )
         for kind, counts in kinds.items()
         for label, count in paper.TABLE_I[kind].items()
@@ -290,7 +293,7 @@ def lines_section(benchmark: Kind, runs: Sequence[Scored]) -> Section:
             value = point.metrics.value
             rates = (value("r_b"), value("fnr_a"), point.bounced, point.wrong_share_passed)
             name = point.name + (" (paper)" if point.is_papers else "")
-            rows.append((run.name, name, value("f_m"), *map(_pct, rates)))
+            rows.append((run.name, name, value("f_m"), *map(percentage, rates)))
         curve = risk_coverage(run.tasks, run.answers)
         if curve is not None:
             # Among equals the order is random, so the risk is the same from the first of them on.
@@ -334,7 +337,7 @@ def lengths_section(benchmark: Kind, runs: Sequence[Scored]) -> Section | None:
             name,
             each.name,
             each.tasks,
-            _pct(each.to_bounce / each.tasks if each.tasks else None),
+            percentage(each.to_bounce / each.tasks if each.tasks else None),
             percent(each.true_positive_rate),
             percent(each.false_positive_rate),
         )
@@ -386,7 +389,7 @@ def comparison_section(before: str, second: Scored, found: Comparison) -> Sectio
     flips = Table(
         ("flips", "number", "of all flips %", "with tool calls"),
         tuple(
-            (name, len(flips), _pct(len(flips) / share if share else None), used_tools(flips))
+            (name, len(flips), percentage(len(flips) / share if share else None), used_tools(flips))
             for name, flips in kinds
         ),
         note="Tool calls of the second run; a dash where they were not recorded."
@@ -419,96 +422,3 @@ def comparison_section(before: str, second: Scored, found: Comparison) -> Sectio
         )
     title = f"{what(second.benchmark)}: {second.name} against {before}"
     return Section(title, (odds,), tuple(tables), data={"comparison": found.as_json()})
-
-
-def chain_section(before: str, after: str, found: Chain) -> Section:
-    """Both bouncers in a row, beside the paper's Lite and table IV."""
-    rows: list[tuple[Cell, ...]] = [
-        ("patches shown", found.submitted.all, found.shown.all),
-        ("of these wrong", found.submitted.wrong, found.shown.wrong),
-        ("wrong share %", _pct(found.submitted.wrong_share), _pct(found.shown.wrong_share)),
-        ("correct share %", _pct(found.submitted.correct_share), _pct(found.shown.correct_share)),
-    ]
-    quoted: list[tuple[Cell, ...]] = [
-        ("patches shown (paper, Lite)", *paper.LITE_SHOWN),
-        ("wrong share % (paper, Lite)", *map(_pct, paper.LITE_WRONG_SHARE)),
-    ]
-    load = Table(("review load", "without bouncers", "with both"), (*rows, *quoted), quoted_from=len(rows))
-    published = tuple(
-        (f"{name} (paper)", _pct(before), _pct(after), length, _pct(lost))
-        for name, (before, after, length, lost) in paper.TABLE_IV.items()
-    )
-    ours: tuple[Cell, ...] = (
-        "these patches",
-        _pct(found.submitted.correct_share),
-        _pct(found.shown.correct_share),
-        None if found.mean_characters is None else round(found.mean_characters),
-        _pct(found.lost_share),
-    )
-    table_iv = Table(
-        ("submission", "correct before %", "correct after %", "characters (mean)", "correct ones lost %"),
-        (ours, *published),
-        title="Beside the paper's table IV",
-        quoted_from=1,
-    )
-    unanswered = (
-        f"Input bouncer: {before}. Output bouncer: {after}. Missing answers turn nothing away: "
-        f"{found.unanswered_input} before and {found.unanswered_output} after the patch is written. "
-        f"{found.unlabelled} tasks whose outcome is not known are left out."
-    )
-    figure = Figure(partial(_sankey, found), _flow_caption(found))
-    before_share, after_share, lost = (
-        "–" if share is None else f"{100 * share:.1f} %"
-        for share in (found.submitted.wrong_share, found.shown.wrong_share, found.lost_share)
-    )
-    shown = (
-        f"shown: {found.shown.all} instead of {found.submitted.all}, wrong {after_share} instead of "
-        f"{before_share}; {lost} of the correct ones lost."
-    )
-    words = (shown, unanswered)
-    return Section("Both bouncers in a row", words, (load, table_iv), (figure,), {"chain": found.as_json()})
-
-
-def _sankey(found: Chain) -> str:
-    held, shown = found.held_back, found.shown
-    columns = (
-        ("tickets, vague", "tickets, clear"),
-        ("patches", "turned away"),
-        ("shown, correct", "shown, wrong", "held back, wrong", "held back, correct"),
-    )
-    flows = (
-        Flow("tickets, vague", "patches", found.vague - found.turned_away_vague),
-        Flow("tickets, clear", "patches", found.tickets - found.vague - found.turned_away_clear),
-        Flow("tickets, vague", "turned away", found.turned_away_vague),
-        Flow("tickets, clear", "turned away", found.turned_away_clear),
-        Flow("patches", "shown, correct", shown.correct),
-        Flow("patches", "shown, wrong", shown.wrong),
-        Flow("patches", "held back, wrong", held.wrong),
-        Flow("patches", "held back, correct", held.correct),
-    )
-    good, bad, grey = "#2e8b57", "#c0392b", "#7a7f87"
-    colours = {
-        "tickets, vague": "#d9822b",
-        "tickets, clear": "#0b5fa5",
-        "patches": "#0b5fa5",
-        "turned away": grey,
-        "shown, correct": good,
-        "shown, wrong": bad,
-        "held back, wrong": grey,
-        "held back, correct": "#d9822b",
-    }
-    return sankey(columns, flows, colours)
-
-
-def _flow_caption(found: Chain) -> str:
-    held, shown = found.held_back, found.shown
-    return (
-        f"{found.tickets} tickets, {found.vague} of them vague. The input bouncer turns away "
-        f"{found.turned_away_vague} vague and {found.turned_away_clear} clear ones. Of the {found.drafted.all} "
-        f"patches it lets be written, the output bouncer holds back {held.wrong} wrong and {held.correct} correct "
-        f"ones; {shown.correct} correct and {shown.wrong} wrong ones are shown."
-    )
-
-
-def _pct(share: float | None) -> Cell:
-    return None if share is None else f"{100 * share:.1f}"

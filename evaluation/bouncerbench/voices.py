@@ -8,7 +8,7 @@ from bot.models.protocol import Voice
 from evaluation.bouncerbench.answers import Answer
 from evaluation.bouncerbench.metrics import Metrics, score
 from evaluation.bouncerbench.tasks import LABELS, InputTask, Kind, OutputTask
-from evaluation.report.page import Cell, Section, Table
+from evaluation.report.page import Cell, Section, Table, percentage
 from evaluation.report.terminal import short
 from evaluation.statistics import wilson
 
@@ -65,7 +65,7 @@ def section(
 def _row(name: str, metrics: Metrics, asked: int, failed: int, cost: float | None) -> tuple[Cell, ...]:
     value = metrics.value
     auc = value("auc") if "auc" in metrics.estimates else value("auc_of_label")
-    rates = [None if (each := value(figure)) is None else f"{100 * each:.1f}" for figure in ("r_b", "fnr_a")]
+    rates = [percentage(value(figure)) for figure in ("r_b", "fnr_a")]
     return (
         name,
         asked,

@@ -31,7 +31,7 @@ from evaluation.brt.metrics import (
 )
 from evaluation.cutoff import Sample
 from evaluation.report.figures import Series, bars
-from evaluation.report.page import Cell, Figure, Section, Table
+from evaluation.report.page import Cell, Figure, Section, Table, percentage
 from evaluation.report.terminal import data_of, print_json, say, show
 from evaluation.run.folder import Record, RunFolder
 from evaluation.statistics import Estimate, ratio
@@ -101,8 +101,8 @@ def _run_scores(
     value = {**brt.as_json(), "brt_plain": bare.share}
     rows: list[tuple[Cell, ...]] = [
         ("reproduced", brt.reproduced, ""),
-        ("%BRT", _percent(brt.share), _ends(brt.interval)),
-        ("%BRT, no draft repaired or inverted", _percent(bare.share), _ends(bare.interval)),
+        ("%BRT", percentage(brt.share), _ends(brt.interval)),
+        ("%BRT, no draft repaired or inverted", percentage(bare.share), _ends(bare.interval)),
         ("without an answer", failed, ""),
         ("of these, no test can be run", sum(_no_environment(each) for each in records), ""),
     ]
@@ -208,15 +208,15 @@ def _shares(runs: Sequence[Recorded], seed: int) -> Section:
             name,
             each.instances,
             each.reproduced,
-            _percent(each.share),
+            percentage(each.share),
             _ends(each.interval),
-            _percent(bare[name]),
+            percentage(bare[name]),
             each.failed,
         )
         for name, each in scores
     ]
     quoted: list[tuple[Cell, ...]] = [
-        (f"{row.model}, {row.benchmark}: {row.setting} (paper)", None, None, None, "", _percent(row.brt), None)
+        (f"{row.model}, {row.benchmark}: {row.setting} (paper)", None, None, None, "", percentage(row.brt), None)
         for row in ROWS
         if row.layer == "Remember"
     ]
@@ -281,12 +281,8 @@ def _compared(runs: Sequence[Recorded]) -> Section:
 
 
 def _row(name: str, each: Comparison) -> tuple[Cell, ...]:
-    shares = (_percent(each.baseline), _percent(each.altered), _percent(each.consistency))
+    shares = (percentage(each.baseline), percentage(each.altered), percentage(each.consistency))
     return (name, each.bugs, *shares, each.lost, each.gained, each.p)
-
-
-def _percent(share: float | None) -> str | None:
-    return None if share is None else f"{100 * share:.1f}"
 
 
 def _ends(estimate: Estimate) -> str:

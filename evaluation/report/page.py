@@ -18,6 +18,11 @@ from markupsafe import Markup
 Cell = str | int | float | None
 
 
+def percentage(share: float | None) -> str | None:
+    """A share as a cell, in percent; None where it is not defined."""
+    return None if share is None else f"{100 * share:.1f}"
+
+
 @dataclass(frozen=True)
 class Table:
     """Rows of cells under a header.
