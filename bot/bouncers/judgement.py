@@ -110,11 +110,11 @@ class Judgement:
     def _prepare(self, patch: str) -> str:
         """The patch as it is judged; the code around it is gathered beside."""
         config = self.services.config.verify
+        if config.prompt == "paper":
+            return patch  # the paper's question is about the patch, the whole of it and nothing else
         diff = parse(patch)
         around = surroundings(diff, self.pull, self.services.forge if config.context_tokens else None)
         self.context = around.shown(config.context_tokens)
-        if config.prompt == "paper":
-            return patch  # the paper's question is about the whole of it
         patch, self.omitted = judged(patch, diff)
         return patch
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("file", metavar="FILE|-|URL")
-@click.option("--prompt", type=click.Choice(["paper", "panel"]), help="Which question is asked.")
+@click.option("--prompt", type=click.Choice(["paper", "panel", "careful"]), help="Which question is asked.")
 @click.option("--bounce-at", metavar="LABEL", help="The mildest label that bounces.")
 @click.option("--bounce-above", type=click.IntRange(0, 100), help="Bounce from this percentage on instead.")
 @fail_on_option

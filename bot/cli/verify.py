@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.argument("url", required=False)
 @click.option("--issue", "issue_file", metavar="FILE", help="Markdown; its first line is the title.")
 @click.option("--patch", "patch_file", metavar="FILE", help="A unified diff, e.g. of `git diff`.")
-@click.option("--prompt", type=click.Choice(["paper", "panel"]), help="Which question is asked.")
+@click.option("--prompt", type=click.Choice(["paper", "panel", "careful"]), help="Which question is asked.")
 @click.option("--bounce-at", metavar="LABEL", help="The mildest label that bounces.")
 @click.option("--bounce-above", type=click.IntRange(0, 100), help="Bounce from this percentage on instead.")
 @fail_on_option

@@ -93,7 +93,10 @@ class VerifyConfig(Frozen):
     )
     bounce_above: int | None = Field(None, ge=0, le=100, description="as triage.bounce_above")
     harm: int | None = Field(None, ge=1, le=50, description="as triage.harm, of good patches held back")
-    prompt: PromptSet = Field("paper", description="as triage.prompt")
+    prompt: PromptSet = Field(
+        "careful",
+        description="as triage.prompt; only the paper's question goes without the code around the change",
+    )
     investigate: bool = Field(
         False, description="let the model look at the base commit's code first; several model calls an issue"
     )

@@ -34,7 +34,11 @@ _line = with_options(
 )
 _replay = with_options(
     tasks_option,
-    click.option("--prompt", type=click.Choice(["paper", "panel"]), help="Which question is asked."),
+    click.option(
+        "--prompt",
+        type=click.Choice(["paper", "panel", "careful"]),
+        help="Which question is asked.  [default: paper, unless --config says otherwise]",
+    ),
     _line,
     model_options,
     replay_options(),
@@ -106,7 +110,7 @@ def _replayed(
 
     wanted = Wanted(**given)
     shaping = {
-        "prompt": prompt,
+        "prompt": prompt or (None if config else "paper"),
         "bounce_at": bounce_at,
         "bounce_above": bounce_above,
         "investigate": investigate,

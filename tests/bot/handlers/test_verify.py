@@ -247,7 +247,7 @@ def test_two_chances_are_told_apart_and_a_stray_file_is_only_a_remark(services: 
         "p_objects": 85,
         "label": "CORRECT_BUT_INCOMPLETE",
     }
-    decision = verify(opened(), services(ScriptedModel([said]), snapshot(12), "verify: {prompt: careful}"))
+    decision = verify(opened(), services(ScriptedModel([said]), snapshot(12)))
     (check,) = decision.actions
     assert check.title == "May not fully solve #12"
     assert check.summary.partition("<details>")[0] == (
@@ -259,7 +259,7 @@ def test_two_chances_are_told_apart_and_a_stray_file_is_only_a_remark(services: 
         "Why: BROAD_MISSING_KEY_ASPECTS (61 % that it falls short, 85 % that a careful reviewer objects; "
         "the first draws the line)" in check.summary
     )
-    decision = verify(opened(), services(ScriptedModel([said]), snapshot(12)))
+    decision = verify(opened(), services(ScriptedModel([said]), snapshot(12), "verify: {prompt: paper}"))
     assert decision.verdict == "CORRECT_BUT_INCOMPLETE"
     assert "objects; the label draws the line)" in decision.actions[0].summary
 
