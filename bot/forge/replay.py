@@ -236,6 +236,29 @@ class ReadOnce:
                 raise
         return answers[key]
 
+    def forget(self, number: int) -> None:
+        """Something was written there: what stood before is not the answer any more."""
+        for name in ("issues", "comments", "reviews", "review_comments"):
+            self._answers.get(name, {}).pop(number, None)
+            self._missing.pop(f"{name} {number}", None)
+        self._answers.pop("check_runs", None)
+
+
+class AskAnew(ReadOnce):
+    """Asks again, and whoever shares the answers knows the new ones.
+
+    A diff alone is taken as it is known: it belongs to a head, and the head is what is looked at again.
+    """
+
+    def __init__(self, known: ReadOnce) -> None:
+        self._forge, self._answers, self._missing = known._forge, known._answers, known._missing
+
+    def _keep(self, name: str, key: K, ask: Callable[[], T]) -> T:
+        if name != "diffs":
+            self._answers.get(name, {}).pop(key, None)
+            self._missing.pop(f"{name} {key}", None)
+        return super()._keep(name, key, ask)
+
 
 class RecordingForge(ReadOnce):
     """Asks another forge each question once; ``snapshot`` returns all answers."""

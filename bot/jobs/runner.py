@@ -27,11 +27,11 @@ from bot.core.actions import Decision
 from bot.core.events import Event
 from bot.errors import ForgeError, NotFound, TransientError
 from bot.forge.protocol import ForgeWriter
-from bot.forge.replay import ReadOnce
+from bot.forge.replay import AskAnew
 from bot.jobs.inbox import Received
 from bot.jobs.job import GaveUp, Job
 from bot.jobs.recovery import MAX_DEATHS
-from bot.jobs.refresh import at_present
+from bot.jobs.refresh import Readings, at_present
 from bot.jobs.replies import Remembered
 from bot.jobs.retry import MAX_TRIES, MAX_TRIES_BUG, pause
 from bot.jobs.supersede import successor
@@ -113,6 +113,7 @@ class Runner:
         self._publisher = publisher
         self._paused = paused
         self._clock = clock
+        self._readings = Readings()
 
     def run(self, job: Job, executor: str) -> str:
         """Run one attempt to its end, on behalf of the worker of that name; what it came to.
@@ -181,7 +182,10 @@ class Runner:
         services, writer = self._services_for(event)
         if job.attempt:
             self._ledger.decisions.take_up(job.id, (SPENT, UNREACHABLE))
+        known = self._readings.of(job, services.forge)
+        services = replace(services, forge=known)
         decisions = self._ledger.decisions.of_job(job.id) or self._decide(job, event, services)
+        services = replace(services, forge=AskAnew(known))
         outcomes: list[str] = []
         for position, decision in enumerate(decisions):
             # What happened while the model was thinking counts: this is the last look before a write.
@@ -191,6 +195,9 @@ class Runner:
             if newer := self._newer(job, event):
                 return self._superseded(job, newer)
             outcomes.append(self._publish(job, position, decision, event, services, writer))
+            known.forget(decision.subject.number)
+        if any(outcome.startswith("moved") for outcome in outcomes):
+            self._readings.drop(job)
         if any(outcome.startswith("moved") for outcome in outcomes) and job.tries + 1 < MAX_TRIES_BUG:
             due = self._clock() + MOVED_SECONDS
             return self._again(job.model_copy(update={"tries": job.tries + 1, "due": due, "error": "it moved"}))
@@ -221,12 +228,7 @@ class Runner:
         return f"superseded by {by}"
 
     def _decide(self, job: Job, event: Event, services: Services) -> tuple[Decision, ...]:
-        # The publisher keeps the forge that asks anew.
-        services = replace(
-            services,
-            forge=ReadOnce(services.forge),
-            model=Remembered(services.model, self._ledger.calls, job.id),
-        )
+        services = replace(services, model=Remembered(services.model, self._ledger.calls, job.id))
         event = at_present(event, job.task, services.forge, moved=job.attempt > 0)
         try:
             decisions = router.decide(event, services, only=job.task)

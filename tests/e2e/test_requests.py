@@ -12,12 +12,12 @@ def test_each_thing_that_happens_costs_few_requests(shop: Site, repository: Call
     costs = measure(shop, repository(**{".github/bouncer.yml": CONFIG, APP: BASE}))
     most = {
         "bounced issue": (4, 5),
-        "clear issue": (1, 2),
+        "clear issue": (1, 1),
         "comment of no concern": (0, 0),
         "comment on a clear issue": (0, 0),
         "author's answer that clears": (4, 6),
-        "pull request, check and review": (9, 15),
-        "push to it": (12, 19),
+        "pull request, check and review": (8, 10),
+        "push to it": (10, 13),
         "issue after a push to main": (1, 2),
     }
     over = {

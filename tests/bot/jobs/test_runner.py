@@ -11,8 +11,11 @@ from sqlalchemy import update
 
 from bot.core import events
 from bot.errors import BudgetExceeded, ForgeError, NotFound, TransientError
+from bot.forge.replay import AskAnew, ReadOnce
 from bot.jobs.dispatch import Dispatcher
 from bot.jobs.inbox import Inbox
+from bot.jobs.job import Job
+from bot.jobs.refresh import KEPT_SECONDS, Readings
 from bot.jobs.retry import MAX_TRIES, MAX_TRIES_BUG
 from bot.jobs.runner import Runner
 from bot.services import Services
@@ -415,3 +418,39 @@ def test_a_label_that_was_not_taken_off_because_the_issue_moved_is_taken_off_by_
     assert bench.desk.forge.issue(1).labels
     assert bench.run(later[0]).outcome == "posted"
     assert bench.desk.forge.issue(1).labels == ()
+
+
+def test_jobs_of_a_delivery_read_once_and_a_later_try_or_another_delivery_reads_anew(bench):
+    number = bench.desk.github.open_issue(NAME, "It is broken", "Somehow.")
+    job = Job(
+        id="d-1:verify", delivery="d-1", seq=1, position=0, task="verify", kind="pull_request_opened",
+        repository=NAME, number=number, due=0.0, created_at=0.0,
+    )  # fmt: skip
+    now = [0.0]
+    readings = Readings(lambda: now[0])
+
+    def titled(job: Job) -> str:
+        return readings.of(job, bench.desk.forge).issue(number).title
+
+    assert titled(job) == "It is broken"
+    bench.desk.github.edit(NAME, number, title="It works")
+    beside = job.model_copy(update={"id": "d-1:review", "task": "review"})
+    assert titled(beside) == "It is broken"
+    assert titled(job.model_copy(update={"delivery": "d-2"})) == "It works"
+    now[0] = KEPT_SECONDS
+    assert titled(beside) == "It works"
+    bench.desk.github.edit(NAME, number, title="It broke again")
+    assert titled(job.model_copy(update={"attempt": 1})) == titled(beside) == "It broke again"
+
+
+def test_what_is_read_anew_before_a_write_is_known_after_it_and_what_was_written_on_is_forgotten(bench):
+    number = bench.desk.github.open_issue(NAME, "It is broken", "Somehow.")
+    known = ReadOnce(bench.desk.forge)
+    assert known.issue(number).title == "It is broken"
+    bench.desk.github.edit(NAME, number, title="It works")
+    assert (AskAnew(known).issue(number).title, known.issue(number).title) == ("It works", "It works")
+    assert known.comments(number) == ()
+    bench.desk.github.comment(NAME, number, "Me too.", "carol")
+    assert known.comments(number) == ()
+    known.forget(number)
+    assert len(known.comments(number)) == 1
