@@ -88,6 +88,8 @@ def prove(case: Case, harness: Harness, files: Mapping[str, str]) -> Proof:
         return harness.run(case.fixed, added.targets, files)
 
     before = on_base()
+    if before.outcome.status == "error" and not before.outcome.fails:
+        raise NotProven(f"cannot be loaded before: {before.outcome.message}")
     if not before.outcome.fails:
         raise NotProven(f"does not fail before: {verdict(before, before, added.alone)[1]}")
     after = on_fixed()
