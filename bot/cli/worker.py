@@ -8,6 +8,7 @@ import sys
 import threading
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
 
 #: GitHub asks for a second between two writes; a simulated one does not.
 apart_option = click.option("--apart", type=click.FloatRange(0, 60), default=1.0, hidden=True)
+#: How the names of everything begin that Bouncer, or the volume itself, puts into a data folder.
+_OURS = (
+    "archives", "bouncer.db", "calibration", "credentials.json", ".credentials.json", "environments", "lost+found",
+    "models",
+)  # fmt: skip
 
 
 @click.command()
@@ -64,14 +70,26 @@ def run(settings: Settings, pace: Pace, apart: float) -> None:
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    with suppress(OSError):
-        # Whatever is put there later, it is nobody else's business.
-        settings.bouncer_data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    own_folder(settings.bouncer_data_dir)
     kept = work(settings, stop, pace, apart=apart)
     tracing.flush()
     sys.stderr.flush()
     # A job that would not end in time is left as if the process had been killed: it is recovered.
     os._exit(0 if kept else 1)
+
+
+def own_folder(folder: Path) -> None:
+    """Make the data folder, whose contents are nobody else's business, and close one that stands open.
+
+    Only where it holds what is ours and nothing else: /var and /tmp are no data folders, whatever a setting says.
+    """
+    from bot.store.database import close_to_others
+
+    with suppress(OSError):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        names = [each.name for each in folder.iterdir()]
+        if names and all(name.startswith(_OURS) for name in names):
+            close_to_others(folder)
 
 
 def work(settings: Settings, stop: threading.Event, pace: Pace, *, apart: float = 1.0) -> bool:

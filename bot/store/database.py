@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import stat
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -179,6 +180,8 @@ def _write_ahead(file: str, seconds: float) -> None:
     # Nobody else's business. SQLite gives the files beside it the same mode, and says what is wrong with a place.
     with suppress(OSError):
         os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    for each in (file, f"{file}-wal", f"{file}-shm"):
+        close_to_others(Path(each))
     deadline = time.monotonic() + seconds
     # The change needs the file for itself, and SQLite does not wait for that on its own.
     while True:
@@ -190,6 +193,18 @@ def _write_ahead(file: str, seconds: float) -> None:
             if "locked" not in str(error) or time.monotonic() > deadline:
                 raise SettingsError(f"DATABASE_URL: cannot open {file}: {error}") from None
             time.sleep(0.02)
+
+
+def close_to_others(place: Path) -> None:
+    """Take away what others may do with a file or folder of ours: it was made by hand, or by an older version.
+
+    A group that may write was let in on purpose, and stays.
+    """
+    with suppress(OSError):  # not there yet, or on a file system that has no such rights
+        facts = place.stat()
+        others = 0o007 if facts.st_mode & 0o020 else 0o077
+        if facts.st_uid == os.geteuid() and facts.st_mode & others:
+            place.chmod(stat.S_IMODE(facts.st_mode) & ~others)
 
 
 def _no_implicit_transactions(connection: Any, _record: Any) -> None:

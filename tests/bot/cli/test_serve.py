@@ -17,6 +17,7 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from pytest_httpserver import HTTPServer
 
+from bot.cli.worker import own_folder
 from bot.simgithub import SimulatedGitHub
 from tests.bot.jobs.rig import REPOSITORY, Rig, wait
 from tests.bot.jobs.test_crash import children
@@ -62,11 +63,16 @@ def family(pid: int) -> list[int]:
 
 @pytest.mark.timeout(240)
 def test_it_works_survives_its_children_and_ends_with_all_of_them(rig: Rig) -> None:
+    data = rig.folder / "data"
+    (data / "archives").mkdir(parents=True)
+    data.chmod(0o755)  # as an older version left it
+    rig.environment["BOUNCER_DATA_DIR"] = str(data)
     serve = rig.start("bot", "serve")
     wait(rig.ready, 60, "ready")
     first = rig.github.open_issue(REPOSITORY, "Broken", "It does not work.")
     assert rig.deliver("issues", rig.opened(first)) == 202
     wait(lambda: rig.github.comments(REPOSITORY, first), 30, "the first comment")
+    assert data.stat().st_mode & 0o777 == 0o700
 
     for child in children(serve.pid):
         os.kill(child, signal.SIGKILL)
@@ -82,6 +88,15 @@ def test_it_works_survives_its_children_and_ends_with_all_of_them(rig: Rig) -> N
     # Python's own tracker of child processes notices a moment later.
     wait(lambda: not any(alive(pid) for pid in everybody), 5, "nobody is left behind")
     assert rig.jobs.worker_age() is None, "the worker did not say good-bye"
+
+
+@pytest.mark.parametrize("names", [("archives", "passwd"), ()])
+def test_a_folder_that_may_be_somebody_else_s_too_stays_as_open_as_it_is(tmp_path: Path, names: list[str]) -> None:
+    for name in names:
+        (tmp_path / name).touch()
+    tmp_path.chmod(0o755)
+    own_folder(tmp_path)
+    assert tmp_path.stat().st_mode & 0o777 == 0o755
 
 
 @pytest.mark.timeout(240)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from bot.sandbox.bubblewrap import Bubblewrap
+from bot.sandbox.mounts import own_python
 from bot.sandbox.protocol import Limits
 from tests.bot.sandbox.conftest import RunPython
 
@@ -163,18 +164,22 @@ def test_the_operators_environment_is_invisible(python: RunPython, monkeypatch: 
 
 
 def test_the_operators_files_are_invisible(python: RunPython, untouched: Path) -> None:
-    key = untouched / "key.pem"
+    key, home = untouched / "key.pem", Path.home()
+    # An interpreter below the operator's home is shown at its own path, and nothing beside it.
+    ways = {part.relative_to(home).parts[0] for part in own_python() if part.is_relative_to(home)}
     outcome = python(
         "import pathlib\n"
-        f"for path in ({str(key)!r}, '/etc/shadow', '/proc/1/root{key}', {str(Path.home())!r},\n"
-        "             '/repo/.git/config'):\n"
+        f"for path in ({str(key)!r}, '/etc/shadow', '/proc/1/root{key}', '/repo/.git/config'):\n"
         "    print(pathlib.Path(path).exists())\n"
+        f"print(sorted(path.name for path in pathlib.Path({str(home)!r}).glob('*')))\n"
         "print(sorted(path.name for path in pathlib.Path('/').iterdir() if not path.is_symlink()))\n"
         "print(pathlib.Path('/etc/passwd').read_text().count(':/bin/sh'))\n"
     )
-    *exist, root, shells = outcome.output.splitlines()
-    assert exist == ["False"] * 5
-    assert set(eval(root)) <= {"dev", "etc", "lib", "lib64", "proc", "repo", "tmp", "usr", "bin", "sbin"}
+    *exist, beside, root, shells = outcome.output.splitlines()
+    assert exist == ["False"] * 4
+    assert set(eval(beside)) <= ways
+    system = {"dev", "etc", "lib", "lib64", "proc", "repo", "tmp", "usr", "bin", "sbin"}
+    assert set(eval(root)) <= system | {part.parts[1] for part in own_python()}
     assert shells == "1"
 
 

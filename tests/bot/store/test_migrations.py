@@ -27,6 +27,18 @@ def test_the_migrations_end_where_the_tables_are_declared(database):
     assert version(database) == HEAD == max(known())
 
 
+@pytest.mark.parametrize(("before", "after"), [(0o644, 0o600), (0o600, 0o600), (0o664, 0o660)])
+def test_files_of_a_database_that_stand_open_to_others_are_closed(tmp_path: Path, before: int, after: int) -> None:
+    database = open_database(f"sqlite:///{tmp_path}/x.db")
+    migrate(database)
+    files = [tmp_path / name for name in ("x.db", "x.db-shm", "x.db-wal")]
+    for file in files:
+        file.chmod(before)
+    open_database(f"sqlite:///{tmp_path}/x.db").close()
+    assert [oct(file.stat().st_mode & 0o777) for file in files] == [oct(after)] * 3
+    database.close()
+
+
 def test_processes_that_start_at_once_migrate_once(database_url):
     starts = [subprocess.Popen([sys.executable, "-c", START, database_url]) for _ in range(4)]
     assert [start.wait(60) for start in starts] == [0, 0, 0, 0]
