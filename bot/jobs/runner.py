@@ -184,7 +184,10 @@ class Runner:
             self._ledger.decisions.take_up(job.id, (SPENT, UNREACHABLE))
         known = self._readings.of(job, services.forge)
         services = replace(services, forge=known)
-        decisions = self._ledger.decisions.of_job(job.id) or self._decide(job, event, services)
+        recorded = self._ledger.decisions.of_job(job.id)
+        # What a job recorded it may have begun to write, and an older event's job on the same head as well.
+        unseen = isinstance(event, events.PullRequestOpened) and not recorded
+        decisions = recorded or self._decide(job, event, services)
         services = replace(services, forge=AskAnew(known))
         outcomes: list[str] = []
         for position, decision in enumerate(decisions):
@@ -194,7 +197,7 @@ class Runner:
                 return "stopped"
             if newer := self._newer(job, event):
                 return self._superseded(job, newer)
-            outcomes.append(self._publish(job, position, decision, event, services, writer))
+            outcomes.append(self._publish(job, position, decision, event, services, writer, unseen=unseen))
             known.forget(decision.subject.number)
         if any(outcome.startswith("moved") for outcome in outcomes):
             self._readings.drop(job)
@@ -244,10 +247,19 @@ class Runner:
         return self._ledger.decisions.record(job.id, decisions, services.config.hash)
 
     def _publish(
-        self, job: Job, position: int, decision: Decision, event: Event, services: Services, writer: ForgeWriter
+        self,
+        job: Job,
+        position: int,
+        decision: Decision,
+        event: Event,
+        services: Services,
+        writer: ForgeWriter,
+        *,
+        unseen: bool,
     ) -> str:
+        installation = event.installation or 0
         try:
-            published = self._publisher.publish(decision, job.id, event.installation or 0, services, writer)
+            published = self._publisher.publish(decision, job.id, installation, services, writer, unseen=unseen)
         except Refused:
             self._ledger.decisions.settle(job.id, position, "refused")
             raise

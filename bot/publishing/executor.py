@@ -49,6 +49,7 @@ class Executor:
     postings: Postings
     pause: Callable[[], None]
     rules: Rules
+    unseen: bool = False
     done: int = 0
     _present: Issue | PullRequest | None = field(default=None, init=False)
 
@@ -196,6 +197,8 @@ class Executor:
         return ()
 
     def _own_check(self, action: SetCheck) -> int | None:
+        if self.unseen:
+            return None
         runs = self.services.forge.check_runs(action.head_sha, action.name)
         return runs[0].id if runs else None
 

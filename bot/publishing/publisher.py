@@ -56,9 +56,18 @@ class Publisher:
         self._secrets = tuple(secrets)
 
     def publish(
-        self, decision: Decision, job: str, installation: int, services: Services, writer: ForgeWriter
+        self,
+        decision: Decision,
+        job: str,
+        installation: int,
+        services: Services,
+        writer: ForgeWriter,
+        *,
+        unseen: bool = False,
     ) -> Published:
         """Carry out a decision's actions.
+
+        ``unseen``: nothing was ever begun on this head, so no check of ours is looked for on it.
 
         Raises TransientError where a write may or may not have been applied (publishing again finds out), and
         ForgeError, after the other actions had their turn, where GitHub refused one for good; Refused where
@@ -68,7 +77,7 @@ class Publisher:
             return Published("nothing")
         rules = Rules(host=host_of(services.repository.html_url), secrets=self._secrets)
         pause = partial(self._pause, installation)
-        executor = Executor(decision, job, services, writer, self._postings, pause, rules)
+        executor = Executor(decision, job, services, writer, self._postings, pause, rules, unseen)
         notes: list[str] = []
         refused: ForgeError | None = None
         try:

@@ -16,7 +16,7 @@ def test_each_thing_that_happens_costs_few_requests(shop: Site, repository: Call
         "comment of no concern": (0, 0),
         "comment on a clear issue": (0, 0),
         "author's answer that clears": (4, 6),
-        "pull request, check and review": (8, 10),
+        "pull request, check and review": (7, 9),
         "push to it": (10, 13),
         "issue after a push to main": (1, 2),
     }
