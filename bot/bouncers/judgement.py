@@ -16,7 +16,7 @@ from bot.models import investigation
 from bot.models.investigation import Notes
 from bot.models.protocol import Prompt, voices
 from bot.reproduce import on_patch
-from bot.review.context import Shown, surroundings
+from bot.review.context import CodeContext, surroundings
 from bot.review.diff import parse
 from bot.review.file_classes import judged
 from bot.services import Services
@@ -48,7 +48,7 @@ class Judgement:
         self.replies: list[dict[str, object]] = []
         self.looks = 0
         self.spent = False
-        self.context = Shown()
+        self.context = CodeContext()
         self.omitted: tuple[str, ...] = ()
 
     def decide(self, issues: Sequence[Issue], unjudged: list[Unjudged], judged: dict[str, str]) -> Decision:
@@ -114,7 +114,7 @@ class Judgement:
             return patch  # the paper's question is about the patch, the whole of it and nothing else
         diff = parse(patch)
         around = surroundings(diff, self.pull, self.services.forge if config.context_tokens else None)
-        self.context = around.shown(config.context_tokens)
+        self.context = around.within(config.context_tokens)
         patch, self.omitted = judged(patch, diff)
         return patch
 

@@ -20,7 +20,7 @@ from bot.core.frozen import Frozen
 _ALTERNATIVES = 64
 
 
-class Watch(Frozen):
+class PromiseRecord(Frozen):
     """What the good subjects that were seen since the line was drawn say about the promise."""
 
     seen: int = Field(description="good subjects")
@@ -29,7 +29,7 @@ class Watch(Frozen):
     broken: bool
 
 
-def watch(harms: Iterable[bool], harm: float, delta: float = DELTA) -> Watch:
+def held(harms: Iterable[bool], harm: float, delta: float = DELTA) -> PromiseRecord:
     """Look at good subjects in the order in which their fate became known; True = it was bounced.
 
     Raises ValueError for a harm or delta that is no share.
@@ -48,6 +48,6 @@ def watch(harms: Iterable[bool], harm: float, delta: float = DELTA) -> Watch:
         top = max(logs)
         wealth = top + math.log(math.fsum(math.exp(each - top) for each in logs) / _ALTERNATIVES)
         largest = max(largest, wealth)
-    return Watch(
+    return PromiseRecord(
         seen=seen, harmed=harmed, evidence=math.exp(min(largest, 700.0)), broken=largest >= -math.log(delta)
     )

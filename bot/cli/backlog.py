@@ -141,11 +141,11 @@ def _services(
     settings: Settings, access: Access, config: RepoConfig, ledger: Ledger, name: str, max_cost: float | None
 ) -> Services:
     from bot import app
-    from bot.jobs.replies import Remembered
+    from bot.jobs.replies import AskOnce
 
     model_id = settings.bouncer_model or ""
     model = app.build_models(settings).build(model_id, app.bounded(max_cost), attempts=3)
-    remembered = Remembered(model, ledger.calls, f"backlog:{name}:{model_id}")
+    remembered = AskOnce(model, ledger.calls, f"backlog:{name}:{model_id}")
     return app.offline_services(settings, access.forge, config, remembered)
 
 

@@ -10,7 +10,7 @@ from bot.core.frozen import Frozen
 from bot.core.model import Actor, Comment, Issue, PullRequest, Repository, ReviewComment, Subject
 
 
-class _Happened(Frozen):
+class _Event(Frozen):
     """What every event carries."""
 
     installation: int | None = Field(
@@ -19,7 +19,7 @@ class _Happened(Frozen):
     sender: Actor
 
 
-class _InRepository(_Happened):
+class _InRepository(_Event):
     repository: Repository
 
     @property
@@ -198,7 +198,7 @@ class BranchPushed(_InRepository):
     kind: Literal["branch_pushed"] = "branch_pushed"
 
 
-class InstallationChanged(_Happened):
+class InstallationChanged(_Event):
     """The app was installed, removed, suspended, or its permissions were accepted."""
 
     kind: Literal["installation_changed"] = "installation_changed"
@@ -207,14 +207,14 @@ class InstallationChanged(_Happened):
     repositories: tuple[str, ...] = ()
 
 
-class InstallationRepositoriesChanged(_Happened):
+class InstallationRepositoriesChanged(_Event):
     kind: Literal["installation_repositories_changed"] = "installation_repositories_changed"
     account: str
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
 
 
-class Pinged(_Happened):
+class Pinged(_Event):
     """GitHub tries the webhook out."""
 
     kind: Literal["pinged"] = "pinged"

@@ -19,9 +19,9 @@ from bot.core.commands import read
 from bot.core.events import Event
 from bot.core.model import Issue
 from bot.errors import BudgetExceeded, ForgeError, ModelError, NotRecorded, SandboxError
-from bot.reproduce import workshop
 from bot.reproduce.command import TestCommand
 from bot.reproduce.deciding import Deciding
+from bot.reproduce.harness import prepared
 from bot.reproduce.pipeline import Options
 from bot.reproduce.report import Report, read_report
 from bot.reproduce.run import Author, reproduce_in
@@ -107,7 +107,7 @@ def _attempt(event: Cause, services: Services, deciding: Deciding) -> Decision:
     report = _report(event.issue, services)
     with TemporaryDirectory(prefix="bouncer-") as folder:
         services.forge.checkout(place.sha, Path(folder))
-        with workshop.harness(services, Path(folder), command) as harness:
+        with prepared(services, Path(folder), command) as harness:
             result = reproduce_in(Path(folder), report, author, harness, options, fetch=fetch)
     return deciding.decide(result, command, place)
 

@@ -23,7 +23,7 @@ from bot.models import investigation
 from bot.models.investigation import Notes
 from bot.review import dismissal, strategies, texts
 from bot.review.background import background
-from bot.review.context import Shown, Surroundings, surroundings
+from bot.review.context import CodeContext, Surroundings, surroundings
 from bot.review.diff import Diff, parse
 from bot.review.doubt import Code, Doubting, around
 from bot.review.filtering import Policy, Suppressed, select
@@ -127,9 +127,9 @@ class _Review:
         packed = pack(diff, config.call_tokens, config.max_calls, config.ignore, change.omitted, same)
         return packed, outdated(memory.posted, diff, change.omitted), surrounded
 
-    def _contexts(self, packed: Packed, surrounded: Surroundings) -> tuple[Shown, ...]:
+    def _contexts(self, packed: Packed, surrounded: Surroundings) -> tuple[CodeContext, ...]:
         """The code around each piece."""
-        return tuple(surrounded.shown(self.config.context_tokens, piece.paths) for piece in packed.pieces)
+        return tuple(surrounded.within(self.config.context_tokens, piece.paths) for piece in packed.pieces)
 
     def _look_around(self, question: Question) -> Notes:
         services = self.services
@@ -145,7 +145,7 @@ class _Review:
             return Notes()
 
     def _change(
-        self, memory: PastFindings, packed: Packed, surrounded: Surroundings, contexts: Sequence[Shown]
+        self, memory: PastFindings, packed: Packed, surrounded: Surroundings, contexts: Sequence[CodeContext]
     ) -> Change:
         return Change(
             title=self.pull.title,
@@ -189,7 +189,7 @@ class _Review:
             muted=self.services.history.muted(self.subject.repository),
         )
 
-    def _decision(self, result: Conclusion, contexts: Sequence[Shown]) -> Decision:
+    def _decision(self, result: Conclusion, contexts: Sequence[CodeContext]) -> Decision:
         page = Page(self.services.repository, self.pull)
         shadow = self.config.mode == "shadow"
         prompt = f"review.{self.config.strategy}"

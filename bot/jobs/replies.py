@@ -17,7 +17,7 @@ T = TypeVar("T", bound=BaseModel)
 _log = structlog.get_logger(__name__)
 
 
-class Remembered:
+class AskOnce:
     """Asks ``model`` for what this job has not been told yet. Safe to use from several threads."""
 
     def __init__(self, model: Model, calls: Calls, job: str) -> None:

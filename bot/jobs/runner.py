@@ -32,8 +32,7 @@ from bot.jobs.inbox import Received
 from bot.jobs.job import GaveUp, Job
 from bot.jobs.recovery import MAX_DEATHS
 from bot.jobs.refresh import Readings, at_present
-from bot.jobs.replies import Remembered
-from bot.jobs.retry import MAX_TRIES, MAX_TRIES_BUG, pause
+from bot.jobs.replies import AskOnce
 from bot.jobs.supersede import successor
 from bot.publishing.publisher import Publisher, Refused
 from bot.services import Services
@@ -41,6 +40,16 @@ from bot.store import Ledger
 
 #: What a job is given to work with; raises TransientError or ForgeError where GitHub will not have it.
 ServicesFor = Callable[[Event], tuple[Services, ForgeWriter]]
+
+#: Failures in a row after which a job is a dead letter: about an hour of an unreachable GitHub.
+MAX_TRIES = 13
+#: The same for errors that are most likely our own.
+MAX_TRIES_BUG = 3
+
+FIRST_SECONDS = 2.0
+LONGEST_SECONDS = 15 * 60.0
+#: No honest other side asks for more; GitHub's rate limits last an hour.
+LONGEST_ASKED_SECONDS = 2 * 3600.0
 
 #: What moved while it was judged is judged again after this long, unless a newer event sees to it, seconds.
 MOVED_SECONDS = 5.0
@@ -231,7 +240,7 @@ class Runner:
         return f"superseded by {by}"
 
     def _decide(self, job: Job, event: Event, services: Services) -> tuple[Decision, ...]:
-        services = replace(services, model=Remembered(services.model, self._ledger.calls, job.id))
+        services = replace(services, model=AskOnce(services.model, self._ledger.calls, job.id))
         event = at_present(event, job.task, services.forge, moved=job.attempt > 0)
         try:
             decisions = router.decide(event, services, only=job.task)
@@ -298,3 +307,14 @@ class Runner:
     def _gave_up(job: Job, error: str) -> GaveUp:
         _log.error("job_dead", error=error, tries=job.tries + 1)
         return GaveUp(error.replace("\0", "")[:1000])
+
+
+def pause(tries: int, asked: float | None, jitter: float) -> float:
+    """Seconds until the next try, after ``tries`` failures in a row.
+
+    Doubles from two seconds to a quarter of an hour, but never earlier than the other side ``asked`` for.
+    ``jitter`` in [0, 1) spreads jobs that failed together.
+    """
+    backoff = min(LONGEST_SECONDS, FIRST_SECONDS * 2.0 ** max(0, tries - 1))
+    wait = max(backoff, min(asked or 0.0, LONGEST_ASKED_SECONDS))
+    return wait + jitter * min(wait, 60.0) / 4

@@ -32,7 +32,7 @@ class Attempt(Frozen):
     candidate: Candidate | None = Field(None, description="None where it never found its place in a file")
 
 
-class Shown(Frozen):
+class OfferedTest(Frozen):
     """A test that fails as reported, as it is offered."""
 
     candidate: Candidate
@@ -48,7 +48,7 @@ class Reproduction(Frozen):
     state: State
     reason: str = Field("", description="one sentence; why nothing is shown, where nothing is")
     environment: bool = Field(False, description="not one test can be run here; no model was asked")
-    shown: tuple[Shown, ...] = Field((), description="best first; never empty where ``state`` is reproduced")
+    shown: tuple[OfferedTest, ...] = Field((), description="best first; never empty where ``state`` is reproduced")
     attempts: tuple[Attempt, ...] = ()
     drafted: int = Field(0, ge=0, description="drafts that the model gave")
     failures: tuple[str, ...] = Field((), description="stable words for questions that the model did not answer")
@@ -57,6 +57,6 @@ class Reproduction(Frozen):
     model: str = ""
 
     @property
-    def best(self) -> Shown | None:
+    def best(self) -> OfferedTest | None:
         """What is offered."""
         return self.shown[0] if self.shown else None

@@ -9,8 +9,9 @@ from tempfile import TemporaryDirectory
 from bot.bouncers.output_check import ExecutedTest
 from bot.core.model import PullRequest
 from bot.errors import ForgeError, NotRecorded, SandboxError
-from bot.reproduce import evidence, workshop
+from bot.reproduce import evidence
 from bot.reproduce.evidence import StoredTest
+from bot.reproduce.harness import prepared
 from bot.reproduce.setup import SetupFailed
 from bot.services import Services
 
@@ -39,7 +40,7 @@ def _stored(number: int, services: Services) -> StoredTest | None:
 
 
 def _run(number: int, test: StoredTest, base: Path, head: Path, services: Services) -> ExecutedTest:
-    with workshop.harness(services, base, test.test_command) as harness:
+    with prepared(services, base, test.test_command) as harness:
         seen = evidence.check_patch(test, base, head, harness)
     return ExecutedTest(
         issue=number,

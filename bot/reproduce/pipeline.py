@@ -16,7 +16,7 @@ from pydantic import Field
 
 from bot.core.frozen import Frozen
 from bot.errors import BudgetExceeded
-from bot.reproduce.attempt import Attempt, Reproduction, Shown
+from bot.reproduce.attempt import Attempt, OfferedTest, Reproduction
 from bot.reproduce.checkout import Checkout
 from bot.reproduce.cluster import FailingTest
 from bot.reproduce.command import Target
@@ -176,9 +176,9 @@ def _failing(attempts: Sequence[Attempt]) -> list[FailingTest]:
 
 def _chosen(
     selection: Selection, attempts: Sequence[Attempt], drafting: Drafting, bench: Bench, options: Options
-) -> tuple[tuple[Shown, ...], str]:
+) -> tuple[tuple[OfferedTest, ...], str]:
     by_number = {each.number: each for each in attempts}
-    shown = [_shown(each, by_number[each.test.number], bench) for each in selection.suggestions]
+    shown = [_offered(each, by_number[each.test.number], bench) for each in selection.suggestions]
     if not shown:
         return (), selection.reason
     if options.pick and len(shown) > 1:
@@ -190,11 +190,11 @@ def _chosen(
     return tuple(shown), ""
 
 
-def _shown(suggestion: Suggestion, attempt: Attempt, bench: Bench) -> Shown:
+def _offered(suggestion: Suggestion, attempt: Attempt, bench: Bench) -> OfferedTest:
     assert attempt.candidate is not None
     assert attempt.outcome is not None
     target = Target(path=attempt.candidate.path, name=attempt.candidate.name)
-    return Shown(
+    return OfferedTest(
         candidate=attempt.candidate,
         outcome=attempt.outcome,
         agreeing=suggestion.agreeing,
@@ -203,7 +203,7 @@ def _shown(suggestion: Suggestion, attempt: Attempt, bench: Bench) -> Shown:
     )
 
 
-def _choice(shown: Shown) -> Option:
+def _choice(shown: OfferedTest) -> Option:
     failure = f"{shown.outcome.exception_type or ''}: {shown.outcome.message}\n\n{shown.outcome.output}"
     return Option(code=shown.candidate.code, failure=failure[:MAX_FAILURE], agreeing=shown.agreeing)
 

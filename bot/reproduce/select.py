@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from pydantic import Field
 
 from bot.core.frozen import Frozen
-from bot.reproduce.cluster import Cluster, FailingTest, cluster
+from bot.reproduce.cluster import Cluster, FailingTest, cluster, distinct_tests
 from bot.reproduce.match import Match, match
-from bot.reproduce.rank import rank
 from bot.reproduce.report import Facts
+
+#: How well the failure of a cluster fits the report; the better match is the greater.
+MatchOrder = Callable[[FailingTest], tuple[int, ...]]
 
 
 class Suggestion(Frozen):
@@ -75,3 +77,34 @@ def _none_shown(tests: Sequence[FailingTest], largest: int, threshold: int) -> s
     if not largest:
         return "no draft fails steadily for the reported reason"
     return f"only {largest} of the {threshold} drafts that must agree fail in the same way"
+
+
+def rank_clusters(clusters: Sequence[Cluster], order: MatchOrder) -> tuple[Cluster, ...]:
+    """Clusters by match with the report, then by size, then by the brevity of their tests.
+
+    Source: LIBRO, section III.D. A cluster matches as well as the best of its tests.
+    """
+    return tuple(
+        sorted(
+            clusters,
+            key=lambda each: (max(order(test) for test in each.tests), each.size, -each.mean_tokens),
+            reverse=True,
+        )
+    )
+
+
+def rank(clusters: Sequence[Cluster], order: MatchOrder) -> tuple[FailingTest, ...]:
+    """All distinct tests: the best of every cluster in turn, then the second best of every cluster, and so on.
+
+    Within a cluster steady tests come before flaky ones, well matching before others, and short before long.
+    """
+    queues = [_within(each, order) for each in rank_clusters(clusters, order)]
+    longest = max(map(len, queues), default=0)
+    return tuple(queue[turn] for turn in range(longest) for queue in queues if turn < len(queue))
+
+
+def _within(each: Cluster, order: MatchOrder) -> tuple[FailingTest, ...]:
+    def key(test: FailingTest) -> tuple[bool, tuple[int, ...], int, int]:
+        return test.flaky, tuple(-part for part in order(test)), test.tokens, test.number
+
+    return tuple(sorted(distinct_tests(each.tests), key=key))

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from bot.core.frozen import Frozen
 from bot.core.markdown import clean_line, code_span, fence
 from bot.core.model import Repository
-from bot.reproduce.attempt import Attempt, Reproduction, Shown
+from bot.reproduce.attempt import Attempt, OfferedTest, Reproduction
 from bot.reproduce.outcome import TestOutcome
 
 #: Characters of the failure in the first sentence, of the test, and of the folded output.
@@ -107,7 +107,7 @@ def failure_line(outcome: TestOutcome) -> str:
     )
 
 
-def _headline(best: Shown, result: Reproduction, place: Place) -> str:
+def _headline(best: OfferedTest, result: Reproduction, place: Place) -> str:
     how = " as reported" if best.grade == "reported" else ""
     return (
         f"Reproduced on {place.at}: {code_span(best.command)} fails with "
@@ -129,7 +129,7 @@ def _output(outcome: TestOutcome) -> list[str]:
     ]
 
 
-def _take_over(best: Shown, pull_request: bool) -> str:
+def _take_over(best: OfferedTest, pull_request: bool) -> str:
     path = code_span(best.candidate.path)
     if pull_request:
         return "The test is in a draft pull request of its own."

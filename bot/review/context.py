@@ -26,7 +26,7 @@ from bot.review.sides import Sides
 MAX_NAMES = 60
 
 
-class Shown(Frozen):
+class CodeContext(Frozen):
     """What a prompt says of the code around a change; ``why`` says why it says nothing."""
 
     text: str = ""
@@ -57,12 +57,12 @@ class Surroundings:
     why: str = ""
     _repository: Repository | None = field(default=None, init=False)
 
-    def shown(self, budget: int, paths: Collection[str] | None = None) -> Shown:
+    def within(self, budget: int, paths: Collection[str] | None = None) -> CodeContext:
         """The code around the change of these files (all where none are named) in ``budget`` tokens at most."""
         if budget <= 0:
-            return Shown(why="switched off")
+            return CodeContext(why="switched off")
         if self.sides is None:
-            return Shown(why=self.why)
+            return CodeContext(why=self.why)
         files = [file for file in self.diff.files if paths is None or file.path in paths]
         kept: list[str] = []
         seen: set[tuple[str, int, int]] = set()
@@ -77,7 +77,7 @@ class Surroundings:
                 continue
             kept.append(part.text)
             tokens += cost
-        return Shown(text="\n\n".join(kept), tokens=tokens, parts=len(kept), left_out=left_out)
+        return CodeContext(text="\n\n".join(kept), tokens=tokens, parts=len(kept), left_out=left_out)
 
     def now(self, path: str) -> str | None:
         """A changed file as a whole after the change; None where it is not there or not known."""

@@ -15,10 +15,10 @@ from pathlib import Path
 from bot.core.actions import Usage
 from bot.core.model import PullRequest
 from bot.errors import BudgetExceeded, ForgeError, ModelError, NotRecorded, SandboxError
-from bot.reproduce import workshop
 from bot.reproduce.attempt import Reproduction
 from bot.reproduce.command import Target, TestCommand
 from bot.reproduce.execution import Harness
+from bot.reproduce.harness import prepared
 from bot.reproduce.inject import Candidate
 from bot.reproduce.pipeline import Options
 from bot.reproduce.report import read_report
@@ -63,7 +63,7 @@ class Proving:
         try:
             head, before = self._checkouts(folder)
             command = TestCommand.of_repository(self.services.config.reproduce.command)
-            with workshop.harness(self.services, folder / "base", command) as harness:
+            with prepared(self.services, folder / "base", command) as harness:
                 for finding in fresh:
                     doubt = doubts.get(finding.fingerprint)
                     self.proofs[finding.fingerprint] = self._prove(finding, doubt, head, before, harness)

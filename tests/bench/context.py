@@ -84,7 +84,7 @@ def patches(repos: Path, count: int) -> None:
         same = reformatted(diff, sides)
         packed = pack(diff, REVIEW.call_tokens, REVIEW.max_calls, same=same)
         surrounded = Surroundings(diff, sides)
-        shown = sum(surrounded.shown(REVIEW.context_tokens, piece.paths).tokens for piece in packed.pieces)
+        shown = sum(surrounded.within(REVIEW.context_tokens, piece.paths).tokens for piece in packed.pieces)
         spent.append(process_time() - started)
         kept = sum(piece.tokens for piece in packed.pieces)
         kind = "layout only" if packed.reformatted else kind
@@ -188,7 +188,7 @@ def large(repository: GitRepository, name: str) -> None:
             packed = pack(diff, REVIEW.call_tokens, REVIEW.max_calls, same=same)
             surrounded = Surroundings(diff, sides)
             for piece in packed.pieces:
-                surrounded.shown(REVIEW.context_tokens, piece.paths)
+                surrounded.within(REVIEW.context_tokens, piece.paths)
             times.append((process_time() - starts[0], perf_counter() - starts[1]))
     cpu, wall = min(times)
     print(f"{name}: {sha[:10]}, {len(diff.files)} files, {len(source.paths()):,} in the tree: context in "

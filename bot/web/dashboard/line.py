@@ -11,7 +11,7 @@ from pydantic import ConfigDict
 
 from bot.calibration import maps, monitor, plots, risk
 from bot.calibration.fates import KnownFate
-from bot.calibration.monitor import Watch
+from bot.calibration.monitor import PromiseRecord
 from bot.calibration.risk import Judged, OperatingPoint
 from bot.core.frozen import Frozen
 from bot.store.overview import Overview
@@ -37,7 +37,7 @@ class Drawn(Frozen):
     bad: int
     caught: int
     harm: int | None
-    watch: Watch | None
+    watch: PromiseRecord | None
     rows: tuple[tuple[str, OperatingPoint], ...]
     by_line: Markup | None
     coverage: Markup | None
@@ -68,7 +68,7 @@ def _drawn(bouncer: Literal["triage", "verify"], fates: Sequence[KnownFate]) -> 
     # The promise that is in force is the one under which the newest subject was judged.
     harm = fates[-1].harm
     watch = (
-        None if harm is None else monitor.watch((each.bounced for each in good if each.harm == harm), harm / 100)
+        None if harm is None else monitor.held((each.bounced for each in good if each.harm == harm), harm / 100)
     )
     curve = risk.curve(cases)
     return Drawn(

@@ -123,12 +123,12 @@ def test_a_map_has_an_answer_for_one_repeated_score() -> None:
 
 def test_the_watch_stays_silent_while_the_promise_holds_although_it_is_looked_at_every_day() -> None:
     generator = random.Random(11)
-    alarms = sum(monitor.watch((generator.random() < 0.05 for _ in range(400)), 0.05).broken for _ in range(300))
+    alarms = sum(monitor.held((generator.random() < 0.05 for _ in range(400)), 0.05).broken for _ in range(300))
     assert alarms <= 300 * 0.05 + 3 * (300 * 0.05 * 0.95) ** 0.5
 
 
 def test_the_watch_tells_a_promise_that_is_broken() -> None:
     generator = random.Random(12)
-    told = sum(monitor.watch((generator.random() < 0.2 for _ in range(150)), 0.05).broken for _ in range(50))
+    told = sum(monitor.held((generator.random() < 0.2 for _ in range(150)), 0.05).broken for _ in range(50))
     assert told >= 45
-    assert monitor.watch([], 0.05).evidence == 1
+    assert monitor.held([], 0.05).evidence == 1

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.jobs.retry import LONGEST_ASKED_SECONDS, MAX_TRIES, pause
+from bot.jobs.runner import LONGEST_ASKED_SECONDS, MAX_TRIES, pause
 
 
 @pytest.mark.parametrize(("tries", "seconds"), [(1, 2), (2, 4), (3, 8), (9, 512), (10, 900), (40, 900)])

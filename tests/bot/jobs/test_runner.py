@@ -16,8 +16,7 @@ from bot.jobs.dispatch import Dispatcher
 from bot.jobs.inbox import Inbox
 from bot.jobs.job import Job
 from bot.jobs.refresh import KEPT_SECONDS, Readings
-from bot.jobs.retry import MAX_TRIES, MAX_TRIES_BUG
-from bot.jobs.runner import Runner
+from bot.jobs.runner import MAX_TRIES, MAX_TRIES_BUG, Runner
 from bot.services import Services
 from bot.store import Database
 from bot.store.overview import Filter, Overview

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from bot.reproduce.cluster import Cluster, FailingTest
 from bot.reproduce.failure import Failure
 from bot.reproduce.match import Grade, match
-from bot.reproduce.rank import rank
 from bot.reproduce.report import facts, parse_report
-from bot.reproduce.select import select
+from bot.reproduce.select import rank, select
 
 CRASH = facts(
     parse_report(

@@ -15,7 +15,7 @@ from bot.services import Services
 
 
 @contextmanager
-def harness(services: Services, checkout: Path, command: TestCommand) -> Iterator[Harness]:
+def prepared(services: Services, checkout: Path, command: TestCommand) -> Iterator[Harness]:
     """A harness for a checkout of the default branch (or of a base that is on it), its set-up done.
 
     Raises SandboxError where there is no sandbox or it breaks, SetupFailed where a set-up command does.
