@@ -33,7 +33,7 @@ ANSWER_TOKENS = 400
 WORKERS = 4
 
 
-class Row(NamedTuple):
+class BacklogIssue(NamedTuple):
     """An issue and what is made of it."""
 
     issue: Issue
@@ -181,9 +181,9 @@ def _estimate(settings: Settings, services: Services, issues: Sequence[Issue]) -
 
 def _rows(
     issues: Sequence[Issue], services: Services, access: Access, publisher: Publisher | None
-) -> tuple[list[Row], str]:
+) -> tuple[list[BacklogIssue], str]:
     """What is made of each issue, newest first, and why labels could not be set; empty where they could."""
-    rows: list[Row] = []
+    rows: list[BacklogIssue] = []
     refused = ""
     with ThreadPoolExecutor(WORKERS) as pool:
         for issue, decision in zip(issues, pool.map(lambda each: _judged(each, services), issues), strict=True):
@@ -193,7 +193,7 @@ def _rows(
                     outcome = publisher.publish(decision, "backlog", 0, services, access.writer).outcome
                 except ForgeError as error:
                     refused = str(error)
-            rows.append(Row(issue, decision, outcome if decision.actions else ""))
+            rows.append(BacklogIssue(issue, decision, outcome if decision.actions else ""))
     return rows, refused
 
 
@@ -212,7 +212,7 @@ def _publisher(settings: Settings, ledger: Ledger) -> Publisher:
     return Publisher(ledger.postings, ledger.paces, secrets=secrets_of(settings))
 
 
-def _text(rows: Sequence[Row]) -> str:
+def _text(rows: Sequence[BacklogIssue]) -> str:
     lines = []
     for each in rows:
         lines.append(f"#{each.issue.number}  {each.word:10}  {each.issue.title}")
@@ -224,13 +224,13 @@ def _text(rows: Sequence[Row]) -> str:
     return "\n".join([*lines, "", f"{told}. {_cost(rows)}"])
 
 
-def _cost(rows: Sequence[Row]) -> str:
+def _cost(rows: Sequence[BacklogIssue]) -> str:
     used = sum((each.decision.usage for each in rows), Usage())
     spent = "an unknown amount" if used.cost_usd is None else f"{used.cost_usd:.4f} USD"
     return f"{used.calls} model calls in all, {spent}." if used.calls else "No model was called."
 
 
-def _write(path: str, name: str, rows: Sequence[Row]) -> None:
+def _write(path: str, name: str, rows: Sequence[BacklogIssue]) -> None:
     """The table as one self-contained page; raises OperatorError that names the file."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 

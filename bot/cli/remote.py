@@ -25,7 +25,7 @@ _PLACE = re.compile(
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*/[A-Za-z0-9._-]+")
 
 
-class Place(NamedTuple):
+class IssueOrPull(NamedTuple):
     """An issue or pull request."""
 
     repository: str
@@ -38,7 +38,7 @@ def is_url(text: str | None) -> bool:
     return text is not None and text.startswith(("http://", "https://"))
 
 
-def place(url: str, settings: Settings) -> Place:
+def place(url: str, settings: Settings) -> IssueOrPull:
     """What an address names; raises OperatorError where it is none of this GitHub's."""
     web_url = settings.github_web_url
     found = _PLACE.fullmatch(url[len(web_url) :]) if url.lower().startswith(web_url.lower() + "/") else None
@@ -46,7 +46,7 @@ def place(url: str, settings: Settings) -> Place:
         raise OperatorError(
             f"{url} is no issue or pull request on {web_url} (GITHUB_WEB_URL, with GITHUB_API_URL beside it)"
         )
-    return Place(found["repository"], found["kind"], int(found["number"]))
+    return IssueOrPull(found["repository"], found["kind"], int(found["number"]))
 
 
 def repository(text: str, settings: Settings) -> str:

@@ -14,7 +14,7 @@ WIDEST = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Excerpt:
+class CodeExcerpt:
     """Lines of a file that belong together, by number; a gap in the numbers is a gap in the text."""
 
     name: str
@@ -35,7 +35,7 @@ class Excerpt:
         return "\n".join(rows)
 
 
-def around(found: tuple[Definition, ...], lines: Collection[int]) -> tuple[Excerpt, ...]:
+def around(found: tuple[Definition, ...], lines: Collection[int]) -> tuple[CodeExcerpt, ...]:
     """The functions (else classes) around these lines, each once, in order; nothing for the top of a file."""
     changed: dict[Definition, list[int]] = {}
     waiting, open_ = list(reversed(found)), list[Definition]()
@@ -49,7 +49,7 @@ def around(found: tuple[Definition, ...], lines: Collection[int]) -> tuple[Excer
     return tuple(excerpt(found, definition, numbers) for definition, numbers in changed.items())
 
 
-def excerpt(found: tuple[Definition, ...], definition: Definition, changed: Collection[int] = ()) -> Excerpt:
+def excerpt(found: tuple[Definition, ...], definition: Definition, changed: Collection[int] = ()) -> CodeExcerpt:
     """A definition whole where it is short, else its head and what is near ``changed``; its class's line too."""
     first, last = definition.first, definition.last
     if last - first < WHOLE:
@@ -62,4 +62,4 @@ def excerpt(found: tuple[Definition, ...], definition: Definition, changed: Coll
         if each.kind == "class" and each.first <= first and each.last >= last and each != definition:
             head = each.body if each.body > each.first else each.first + 1
             lines.update(range(each.first, min(head, each.first + 4, first)) or {each.first})
-    return Excerpt(definition.qualified, first, last, tuple(sorted(lines)))
+    return CodeExcerpt(definition.qualified, first, last, tuple(sorted(lines)))

@@ -61,7 +61,7 @@ class Use(NamedTuple):
     text: str
 
 
-class Repository:
+class ParsedFiles:
     """The files of one commit, parsed once each, within limits; ``texts`` are files that are known better."""
 
     def __init__(self, tree: SourceTree, texts: dict[str, str | None]) -> None:

@@ -12,7 +12,7 @@ from bot.errors import ForgeError, NotFound, NotRecorded
 from bot.forge.protocol import Forge
 from bot.review.context import Surroundings
 from bot.review.packing import Packed
-from bot.review.strategies import Background, LinkedIssue, Quoted
+from bot.review.strategies import Background, HouseRule, LinkedIssue
 from bot.services import Services
 
 #: Files in which a repository tells contributors and agents its rules, most telling first.
@@ -42,15 +42,15 @@ def _issues(pull: PullRequest, services: Services) -> tuple[LinkedIssue, ...]:
     return tuple(LinkedIssue(each.title, folded(each.body, MAX_ISSUE)) for each in found)
 
 
-def _instructions(instructions: Iterable[Instruction], paths: Sequence[str]) -> Iterable[Quoted]:
+def _instructions(instructions: Iterable[Instruction], paths: Sequence[str]) -> Iterable[HouseRule]:
     """What bouncer.yml says about these files."""
     for each in instructions:
         about = gitignore(each.paths)
         if not each.paths or any(about.match_file(path.encode("utf-8", "replace").decode()) for path in paths):
-            yield Quoted(f"review.instructions {' '.join(each.paths)}".strip(), each.text)
+            yield HouseRule(f"review.instructions {' '.join(each.paths)}".strip(), each.text)
 
 
-def _rules(around: Surroundings, forge: Forge, services: Services) -> Iterable[Quoted]:
+def _rules(around: Surroundings, forge: Forge, services: Services) -> Iterable[HouseRule]:
     """The files of rules that the default branch has: never those of the change under review."""
     left = MAX_RULES
     known = frozenset(() if around.sides is None else around.sides.tree.paths())
@@ -63,4 +63,4 @@ def _rules(around: Surroundings, forge: Forge, services: Services) -> Iterable[Q
             continue
         text = without_middle(content.decode("utf-8", "replace"), min(MAX_RULE, left))
         left -= len(text)
-        yield Quoted(path, text)
+        yield HouseRule(path, text)

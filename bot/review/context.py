@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
-from bot.code.excerpt import Excerpt, around, excerpt
-from bot.code.lookup import Found, Repository, called, named
+from bot.code.excerpt import CodeExcerpt, around, excerpt
+from bot.code.lookup import Found, ParsedFiles, called, named
 from bot.code.runtimes import runtimes
 from bot.code.syntax import Grammar, definitions, grammar_of
 from bot.core.frozen import Frozen
@@ -55,7 +55,7 @@ class Surroundings:
     diff: Diff
     sides: Sides | None
     why: str = ""
-    _repository: Repository | None = field(default=None, init=False)
+    _repository: ParsedFiles | None = field(default=None, init=False)
 
     def within(self, budget: int, paths: Collection[str] | None = None) -> CodeContext:
         """The code around the change of these files (all where none are named) in ``budget`` tokens at most."""
@@ -99,17 +99,17 @@ class Surroundings:
                 yield from _uses(written, repository, grammar)
                 yield from self._callees(written, repository, grammar)
 
-    def _read(self, sides: Sides) -> Repository:
+    def _read(self, sides: Sides) -> ParsedFiles:
         if self._repository is None:
             texts: dict[str, str | None] = {}
             for file in self.diff.files:
                 if file.change in ("deleted", "renamed") and file.old_path:
                     texts.setdefault(file.old_path, None)
             texts |= {file.path: sides.after(file) for file in self.diff.files if file.change != "deleted"}
-            self._repository = Repository(sides.tree, texts)
+            self._repository = ParsedFiles(sides.tree, texts)
         return self._repository
 
-    def _callees(self, files: list[FileDiff], repository: Repository, grammar: Grammar) -> Iterator[_Part]:
+    def _callees(self, files: list[FileDiff], repository: ParsedFiles, grammar: Grammar) -> Iterator[_Part]:
         """Definitions of what the new lines call, by file and in the order of the calls."""
         calls = {file.path: _calls(file) for file in files}
         found = {path: repository.resolve(path, names) for path, names in calls.items()}
@@ -156,7 +156,7 @@ def _last(name: str) -> str:
     return name.rpartition(".")[2]
 
 
-def _uses(files: list[FileDiff], repository: Repository, grammar: Grammar) -> Iterator[_Part]:
+def _uses(files: list[FileDiff], repository: ParsedFiles, grammar: Grammar) -> Iterator[_Part]:
     """Lines that still use what the change removes."""
     gone: dict[str, str] = {}
     for file in files:
@@ -200,7 +200,7 @@ def _functions(path: str, text: str, numbers: Collection[int], *, removed: bool 
         yield _Part((path, sign * each.first, sign * each.last), _titled(path, each, when, lines))
 
 
-def _definition(found: Found, repository: Repository) -> _Part | None:
+def _definition(found: Found, repository: ParsedFiles) -> _Part | None:
     text = repository.text(found.path)
     if text is None:
         return None
@@ -208,7 +208,7 @@ def _definition(found: Found, repository: Repository) -> _Part | None:
     return _Part((found.path, each.first, each.last), _titled(found.path, each, "called", text.split("\n")))
 
 
-def _titled(path: str, each: Excerpt, word: str, lines: list[str]) -> str:
+def _titled(path: str, each: CodeExcerpt, word: str, lines: list[str]) -> str:
     safe = [show(line) for line in lines[each.lines[0] - 1 : each.lines[-1]]] if each.lines else []
     padded = [""] * (each.lines[0] - 1 if each.lines else 0) + safe
     return f"--- {show(path)}, {show(each.name)} ({word}):\n{each.render(padded)}"

@@ -30,7 +30,7 @@ MAX_TITLE = 300
 MAX_DESCRIPTION = 6_000
 
 
-class Quoted(NamedTuple):
+class HouseRule(NamedTuple):
     """A text that is shown beside a change, and where it comes from."""
 
     source: str
@@ -50,7 +50,7 @@ class Background:
 
     issues: tuple[LinkedIssue, ...] = ()
     runtimes: tuple[str, ...] = ()
-    rules: tuple[Quoted, ...] = ()
+    rules: tuple[HouseRule, ...] = ()
     files: tuple[str, ...] = ()
     partly: bool = False
 
@@ -101,7 +101,7 @@ class Round:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class LookedAt:
     """All exchanges about one piece, and what each look came to: one list, or one for every look of a panel."""
 
     rounds: tuple[Round, ...]
@@ -135,7 +135,7 @@ def reflexion(model: Model, prompts: Prompts, question: Question, iterations: in
     return tuple(rounds)
 
 
-def panel(model: Model, prompts: Prompts, question: Question, looks: int) -> Seen:
+def panel(model: Model, prompts: Prompts, question: Question, looks: int) -> LookedAt:
     """``looks`` looks side by side. One that yields nothing usable is left out.
 
     Raises ModelError where none does, TransientError as soon as one does.
@@ -159,7 +159,7 @@ def panel(model: Model, prompts: Prompts, question: Question, looks: int) -> See
     if not rounds:
         raise next(each for each in answers if isinstance(each, ModelError))
     opinions = tuple(each.reply.value.findings if isinstance(each, Round) else () for each in answers)
-    return Seen(rounds, opinions)
+    return LookedAt(rounds, opinions)
 
 
 def _as_json(findings: tuple[Reported, ...]) -> str:
@@ -214,7 +214,7 @@ class Result:
         return self.rounds[-1].reply.model if self.rounds else ""
 
 
-Look = Callable[[Question], Seen]
+Look = Callable[[Question], LookedAt]
 #: Looks at the repository's code before a question about it is answered.
 LookAround = Callable[[Question], Notes]
 
@@ -228,8 +228,8 @@ def looker(config: ReviewConfig, model: Model, prompts: Prompts) -> Look:
     return lambda question: _last_word(single_shot(model, prompts, question))
 
 
-def _last_word(rounds: tuple[Round, ...]) -> Seen:
-    return Seen(rounds, (rounds[-1].reply.value.findings,))
+def _last_word(rounds: tuple[Round, ...]) -> LookedAt:
+    return LookedAt(rounds, (rounds[-1].reply.value.findings,))
 
 
 def review(packed: Packed, change: Change, look: Look, look_around: LookAround | None = None) -> Result:
