@@ -15,7 +15,7 @@ def test_each_thing_that_happens_costs_few_requests(shop: Site, repository: Call
         "clear issue": (1, 1),
         "comment of no concern": (0, 0),
         "comment on a clear issue": (0, 0),
-        "author's answer that clears": (4, 6),
+        "author's answer that clears": (5, 6),
         "pull request, check and review": (7, 9),
         "push to it": (10, 13),
         "issue after a push to main": (1, 2),
