@@ -139,15 +139,18 @@ def test_a_spent_budget_is_a_skip_that_shows_and_waits_for_tomorrow(tmp_path: Pa
     # third question does not fit any more.
     with site(tmp_path, BOUNCER_REPOSITORY_CALLS="5") as shop:
         home = shop.repository("acme/rocket")
-        first, second, third = (shop.github.open_issue(home, f"It breaks {n}", "Help.") for n in range(3))
-        wait(lambda: len(shop.decided(home, third)) == 1, 60, "all three decided")
-        assert bounced(shop, home, first)
-        assert bounced(shop, home, second)
+        for number in range(2):
+            opened = shop.github.open_issue(home, f"It breaks {number}", "Help.")
+            # One after the other: questions that are under way together hold their worst cases.
+            wait(lambda: bounced(shop, home, opened), 60, "bounced")  # noqa: B023
+        third = shop.github.open_issue(home, "It breaks again", "Help.")
+        wait(lambda: len(shop.decided(home, third)) == 1, 60, "decided")
         assert shop.said(home, third) == []
         assert [each.abstained for each in shop.decided(home, third)] == ["skipped:budget"]
         assert len(shop.model.asked) == 2
         wait(lambda: shop.jobs.list(("waiting",), home), 60, "the job waits")
-        (waiting,) = shop.jobs.list(("waiting",), home)
+        # What builds on its verdict waits with it.
+        (waiting,) = (job for job in shop.jobs.list(("waiting",), home) if job.task == "triage")
         assert 0 < waiting.due - time.time() < 24 * 3600 + 700
         number = shop.github.open_pull(home, "Read", "Fixes #1", files={APP: BROKEN}, closes=[1])
         wait(lambda: shop.github.checks(home), 60, "a check that says so")

@@ -26,7 +26,7 @@ def test_a_pasted_webhook_secret_is_neither_posted_nor_logged_nor_stored(tmp_pat
         assert rig.deliver("issues", rig.opened(number)) == 202
         wait(lambda: github.comments(REPOSITORY, number), 60, "the comment")
         assert SECRET not in github.comments(REPOSITORY, number)[0]
-        assert "[redacted]" in github.comments(REPOSITORY, number)[0]
+        assert "REDACTED" in github.comments(REPOSITORY, number)[0]
         rig.close()
         assert SECRET not in rig.log.read_text()
         for file in tmp_path.glob("x.db*"):

@@ -47,8 +47,8 @@ def imported(folder: str) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("folder", "extras"),
     [
-        ("bot", {"local", "java", "tracing"}),
-        ("evaluation", {"evaluation", "java"}),
+        ("bot", {"local", "tracing"}),
+        ("evaluation", {"evaluation"}),
         ("tests", set(EXTRAS)),
     ],
 )
