@@ -88,7 +88,10 @@ def opened(
     """The issues for the triage handler, or the patches for the verify handler.
 
     ``shaping`` are keys of the handler's config, None = unset; ``repos`` lets it read the code at the base commit.
+    Where neither says otherwise, the paper's question is asked.
     """
+    if config is None and shaping.get("prompt") is None:
+        shaping = {**shaping, "prompt": "paper"}
     prompts = app.prompts(wanted.environment)
     handler = "triage" if kind == INPUT else "verify"
     full = app.repo_config(config, {handler: shaping})

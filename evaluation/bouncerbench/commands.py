@@ -110,7 +110,7 @@ def _replayed(
 
     wanted = Wanted(**given)
     shaping = {
-        "prompt": prompt or (None if config else "paper"),
+        "prompt": prompt,
         "bounce_at": bounce_at,
         "bounce_above": bounce_above,
         "investigate": investigate,

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bot.jobs.accept import Acceptor
 
 from bot.core.events import BranchPushed
 from bot.core.model import Actor
 from bot.jobs.configurations import FRESH_SECONDS, Configurations
+from bot.jobs.inbox import Inbox
 from bot.store import Database, migrate, open_database
 from tests.bot.forge.conftest import NAME, Site, site
 
@@ -25,7 +25,7 @@ class Kept:
         self.site = site
         self.now = 1000.0
         self.configurations = Configurations(database, lambda: self.now)
-        self.acceptor = Acceptor(database)
+        self.acceptor = Inbox(database)
 
     def label(self) -> str:
         forge = self.site.forge

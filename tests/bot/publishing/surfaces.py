@@ -23,6 +23,8 @@ from tests.bot.publishing.rendering import Page, dangerous, fault
 from tests.scripted import ScriptedModel
 
 HOST = "ghe.example"
+#: The end of an inline comment's text.
+SEVERITY = "Severity: low. *AI review, may be wrong.*"
 #: A secret of the operator's, with characters that Markdown escapes and breaks.
 OWN_SECRET = "hunter2@x!se_cret<z"
 SHA = "a" * 40
@@ -141,7 +143,7 @@ class Press:
         return (
             fault(body, HOST)
             or fault(inline, HOST, suggestions=1)
-            or _swallowed(inline, "Severity: low.\n\n```suggestion\nx = 3\n```\n\n<!-- ")
+            or _swallowed(inline, f"{SEVERITY}\n\n```suggestion\nx = 3\n```\n\n<!-- ")
             or _told(body)
             or _told(inline)
         )

@@ -82,8 +82,8 @@ def test_log_in_filter_open_a_decision_and_retry_a_dead_letter(page: Page, site:
     page.locator("tbody a").click()
     faults += serious(page)
     page.get_by_role("button", name="Retry").click()
-    assert page.get_by_text("waiting", exact=True).is_visible()
-    assert filled.queue.get("dead:triage").state == "waiting"
+    assert page.get_by_text("queued", exact=True).is_visible()
+    assert filled.queue.get("dead:triage").state == "queued"
 
     page.get_by_role("button", name="Log out").click()
     page.goto(f"{site}/decisions")
