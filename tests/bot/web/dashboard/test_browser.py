@@ -103,6 +103,8 @@ def test_no_page_is_wider_than_a_phone(page: Page, site: str, filled: Backend) -
 
 def test_the_keyboard_reaches_everything(page: Page, site: str, filled: Backend) -> None:
     page.goto(f"{site}/login")
+    # What is typed before the field has the focus goes nowhere.
+    page.wait_for_function("document.activeElement.tagName === 'INPUT'")
     page.keyboard.type(PASSWORD)
     page.keyboard.press("Enter")
     page.wait_for_url(f"{site}/")
