@@ -11,7 +11,7 @@ from bot.bouncers.input import InputReply
 from bot.core.actions import Decision, Usage
 from bot.core.model import Subject
 from bot.errors import BudgetExceeded, ModelError
-from bot.jobs.replies import Remembered
+from bot.jobs.replies import AskOnce
 from bot.models.budget import Limit, Spent
 from bot.models.protocol import Prompt
 from bot.store import Posting
@@ -65,7 +65,7 @@ def test_odd_text_from_a_model_can_be_stored(ledger, odd):
 def test_a_job_asks_a_question_once_and_another_job_asks_for_itself(ledger):
     model = ScriptedModel(lambda prompt: REPLY)
     prompt = Prompt(purpose="triage", system="s", user="u", subject="acme/rocket#7")
-    first, again, other = (Remembered(model, ledger.calls, job) for job in ("d:triage", "d:triage", "e:triage"))
+    first, again, other = (AskOnce(model, ledger.calls, job) for job in ("d:triage", "d:triage", "e:triage"))
     reply = first.complete(prompt, InputReply)
     assert again.complete(prompt, InputReply) == reply
     assert len(model.asked) == 1
@@ -77,7 +77,7 @@ def test_a_job_asks_a_question_once_and_another_job_asks_for_itself(ledger):
 def test_a_failure_is_recorded_and_asked_again(ledger):
     model = ScriptedModel([ModelError("I will not", "refused"), REPLY])
     prompt = Prompt(purpose="triage", system="s", user="u", subject="acme/rocket#7")
-    remembered = Remembered(model, ledger.calls, "d:triage")
+    remembered = AskOnce(model, ledger.calls, "d:triage")
     with pytest.raises(ModelError, match="I will not"):
         remembered.complete(prompt, InputReply)
     assert remembered.complete(prompt, InputReply).value.label == "VAGUE"
