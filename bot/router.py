@@ -98,7 +98,7 @@ def decide(event: Event, services: Services, only: Task | None = None) -> tuple[
 
 def _decide_one(task: Task, event: Event, services: Services) -> Decision | None:
     try:
-        return HANDLERS[task](event, services)
+        return _in_shadow(HANDLERS[task](event, services), services)
     except NotRecorded:
         # A replay whose snapshot is incomplete is a broken experiment, not an abstention.
         raise
@@ -113,6 +113,14 @@ def _decide_one(task: Task, event: Event, services: Services) -> Decision | None
         return _abstain(task, event, "input", str(error))
     except ForgeError as error:
         return _abstain(task, event, f"forge:{error.status or 'refused'}", str(error))
+
+
+def _in_shadow(decision: Decision | None, services: Services) -> Decision | None:
+    """In shadow mode everything is decided as ever, and nothing is done: the actions are kept to be looked at."""
+    if decision is None or getattr(getattr(services.config, decision.kind, None), "mode", "") != "shadow":
+        return decision
+    reason = f"shadow mode, nothing written: {decision.reason}"
+    return decision.model_copy(update={"actions": (), "withheld": decision.actions, "reason": reason})
 
 
 def _abstain(task: Task, event: Event, word: str, reason: str, usage: Usage | None = None) -> Decision | None:

@@ -22,10 +22,9 @@ from bot.review.file_classes import judged
 from bot.services import Services
 
 
-def abstain(subject: Subject, pull: PullRequest, word: str, why: str, services: Services) -> Decision:
+def abstain(subject: Subject, pull: PullRequest, word: str, why: str) -> Decision:
     """Nothing was judged; the check says why, so that a required check does not wait for ever."""
-    shown = services.config.verify.mode == "check" and pull.state == "open"
-    actions = (output_check.skipped(pull.head_sha, why),) if shown else ()
+    actions = (output_check.skipped(pull.head_sha, why),) if pull.state == "open" else ()
     return Decision(kind="verify", subject=subject, actions=actions, abstained=word, reason=why)
 
 
@@ -58,7 +57,7 @@ class Judgement:
         if unfit or not issues:
             why = unfit or "; ".join(each.why for each in unjudged)
             word = "unfit" if unfit else "no-issue"
-            return abstain(self.subject, self.pull, word, why, self.services)
+            return abstain(self.subject, self.pull, word, why)
         patch = self._prepare(patch)
         verdicts: list[OutputVerdict] = []
         for issue in issues:
@@ -85,7 +84,7 @@ class Judgement:
             kind="verify",
             subject=self.subject,
             verdict=worst,
-            actions=(check,) if config.mode == "check" else (),
+            actions=(check,),
             reason=check.title if verdicts else "; ".join(each.why for each in unjudged),
             abstained=None if verdicts else "skipped:budget" if self.spent else "model",
             evidence={

@@ -146,6 +146,7 @@ class Decision(Frozen):
     subject: Subject
     verdict: str | None = Field(None, description="a label of the task's own closed set; None = abstained")
     actions: tuple[Action, ...] = ()
+    withheld: tuple[Action, ...] = Field((), description="what would have been done but for shadow mode")
     reason: str = Field("", description="one sentence; why nothing (more) was done, or what led to the verdict")
     abstained: str | None = Field(
         None, description="stable word for counting why no verdict was reached, e.g. ``model:refused``"

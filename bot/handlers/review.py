@@ -191,14 +191,13 @@ class _Review:
 
     def _decision(self, result: Conclusion, contexts: Sequence[CodeContext]) -> Decision:
         page = Page(self.services.repository, self.pull)
-        shadow = self.config.mode == "shadow"
         prompt = f"review.{self.config.strategy}"
         return Decision(
             kind="review",
             subject=self.subject,
             verdict=result.verdict,
-            actions=() if shadow else texts.actions(result, page, explicitly=self.explicitly),
-            reason="shadow mode: recorded, nothing written" if shadow else result.reason,
+            actions=texts.actions(result, page, explicitly=self.explicitly),
+            reason=result.reason,
             evidence={
                 **texts.evidence(result),
                 "context": [each.evidence() for each in contexts],

@@ -168,7 +168,7 @@ def _judge(event: Judged | Said, services: Services, past: Sequence[Decision]) -
             *_seen(event, services),
             *_actions(verdict, issue, services, reply.model, history.label_stands(past), again=bool(answered)),
         ),
-        reason=_reason(verdict, services),
+        reason=_reason(verdict),
         evidence={
             **_evidence(verdict, reply, prompt.hash, services),
             **investigation.evidence(notes),
@@ -210,8 +210,6 @@ def _actions(
     verdict: InputVerdict, issue: Issue, services: Services, model: str, was_bounced: bool, *, again: bool
 ) -> tuple[Action, ...]:
     config, number = services.config.triage, issue.number
-    if config.mode == "shadow":
-        return ()
     accepted = (config.accepted_label,) if config.accepted_label else ()
     if verdict.bounced:
         labels = SetLabels(number=number, add=(config.label,), remove=accepted)
@@ -223,16 +221,14 @@ def _actions(
         return (UpsertComment(task="triage", number=number, body=body), labels)
     gone = (config.label,) if was_bounced else ()
     actions: list[Action] = []
-    if was_bounced and config.mode == "comment":
+    if was_bounced and config.mode != "label":
         actions.append(UpsertComment(task="triage", number=number, body=input_comment.cleared(), only_edit=True))
     if gone or accepted:
         actions.append(SetLabels(number=number, add=accepted, remove=gone))
     return tuple(actions)
 
 
-def _reason(verdict: InputVerdict, services: Services) -> str:
-    if services.config.triage.mode == "shadow":
-        return "shadow mode: recorded, nothing written"
+def _reason(verdict: InputVerdict) -> str:
     return "not specified well enough" if verdict.bounced else "specified well enough"
 
 

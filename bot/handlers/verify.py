@@ -39,10 +39,10 @@ def handle(event: Event, services: Services) -> Decision | None:
     if left_alone is None and history.paused(past):
         left_alone = "skipped:paused", "paused by a maintainer"
     if left_alone and not asked.explicitly:
-        return judgement.abstain(subject, pull, *left_alone, services)
+        return judgement.abstain(subject, pull, *left_alone)
     links = linked.links(pull, services)
     if not links:
-        return judgement.abstain(subject, pull, "no-issue", "no linked issue", services)
+        return judgement.abstain(subject, pull, "no-issue", "no linked issue")
     issues, unjudged = linked.issues(links, services)
     judged = {str(issue.number): issue.revision for issue in issues}
     if isinstance(event, events.PullRequestEdited) and _same(past, subject, judged):
@@ -54,8 +54,7 @@ def handle(event: Event, services: Services) -> Decision | None:
 def _passed_on(event: events.MergeGroupRequested, services: Services) -> Decision:
     """A merge queue's commit is not judged; a required check must not hold the queue up."""
     why = "this is a merge queue's commit; each pull request in it has a verdict of its own"
-    shown = services.config.verify.mode == "check"
-    actions = (output_check.skipped(event.head_sha, why),) if shown else ()
+    actions = (output_check.skipped(event.head_sha, why),)
     return Decision(kind="verify", subject=event.subject, actions=actions, abstained="skipped:queue", reason=why)
 
 

@@ -178,6 +178,7 @@ def test_a_model_that_says_nothing_usable_leaves_an_abstention(services: Build) 
 def test_shadow_mode_records_and_writes_nothing(services: Build) -> None:
     decision = review(opened(), services(ScriptedModel([reply(finding())]), snapshot(), "review: {mode: shadow}"))
     assert (decision.verdict, decision.actions) == ("defects", ())
+    assert [action.type for action in decision.withheld] == ["submit_review"]
     assert review(opened(), services(ScriptedModel(), snapshot(), "review: {mode: 'off'}")) is None
 
 

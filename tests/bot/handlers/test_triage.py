@@ -110,6 +110,13 @@ def test_modes_say_how_much_is_written(services: Build, mode: str, kinds: list[s
     assert decision.verdict == "VAGUE"
 
 
+def test_shadow_mode_keeps_what_it_would_have_posted(services: Build) -> None:
+    (live,) = decide(opened(), services(ScriptedModel([VAGUE]), snapshot()))
+    (shadow,) = decide(opened(), services(ScriptedModel([VAGUE]), snapshot(), "triage: {mode: shadow}"))
+    assert (shadow.actions, shadow.withheld) == ((), live.actions)
+    assert shadow.reason == "shadow mode, nothing written: not specified well enough"
+
+
 def test_switched_off_nobody_is_asked(services: Build) -> None:
     model = ScriptedModel([])
     assert decide(opened(), services(model, snapshot(), "triage: {mode: off}")) == ()

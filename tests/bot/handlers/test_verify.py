@@ -193,6 +193,9 @@ def test_a_draft_is_judged_once_it_is_ready(services: Build) -> None:
 def test_shadow_mode_writes_nothing(services: Build) -> None:
     decision = verify(opened(), services(ScriptedModel([BAD]), snapshot(12), "verify: {mode: shadow}"))
     assert (decision.verdict, decision.actions) == ("BROAD_MISSING_KEY_ASPECTS", ())
+    (check,) = decision.withheld
+    assert isinstance(check, SetCheck)
+    assert check.title == "May not fully solve #12"
 
 
 @pytest.mark.parametrize(
