@@ -77,18 +77,18 @@ class Benchmark(Generic[T, S]):
         """The tasks of a file that the run was to do: the denominator of its figures. Raises OperatorError."""
         return run.due(list(self.read(source)), self.identify)
 
-    def before_and_after(self, scores: Sequence[S], source: str, scoring: Scoring) -> list[Section]:
-        """The scores on the old and on the fresh bugs of a task file; nothing without a cutoff."""
-        if scoring.cutoff is None:
-            return []
-        from evaluation.cutoff import aged, cutoff_section, read_dates
+    def contamination(self, scores: Sequence[S], source: str, scoring: Scoring) -> list[Section]:
+        """The scores without recognised answers, where any speaks of it; before and after a cutoff, if any."""
+        from evaluation.cutoff import aged, cutoff_section, read_dates, recognised_section
 
-        dates = read_dates(source)
-        found = [
-            aged(self.sample(each), dates, scoring.cutoff, seed=scoring.seed, replicates=scoring.replicates)
-            for each in scores
-        ]
-        return [cutoff_section(found, scoring.cutoff)]
+        samples = [self.sample(each) for each in scores]
+        how = {"seed": scoring.seed, "replicates": scoring.replicates}
+        found = [recognised_section([each for each in samples if each.recognised], **how)]
+        if scoring.cutoff is not None:
+            dates = read_dates(source)
+            old_and_new = [aged(each, dates, scoring.cutoff, **how) for each in samples]
+            found.append(cutoff_section(old_and_new, scoring.cutoff))
+        return [section for section in found if section is not None]
 
 
 @dataclass(frozen=True)

@@ -156,6 +156,12 @@ def replay_options(workers: int = 4) -> Option[Any]:
         cost_option,
         cache_option,
         click.option("--retry-failed", is_flag=True, help="Try tasks again that have no usable answer."),
+        click.option(
+            "--recognised/--no-recognised",
+            default=True,
+            help="Ask beside each answer whether the model knows the task from elsewhere; never with the paper's "
+            "prompts.",
+        ),
     )
 
 

@@ -1,4 +1,4 @@
-"""Before and after: the same figures on old bugs, which a model may have read about, and on fresh ones.
+"""What a model may have read about: figures without the answers that say so, and on old and on fresh bugs.
 
 A task is fresh where its row's ``fixed_at`` (else ``created_at``) is the cutoff's day or later; a row without a
 date is in neither group. Clean are the fresh ones whose answer does not say that the model knew the fix. The
@@ -8,7 +8,7 @@ groups are different tasks, so the interval of the difference is that of two sam
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -22,12 +22,15 @@ from evaluation.statistics import Array, Counts, Estimate, bootstrap, unpaired
 
 @dataclass(frozen=True)
 class Sample:
-    """What the figures of one run are made of; ``figures`` takes draws of indices into ``tasks``."""
+    """What the figures of one run are made of; ``figures`` takes draws of indices into ``tasks``.
+
+    ``recognised`` says by task whether the model knew it from elsewhere, for the answers that speak of it.
+    """
 
     name: str
     tasks: Sequence[str]
     figures: Callable[[Counts], dict[str, Array]]
-    recognised: frozenset[str] = frozenset()
+    recognised: Mapping[str, bool] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,7 @@ def aged(
         if task in dates:
             fresh = dates[task] >= cutoff
             groups["fresh" if fresh else "old"].append(index)
-            if fresh and task not in sample.recognised:
+            if fresh and not sample.recognised.get(task):
                 groups["clean"].append(index)
     old, fresh_ones, clean = (np.array(each, dtype=np.int64) for each in groups.values())
     estimates: dict[str, dict[str, Estimate]] = {}
@@ -93,6 +96,37 @@ def aged(
 
 def _on(sample: Sample, indices: Counts) -> Callable[[Counts], dict[str, Array]]:
     return lambda draws: sample.figures(indices[draws])
+
+
+def recognised_section(samples: Sequence[Sample], *, seed: int = 0, replicates: int = 2000) -> Section | None:
+    """Every figure on all tasks, and without the recognised ones; None where no answer speaks of it."""
+    rows: list[tuple[Cell, ...]] = []
+    data: dict[str, Any] = {}
+    for sample in samples:
+        kept = [index for index, task in enumerate(sample.tasks) if not sample.recognised.get(task)]
+        known, said = len(sample.tasks) - len(kept), sum(task in sample.recognised for task in sample.tasks)
+        groups = (range(len(sample.tasks)), kept)
+        whole, without = (
+            bootstrap(_on(sample, np.array(each, dtype=np.int64)), len(each), seed=seed, replicates=replicates)
+            if len(each)
+            else {}
+            for each in groups
+        )
+        rows.append((sample.name, f"tasks ({known} of {said} recognised)", len(sample.tasks), len(kept)))
+        rows += [
+            (sample.name, name, each.text(), without.get(name, Estimate(None)).text())
+            for name, each in whole.items()
+        ]
+        data[sample.name] = {
+            "recognised": known,
+            "asked": said,
+            "figures": {name: [each.value, each.low, each.high] for name, each in without.items()},
+        }
+    if not rows:
+        return None
+    note = "Recognised: the model said that it knows the issue or change, or its outcome, from elsewhere."
+    table = Table(("run", "figure", "all", "without recognised"), tuple(rows), note=note)
+    return Section("Without recognised answers", tables=(table,), data={"without_recognised": data})
 
 
 def cutoff_section(found: Sequence[Aged], cutoff: datetime) -> Section:

@@ -38,7 +38,9 @@ class Answer(Frozen):
     p_bounce: float | None = Field(None, ge=0, le=100, description="percent")
     explanation: str = ""
     tool_calls: int | None = Field(None, description="how often tools were called; None = not recorded")
-    recognised: bool = Field(False, description="the model said that it knows the fix from elsewhere")
+    recognised: bool | None = Field(
+        None, description="whether the model said that it knows the fix from elsewhere; None = it said nothing"
+    )
     error: str | None = None
     usage: Usage = Usage()
     seconds: float = 0.0
@@ -170,7 +172,7 @@ def _answer(row: Row, benchmark: Kind, line: Line | None) -> tuple[str, str, Ans
         p_bounce=given.p_bounce,
         explanation=given.explanation or (given.trace if isinstance(given.trace, str) else ""),
         tool_calls=_tool_calls(given),
-        recognised=given.recognised is True,
+        recognised=given.recognised,
     )
     return given.model or "", row.where, answer
 

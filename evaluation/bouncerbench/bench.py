@@ -97,16 +97,18 @@ def opened(
     full = app.repo_config(config, {handler: shaping})
     with Clones(repos or Path()) as clones:
         code = None if repos is None else clones
-        asked = _asked(handler, full.triage if kind == INPUT else full.verify, code)
+        judging = full.triage if kind == INPUT else full.verify
+        asked, recognition = _asked(handler, judging, code), wanted.recognised and judging.prompt != "paper"
         if kind == INPUT:
             yield through_handler(
                 lambda task: stage_input(task, code), "triage", full, prompts, asked=asked, parts=("triage",),
-                ready=_has_text,
+                ready=_has_text, recognition=recognition,
             )  # fmt: skip
         else:
             yield through_handler(
                 lambda task: stage_output(task, code), "verify", full, prompts, asked=asked,
                 parts=("pulls", "verify"), ready=lambda task: _has_text(task) and task.patch is not None,
+                recognition=recognition,
             )  # fmt: skip
 
 
@@ -134,7 +136,7 @@ def scored(kind: Kind, name: str, tasks: Tasks, answers: Mapping[str, Answer], s
 
 def _sample(score: Scored) -> Sample:
     pairs = score.metrics.pairs
-    knew = frozenset(name for name, answer in score.answers.items() if answer.recognised)
+    knew = {name: each.recognised for name, each in score.answers.items() if each.recognised is not None}
     return Sample(score.name, [pair.instance_id for pair in pairs], Figures(pairs), knew)
 
 

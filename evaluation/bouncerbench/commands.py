@@ -172,7 +172,7 @@ def _scored(
         compared = compare(found, before, now, seed=seed, replicates=replicates)
     scoring = Scoring(missing, seed, replicates, cutoff)
     scores = {name: scored(kind, short(name), found, answers, scoring) for name, answers in models.items()}
-    aged = bench.before_and_after(list(scores.values()), tasks, scoring)
+    aged = bench.contamination(list(scores.values()), tasks, scoring)
     if as_json:
         objects = {name: {"model": name, **sections.as_json(each)} for name, each in scores.items()}
         value = next(iter(objects.values())) if len(objects) == 1 else {"models": objects}

@@ -38,6 +38,7 @@ from evaluation.brt.cases import Candidate, Case, Checkouts, read_candidates, re
 from evaluation.brt.judge import Judge
 from evaluation.brt.report import BRT, CANDIDATES, digest
 from evaluation.dataset import fingerprint, read_rows, shaped, task_id
+from evaluation.run.recognition import Recognition, prompt_hash
 from evaluation.run.replay import Wanted, replay
 from evaluation.run.runner import Outcome, Postponed
 
@@ -80,16 +81,19 @@ class Drafter:
     limits: Limits
     options: Options
     book: tuple[Pair, ...] = ()
+    recognition: bool = False
+    """Whether the model is asked if it knows the bug from elsewhere."""
 
     def replay(self, case: Case) -> Outcome:
         """One case's record. Raises BudgetExceeded where the budget did not last for all drafts."""
         report = parse_report(case.problem_statement)
+        recognition = Recognition(self.model) if self.recognition else None
         command = TestCommand(argv=case.command)
         language = language_of(case.base, command)
         result = reproduce_in(
             case.base,
             report,
-            Author(self.model, self.prompts, case.instance_id),
+            Author(recognition or self.model, self.prompts, case.instance_id),
             Harness(self.sandbox, command, env=case.env, limits=self.limits, by_operator=True),
             self.options,
             shown=examples_for(case.instance_id, report, self.book, language.name),
@@ -104,7 +108,9 @@ class Drafter:
         if "unrecorded" in result.failures and not self.model.id.startswith("recorded:"):
             # Answers are still to come: fewer drafts would be another experiment.
             raise Postponed("some of the case's drafts have not been answered yet")
-        return self.judged(case, result)
+        outcome = self.judged(case, result)
+        said = recognition.details() if recognition else {}
+        return dataclasses.replace(outcome, details={**outcome.details, **said})
 
     def judged(self, case: Case, result: Reproduction) -> Outcome:
         """The judge's word on every draft that fails on the buggy version; the others cannot reproduce it."""
@@ -244,9 +250,10 @@ def _drafting(
     }
 
     def run(case: Case, model: Model) -> Outcome:
-        return Drafter(model, texts, sandbox, limits, options, pairs).replay(case)
+        return Drafter(model, texts, sandbox, limits, options, pairs, wanted.recognised).replay(case)
 
-    return Session(run, config, {name: texts.hash(name) for name in PROMPTS})
+    asked = {name: texts.hash(name) for name in PROMPTS}
+    return Session(run, config, asked | ({"recognised": prompt_hash()} if wanted.recognised else {}))
 
 
 def working_sandbox(environment: Settings) -> Sandbox:

@@ -81,7 +81,7 @@ def score_command(
         value, told = _run_scores(records, plain, seed, replicates)
         if export is not None:
             _export(records, export)
-        aged = BRT.before_and_after(
+        aged = BRT.contamination(
             [(run.name, records)], folder.facts.tasks.source, Scoring("count", seed, replicates, cutoff)
         )
         value, told = {**value, **data_of(aged)}, [*told, *aged]
@@ -312,7 +312,9 @@ def _sample(score: Recorded) -> Sample:
     name, records = score
     found = reproduced(records)
     hits = np.array(list(found.values()), dtype=float)
-    knew = frozenset(record.task_id.partition("/")[0] for record in records if record.recognised)
+    knew = {
+        record.task_id.partition("/")[0]: record.recognised for record in records if record.recognised is not None
+    }
     return Sample(name, list(found), lambda draws: {"brt": ratio(hits[draws].sum(-1), draws.shape[-1])}, knew)
 
 

@@ -129,7 +129,15 @@ def opened(
 
         prompts = app.prompts(wanted.environment)
         asked = (f"review.{full.review.strategy}", *(("review.doubt",) if full.review.doubt else ()))
-        session = through_handler(staged, "review", full, prompts, asked=asked, parts=("pulls", "review"))
+        session = through_handler(
+            staged,
+            "review",
+            full,
+            prompts,
+            asked=asked,
+            parts=("pulls", "review"),
+            recognition=wanted.recognised and not as_paper,
+        )
         yield replace(session, config={**session.config, "preset": "paper"}) if as_paper else session
 
 

@@ -221,7 +221,7 @@ def score(
         return 1
     scoring = Scoring(missing, seed, replicates, cutoff)
     result = scored(reviewed, tasks, scoring, scope)
-    aged = CRBENCH.before_and_after([result], tasks, scoring)
+    aged = CRBENCH.contamination([result], tasks, scoring)
     if as_json:
         print_json({**sections.as_json(result, facts), **data_of(aged)})
     else:

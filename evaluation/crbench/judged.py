@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pydantic import Field, ValidationError
@@ -62,7 +62,8 @@ class Reviewed:
     said: Callable[[Scope], list[Said]]
     answered: frozenset[str] | None
     run: RunFolder | None = None
-    recognised: frozenset[str] = frozenset()
+    recognised: Mapping[str, bool] = field(default_factory=dict)
+    """By task, whether the reviewer knew it from elsewhere, as far as it said so."""
 
     @property
     def scope(self) -> Scope:
@@ -87,7 +88,7 @@ class Scored:
     unanswered: int
     comments: Sequence[tuple[Said, Judgement]]
     run: RunFacts | None = None
-    recognised: frozenset[str] = frozenset()
+    recognised: Mapping[str, bool] = field(default_factory=dict)
 
 
 def reviewed_run(run: RunFolder, name: str | None = None) -> Reviewed:
@@ -102,7 +103,7 @@ def reviewed_run(run: RunFolder, name: str | None = None) -> Reviewed:
         said=lambda scope: list(said_in(run.records(), scope)),
         answered=frozenset(record.task_id for record in run.records() if not record.failed),
         run=run,
-        recognised=frozenset(record.task_id for record in run.records() if record.recognised),
+        recognised={each.task_id: each.recognised for each in run.records() if each.recognised is not None},
     )
 
 

@@ -170,7 +170,7 @@ def write(runs: Runs, tasks: dict[str, str], scoring: Scoring) -> Report:
         sections += tell(scores, scoring)
         for source in dict.fromkeys(sources):
             of_source = [each for each, own in zip(scores, sources, strict=True) if own == source]
-            sections += bench.before_and_after(of_source, source, scoring)
+            sections += bench.contamination(of_source, source, scoring)
         sections.append(cost_section(group, bench.costs(scores)))
     if benches:
         sections.append(papers_section(benches))

@@ -54,17 +54,17 @@ class Record(Frozen):
         return self.error is not None
 
     @property
-    def recognised(self) -> bool:
-        """Whether the model said that it knows the fix from elsewhere: asked in evaluation alone."""
+    def recognised(self) -> bool | None:
+        """Whether the model said that it knows the fix from elsewhere; None where it said nothing of it."""
         evidence = (self.decision or {}).get("evidence") or {}
         said = self.details.get("recognised", evidence.get("recognised"))
         if said is None and self.raw_reply:
             try:
                 reply = json.loads(self.raw_reply)
             except (ValueError, RecursionError):
-                return False
+                return None
             said = reply.get("recognised") if isinstance(reply, dict) else None
-        return said is True
+        return said if isinstance(said, bool) else None
 
 
 class Tasks(Frozen):

@@ -61,6 +61,7 @@ class Wanted:
     max_cost: float | None = None
     cache: str | None = None
     retry_failed: bool = False
+    recognised: bool = True
     as_json: bool = False
 
     @cached_property

@@ -25,6 +25,7 @@ from bot.prompts import Prompts
 from bot.sandbox.protocol import Sandbox
 from bot.services import NoHistory, Services
 from evaluation.benchmark import Session
+from evaluation.run.recognition import Recognition, prompt_hash
 from evaluation.run.runner import Outcome, Postponed
 
 T = TypeVar("T", bound=BaseModel)
@@ -57,6 +58,8 @@ class Setup:
     only: Task
     needs_verdict: bool = True
     sandbox: Sandbox | None = None
+    recognition: bool = False
+    """Whether the model is asked if it knows the task from elsewhere."""
 
 
 def through_handler(
@@ -69,16 +72,24 @@ def through_handler(
     parts: Sequence[str],
     ready: Callable[[Item], bool] = lambda task: True,
     needs_verdict: bool = True,
+    sandbox: Sandbox | None = None,
+    recognition: bool = False,
 ) -> Session[Item]:
     """Tasks as events for one live handler; ``stage`` is called in worker threads.
 
     ``asked`` are the names of the prompts that the handler uses, ``parts`` the sections of the config that shape
     its decisions.
     """
+
+    def run(task: Item, model: Model) -> Outcome:
+        setup = Setup(model, config, prompts, handler, needs_verdict, sandbox, recognition)
+        return judge(stage(task), setup)
+
     return Session(
-        run=lambda task, model: judge(stage(task), Setup(model, config, prompts, handler, needs_verdict)),
+        run=run,
         config=config.model_dump(mode="json", include=set(parts)),
-        prompts={name: prompts.hash(name) for name in asked},
+        prompts={name: prompts.hash(name) for name in asked}
+        | ({"recognised": prompt_hash()} if recognition else {}),
         ready=ready,
     )
 
@@ -89,7 +100,8 @@ def judge(staged: Staged, setup: Setup) -> Outcome:
     Raises BudgetExceeded or Postponed where a question was not put to anyone, whatever the handler made of
     that, and TransientError where a later try may succeed.
     """
-    heard = Heard(setup.model, staged.id)
+    recognition = Recognition(setup.model) if setup.recognition else None
+    heard = Heard(recognition or setup.model, staged.id)
     services = Services(
         forge=staged.forge(staged.snapshot),
         model=heard,
@@ -109,6 +121,7 @@ def judge(staged: Staged, setup: Setup) -> Outcome:
         raw_reply=heard.texts[-1] if heard.texts else None,
         usage=heard.usage,
         error=_error(decision, heard, setup),
+        details=recognition.details() if recognition else {},
     )
 
 

@@ -99,6 +99,24 @@ def test_drafts_are_judged_ranked_and_scored(bench: Path, capsys: pytest.Capture
     assert row[:3] == ["m (2 bugs)", 1, 1]
 
 
+@pytest.mark.debian("bubblewrap")
+def test_a_bug_that_the_drafter_knew_is_recorded_and_left_out_of_a_second_score(
+    bench: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [{"model": "m", "subject": name, "plan": "", "code": RIGHT} for name in ("two-of-three", "only-wrong")]
+    lines[0]["recognised"] = True  # type: ignore[assignment]
+    Path("drafts.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    arguments = ["--cases", "cases.jsonl", "--model", "recorded:drafts.jsonl#m", "--out", "run", "--samples", "1"]
+
+    printed(capsys, "replay", "brt", *arguments, "--json")
+    _, scores = printed(capsys, "score", "brt", "--run", "run", "--json")
+
+    assert scores["brt"] == pytest.approx(2 / 3)
+    [found] = scores["without_recognised"].values()
+    assert (found["recognised"], found["asked"]) == (1, 1)
+    assert found["figures"]["brt"][0] == pytest.approx(1 / 2)
+
+
 def test_the_published_rankings_are_scored_by_the_command(
     shared_data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -134,6 +134,21 @@ def test_the_live_handler_reviews_the_pull_request_and_a_judge_weighs_what_it_wo
     assert 0 <= low <= 0.5 <= high <= 1
 
 
+def test_a_change_that_the_reviewer_knew_is_left_out_of_a_second_score(
+    project: Path, tasks: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    knew = {"reasoning": "r", "findings": [finding("engine.py", "return items[0]", HIT)], "recognised": True}
+    new = {"reasoning": "r", "findings": [], "recognised": False}
+    reviewer = recording(project / "r.jsonl", "reviewer", [(MERGED, knew), (SQUASHED, new)])
+    run = replay(project, tasks, reviewer)
+
+    found = score(tasks, run, capsys, "--judge", judge(project, run, hit="BUG_HIT"))
+
+    assert found["recall"] == 0.5
+    [without] = found["without_recognised"].values()
+    assert (without["recognised"], without["asked"], without["figures"]["recall"][0]) == (1, 2, 0.0)
+
+
 def test_a_table_stands_beside_the_papers_rows(
     project: Path, tasks: Path, reviewer: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

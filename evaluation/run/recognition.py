@@ -1,0 +1,70 @@
+"""Whether a model knows a task from elsewhere: asked beside every answer, in evaluation alone.
+
+A published bug may stand, with its fix, in what a model was trained on. The paper's prompts are asked as they are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from typing import Any, TypeVar, cast
+
+from pydantic import BaseModel, Field, create_model
+
+from bot.bouncers.input import InputReply
+from bot.bouncers.output import OutputReply
+from bot.models.protocol import Model, Prompt, Reply
+from bot.reproduce.drafting import Draft
+from bot.review.findings import ReviewReply
+
+T = TypeVar("T", bound=BaseModel)
+
+#: What is added to the system part of a question.
+SENTENCE = (
+    "Say last, in `recognised`, whether you know this very issue or change, or what became of it, from elsewhere "
+    "than the text that you are shown: true only where you could name the fix or the discussion without it. "
+    "It is kept for the record and weighs nothing; answer everything else from what you are shown."
+)
+
+#: The answers that settle a task; a second question about one of them need not ask again.
+_ANSWERS = (InputReply, OutputReply, ReviewReply, Draft)
+
+
+class Recognition:
+    """A Model that asks it with every answer to one task."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._said: list[bool] = []
+
+    @property
+    def id(self) -> str:
+        return self._model.id
+
+    def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
+        if schema not in _ANSWERS:
+            return self._model.complete(prompt, schema)
+        asked = prompt.model_copy(update={"system": f"{prompt.system}\n\n{SENTENCE}"})
+        reply = self._model.complete(asked, cast("type[T]", _asking(schema)))
+        said = getattr(reply.value, "recognised", None)
+        if said is not None:
+            self._said.append(said)
+        return reply
+
+    def details(self) -> dict[str, Any]:
+        """What a record keeps of it; nothing where no answer said anything."""
+        return {"recognised": any(self._said)} if self._said else {}
+
+
+def prompt_hash() -> str:
+    """Identifies what is asked, as ``Prompts.hash`` does for a prompt's file."""
+    return hashlib.sha256(SENTENCE.encode()).hexdigest()[:16]
+
+
+@cache
+def _asking(schema: type[BaseModel]) -> type[BaseModel]:
+    """The schema with the field behind all others; an answer that was recorded without it is still one."""
+    described = Field(
+        None, description="whether you know this very issue or change, or its outcome, from elsewhere"
+    )
+    return create_model(schema.__name__, __base__=schema, recognised=(bool | None, described))

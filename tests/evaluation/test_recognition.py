@@ -1,0 +1,120 @@
+"""Whether the model knew a task from elsewhere: asked in evaluation, recorded, and scored without those too."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.core.config import RepoConfig
+from bot.prompts import Prompts
+from evaluation.bouncerbench.bench import stage_input, stage_output
+from evaluation.bouncerbench.tasks import InputTask, OutputTask
+from evaluation.cli import main
+from evaluation.run.recognition import SENTENCE
+from evaluation.run.staging import Setup, Staged, judge
+from tests.scripted import ScriptedModel
+
+COUNT = 8
+PATCH = "diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-a\n+b\n"
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    with pytest.raises(SystemExit) as ended:
+        main([*arguments])
+    assert not ended.value.code
+    return capsys.readouterr().out
+
+
+def rows(name: str, lines: list[dict[str, Any]]) -> None:
+    Path(name).write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+
+
+@pytest.fixture
+def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Patches of which every second is wrong; all of them are let pass, and the right ones were recognised."""
+    monkeypatch.chdir(tmp_path)
+    rows(
+        "tasks.jsonl",
+        [
+            {"instance_id": f"o__n-{n}", "problem_statement": f"T{n}\nB", "patch": PATCH, "resolved": n % 2 == 0}
+            for n in range(COUNT)
+        ],
+    )
+    said = {"model": "m", "label": "CORRECT_AND_PRECISE", "explanation": "e"}
+    rows("new.jsonl", [{**said, "instance_id": f"o__n-{n}", "recognised": n % 2 == 0} for n in range(COUNT)])
+    rows("old.jsonl", [{**said, "instance_id": f"o__n-{n}"} for n in range(COUNT)])
+
+
+def replay(capsys: pytest.CaptureFixture[str], replies: str, out: str, *more: str) -> list[dict[str, Any]]:
+    model = f"recorded:{replies}#m"
+    run(capsys, "replay", "bouncerbench-output", "--tasks", "tasks.jsonl", "--model", model, "--out", out, *more)
+    return [json.loads(line) for line in Path(out, "records.jsonl").read_text().splitlines()]
+
+
+def test_it_is_recorded_and_the_score_is_printed_without_those_too(
+    tasks: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records = replay(capsys, "new.jsonl", "run", "--prompt", "careful")
+    assert {each["task_id"]: each["recognised"] for each in records} == {
+        f"o__n-{n}": n % 2 == 0 for n in range(COUNT)
+    }
+
+    score = ("score", "bouncerbench-output", "--tasks", "tasks.jsonl", "--run", "run")
+    [found] = json.loads(run(capsys, *score, "--json"))["without_recognised"].values()
+    assert (found["recognised"], found["asked"]) == (COUNT / 2, COUNT)
+    assert found["figures"]["fpr_a"][0] == 1.0, "every patch that is left is wrong, and was let pass"
+    shown = run(capsys, *score)
+    assert "tasks (4 of 8 recognised)" in shown
+    assert "without recognised" in run(capsys, "report", "run")
+
+
+def test_replies_that_were_recorded_before_it_was_asked_still_answer(
+    tasks: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records = replay(capsys, "old.jsonl", "run", "--prompt", "careful")
+    assert all(each["error"] is None and "recognised" not in each for each in records)
+    assert "without recognised" not in run(
+        capsys, "score", "bouncerbench-output", "--tasks", "tasks.jsonl", "--run", "run"
+    )
+
+
+def test_the_papers_question_is_asked_as_it_is_and_any_other_on_request(
+    tasks: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, options in (("paper", ("--prompt", "paper")), ("plain", ("--no-recognised", "--prompt", "careful"))):
+        replay(capsys, "old.jsonl", name, *options)
+        facts = json.loads(Path(name, "run.json").read_text())
+        assert "recognised" not in facts["prompts"]
+    replay(capsys, "old.jsonl", "asked", "--prompt", "careful")
+    assert "recognised" in json.loads(Path("asked/run.json").read_text())["prompts"]
+
+
+def staged(kind: str) -> tuple[Staged, dict[str, Any]]:
+    """A task of a handler, and what a model might answer to it."""
+    base = {"instance_id": "o__n-1", "repo": "o/n", "base_commit": "b" * 40, "problem_statement": "T\nB"}
+    if kind == "triage":
+        return stage_input(InputTask.model_validate(base)), {"explanation": "e", "label": "VAGUE"}
+    task = OutputTask.model_validate({**base, "patch": PATCH})
+    if kind == "verify":
+        return stage_output(task), {"explanation": "e", "label": "INCORRECT"}
+    return stage_output(task), {"reasoning": "r", "findings": []}
+
+
+@pytest.mark.parametrize("kind", ["triage", "verify", "review"])
+def test_it_stands_behind_the_live_question_and_last_in_the_answer(kind: Any) -> None:
+    staging, answer = staged(kind)
+    asked: list[tuple[str, list[str]]] = []
+    for recognition in (False, True):
+        model = ScriptedModel(lambda _: {**answer, "recognised": True})
+        outcome = judge(staging, Setup(model, RepoConfig(), Prompts(), kind, False, None, recognition))
+        assert outcome.error is None
+        assert outcome.details == ({"recognised": True} if recognition else {})
+        [request] = model.requests
+        asked.append((request.prompt.system, list(request.schema.model_json_schema()["properties"])))
+    (live, fields), (replayed, more) = asked
+    assert replayed == f"{live}\n\n{SENTENCE}"
+    assert more == [*fields, "recognised"]
+    assert "recognised" not in live
