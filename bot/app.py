@@ -121,7 +121,7 @@ def laid_over(config: RepoConfig, overrides: Mapping[str, Mapping[str, Any]]) ->
 
 def build_models(settings: Settings) -> Models:
     """What builds models of any id with this operator's keys and prices; raises SettingsError."""
-    from bot.models.prices import load as load_prices
+    from bot.models.budget import load_prices
     from bot.models.registry import ModelKeys, Models
     from bot.models.voices import load_maps
 

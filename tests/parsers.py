@@ -21,9 +21,9 @@ from bot.core.redaction import redact
 from bot.errors import OperatorError
 from bot.forge.github import webhook
 from bot.forge.github.payloads import readable
-from bot.models import parsing as replies
-from bot.models.parsing import Unusable
-from bot.prompts.fence import untrusted
+from bot.models import conversation as replies
+from bot.models.conversation import Unusable
+from bot.prompts import untrusted
 from bot.reproduce import console, junit, lexical, tracebacks
 from bot.reproduce.examples import mentioned
 from bot.reproduce.failure import Failure, signature

@@ -164,10 +164,10 @@ def _agree(settings: Settings, services: Services, issues: Sequence[Issue], *, y
 def _estimate(settings: Settings, services: Services, issues: Sequence[Issue]) -> float | None:
     """US dollars: a token for every four characters sent, a usual answer, one model call an issue."""
     from bot.bouncers.input import question
-    from bot.models.prices import load
+    from bot.models.budget import load_prices
     from bot.models.registry import leaves
 
-    prices = load(settings.bouncer_prices_file)
+    prices = load_prices(settings.bouncer_prices_file)
     known = [prices.of(each) for each in leaves(settings.bouncer_model or "")]
     total = 0.0
     for issue in issues:

@@ -1,12 +1,22 @@
-"""A job: one task of one delivery, which is one workflow of the engine, and another one for each later attempt."""
+"""A job: one task of one delivery, which is one workflow of the engine, and another one for each later attempt.
+
+And which pending job a newer event makes pointless. The engine's debouncer replaces what a waiting job is about by
+what came last, whatever that was; which event may take the place of which is our own matter. It follows from what
+was delivered alone. The rule errs on the side of doing the work: an event supersedes another only where the task
+is certain to look at the same thing again because of it. Commands and feedback are said once and count once.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
+from bot.core import events
 from bot.core.actions import Task
+from bot.core.commands import read
+from bot.core.events import Event
 from bot.core.frozen import Frozen
 
 #: What the engine's states are called here: waiting for its moment; queued; running; then one of the four ends.
@@ -22,23 +32,8 @@ ENDED: tuple[State, ...] = ("done", "superseded", "cancelled")
 #: More tasks than one delivery has.
 TASKS = 16
 
-#: What is known of a job before it runs, and never changes while it does; its workflow carries it.
-_FACTS = frozenset(
-    {
-        "id",
-        "delivery",
-        "seq",
-        "position",
-        "task",
-        "kind",
-        "repository",
-        "number",
-        "attempt",
-        "tries",
-        "due",
-        "error",
-    }
-) | {"created_at"}
+#: What comes of a job while it runs; the rest is known before, never changes, and is what its workflow carries.
+_CAME = {"state", "outcome", "superseded_by", "started_at", "finished_at"}
 
 
 class GaveUp(Exception):
@@ -84,9 +79,63 @@ class Job(Frozen):
 
     def facts(self) -> dict[str, Any]:
         """What its workflow carries."""
-        return self.model_dump(mode="json", include=set(_FACTS))
+        return self.model_dump(mode="json", exclude=_CAME)
 
 
 def workflow_id(job: str, attempt: int) -> str:
     """An attempt's id in the engine: an ended id can never be started again there after a pause, a new one can."""
     return job if attempt == 0 else f"{job}:{attempt}"
+
+
+_Judged = events.IssueOpened | events.IssueEdited | events.IssueReopened
+_Pushed = (
+    events.PullRequestOpened
+    | events.PullRequestSynchronized
+    | events.PullRequestReopened
+    | events.PullRequestReadied
+)
+
+
+def supersedes(task: Task, newer: Event, older: Event) -> bool:
+    """Whether ``task`` need not run for ``older`` any more once ``newer`` has happened on the same subject."""
+    if newer.sender.is_bot and not older.sender.is_bot:
+        # Handlers may pass over what bots do; what a person did must not get lost with it.
+        return False
+    if task == "triage":
+        return _issue_read_again(newer, older)
+    if task == "verify":
+        return isinstance(newer, _Pushed | events.PullRequestEdited) and isinstance(
+            older, _Pushed | events.PullRequestEdited
+        )
+    if task == "review":
+        # Another title is no reason to review again: it takes a push.
+        return isinstance(newer, _Pushed) and isinstance(older, _Pushed)
+    return False
+
+
+def successor(task: Task, event: Event, later: Sequence[tuple[str, str]]) -> str | None:
+    """The job that does the work of an event's; ``later`` are ids and events (JSON) that came after it."""
+    for delivery, text in later:
+        try:
+            newer = events.from_json(text)
+        except ValidationError:
+            # Written by another version of the program: it takes nobody's place, and stops nobody.
+            continue
+        if supersedes(task, newer, event):
+            return f"{delivery}:{task}"
+    return None
+
+
+def _issue_read_again(newer: Event, older: Event) -> bool:
+    if isinstance(newer, _Judged):
+        return isinstance(older, _Judged)
+    return _answer(newer) and _answer(older)
+
+
+def _answer(event: Event) -> bool:
+    """A comment of the issue's author that is no command; a later one is read together with all before it."""
+    return (
+        isinstance(event, events.CommentCreated)
+        and event.sender.id == event.issue.author.id
+        and not read(event.comment.body)
+    )

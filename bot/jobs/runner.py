@@ -29,11 +29,10 @@ from bot.errors import ForgeError, NotFound, TransientError
 from bot.forge.protocol import ForgeWriter
 from bot.forge.replay import AskAnew
 from bot.jobs.inbox import Received
-from bot.jobs.job import GaveUp, Job
+from bot.jobs.job import GaveUp, Job, successor
 from bot.jobs.recovery import MAX_DEATHS
 from bot.jobs.refresh import Readings, at_present
 from bot.jobs.replies import AskOnce
-from bot.jobs.supersede import successor
 from bot.publishing.publisher import Publisher, Refused
 from bot.services import Services
 from bot.store import Ledger

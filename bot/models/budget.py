@@ -1,25 +1,27 @@
-"""A Model that may spend only so much a day: per repository, per owner, or all together.
+"""What models cost, and a Model that may spend only so much a day: per repository, per owner, or all together.
 
 The worst case is reserved before the call and corrected after it, so that neither many workers at once nor a
-crash in between can pass the limit.
+crash in between can pass the limit. Prices are a table that an operator can replace.
 """
 
 from __future__ import annotations
 
 import math
+import re
 import threading
 import uuid
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
-from typing import Protocol, TypeVar
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
-from pydantic import BaseModel, Field
+import yaml
+from pydantic import BaseModel, Field, ValidationError
 
 from bot.core.actions import Usage
 from bot.core.frozen import Frozen
 from bot.errors import BudgetExceeded, ModelError, SettingsError, TransientError
-from bot.models.prices import Price
 from bot.models.protocol import Model, Prompt, Reply
 
 T = TypeVar("T", bound=BaseModel)
@@ -175,3 +177,72 @@ def worst_case(prompt: Prompt, price: Price | None) -> Spent:
 def _micros(cost: float | None) -> int:
     # Rounded up: no cost is lost to rounding.
     return math.ceil((cost or 0.0) * 1_000_000)
+
+
+PACKAGED = Path(__file__).parent / "prices.yml"
+_FREE_PROVIDERS = ("local", "recorded", "scripted")
+# gpt-4.1-2025-04-14, claude-haiku-4-5-20251001, claude-3-7-sonnet-latest: a snapshot costs what its model costs.
+_SNAPSHOT = re.compile(r"-(\d{4}-\d{2}-\d{2}|20\d{6}|latest)$")
+
+
+class Price(Frozen):
+    """Of one model, in US dollars per million tokens; reasoning tokens count as output."""
+
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+    cached: float | None = Field(None, ge=0, description="input read from the provider's cache; None = as input")
+    written: float | None = Field(None, ge=0, description="input written to that cache; None = as input")
+
+    def cost(self, input_tokens: int, output_tokens: int, cached: int = 0, written: int = 0) -> float:
+        """US dollars; ``cached`` and ``written`` are parts of ``input_tokens``."""
+        read = cached * (self.input if self.cached is None else self.cached)
+        kept = written * (self.input if self.written is None else self.written)
+        rest = (input_tokens - cached - written) * self.input
+        return (rest + read + kept + output_tokens * self.output) / 1_000_000
+
+
+@dataclass(frozen=True)
+class Prices:
+    """Prices by model id (``provider:name``)."""
+
+    models: Mapping[str, Price] = field(default_factory=dict)
+
+    def of(self, model_id: str) -> Price | None:
+        """None where no price is known: a cost is then unknown, not nought."""
+        if model_id.partition(":")[0] in _FREE_PROVIDERS:
+            return Price(input=0, output=0)
+        return self.models.get(model_id) or self.models.get(_SNAPSHOT.sub("", model_id))
+
+
+def load_prices(file: Path | None = None) -> Prices:
+    """The packaged table, with an operator's file laid over it; raises SettingsError that names file and entry."""
+    packaged = _read(PACKAGED)
+    return Prices({**packaged, **(_read(file) if file else {})})
+
+
+def _read(file: Path) -> dict[str, Price]:
+    try:
+        content: Any = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError(f"prices (BOUNCER_PRICES_FILE): {file} cannot be read: {error.strerror}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise SettingsError(
+            f"prices (BOUNCER_PRICES_FILE): {file} is not YAML: {' '.join(str(error).split())[:200]}"
+        ) from None
+    entries = content.get("models") if isinstance(content, dict) else None
+    if not isinstance(entries, dict):
+        raise SettingsError(f"prices (BOUNCER_PRICES_FILE): {file} needs a mapping under the key 'models'")
+    return {str(model_id): _price(file, str(model_id), entry) for model_id, entry in entries.items()}
+
+
+def _price(file: Path, model_id: str, entry: Any) -> Price:
+    if not re.fullmatch(r"[a-z]+:\S+", model_id):
+        raise SettingsError(f"prices (BOUNCER_PRICES_FILE): {file}: {model_id!r} is no model id (provider:name)")
+    try:
+        return Price.model_validate(entry)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise SettingsError(
+            f"prices (BOUNCER_PRICES_FILE): {file}: {model_id}: {where or 'entry'}: {first['msg']}"
+        ) from None

@@ -18,11 +18,9 @@ from pydantic import Field, SecretStr
 
 from bot.core.frozen import Frozen
 from bot.errors import SettingsError
-from bot.models.budget import Budget, Budgeted
+from bot.models.budget import Budget, Budgeted, Prices, load_prices
 from bot.models.conversation import Conversation, Provider
 from bot.models.fallback import Fallback
-from bot.models.prices import Prices
-from bot.models.prices import load as load_prices
 from bot.models.protocol import Model
 from bot.models.retry import Retried
 from bot.models.voices import Cascade, Maps, Mean

@@ -18,9 +18,8 @@ from bot.forge.protocol import ForgeWriter
 from bot.publishing.body import Rules
 from bot.publishing.executor import Executor, Moved
 from bot.services import Services
-from bot.store.decisions import Outcome
-from bot.store.pacing import Paces
-from bot.store.postings import Postings
+from bot.store.decisions import PublishOutcome
+from bot.store.postings import Paces, Postings
 
 #: Seconds between two creations through one installation (GitHub's best practices for integrators).
 APART_SECONDS = 1.0
@@ -34,7 +33,7 @@ class Refused(ForgeError):
 class Published:
     """What became of a decision's actions; ``notes`` say what was left out, and why."""
 
-    outcome: Outcome
+    outcome: PublishOutcome
     notes: tuple[str, ...] = ()
 
 

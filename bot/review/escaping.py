@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from bot.core.text import UNSEEN
-from bot.prompts.fence import visible
+from bot.prompts import visible
 
 #: A line is one line: its end is shown like everything else that cannot be seen.
 _HIDDEN = re.compile(f"{UNSEEN.pattern}|\n")

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bot.store.budgets import Budgets
-from bot.store.calls import Calls
+from bot.store.calls import Budgets, Calls
 from bot.store.counters import Counters
 from bot.store.database import Database, database_at, open_database, withhold
-from bot.store.decisions import Decisions
-from bot.store.fates import Fates
+from bot.store.decisions import Decisions, Fates, Signals
 from bot.store.logins import Logins
 from bot.store.migrate import await_database, migrate
-from bot.store.pacing import Paces
-from bot.store.postings import Posting, Postings
-from bot.store.signals import Signals
+from bot.store.postings import Paces, Posting, Postings
 
 __all__ = [
     "Database",

@@ -1,39 +1,43 @@
-"""Decisions, each recorded once for its job; the history that handlers read."""
+"""Decisions, each recorded once for its job: the history that handlers read. And what followed from them.
+
+``Signals``: what people made of what was posted, one row each. ``Fates``: what became of what was judged.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
 import structlog
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
-from sqlalchemy import Connection, or_, select, update
+from sqlalchemy import Connection, func, or_, select, update
 
+from bot.bouncers.feedback import Counts, Outcome, Row, Signal, muted, outcomes, rates, signals
+from bot.calibration.fates import GRACE, KnownFate
 from bot.core.actions import Decision, Task
 from bot.store.counters import Counted, Counters, counted
 from bot.store.database import Database
-from bot.store.fates import Fates
-from bot.store.signals import Signals
-from bot.store.tables import DECISIONS, POSTINGS
+from bot.store.tables import DECISIONS, FATES, POSTINGS, SIGNALS
 
 #: Decisions that say, or imply, what people made of an earlier one.
 _SIGNS: tuple[Task, ...] = ("triage", "review", "commands", "feedback")
 
-
 #: Commands that are looked at to tell whether somebody asks too often.
 _NEWEST = 500
+#: Fates that one question returns: the newest.
+_MOST = 5000
 
 #: posted: all that was to be written stands; nothing: there was nothing to write; moved: the subject changed
 #: meanwhile; stopped: superseded or cancelled; partly posted: moved or stopped after a part was written, which
 #: stands; refused: GitHub or our own rules would not have it; taken up again: it was an abstention for want of
 #: budget, and a later day decided.
-Outcome = Literal["posted", "nothing", "moved", "stopped", "partly posted", "refused", "taken up again"]
+PublishOutcome = Literal["posted", "nothing", "moved", "stopped", "partly posted", "refused", "taken up again"]
 
 #: People have seen these, or may be about to.
-_SEEN: tuple[Outcome, ...] = ("posted", "nothing", "partly posted")
+_SEEN: tuple[PublishOutcome, ...] = ("posted", "nothing", "partly posted")
 
 _log = structlog.get_logger(__name__)
 
@@ -81,7 +85,7 @@ class Decisions:
                 .values(position=-DECISIONS.c.id)
             )
 
-    def settle(self, job: str, position: int, outcome: Outcome) -> Outcome:
+    def settle(self, job: str, position: int, outcome: PublishOutcome) -> PublishOutcome:
         """Note what publishing came to; the outcome as it is recorded, which knows what stands all the same."""
         with self._database.write() as connection:
             return self._settle(connection, job, position, outcome)
@@ -93,7 +97,7 @@ class Decisions:
             for position in connection.scalars(select(DECISIONS.c.position).where(*open_)).all():
                 self._settle(connection, job, position, "stopped")
 
-    def _settle(self, connection: Connection, job: str, position: int, outcome: Outcome) -> Outcome:
+    def _settle(self, connection: Connection, job: str, position: int, outcome: PublishOutcome) -> PublishOutcome:
         here = DECISIONS.c.job == job, DECISIONS.c.position == position
         values: dict[str, str] = {"outcome": outcome}
         text = connection.scalar(select(DECISIONS.c.decision).where(*here))
@@ -206,3 +210,88 @@ def _whole(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_whole(each) for each in value]
     return value
+
+
+class Signals:
+    """What people made of what was posted."""
+
+    def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
+        self._database = database
+        self._clock = clock
+
+    def refresh(self, repository: str, history: Iterable[Decision]) -> None:
+        """Bring the outcomes on one subject up to date; ``history`` is every decision on it, oldest first."""
+        found = outcomes(signals(history))
+        if found:
+            with self._database.write() as connection:
+                for key, sign in found.items():
+                    self._write(connection, repository, key, sign)
+
+    def rates(self, repository: str | None = None) -> tuple[Row, ...]:
+        """Addressed, dismissed and ignored rates by category, of one repository or of all."""
+        return rates(self._counts(repository))
+
+    def muted(self, repository: str) -> frozenset[str]:
+        """Review categories that this repository's people dismissed too often."""
+        return muted(self._counts(repository))
+
+    def _counts(self, repository: str | None) -> Counts:
+        query = select(SIGNALS.c.category, SIGNALS.c.outcome, func.count()).group_by(
+            SIGNALS.c.category, SIGNALS.c.outcome
+        )
+        if repository is not None:
+            query = query.where(SIGNALS.c.repository == repository)
+        counts: dict[str, dict[Outcome, int]] = {}
+        with self._database.read() as connection:
+            for category, outcome, count in connection.execute(query):
+                counts.setdefault(category, {})[outcome] = count
+        return counts
+
+    def _write(self, connection: Connection, repository: str, key: str, sign: Signal) -> None:
+        values = {
+            "category": sign.category,
+            "outcome": sign.outcome,
+            "source": sign.source,
+            "by": sign.by,
+            "updated_at": self._clock(),
+        }
+        insert = self._database.insert(SIGNALS).values(key=key, repository=repository, **values)
+        connection.execute(insert.on_conflict_do_update(index_elements=["key"], set_=values))
+
+
+class Fates:
+    """One row a subject and bouncer; the newest word about it counts."""
+
+    def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
+        self._database = database
+        self._clock = clock
+
+    def record(self, decisions: Sequence[Decision]) -> None:
+        """Keep the fates that decisions tell of."""
+        for decision in decisions:
+            for told in decision.evidence.get("fates", ()):
+                self._write(decision.subject.repository, KnownFate.model_validate(told))
+
+    def of(self, repository: str, bouncer: Literal["triage", "verify"]) -> tuple[KnownFate, ...]:
+        """Those that are known for sure by now, in the order in which they became known."""
+        columns = [FATES.c[name] for name in KnownFate.model_fields]
+        query = (
+            select(*columns)
+            .where(
+                FATES.c.repository == repository, FATES.c.bouncer == bouncer, FATES.c.settled_at <= self._clock()
+            )
+            .order_by(FATES.c.settled_at.desc())
+            .limit(_MOST)
+        )
+        with self._database.read() as connection:
+            rows = connection.execute(query).all()
+        return tuple(KnownFate(**row._asdict()) for row in reversed(rows))
+
+    def _write(self, repository: str, fate: KnownFate) -> None:
+        # A merge is good once nothing has undone it for a while.
+        wait = GRACE.total_seconds() if fate.bouncer == "verify" and fate.good else 0.0
+        values = {**fate.model_dump(exclude={"subject", "bouncer"}), "settled_at": self._clock() + wait}
+        keys = {"repository": repository, "subject": fate.subject, "bouncer": fate.bouncer}
+        with self._database.write() as connection:
+            insert = self._database.insert(FATES).values(**keys, **values)
+            connection.execute(insert.on_conflict_do_update(index_elements=list(keys), set_=values))

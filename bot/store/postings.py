@@ -1,4 +1,4 @@
-"""What stands on GitHub because of us, by the key under which it must not stand twice."""
+"""What stands on GitHub because of us, by the key under which it must not stand twice; and who writes when."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bot.core.actions import Task
 from bot.core.frozen import Frozen
 from bot.store.counters import Counters, counted
 from bot.store.database import Database
-from bot.store.tables import POSTINGS
+from bot.store.tables import PACES, POSTINGS
 
 
 class Posting(Frozen):
@@ -58,3 +58,27 @@ class Postings:
         """Note that somebody took it away."""
         with self._database.write() as connection:
             connection.execute(delete(POSTINGS).where(POSTINGS.c.key == key))
+
+
+class Paces:
+    """Hands out moments at which content may be created: across all workers, one installation's are kept apart."""
+
+    def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
+        self._database = database
+        self._clock = clock
+
+    def reserve(self, installation: int, apart: float) -> float:
+        """Take the next free moment of an installation; how long to wait for it, in seconds."""
+        with self._database.write() as connection:
+            fresh = {"installation": installation, "next_at": 0.0}
+            connection.execute(self._database.insert(PACES).on_conflict_do_nothing(), fresh)
+            free_at = connection.scalar(
+                select(PACES.c.next_at).where(PACES.c.installation == installation).with_for_update()
+            )
+            now = self._clock()
+            # A moment far ahead is a clock that was set back, not a queue.
+            start = now if free_at is None or free_at > now + 60 * apart else max(now, free_at)
+            connection.execute(
+                PACES.update().where(PACES.c.installation == installation).values(next_at=start + apart)
+            )
+        return start - now

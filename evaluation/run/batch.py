@@ -23,11 +23,9 @@ from pydantic import BaseModel
 from bot.core.actions import Usage
 from bot.errors import ModelError, OperatorError, TransientError
 from bot.models import capabilities, chat
+from bot.models.budget import Prices, load_prices
 from bot.models.cached import cache_key
-from bot.models.conversation import Answer, Request, cost
-from bot.models.parsing import Unusable, extract
-from bot.models.prices import Prices
-from bot.models.prices import load as load_prices
+from bot.models.conversation import Answer, Request, Unusable, cost, extract
 from bot.models.protocol import Prompt, Reply
 from evaluation.benchmark import BENCHMARKS, attribute
 from evaluation.cli import json_option

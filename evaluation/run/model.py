@@ -6,9 +6,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bot import app
-from bot.models.budget import Budget, Budgeted, Limit, MemoryBudget
+from bot.models.budget import Budget, Budgeted, Limit, MemoryBudget, load_prices
 from bot.models.cached import Cached
-from bot.models.prices import load as load_prices
 from bot.models.protocol import Model
 from bot.ops.settings import Settings
 from evaluation.run.cache import FolderStore

@@ -41,10 +41,10 @@ def _prompts(settings: Settings) -> Diagnosis:
 
 
 def _prices(settings: Settings) -> Diagnosis:
-    from bot.models import prices
+    from bot.models.budget import load_prices
 
     try:
-        table = prices.load(settings.bouncer_prices_file)
+        table = load_prices(settings.bouncer_prices_file)
     except SettingsError as error:
         return fail("prices", str(error))
     return ok("prices", f"{len(table.models)} models, {settings.bouncer_prices_file or 'as packaged'}")

@@ -6,7 +6,7 @@ import pytest
 
 from bot.core import events
 from bot.core.model import Actor, Comment, Issue, PullRequest, Repository
-from bot.jobs.supersede import supersedes
+from bot.jobs.job import supersedes
 
 HUMAN = Actor(id=1, login="ana")
 OTHER = Actor(id=2, login="ben")

@@ -12,8 +12,8 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
+from bot.models.budget import Price
 from bot.models.conversation import Conversation
-from bot.models.prices import Price
 from tests.bot.models.replies import CLEAR
 
 #: Weights are kept between runs: they are 90 MB.

@@ -18,9 +18,9 @@ from bot.core.actions import Usage
 from bot.errors import ModelError, TransientError
 from bot.models import anthropic, chat
 from bot.models.anthropic import Anthropic
+from bot.models.budget import Price
 from bot.models.conversation import Conversation, cost
 from bot.models.openai import OpenAI
-from bot.models.prices import Price
 from tests.bot.models.conftest import KEY, Provider, failure
 from tests.bot.models.replies import CLEAR, PROMPT, Verdict
 

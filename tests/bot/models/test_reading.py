@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.models.parsing import MAX_CHARACTERS, Unusable, extract, read
+from bot.models.conversation import MAX_CHARACTERS, Unusable, extract, read
 from tests.bot.models.replies import CLEAR, Verdict
 
 GOOD = CLEAR.model_dump_json()

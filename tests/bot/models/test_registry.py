@@ -14,9 +14,7 @@ from pytest_httpserver import HTTPServer
 
 from bot import app
 from bot.errors import SettingsError
-from bot.models import prices
-from bot.models.budget import Budget, Limit, MemoryBudget
-from bot.models.prices import Price, Prices
+from bot.models.budget import Budget, Limit, MemoryBudget, Price, Prices, load_prices
 from bot.models.registry import ModelKeys, Models, build
 from bot.ops.settings import Settings
 from tests.bot.models.replies import CLEAR, PROMPT, Verdict
@@ -106,7 +104,7 @@ def test_an_operator_can_have_replies_written_down_and_answered_again(
 
 
 def test_the_packaged_prices_can_be_read() -> None:
-    table = prices.load()
+    table = load_prices()
     assert table.of("openai:gpt-5-mini") is not None
     assert all(price.output >= price.input for price in table.models.values())
 
@@ -119,9 +117,9 @@ def test_a_snapshot_costs_what_its_model_costs() -> None:
 
 
 def test_an_unknown_price_is_unknown_and_a_local_model_is_free() -> None:
-    assert prices.load().of("openai:brand-new") is None
+    assert load_prices().of("openai:brand-new") is None
     for free in ("local:smollm2", "recorded:x#y", "scripted:demo"):
-        assert prices.load().of(free) == Price(input=0, output=0)
+        assert load_prices().of(free) == Price(input=0, output=0)
 
 
 def test_an_operators_file_is_laid_over_the_packaged_one(tmp_path: Path) -> None:
@@ -129,7 +127,7 @@ def test_an_operators_file_is_laid_over_the_packaged_one(tmp_path: Path) -> None
     file.write_text(
         "models:\n  openai:gpt-5-mini: {input: 9, output: 99}\n  openai:mine: {input: 0.5, output: 1}\n"
     )
-    table = prices.load(file)
+    table = load_prices(file)
     assert table.of("openai:gpt-5-mini") == Price(input=9, output=99)
     assert table.of("openai:mine") == Price(input=0.5, output=1)
     assert table.of("openai:gpt-5") is not None
@@ -151,11 +149,11 @@ def test_a_wrong_price_file_is_one_line_that_names_it(tmp_path: Path, text: str,
     file = tmp_path / "prices.yml"
     file.write_text(text)
     with pytest.raises(SettingsError) as caught:
-        prices.load(file)
+        load_prices(file)
     assert message in str(caught.value)
     assert str(file) in str(caught.value)
 
 
 def test_a_price_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"gone\.yml cannot be read"):
-        prices.load(tmp_path / "gone.yml")
+        load_prices(tmp_path / "gone.yml")

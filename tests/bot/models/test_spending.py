@@ -14,13 +14,12 @@ from bot.core.config import RepoConfig
 from bot.core.model import Actor
 from bot.errors import BudgetExceeded
 from bot.forge.replay import ReplayForge
-from bot.models.budget import Budget, Budgeted, BudgetStore, Limit, MemoryBudget, Spent
+from bot.models.budget import Budget, Budgeted, BudgetStore, Limit, MemoryBudget, Price, Spent
 from bot.models.conversation import Answer
-from bot.models.prices import Price
 from bot.ops.settings import Settings
 from bot.router import decide
 from bot.services import NoHistory, Services
-from bot.store.budgets import Budgets
+from bot.store.calls import Budgets
 from bot.store.database import open_database
 from bot.store.migrate import migrate
 from tests.bot.handlers import test_triage as triage

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.errors import SettingsError
-from bot.prompts import Messages, Prompts
-from bot.prompts.fence import untrusted, visible
+from bot.prompts import Messages, Prompts, untrusted, visible
 
 NAME = "_example"  # a piece may be rendered too, and a test needs no packaged prompt of its own
 

@@ -9,7 +9,7 @@ from flask import Flask
 from bot.calibration.fates import GRACE, KnownFate
 from bot.core.actions import Decision
 from bot.core.model import Subject
-from bot.store.fates import Fates
+from bot.store.decisions import Fates
 from tests.bot.web.dashboard.conftest import Backend
 from tests.bot.web.dashboard.test_access import log_in
 
