@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bot.bouncers.granted import by_maintainer
 from bot.core import config_file
-from bot.core.config import PATH, RepoConfig
+from bot.core.config import RepoConfig
 from bot.core.config_file import Problem
-from bot.errors import ForgeError, NotFound, OperatorError, SettingsError
+from bot.errors import ForgeError, OperatorError, SettingsError
 from bot.services import NoHistory, Services
 
 if TYPE_CHECKING:
@@ -84,14 +84,6 @@ def access(settings: Settings, repository: str) -> Iterator[Access]:
     token = settings.github_token.get_secret_value().strip() if settings.github_token else ""
     with forge_as(token, repository, settings.github_api_url) as halves:
         yield Access(*halves, "GITHUB_TOKEN" if token else "")
-
-
-def own_config(forge: Forge, branch: str) -> tuple[RepoConfig, tuple[Problem, ...]]:
-    """A repository's own bouncer.yml and what is wrong in it; the defaults where there is none."""
-    try:
-        return config_file.load(forge.file(PATH, branch))
-    except NotFound:
-        return RepoConfig(), ()
 
 
 def repo_config(path: str | None, overrides: Mapping[str, Mapping[str, Any]]) -> RepoConfig:

@@ -163,10 +163,10 @@ def _reviewed(event: RepositoryEvent, services: Services) -> Decision | None:
 def _config(settings: Settings, access: Access, event: Event) -> RepoConfig:
     """The repository's own, except that nothing is executed."""
     from bot import app
+    from bot.jobs.configurations import configuration
     from bot.models.registry import carries_signal
 
-    branch = access.forge.about().default_branch
-    config, problems = app.own_config(access.forge, branch)
+    config, problems = configuration(access.forge, access.forge.about())
     for problem in problems:
         click.echo(f"bouncer: {problem}", err=True)
     config = app.laid_over(config, {"verify": {"execute": False}, "reproduce": {"mode": "off"}})

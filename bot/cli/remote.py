@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from bot.core.config import RepoConfig
     from bot.core.events import RepositoryEvent
     from bot.core.model import Repository
+    from bot.forge.github import GitHubForge
     from bot.forge.protocol import Forge
     from bot.ops.settings import Settings
 
@@ -93,13 +94,14 @@ def decide_at(task: Task, url: str, judging: Judging) -> Decision:
         return answered(task, event, services, judging.config or f"the bouncer.yml of {where.repository}")
 
 
-def configured(forge: Forge, about: Repository, judging: Judging) -> RepoConfig:
+def configured(forge: GitHubForge, about: Repository, judging: Judging) -> RepoConfig:
     """The command's own bouncer.yml, or that of the repository; the options on top. Raises OperatorError."""
     from bot import app
+    from bot.jobs.configurations import configuration
 
     if judging.config is not None:
         return app.repo_config(judging.config, judging.overrides)
-    found, problems = app.own_config(forge, about.default_branch)
+    found, problems = configuration(forge, about)
     if problems:
         raise OperatorError(f"{about.full_name}: {problems[0]}")
     return app.laid_over(found, judging.overrides)

@@ -164,6 +164,7 @@ class ApiServer:
             query=request.args.to_dict(),
             accept=request.headers.get("Accept", ""),
             body=body,
+            reads=request.method == "GET",
         )
         self._authenticate(request, route, call)
         return route.respond(call)

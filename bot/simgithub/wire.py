@@ -59,6 +59,7 @@ class ApiCall:
     query: Mapping[str, str]
     accept: str
     body: Any
+    reads: bool = False
     app: App | None = None
     token: Token | None = None
 
@@ -91,8 +92,9 @@ class ApiCall:
         """The repository named in the path; 404 unless the token reaches it, as GitHub hides what is not yours."""
         name = f"{self.args['owner']}/{self.args['repo']}"
         repository = self.world.repositories.get(name)
-        hidden = repository is not None and repository.private and self.token is None and self.app is None
-        if repository is None or hidden or (self.token is not None and name not in self.token.repositories):
+        stranger = self.app is None and (self.token is None or name not in self.token.repositories)
+        # Everybody may read what is public, with a token for other repositories too.
+        if repository is None or (stranger and (repository.private or not self.reads)):
             raise ApiRefusal(404, "Not Found")
         return repository
 

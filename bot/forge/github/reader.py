@@ -190,12 +190,20 @@ class GitHubForge:
         return read(lambda: str(value["object"]["sha"]))
 
     def file(self, path: str, ref: str) -> bytes:
-        value = self._client.value(f"{self._path}/contents/{below(path)}", {"ref": ref})
+        return self._file(self._path, path, {"ref": ref})
+
+    def shared_file(self, path: str) -> bytes:
+        """The same of the owner's public repository ``.github``, as it stands on its default branch."""
+        owner = self._repository.partition("/")[0]
+        return self._file(f"/repos/{quote(owner)}/.github", path, {})
+
+    def _file(self, repository: str, path: str, query: Query) -> bytes:
+        value = self._client.value(f"{repository}/contents/{below(path)}", query)
         if not isinstance(value, dict) or value.get("type") != "file":
             raise NotFound(f"{path}: not a file")
         if value.get("encoding") != "base64":
             # Over 1 MB the contents come by their hash.
-            value = self._client.get(f"{self._path}/git/blobs/{segment(str(value.get('sha')))}")
+            value = self._client.get(f"{repository}/git/blobs/{segment(str(value.get('sha')))}")
         return read(lambda: base64.b64decode(value["content"]))
 
     def tree(self, ref: str) -> tuple[TreeEntry, ...]:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from bot.core.config import RepoConfig
 from bot.core.events import BranchPushed
-from bot.core.model import Actor
+from bot.core.model import Actor, Repository
 from bot.jobs.configurations import FRESH_SECONDS, Configurations
 from bot.jobs.inbox import Inbox
 from bot.store import Database, migrate, open_database
@@ -16,6 +17,7 @@ from tests.bot.forge.conftest import NAME, Site, site
 
 __all__ = ["site"]
 PATH = ".github/bouncer.yml"
+SHARED = "octo/.github"
 
 
 class Kept:
@@ -27,18 +29,22 @@ class Kept:
         self.configurations = Configurations(database, lambda: self.now)
         self.acceptor = Inbox(database)
 
-    def label(self) -> str:
+    def config(self) -> RepoConfig:
         forge = self.site.forge
         repository = self.site.github.world.repositories[NAME]
         about = {"id": repository.id, "owner": "octo", "name": "demo", "default_branch": "main"}
-        config, _ = self.configurations.of(1, forge.about().model_copy(update=about), forge)
-        return config.triage.label
+        return self.configurations.of(1, forge.about().model_copy(update=about), forge)[0]
 
-    def asked(self) -> list[int]:
-        return [each.status for each in self.site.github.requests if each.path.endswith(PATH)]
+    def label(self) -> str:
+        return self.config().triage.label
+
+    def asked(self, repository: str = NAME) -> list[int]:
+        path = f"/repos/{repository}/contents/{PATH}"
+        return [each.status for each in self.site.github.requests if each.path == path]
 
     def pushed(self, delivery: str, repository: str = NAME) -> None:
-        about = self.site.app.forge(self.site.installation.id, repository)[0].about()
+        owner, _, name = repository.partition("/")
+        about = Repository(id=1, owner=owner, name=name)
         self.acceptor.accept(delivery, BranchPushed(sender=Actor(id=1, login="octo"), repository=about))
 
 
@@ -87,3 +93,31 @@ def test_an_app_that_hears_of_no_pushes_notices_a_change_some_minutes_later(kept
     assert kept.label() == "needs-info"
     kept.now += FRESH_SECONDS
     assert kept.label() == "unclear"
+
+
+def test_the_owner_s_file_holds_for_every_repository_that_says_nothing_else(kept: Kept) -> None:
+    kept.site.github.create_repository(SHARED, {PATH: "triage:\n  label: unclear\n  authors: all\n"})
+    kept.site.github.commit(NAME, {PATH: "triage:\n  authors: external\n"})
+    assert [kept.label() for _ in range(5)] == ["unclear"] * 5
+    assert kept.config().triage.authors == "external"
+    kept.site.github.commit(NAME, {PATH: "triage:\n  label: needs-info\n"})
+    kept.pushed("d-1")
+    assert kept.label() == "needs-info", "what a repository says counts, be it the default"
+    assert (kept.asked(), kept.asked(SHARED)) == ([200, 200], [200])
+
+
+def test_a_push_to_the_owner_s_file_counts_everywhere_and_unchanged_costs_nothing(kept: Kept) -> None:
+    kept.site.github.create_repository(SHARED, {PATH: "triage:\n  label: unclear\n"})
+    kept.site.github.install(kept.site.registered, SHARED)
+    assert kept.label() == "unclear"
+    kept.pushed("d-1", SHARED)
+    assert kept.label() == kept.label() == "unclear"
+    kept.site.github.commit(SHARED, {PATH: "triage:\n  label: vague\n"})
+    kept.pushed("d-2", SHARED)
+    assert kept.label() == kept.label() == "vague"
+    assert (kept.asked(), kept.asked(SHARED)) == ([404], [200, 304, 200])
+
+
+def test_a_private_repository_of_the_owner_s_is_nobody_s_default(kept: Kept) -> None:
+    kept.site.github.create_repository(SHARED, {PATH: "triage:\n  label: unclear\n"}, private=True)
+    assert kept.label() == "needs-info"
