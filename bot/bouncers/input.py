@@ -75,12 +75,42 @@ class InputVerdict(Frozen):
     missing: tuple[Missing, ...]
 
 
+#: What an issue can be, as far as it tells by its type, labels, title or headings.
+Kind = Literal["question", "tracking", "form", "plain"]
+
+_QUESTION = re.compile(r"\s*\[?(?:question|q|support)\s*[\]:]", re.IGNORECASE)
+_TRACKING = re.compile(r"\s*\[?(?:tracking|meta|epic|umbrella|roadmap)(?:\s+issue)?\s*[\]:]", re.IGNORECASE)
+_TASKS = re.compile(r"^[-*] \[[ xX]\] +(?:\S*#\d+|https?://\S+/(?:issues|pull)/\d+)", re.MULTILINE)
+#: How GitHub writes out what was filled into an issue form, and a field that was left empty.
+_HEADINGS = re.compile(r"^### \S", re.MULTILINE)
+_EMPTY = "_No response_"
+
+
+def kind(issue: Issue) -> Kind:
+    """What an issue is meant to be. A form's is told by the form's own words, whatever it is about."""
+    names = {issue.type.lower(), *map(str.lower, issue.labels)}
+    if names & {"question", "support"} or _QUESTION.match(issue.title):
+        return "question"
+    if names & {"epic", "tracking", "tracking issue", "initiative"} or _TRACKING.match(issue.title):
+        return "tracking"
+    if len(_TASKS.findall(issue.body)) >= 3:
+        return "tracking"
+    if issue.body.lstrip().startswith("### ") and (
+        len(_HEADINGS.findall(issue.body)) >= 2 or _EMPTY in issue.body
+    ):
+        return "form"
+    return "plain"
+
+
 def question(
     prompts: Prompts, name: str, issue: Issue, answers: Sequence[Comment] = (), asked: Sequence[str] = ()
 ) -> Prompt:
     """The prompt about an issue, with what was said since and the questions that were asked before."""
+    meant = kind(issue)
     system, user = prompts.render(
         f"triage.{name}",
+        # A form whose fields are all filled in reads like any other text, and the paper asked about none.
+        kind="plain" if meant == "form" and (_EMPTY not in issue.body or name == "paper") else meant,
         title=issue.title,
         # The paper's question is about the text as it stands.
         body=(without_middle if name == "paper" else folded)(issue.body, MAX_BODY),

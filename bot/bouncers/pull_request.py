@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from bot.bouncers.granted import granted
 from bot.core import events
 from bot.core.commands import Command, Word, read
-from bot.core.config import PullConfig
+from bot.core.config import PullConfig, gitignore
 from bot.core.events import Event
 from bot.core.frozen import Frozen
 from bot.core.model import PullRequest
-from bot.errors import NotFound
+from bot.errors import ForgeError, NotFound, NotRecorded
+from bot.forge.protocol import Forge
+from bot.review.diff import parse
 from bot.services import Services
 
 _MOVED = (
@@ -107,8 +110,30 @@ def no_run(asked: Asked, word: Word) -> str | None:
     )
 
 
-def why_not(pull: PullRequest, config: PullConfig) -> tuple[str, str] | None:
+def why_not(pull: PullRequest, services: Services) -> tuple[str, str] | None:
     """Why a pull request is left alone: a word to count by and a sentence; None where it is not."""
+    config = services.config.pulls
+    return _unwanted(pull, config) or _elsewhere(pull, config.paths, services.forge)
+
+
+def _elsewhere(pull: PullRequest, paths: Sequence[str], forge: Forge) -> tuple[str, str] | None:
+    """Whether it changes nothing that counts; what cannot be read in whole may."""
+    if not paths:
+        return None
+    try:
+        diff = forge.diff(pull.number)
+    except NotRecorded:
+        raise
+    except ForgeError:
+        return None
+    counted = gitignore(paths)
+    names = [name for file in parse(diff.text).files for name in (file.path, file.old_path) if name]
+    if diff.unlisted or any(counted.match_file(name) for name in (*names, *diff.omitted)):
+        return None
+    return "skipped:paths", "it changes nothing in pulls.paths"
+
+
+def _unwanted(pull: PullRequest, config: PullConfig) -> tuple[str, str] | None:
     if pull.state == "closed":
         return "skipped:closed", "the pull request is closed"
     if pull.draft and not config.drafts:

@@ -77,8 +77,8 @@ class TriageConfig(Frozen):
     )
     ignore_kinds: tuple[Literal["question", "tracking", "form"], ...] = Field(
         ("question", "tracking"),
-        description="questions, tracking issues and issues from a form (told by type, title, label or headings) "
-        "that are not judged",
+        description="which of questions, tracking issues and issues from a form (told by type, label, title or "
+        "headings) are left alone; the others are judged as what they are",
     )
     ignore_authors: tuple[str, ...] = Field((), description="logins whose issues are not judged")
     ignore_labels: tuple[str, ...] = Field((), description="issues that carry one of these are not judged")
@@ -167,6 +167,11 @@ class PullConfig(Frozen):
     drafts: bool = Field(False, description="look at drafts too")
     bots: bool = Field(False, description="look at pull requests of bots too")
     branches: Globs = Field((), description="base branches that count, as globs; empty = all")
+    paths: Patterns = Field(
+        (),
+        description="files that count, as in .gitignore; a pull request that changes none of them is left alone, "
+        "and only these are reviewed; empty = all",
+    )
     ignore_labels: tuple[str, ...] = Field((), description="pull requests with one of these are left alone")
     ignore_titles: tuple[str, ...] = Field((), description="titles that start with one of these are left alone")
     ignore_authors: tuple[str, ...] = Field((), description="logins whose pull requests are left alone")

@@ -162,7 +162,7 @@ def _siblings(path: tuple[str, ...]) -> list[str]:
 
 
 def over(base: RepoConfig, own: RepoConfig) -> RepoConfig:
-    """``own`` on top of ``base``, key by key: what ``own`` does not name is as ``base`` has it. Lists count whole."""
+    """``own`` on top of ``base``, key by key: what it does not name is as ``base`` has it. Lists count whole."""
     values = base.model_dump(exclude_unset=True)
     for section, keys in own.model_dump(exclude_unset=True).items():
         values[section] = {**values.get(section, {}), **keys}

@@ -53,7 +53,7 @@ def handle(event: Event, services: Services) -> Decision | None:
     pull = asked.pull_request
     subject = Subject(repository=services.forge.repository, number=pull.number, revision=pull.revision)
     past = services.history.decisions(subject.key, "review", "commands", "feedback")
-    left_alone = None if asked.explicitly else pull_request.why_not(pull, services.config.pulls) or _paused(past)
+    left_alone = None if asked.explicitly else pull_request.why_not(pull, services) or _paused(past)
     if left_alone is not None:
         return Decision(kind="review", subject=subject, abstained=left_alone[0], reason=left_alone[1])
     review = _Review(asked, subject, past, services)
@@ -124,7 +124,8 @@ class _Review:
         diff = parse(change.text)
         surrounded = surroundings(diff, self.pull, self.services.forge if config.context_tokens else None)
         same = reformatted(diff, surrounded.sides) if surrounded.sides else {}
-        packed = pack(diff, config.call_tokens, config.max_calls, config.ignore, change.omitted, same)
+        only = self.services.config.pulls.paths
+        packed = pack(diff, config.call_tokens, config.max_calls, config.ignore, change.omitted, same, only)
         return packed, outdated(memory.posted, diff, change.omitted), surrounded
 
     def _contexts(self, packed: Packed, surrounded: Surroundings) -> tuple[CodeContext, ...]:

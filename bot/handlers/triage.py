@@ -7,7 +7,6 @@ and the comment shrinks to a line. An issue that is fine gets nothing.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from bot.bouncers import history, input_comment
@@ -116,7 +115,7 @@ def _not_meant(issue: Issue, services: Services) -> tuple[str, str] | None:
     config = services.config.triage
     if config.authors == "external" and issue.author_association in _INSIDERS:
         return "skipped:insider", f"{issue.author.login} belongs to the project (triage.authors: external)"
-    kind = _kind(issue)
+    kind = bouncer.kind(issue)
     if kind in config.ignore_kinds:
         return f"skipped:{kind}", f"triage.ignore_kinds names it: {kind}"
     return None
@@ -124,24 +123,6 @@ def _not_meant(issue: Issue, services: Services) -> tuple[str, str] | None:
 
 #: GitHub's author associations of people who work on the repository.
 _INSIDERS = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})
-_TRACKING = re.compile(r"\s*\[?(?:tracking|meta|epic|umbrella|roadmap)(?:\s+issue)?\s*[\]:]", re.IGNORECASE)
-_TASKS = re.compile(r"^[-*] \[[ xX]\] +(?:\S*#\d+|https?://\S+/(?:issues|pull)/\d+)", re.MULTILINE)
-#: How GitHub writes out what was filled into an issue form.
-_HEADINGS = re.compile(r"^### \S", re.MULTILINE)
-
-
-def _kind(issue: Issue) -> str:
-    """What an issue is, as far as its form tells: question, tracking, form, or plain."""
-    names = {issue.type.lower(), *map(str.lower, issue.labels)}
-    if names & {"question", "support"}:
-        return "question"
-    if names & {"epic", "tracking", "tracking issue", "initiative"} or _TRACKING.match(issue.title):
-        return "tracking"
-    if len(_TASKS.findall(issue.body)) >= 3:
-        return "tracking"
-    if issue.body.lstrip().startswith("### ") and len(_HEADINGS.findall(issue.body)) >= 2:
-        return "form"
-    return "plain"
 
 
 def _judge(event: Judged | Said, services: Services, past: Sequence[Decision]) -> Decision:

@@ -53,7 +53,7 @@ class Configurations:
         self._kept: OrderedDict[tuple[int, str, str], _Read] = OrderedDict()
 
     def of(self, installation: int, repository: Repository, forge: GitHubForge) -> Configuration:
-        """The file on the default branch over its owner's, and what is wrong in it; the defaults where there is none."""
+        """The file on the default branch over its owner's, and what is wrong in it; else the defaults."""
         name, branch = repository.full_name, repository.default_branch
         found = self._read((installation, name, branch), lambda: own(forge, branch))
         if repository.name == SHARED:

@@ -65,15 +65,16 @@ def pack(
     ignore: Sequence[str] = (),
     omitted: Iterable[str] = (),
     same: Mapping[str, frozenset[int]] | None = None,
+    only: Sequence[str] = (),
 ) -> Packed:
     """Sort out, order and pack a change.
 
     ``budget`` is in tokens per piece; ``ignore`` are patterns as in ``.gitignore`` (the config refuses what is
     none); ``omitted`` are files that the forge did not show; ``same`` are the hunks (from 0) by path whose code
-    means the same before and after: they are left out.
+    means the same before and after: they are left out. ``only`` are patterns of the files that count; empty = all.
     """
     omitted = tuple(omitted)
-    kept, skipped = _sort_out(diff, ignore)
+    kept, skipped = _sort_out(diff, ignore, only)
     whole, kept, told = len(kept), *_only_meaning(kept, same or {})
     skipped += told
     skipped += [Skipped(path=path, reason="too large to be shown") for path in omitted]
@@ -150,16 +151,16 @@ def render_line(line: DiffLine) -> str:
     return f"{'' if line.new is None else line.new:>5} {line.mark} {text}"
 
 
-def _sort_out(diff: Diff, ignore: Sequence[str]) -> tuple[list[FileDiff], list[Skipped]]:
-    ignored = gitignore(ignore)
+def _sort_out(diff: Diff, ignore: Sequence[str], only: Sequence[str]) -> tuple[list[FileDiff], list[Skipped]]:
+    ignored, counted = gitignore(ignore), gitignore(only)
     kept: list[FileDiff] = []
     skipped: list[Skipped] = []
     for file in diff.files:
-        reason = (
-            "review.ignore"
-            if ignored.match_file(file.path.encode("utf-8", "replace").decode())
-            else left_out(file)
-        )
+        path = file.path.encode("utf-8", "replace").decode()
+        if only and not counted.match_file(path):
+            reason: str | None = "pulls.paths"
+        else:
+            reason = "review.ignore" if ignored.match_file(path) else left_out(file)
         if reason is None:
             kept.append(file)
         else:

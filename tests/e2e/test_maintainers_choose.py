@@ -1,0 +1,128 @@
+"""What maintainers settle by file, for one repository or for all of an owner's, and how it shows on GitHub."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.e2e.site import APP, BASE, BOUNCER, BROKEN, FIXED, Site
+
+Repository = Callable[..., str]
+FILE = ".github/bouncer.yml"
+CLEAR = ("Empty files", "With version 4.2 `load` fails on an empty file.")
+VAGUE = ("It breaks", "It does not work any more.")
+
+
+def test_an_owner_s_file_holds_for_every_repository_until_one_says_otherwise(shop: Site) -> None:
+    shop.github.create_repository("initech/.github", {FILE: "triage:\n  label: unclear\n  mode: label\n"})
+    plain = shop.repository("initech/plain")
+    own = shop.repository("initech/own", {FILE: "triage:\n  label: more-please\n"})
+    for home, label in ((plain, "unclear"), (own, "more-please")):
+        number = shop.github.open_issue(home, *VAGUE)
+        shop.quiet()
+        assert (shop.github.labels(home, number), shop.said(home, number)) == ([label], [])
+    shop.github.install(shop.app, "initech/.github")
+    shop.github.commit("initech/.github", {FILE: "triage:\n  mode: 'off'\n"})
+    for home in (plain, own):
+        number = shop.github.open_issue(home, *VAGUE)
+        shop.quiet()
+        assert shop.github.labels(home, number) == [], "a push there counts for what happens after it"
+
+
+def test_in_a_monorepo_only_the_paths_that_count_are_judged_and_reviewed(
+    shop: Site, repository: Repository
+) -> None:
+    home = repository(**{FILE: "pulls:\n  paths: [/services/api/, '*.sql']\n", "services/api/app.py": BASE})
+    shop.github.open_issue(home, *CLEAR)
+
+    def opened(**files: str) -> int:
+        number = shop.github.open_pull(home, "Read values", "Fixes #1", files=dict(files), closes=[1])
+        shop.quiet()
+        return number
+
+    elsewhere = opened(**{APP: BROKEN})
+    (check,) = shop.checks(home, shop.head(home, elsewhere))
+    assert check.output["title"] == "Not judged: it changes nothing in pulls.paths"
+    assert shop.inline(home, elsewhere) == []
+    both = opened(**{APP: BROKEN, "services/api/app.py": BROKEN})
+    assert [each.path for each in shop.inline(home, both)] == ["services/api/app.py"]
+    (review,) = shop.reviews(home, both)
+    assert f"Not reviewed: `{APP}` (pulls.paths)." in review.body
+    (check,) = shop.checks(home, shop.head(home, both))
+    assert check.output["title"] == "Probably doesn't solve #1"
+    shop.github.comment(home, elsewhere, "/bouncer verify", "mia")
+    shop.quiet()
+    (check,) = shop.checks(home, shop.head(home, elsewhere))
+    assert check.output["title"] == "Probably doesn't solve #1", "who asks for it is answered"
+
+
+FORM = "### Version\n\n_No response_\n\n### What happens?\n\nIt does not work."
+
+
+@pytest.mark.parametrize(
+    ("title", "body", "labels", "kind", "wording"),
+    [
+        ("How do I read a table?", "I cannot find it.", ["question"], "question", "This issue is a question"),
+        ("[Question] Reading", "How?", [], "question", "This issue is a question"),
+        ("Release 5", "- [ ] #1\n- [ ] #2\n- [x] #3", [], "tracking", "This issue tracks other work"),
+        ("Reading fails", FORM, [], "form", "This text was filled into a form"),
+    ],
+)
+def test_questions_tracking_issues_and_forms_are_left_alone_or_judged_for_what_they_are(
+    shop: Site, repository: Repository, title: str, body: str, labels: list[str], kind: str, wording: str
+) -> None:
+    home = repository(**{FILE: f"triage:\n  ignore_kinds: [{kind}]\n"})
+    number = shop.github.open_issue(home, title, body, labels=labels)
+    shop.quiet()
+    assert (shop.said(home, number), shop.model.about(title)) == ([], [])
+    assert [each.abstained for each in shop.decided(home, number)] == [f"skipped:{kind}"]
+    home = repository(**{FILE: "triage:\n  ignore_kinds: []\n  prompt: careful\n"})
+    number = shop.github.open_issue(home, title, body, labels=labels)
+    shop.quiet()
+    assert len(shop.said(home, number)) == 1
+    (question,) = shop.model.about(title)
+    assert wording in question.text
+
+
+def test_a_merge_queue_s_commit_passes_its_required_check(shop: Site, repository: Repository) -> None:
+    home = repository()
+    sha = shop.github.commit(home, {APP: FIXED}, branch="main")
+    wanted = merge_group(shop, home, sha)
+    assert shop.deliver("merge_group", {**wanted, "action": "destroyed", "reason": "merged"}) == 204
+    assert shop.deliver("merge_group", wanted) == 202
+    shop.quiet()
+    (check,) = shop.checks(home, sha)
+    assert (check.name, check.status, check.conclusion) == ("bouncer / verify", "completed", "skipped")
+    assert check.app.bot.login == BOUNCER
+    assert check.output["title"].startswith("Not judged: this is a merge queue's commit")
+
+
+def merge_group(shop: Site, home: str, sha: str) -> dict[str, Any]:
+    """``merge_group.checks_requested`` with GitHub's fields."""
+    with shop.github.world.lock:
+        where = shop.github.world.repositories[home]
+        render = shop.github._operations.render
+        commit = {
+            "id": sha,
+            "tree_id": "f" * 40,
+            "message": "Merge pull request #2 from acme/patch\n\nRead values",
+            "timestamp": "2026-03-04T12:00:00Z",
+            "author": {"name": "alice", "email": "alice@example.org"},
+            "committer": {"name": "GitHub", "email": "noreply@example.org"},
+        }
+        return {
+            "action": "checks_requested",
+            "merge_group": {
+                "head_sha": sha,
+                "head_ref": f"refs/heads/gh-readonly-queue/main/pr-2-{'b' * 40}",
+                "base_sha": "b" * 40,
+                "base_ref": "refs/heads/main",
+                "head_commit": commit,
+            },
+            "repository": render.repository(where),
+            "organization": {"login": where.owner.login, "id": where.owner.id},
+            "installation": {"id": shop.installed(home), "node_id": "MDIzOk"},
+            "sender": render.user(shop.github.world.user("github-merge-queue[bot]")),
+        }
