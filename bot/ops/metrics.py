@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from sqlalchemy.exc import SQLAlchemyError
 
 from bot.jobs.admin import Jobs
 from bot.store import Ledger
@@ -43,6 +44,7 @@ class Counts:
         self._counts: dict[Counted, float] = defaultdict(float)
         self._gauges: dict[Counted, float] = {}
         self._lock = threading.Lock()
+        self._flushing = threading.Lock()
 
     def add(self, name: str, amount: float = 1, **labels: str) -> None:
         """Count something."""
@@ -55,12 +57,22 @@ class Counts:
             self._gauges[counted(name, **labels)] = value
 
     def flush(self, ledger: Ledger) -> None:
-        """Add what was counted since the last time."""
-        with self._lock:
-            counts, self._counts = self._counts, defaultdict(float)
-            gauges, self._gauges = self._gauges, {}
-        ledger.counters.add(counts)
-        ledger.counters.set(gauges)
+        """Add what was counted since the last time; what another thread is adding is there, too, afterwards.
+
+        Raises SQLAlchemyError; the counts are kept for the next time.
+        """
+        with self._flushing:
+            with self._lock:
+                counts, self._counts = self._counts, defaultdict(float)
+                gauges, self._gauges = self._gauges, {}
+            try:
+                ledger.counters.add(counts)
+            except SQLAlchemyError:
+                with self._lock:
+                    for each, amount in counts.items():
+                        self._counts[each] += amount
+                raise
+            ledger.counters.set(gauges)
 
 
 def exposition(ledger: Ledger, jobs: Jobs) -> bytes:

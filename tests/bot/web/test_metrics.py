@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
+from sqlalchemy.exc import OperationalError
 
 from bot.app import metrics_readers, pages
 from bot.cli.running import secrets_of
+from bot.ops.metrics import Counts
 from bot.ops.settings import Settings
-from bot.store import migrate, open_database
+from bot.store import migrate, open_database, open_ledger
 from bot.web.app import Backend, create_app
 
 ELSEWHERE = {"REMOTE_ADDR": "192.0.2.1"}
@@ -73,3 +77,31 @@ def test_no_token_is_no_empty_token(tmp_path: Path) -> None:
 
 def test_the_token_is_a_secret() -> None:
     assert "m-0123456789" in secrets_of(Settings(bouncer_metrics_token="m-0123456789"))
+
+
+def test_no_count_is_lost_between_two_that_write_or_to_a_busy_database(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/x.db"
+    database = open_database(url, busy_seconds=1)
+    migrate(database)
+    ledger = open_ledger(database)
+    counts = Counts()
+    counts.add("bouncer_deliveries", answer="accepted")
+    failures: list[Exception] = []
+
+    def flush() -> None:
+        try:
+            counts.flush(ledger)
+        except OperationalError as error:
+            failures.append(error)
+
+    with database.write():
+        writing = threading.Thread(target=flush)
+        writing.start()
+        time.sleep(0.1)
+        last = threading.Thread(target=flush)
+        last.start()
+        writing.join()
+        assert last.is_alive()
+    last.join()
+    assert len(failures) == 1
+    assert ledger.counters.all() == {("bouncer_deliveries", (("answer", "accepted"),)): 1}
