@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 import structlog
 from sqlalchemy import func, select
@@ -30,11 +31,15 @@ DEADLINE_SECONDS = 5.0
 #: Deliveries in one commit at most.
 BATCH = 64
 
+#: How long the writer waits for as many as came together the last time, seconds: in a storm those are on their
+#: way again, and a commit for all of them costs what one for the first does.
+LINGER_SECONDS = 0.001
+
 #: Later deliveries about a subject that are looked at, at most: the last of them says what is to be done.
 LATER = 50
 
 _INSERT = (
-    "INSERT INTO deliveries (id, kind, repository, number, event, received_at) VALUES (?, ?, ?, ?, ?, ?) "
+    "INSERT INTO deliveries (id, kind, repository, number, event, received_at) VALUES {rows} "
     "ON CONFLICT (id) DO NOTHING RETURNING id"
 )
 
@@ -56,8 +61,7 @@ class Inbox:
     def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
         self._database = database
         self._clock = clock
-        # By hand, because building the statement anew would be most of the work.
-        self._insert = _INSERT.replace("?", "?" if database.is_sqlite else "%s")
+        self._row = "(" + ", ".join(["?" if database.is_sqlite else "%s"] * 6) + ")"
         self._waiting: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._writer = threading.Thread(target=self._write_all, name="delivery-writer", daemon=True)
         self._writer.start()
@@ -97,25 +101,38 @@ class Inbox:
         self._writer.join(DEADLINE_SECONDS)
 
     def _write_all(self) -> None:
+        before = 1
         while (first := self._waiting.get()) is not None:
-            batch = [first]
-            closing = False
-            while len(batch) < BATCH and not self._waiting.empty():
-                item = self._waiting.get()
-                if item is None:
-                    closing = True
-                    break
-                batch.append(item)
+            batch, closing = self._gather(first, before)
+            before = len(batch)
             # Who was told that it failed will send it again: recording it now would help nobody.
-            self._write([item for item in batch if not item.given_up])
+            if wanted := [item for item in batch if not item.given_up]:
+                self._write(wanted)
             if closing:
                 return
+
+    def _gather(self, first: _Waiting, expected: int) -> tuple[list[_Waiting], bool]:
+        """Who waits for the next commit, and whether it is the last; a moment is given to as many as expected."""
+        batch = [first]
+        until = time.monotonic() + LINGER_SECONDS
+        while len(batch) < BATCH:
+            left = until - time.monotonic() if len(batch) < expected else 0
+            try:
+                item = self._waiting.get(timeout=left) if left > 0 else self._waiting.get_nowait()
+            except queue.Empty:
+                break
+            if item is None:
+                return batch, True
+            batch.append(item)
+        return batch, False
 
     def _write(self, batch: list[_Waiting]) -> None:
         try:
             with self._database.write() as connection:
-                for item in batch:
-                    item.new = connection.exec_driver_sql(self._insert, item.row).first() is not None
+                # By hand and in one statement: building one for each delivery would be most of the work.
+                insert = _INSERT.format(rows=", ".join([self._row] * len(batch)))
+                values = tuple(chain.from_iterable(item.row for item in batch))
+                new = set(connection.exec_driver_sql(insert, values).scalars())
         except Exception as error:  # noqa: BLE001 - the writer's loop: whatever one delivery brings, the next is written
             if len(batch) > 1 and not isinstance(error, SQLAlchemyError):
                 # One of them is to blame, and the others shall not pay for it.
@@ -125,7 +142,12 @@ class Inbox:
             _log.error("deliveries_not_recorded", count=len(batch), error=type(error).__name__)
             for item in batch:
                 item.failed = True
+                item.done.set()
+            return
         for item in batch:
+            # One that came twice at the same moment is new once.
+            item.new = item.row[0] in new
+            new.discard(item.row[0])
             item.done.set()
 
 
