@@ -18,6 +18,7 @@ from bot.sandbox.protocol import Sandbox
 
 if TYPE_CHECKING:
     from bot.core.events import Event
+    from bot.reproduce.execution import Harness
     from bot.reproduce.setup import Environments
 
 
@@ -64,6 +65,8 @@ class Services:
     prompts: Prompts = field(default_factory=Prompts)
     config_problems: tuple[Problem, ...] = ()
     environments: Environments | None = None
+    harness: Harness | None = None
+    """How the operator has tests run; None: as the repository says, after its own set-up."""
 
 
 #: Returns None where the event is not this handler's business: then nothing is recorded.

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bot import app
+from bot.core.config import ReproduceConfig, ReviewConfig
 from bot.core.events import PullRequestOpened
 from bot.core.model import PullRequest, Repository
 from bot.errors import NotRecorded, OperatorError
@@ -16,7 +17,11 @@ from bot.forge.offline import AUTHOR, BOUNCER
 from bot.forge.protocol import PullDiff
 from bot.forge.replay import ReplayForge, Snapshot
 from bot.ops import settings
+from bot.reproduce.command import TestCommand
+from bot.reproduce.execution import Harness
+from bot.sandbox.protocol import Limits
 from evaluation.benchmark import Benchmark, Scoring, Session
+from evaluation.brt.drafting import working_sandbox
 from evaluation.crbench import sections
 from evaluation.crbench.context import PullContext
 from evaluation.crbench.judge import Panel, Scope
@@ -111,13 +116,24 @@ EVERY_FINDING = 100_000
 
 @contextmanager
 def opened(
-    wanted: Wanted, config: str | None, repos: Path | None, shaping: Mapping[str, Any], as_paper: bool = False
+    wanted: Wanted,
+    config: str | None,
+    repos: Path | None,
+    shaping: Mapping[str, Any],
+    as_paper: bool = False,
+    test_command: str | None = None,
 ) -> Iterator[Session[ReviewTask]]:
     """The pull requests for the review handler; ``shaping`` are keys of its config, None = unset.
 
     ``repos`` lets it read files, as they were when the pull request was opened. ``as_paper`` holds nothing back.
+    ``test_command`` is how tests are run where findings are to be proven and a task does not say it itself.
+    Raises OperatorError where what is asked for is not at hand.
     """
     full = app.repo_config(config, {"review": shaping})
+    if repos is None and (full.review.prove or full.review.investigate):
+        what = "prove" if full.review.prove else "investigate"
+        raise OperatorError(f"--repos DIR is needed: review.{what} is on, and there is no code to look at")
+    harness = _harness(wanted, full.reproduce, test_command) if full.review.prove else None
     if as_paper:
         uncut = {"min_severity": "low", "max_findings": EVERY_FINDING}  # no repository may ask for as many
         full = full.model_copy(update={"review": full.review.model_copy(update=uncut)})
@@ -125,20 +141,43 @@ def opened(
 
         def staged(task: ReviewTask) -> Staged:
             assert task.pull is not None, "read_tasks gives complete tasks only"
-            return stage(task.instance_id, task.repo, task.pull, clones.of(task.repo) if repos else None)
+            found = stage(task.instance_id, task.repo, task.pull, clones.of(task.repo) if repos else None)
+            if harness is None:
+                return found
+            own = replace(harness, command=TestCommand(argv=task.command)) if task.command else harness
+            return replace(found, harness=replace(own, env=task.env))
 
-        prompts = app.prompts(wanted.environment)
-        asked = (f"review.{full.review.strategy}", *(("review.doubt",) if full.review.doubt else ()))
         session = through_handler(
             staged,
             "review",
             full,
-            prompts,
-            asked=asked,
-            parts=("pulls", "review"),
+            app.prompts(wanted.environment),
+            asked=_asked(full.review),
+            parts=("pulls", "review", *(("reproduce",) if harness else ())),
             recognition=wanted.recognised and not as_paper,
         )
-        yield replace(session, config={**session.config, "preset": "paper"}) if as_paper else session
+        more: dict[str, Any] = {"preset": "paper"} if as_paper else {}
+        if harness is not None:
+            more |= {"sandbox": harness.sandbox.name, "test_command": harness.command.argv}
+        yield replace(session, config={**session.config, **more})
+
+
+def _harness(wanted: Wanted, config: ReproduceConfig, test_command: str | None) -> Harness:
+    """How the operator has tests run where a task does not say it itself. Raises OperatorError."""
+    try:
+        command = TestCommand.parse(test_command or config.command)
+    except ValueError as error:
+        raise OperatorError(f"--test-command: {error}") from None
+    limits = Limits(seconds=config.seconds, cpu_seconds=config.seconds)
+    return Harness(working_sandbox(wanted.environment), command, limits=limits, by_operator=True)
+
+
+def _asked(config: ReviewConfig) -> tuple[str, ...]:
+    """The prompts that a reviewer of this config may ask."""
+    names = [f"review.{config.strategy}"]
+    names += ["review.doubt"] if config.doubt else []
+    names += ["investigate", "investigated"] if config.investigate else []
+    return (*names, *(("reproduce.draft", "reproduce.repair") if config.prove else ()))
 
 
 def reviewer(run: str | None, predictions: str | None) -> tuple[RunFacts | None, Reviewed]:

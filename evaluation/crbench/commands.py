@@ -118,6 +118,19 @@ def build_golden(**given: Any) -> None:
 @click.option("--iterations", type=click.IntRange(1, 5), help="reflexion: rounds of looking again.")
 @click.option("--looks", type=click.IntRange(2, 12), help="panel: looks side by side.")
 @click.option("--doubt/--no-doubt", default=None, help="Put each finding to a second question.")
+@click.option(
+    "--prove/--no-prove",
+    default=None,
+    help="Draft a test for each finding, run it before and after the change, in the sandbox; needs --repos.",
+)
+@click.option(
+    "--test-command",
+    metavar="CMD",
+    help="With --prove: runs the tests of a task that does not say how; {tests} becomes what to run.",
+)
+@click.option(
+    "--investigate/--no-investigate", default=None, help="Let it look at the head's code first; needs --repos."
+)
 @click.option("--min-severity", type=click.Choice(["low", "medium", "high"]), help="Weaker findings stay unsaid.")
 @click.option("--max-findings", type=click.IntRange(1, 25), help="Findings per pull request at most.")
 @click.option(
@@ -137,6 +150,9 @@ def replay(
     iterations: int | None,
     looks: int | None,
     doubt: bool | None,
+    prove: bool | None,
+    test_command: str | None,
+    investigate: bool | None,
     min_severity: str | None,
     max_findings: int | None,
     preset: str,
@@ -153,13 +169,15 @@ def replay(
         "iterations": iterations,
         "looks": looks,
         "doubt": doubt,
+        "prove": prove,
+        "investigate": investigate,
         "min_severity": min_severity,
         "max_findings": max_findings,
     }
     wanted = Wanted(**given)
     if preset == "paper" and (min_severity, max_findings) != (None, None):
         raise click.UsageError("--preset paper cuts nothing off: leave --min-severity and --max-findings out")
-    with opened(wanted, config, repos, shaping, preset == "paper") as session:
+    with opened(wanted, config, repos, shaping, preset == "paper", test_command) as session:
         return run(CRBENCH, session, tasks, wanted)
 
 

@@ -136,7 +136,15 @@ def as_json(result: Scored, facts: RunFacts | None) -> dict[str, Any]:
         "comments_counted": result.facts.scope,
         **{name: estimate.value for name, estimate in metrics.estimates.items()},
         "intervals": {name: [estimate.low, estimate.high] for name, estimate in metrics.estimates.items()},
-        "groups": {name: dict(Counter(map(str, labels))) for name, labels in groups(result.comments).items()},
+        "groups": {
+            name: {
+                **Counter(judged.label or "None" for judged in each),
+                "comments": len(each),
+                "precision": _hits(each) / len(each),
+                "bugs_found": _found_by(each),
+            }
+            for name, each in groups(result.comments).items()
+        },
         "by": {
             dimension: {
                 share.kind: {
@@ -252,32 +260,47 @@ def _scores(runs: Sequence[Scored], scoring: Scoring) -> Section:
     return Section("Reviewer", tuple(lines), (beside, every), data=data)
 
 
-def groups(comments: Sequence[tuple[Said, Judgement]]) -> dict[str, list[str | None]]:
-    """Comments by what is known of them beside their words: the class that each was given."""
-    found: dict[str, list[str | None]] = {}
+def groups(comments: Sequence[tuple[Said, Judgement]]) -> dict[str, list[Judgement]]:
+    """Comments by what is known of them beside their words: how each was judged.
+
+    Proven and not proven are, between them, all that were posted by a reviewer that proves.
+    """
+    found: dict[str, list[Judgement]] = {}
     for said, judged in comments:
         names = [f"seen by {looks} looks or more" for looks in range(2, said.looks + 1)]
-        if said.proof == "proven":
-            names.append("proven by a test")
-        elif said.proof in ("not proven", "passes on both"):
-            names.append("tried and not proven")
+        if said.proof:
+            names.append("proven by a test" if said.proof == "proven" else "not proven")
+        if said.proof in ("not proven", "passes on both"):
+            names.append("not proven, but tried")
         if said.doubted:
             names.append("dropped after the second question")
         for name in names:
-            found.setdefault(name, []).append(judged.label)
+            found.setdefault(name, []).append(judged)
     return dict(sorted(found.items()))
+
+
+def _hits(judged: Sequence[Judgement]) -> int:
+    return sum(each.label == "BUG_HIT" for each in judged)
+
+
+def _found_by(judged: Sequence[Judgement]) -> int:
+    """Known bugs that some comment of these hits."""
+    return len({(each.task_id, each.bug) for each in judged if each.bug is not None})
 
 
 def _fates(runs: Sequence[Scored]) -> Section | None:
     """Precision of proven and unproven findings, by agreement of looks, and of what was dropped."""
     rows: list[tuple[Cell, ...]] = []
     for run in runs:
-        for name, labels in groups(run.comments).items():
-            hits, valid = labels.count("BUG_HIT"), labels.count("VALID_SUGGESTION")
-            rows.append((run.name, name, len(labels), hits, valid, wilson(hits, len(labels)).text(100.0, 1)))
-    if not rows:
+        bugs = run.metrics.counted.bugs
+        for name, judged in {"all": [each for _, each in run.comments], **groups(run.comments)}.items():
+            hits, valid = _hits(judged), sum(each.label == "VALID_SUGGESTION" for each in judged)
+            precision = wilson(hits, len(judged)).text(100.0, 1)
+            recall = wilson(_found_by(judged), bugs).text(100.0, 1)
+            rows.append((run.name, name, len(judged), hits, valid, precision, recall))
+    if len(rows) == len(runs):
         return None
-    header = ("reviewer", "comments", "number", "bug hits", "valid", "precision % [95 %]")
+    header = ("reviewer", "comments", "number", "bug hits", "valid", "precision % [95 %]", "bugs found % [95 %]")
     note = (
         "All comments of a panel are the union of its looks. What was dropped is judged with --comments reported."
     )

@@ -151,6 +151,8 @@ class ReviewTask(MappedInstance):
     preventable: Preventability | None = None
     bugs: tuple[Known, ...] = Field((), description="what is wrong with the pull request: one in CR-Bench")
     pull: PullContext | None = Field(None, description="what a reviewer is shown; None where discarded")
+    command: tuple[str, ...] = Field((), description="runs its tests, {tests} in it; empty = as the replay says")
+    env: dict[str, str] = Field(default_factory=dict, description="variables of its tests")
     usage: Usage = Field(Usage(), description="of the construction")
     model: str = Field("", description="who was asked in the construction")
 

@@ -313,7 +313,9 @@ def _write(out: Path, repo: Path, rows: Sequence[Examined], steps: Counter[str])
     outputs = [{**each, **dated[row.instance_id]} for row in kept for each in row.outputs]
     steps["output tasks"] = len(outputs)
     steps["of these wrong"] = sum(each["output_bounce"] for each in outputs)
-    reviews = [{**task, **dated[task["instance_id"]]} for task in _reviews(repo, [row.instance for row in kept])]
+    run = {row.instance_id: {key: (row.case or {})[key] for key in ("command", "env")} for row in kept}
+    found_in = _reviews(repo, [row.instance for row in kept])
+    reviews = [{**task, **run[task["instance_id"]], **dated[task["instance_id"]]} for task in found_in]
     steps["review tasks"] = len(reviews)
     for file, found in ((REPRODUCTION, cases), (OUTPUT, outputs), (REVIEW, reviews)):
         replace(out / file, "".join(json.dumps(each) + "\n" for each in found))

@@ -22,7 +22,7 @@ from bot.forge.protocol import Forge
 from bot.forge.replay import ReplayForge, Snapshot
 from bot.models.protocol import Model, Prompt, Reply
 from bot.prompts import Prompts
-from bot.sandbox.protocol import Sandbox
+from bot.reproduce.execution import Harness
 from bot.services import NoHistory, Services
 from evaluation.benchmark import Session
 from evaluation.run.recognition import Recognition, prompt_hash
@@ -46,6 +46,8 @@ class Staged:
     event: RepositoryEvent
     snapshot: Snapshot
     forge: Callable[[Snapshot], Forge] = ReplayForge
+    harness: Harness | None = None
+    """How its tests are run, where a handler may run any."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,6 @@ class Setup:
     prompts: Prompts
     only: Task
     needs_verdict: bool = True
-    sandbox: Sandbox | None = None
     recognition: bool = False
     """Whether the model is asked if it knows the task from elsewhere."""
 
@@ -72,7 +73,6 @@ def through_handler(
     parts: Sequence[str],
     ready: Callable[[Item], bool] = lambda task: True,
     needs_verdict: bool = True,
-    sandbox: Sandbox | None = None,
     recognition: bool = False,
 ) -> Session[Item]:
     """Tasks as events for one live handler; ``stage`` is called in worker threads.
@@ -82,7 +82,7 @@ def through_handler(
     """
 
     def run(task: Item, model: Model) -> Outcome:
-        setup = Setup(model, config, prompts, handler, needs_verdict, sandbox, recognition)
+        setup = Setup(model, config, prompts, handler, needs_verdict, recognition)
         return judge(stage(task), setup)
 
     return Session(
@@ -105,12 +105,13 @@ def judge(staged: Staged, setup: Setup) -> Outcome:
     services = Services(
         forge=staged.forge(staged.snapshot),
         model=heard,
-        sandbox=setup.sandbox,
+        sandbox=staged.harness.sandbox if staged.harness else None,
         config=setup.config,
         clock=lambda: MOMENT,
         history=NoHistory(),
         repository=staged.event.repository,
         prompts=setup.prompts,
+        harness=staged.harness,
     )
     decisions = router.decide(staged.event, services, only=setup.only)
     if heard.unasked is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -147,6 +148,56 @@ def test_a_change_that_the_reviewer_knew_is_left_out_of_a_second_score(
     assert found["recall"] == 0.5
     [without] = found["without_recognised"].values()
     assert (without["recognised"], without["asked"], without["figures"]["recall"][0]) == (1, 2, 0.0)
+
+
+def drafted(subject: str, code: str) -> dict[str, Any]:
+    return {"model": "reviewer", "subject": subject, "purpose": "reproduce", "plan": "", "code": code}
+
+
+@pytest.mark.debian("bubblewrap")
+def test_findings_are_proven_in_the_sandbox_and_counted_apart(
+    project: Path, tasks: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    looks = {
+        MERGED: finding("engine.py", "return items[0]", f"{HIT} It raises IndexError: list index out of range."),
+        SQUASHED: finding("total.py", "return sum(items[1:])", f"{WRONG} It raises NameError."),
+    }
+    lines = [
+        {"model": "reviewer", "subject": name, "purpose": "review", "reasoning": "r", "findings": [each]}
+        for name, each in looks.items()
+    ]
+    lines.append(drafted(MERGED, "from engine import first\n\ndef test_first():\n    assert first([]) is None\n"))
+    lines.append(
+        drafted(SQUASHED, "from total import total\n\ndef test_total():\n    assert total([0, 2]) == 2\n")
+    )
+    (project / "r.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    reviewer, repos = f"recorded:{project}/r.jsonl#reviewer", str(project / "repos")
+
+    assert command("replay", "crbench", "--tasks", str(tasks), "--model", reviewer, "--out", "x", "--prove") == 2
+    assert "--repos DIR is needed: review.prove is on" in capsys.readouterr().err
+    test_command = f"{sys.executable} -m pytest -q {{tests}}"
+    proving = ("--prove", "--repos", repos, "--test-command", test_command, "--max-findings", "3")
+    run = replay(project, tasks, reviewer, "proven", *proving)
+    records = {each.task_id: each.decision or {} for each in RunFolder.read(run).records()}
+    assert {name: each["evidence"]["proofs"] for name, each in records.items()} == {
+        MERGED: {"proven": 1},
+        SQUASHED: {"not proven": 1},
+    }
+    classes = {MERGED: "BUG_HIT", SQUASHED: "NOISE"}
+    replies = [
+        (f"{said.task_id}/{said.key}", {"reason": "", "classification": classes[said.task_id], "bug": None})
+        for said in said_in(RunFolder.read(run).records(), "posted")
+    ]
+    found = score(tasks, run, capsys, "--judge", recording(project / "j.jsonl", "j", replies))
+    assert {name: (each["comments"], each["precision"]) for name, each in found["groups"].items()} == {
+        "proven by a test": (1, 1.0),
+        "not proven": (1, 0.0),
+        "not proven, but tried": (1, 0.0),
+    }
+    assert found["groups"]["proven by a test"]["bugs_found"] == 1
+    capsys.readouterr()
+    assert command("score", "crbench", "--tasks", str(tasks), "--run", str(run)) == 0
+    assert "proven by a test" in capsys.readouterr().out
 
 
 def test_a_table_stands_beside_the_papers_rows(
