@@ -109,8 +109,8 @@ def question(
     meant = kind(issue)
     system, user = prompts.render(
         f"triage.{name}",
-        # A form whose fields are all filled in reads like any other text, and the paper asked about none.
-        kind="plain" if meant == "form" and (_EMPTY not in issue.body or name == "paper") else meant,
+        # A form whose fields are all filled in reads like any other text.
+        kind="plain" if meant == "form" and _EMPTY not in issue.body else meant,
         title=issue.title,
         # The paper's question is about the text as it stands.
         body=(without_middle if name == "paper" else folded)(issue.body, MAX_BODY),

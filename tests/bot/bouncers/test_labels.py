@@ -1,9 +1,13 @@
 """Where the line between passing and bouncing lies."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.bouncers.input import question
 from bot.bouncers.labels import InputLabel, OutputLabel, bounces, severity, tidy_label
+from bot.core.model import Actor, Issue
+from bot.prompts import Prompts
 
 percent = st.floats(0, 100)
 
@@ -27,3 +31,11 @@ def test_labels_are_read_as_models_write_them() -> None:
     assert tidy_label(" **Well specified** ") == "WELL_SPECIFIED"
     assert tidy_label("reasonably-specified.") == "REASONABLY_SPECIFIED"
     assert tidy_label(3) == 3
+
+
+@pytest.mark.parametrize("name", ["paper", "panel", "careful"])
+def test_the_paper_s_question_knows_no_kinds_of_issues(name: str) -> None:
+    plain = Issue(number=1, title="How do I read a file?", author=Actor(id=1, login="sue"))
+    asked = plain.model_copy(update={"labels": ("question",)})
+    same = question(Prompts(), name, plain) == question(Prompts(), name, asked)
+    assert same == (name == "paper")
