@@ -16,7 +16,6 @@ from html import escape
 from pathlib import Path
 
 from flask import Flask
-from markdown_it import MarkdownIt
 from playwright.sync_api import Browser, sync_playwright
 from werkzeug.serving import make_server
 
@@ -27,6 +26,7 @@ from bot.core.model import Actor, Issue, PullRequest, Repository
 from bot.forge.protocol import PullDiff
 from bot.forge.replay import ReplayForge, Snapshot
 from bot.publishing.body import Rules
+from bot.publishing.markdown import as_html
 from bot.router import decide
 from bot.services import NoHistory, Services
 from tests.bot.web.dashboard import conftest as dashboard
@@ -93,8 +93,8 @@ def _bounced() -> str:
     (comment,) = (each for each in decision.actions if isinstance(each, UpsertComment))
     return (
         f"<h2>{issue.title} #12 <span class=label>needs-info</span></h2>"
-        + _box("ann", _html(issue.body))
-        + _box("bouncer <small>bot</small>", _html(comment.body))
+        + _box("ann", as_html(issue.body))
+        + _box("bouncer <small>bot</small>", as_html(comment.body))
     )
 
 
@@ -141,15 +141,11 @@ def _reviewed() -> str:
         for line in PATCH.splitlines()[3:6]
     )
     comments = "".join(
-        _box("bouncer <small>bot</small>", _html(Rules().inline(each).body)) for each in review.comments
+        _box("bouncer <small>bot</small>", as_html(Rules().inline(each).body)) for each in review.comments
     )
     return (
         f"<h2>Count cache hits #20</h2><div class=box><h3>rocket/cache.py</h3><pre>{lines}</pre></div>{comments}"
     )
-
-
-def _html(markdown: str) -> str:
-    return str(MarkdownIt("commonmark", {"html": True, "breaks": True}).render(markdown))
 
 
 def _box(author: str, content: str) -> str:

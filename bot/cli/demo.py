@@ -236,13 +236,11 @@ def _show(console: object, seen: Seen) -> None:
 def _page(seen: list[Seen], who: str) -> str:
     """A page that shows each comment as GitHub does."""
     from jinja2 import Environment, PackageLoader, select_autoescape
-    from markdown_it import MarkdownIt
-    from markupsafe import Markup
 
-    # What was posted was made harmless before; of HTML it holds the folds and the hidden marker.
-    reader = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+    from bot.publishing.markdown import as_html
+
     pages = Environment(loader=PackageLoader("bot.cli", "."), autoescape=select_autoescape(default=True))
-    shown = [(each, Markup(reader.render(each.posted))) for each in seen]  # noqa: S704 - see above
+    shown = [(each, as_html(each.posted)) for each in seen]
     return pages.get_template("demo.html.jinja").render(shown=shown, who=who)
 
 

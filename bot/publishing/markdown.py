@@ -2,7 +2,7 @@
 
 Fragments were made safe where they were put in (``bot.core.markdown``). Here the finished text is parsed as GitHub
 parses it, and every token has to be one that our templates write. It is a question, not a repair: the answer to
-"no" is that the whole body is treated as a stranger's.
+"no" is that the whole body is treated as a stranger's. ``as_html`` shows a body on a page of ours.
 """
 
 from __future__ import annotations
@@ -10,7 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 from functools import cache
-from typing import TYPE_CHECKING
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
 
 from bot.core.markdown import ACTIVE_LANGUAGES, COMMAND, MARKER, PLAIN_URL, host_of
 
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
+#: A hidden marker.
+_COMMENT = re.compile(r"<!--.*?-->\s*", re.DOTALL)
 #: The tags that templates write.
 _TAG = re.compile(r"</?(?:details|summary|sub|sup|br|code|b|i|em|strong|kbd)\s*/?>|<details open>")
 _NAMES = (
@@ -109,3 +114,32 @@ def _text_allowed(tokens: Iterable[Token], hosts: frozenset[str]) -> bool:
 def _html_allowed(html: str) -> bool:
     """Whether nothing but our own tags stands in HTML, and text in which nothing lives between them."""
     return _LIVE_IN_HTML.search(_TAG.sub("\0", html)) is None
+
+
+def as_html(body: str) -> Markup:
+    """A body as GitHub shows it, for a page of our own: only the templates' tags, no images, no scripts."""
+    return Markup(_renderer().render(body))  # noqa: S704 - every other tag is escaped below
+
+
+@cache
+def _renderer() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    def html(_self: Any, tokens: list[Token], place: int, _options: Any, _env: Any) -> str:
+        content = _COMMENT.sub("", tokens[place].content)
+        tags = _TAG.findall(content)
+        between = [escape(part, quote=False) for part in _TAG.split(content)]
+        return "".join(part + tag for part, tag in zip(between, [*tags, ""], strict=True))
+
+    def image(_self: Any, tokens: list[Token], place: int, _options: Any, _env: Any) -> str:
+        return escape(tokens[place].content, quote=False)
+
+    def link(self: Any, tokens: list[Token], place: int, options: Any, env: Any) -> str:
+        tokens[place].attrSet("rel", "noreferrer nofollow")
+        return str(self.renderToken(tokens, place, options, env))
+
+    # In comments GitHub shows each line break.
+    reader = MarkdownIt("commonmark", {"html": True, "breaks": True}).enable(["table", "strikethrough"])
+    for name, rule in (("html_inline", html), ("html_block", html), ("image", image), ("link_open", link)):
+        reader.add_render_rule(name, rule)
+    return reader

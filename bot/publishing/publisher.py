@@ -73,7 +73,7 @@ class Publisher:
         nothing is left that stands.
         """
         if not decision.actions:
-            return Published("nothing")
+            return Published("withheld" if decision.withheld else "nothing")
         rules = Rules(host=host_of(services.repository.html_url), secrets=self._secrets)
         pause = partial(self._pause, installation)
         executor = Executor(decision, job, services, writer, self._postings, pause, rules, unseen)

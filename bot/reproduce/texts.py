@@ -160,7 +160,7 @@ def _why(attempt: Attempt) -> str:
 
 
 def _footer(result: Reproduction, note: str) -> list[str]:
-    cost = "" if result.usage.cost_usd is None else f", {result.usage.cost_usd:.4f} USD"
+    cost = ", cost unknown" if result.usage.cost_usd is None else f", {result.usage.cost_usd:.4f} USD"
     runner = f", run in {result.sandbox}" if result.sandbox else ""
     spent = f"`{result.model}`, {result.usage.calls} calls{cost}{runner}" if result.model else ""
     folded = ["<details><summary>How</summary>", "", spent, "", "</details>"] if spent else []

@@ -30,14 +30,16 @@ _NEWEST = 500
 #: Fates that one question returns: the newest.
 _MOST = 5000
 
-#: posted: all that was to be written stands; nothing: there was nothing to write; moved: the subject changed
-#: meanwhile; stopped: superseded or cancelled; partly posted: moved or stopped after a part was written, which
-#: stands; refused: GitHub or our own rules would not have it; taken up again: it was an abstention for want of
-#: budget, and a later day decided.
-PublishOutcome = Literal["posted", "nothing", "moved", "stopped", "partly posted", "refused", "taken up again"]
+#: posted: all that was to be written stands; nothing: there was nothing to write; withheld: shadow mode kept it
+#: back; moved: the subject changed meanwhile; stopped: superseded or cancelled; partly posted: moved or stopped
+#: after a part was written, which stands; refused: GitHub or our own rules would not have it; taken up again: it
+#: was an abstention for want of budget, and a later day decided.
+PublishOutcome = Literal[
+    "posted", "nothing", "withheld", "moved", "stopped", "partly posted", "refused", "taken up again"
+]
 
 #: People have seen these, or may be about to.
-_SEEN: tuple[PublishOutcome, ...] = ("posted", "nothing", "partly posted")
+_SEEN: tuple[PublishOutcome, ...] = ("posted", "nothing", "withheld", "partly posted")
 
 _log = structlog.get_logger(__name__)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Literal
@@ -51,6 +53,8 @@ class Filter(Frozen):
     repository: str = ""
     kind: str = ""
     came: Came | None = None
+    outcome: str = Field("", description="what publishing came to")
+    text: str = Field("", description="``#12``, ``owner/name#12``, or words of what was decided and written")
 
 
 class Call(Frozen):
@@ -91,7 +95,7 @@ class Cost(Frozen):
     name: str
     calls: int
     tokens: int
-    cost_usd: float
+    cost_usd: float | None = Field(description="None where no call of it has a known price")
     unpriced: int = Field(description="calls of models whose price is not known; their cost is in no sum")
 
 
@@ -178,7 +182,7 @@ class Overview:
                 column,
                 func.sum(MODEL_CALLS.c.calls),
                 func.sum(MODEL_CALLS.c.input_tokens + MODEL_CALLS.c.output_tokens),
-                func.coalesce(func.sum(MODEL_CALLS.c.cost_usd), 0.0),
+                func.sum(MODEL_CALLS.c.cost_usd),
                 func.sum(case((MODEL_CALLS.c.cost_usd.is_(None), MODEL_CALLS.c.calls), else_=0)),
             )
             .where(MODEL_CALLS.c.created_at >= since.timestamp())
@@ -186,8 +190,9 @@ class Overview:
         )
         with self._database.read() as connection:
             rows = [_cost(row, by) for row in connection.execute(query)]
-        key = (lambda row: row.name) if by == "day" else (lambda row: (-row.cost_usd, -row.tokens, row.name))
-        return tuple(sorted(rows, key=key))
+        if by == "day":
+            return tuple(sorted(rows, key=lambda row: row.name))
+        return tuple(sorted(rows, key=lambda row: (-(row.cost_usd or 0.0), -row.tokens, row.name)))
 
 
 _ABSTAINED = DECISIONS.c.verdict.is_(None)
@@ -207,7 +212,25 @@ def _where(chosen: Filter) -> list[ColumnElement[bool]]:
         found.append(DECISIONS.c.kind == chosen.kind)
     if chosen.came:
         found.append(_CAME[chosen.came])
+    if chosen.outcome:
+        found.append(DECISIONS.c.outcome == chosen.outcome)
+    if chosen.text:
+        found.append(_says(chosen.text))
     return found
+
+
+_REFERENCE = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)?#(?P<number>[0-9]{1,18})")
+
+
+def _says(text: str) -> ColumnElement[bool]:
+    if reference := _REFERENCE.fullmatch(text.strip()):
+        here = DECISIONS.c.number == int(reference["number"])
+        named = reference["repository"]
+        return and_(here, DECISIONS.c.repository == named) if named else here
+    # As it stands in the stored JSON.
+    words = json.dumps(text.strip(), ensure_ascii=False)[1:-1]
+    columns = (DECISIONS.c.repository, DECISIONS.c.decision)
+    return or_(*(column.icontains(words, autoescape=True) for column in columns))
 
 
 def _line(row: Mapping[str, Any]) -> Line:
@@ -228,6 +251,6 @@ def _cost(row: Any, by: str) -> Cost:
         name=name,
         calls=int(row[1] or 0),
         tokens=int(row[2] or 0),
-        cost_usd=float(row[3]),
+        cost_usd=None if row[3] is None else float(row[3]),
         unpriced=int(row[4] or 0),
     )

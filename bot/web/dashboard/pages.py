@@ -29,6 +29,7 @@ VIEWS: tuple[tuple[str, str, Callable[..., Any]], ...] = (
     ("GET", "/", reading.overview),
     ("GET", "/decisions", reading.decisions),
     ("GET", "/decisions/<int:number>", reading.decision),
+    ("GET", "/shadow", reading.shadow),
     ("GET", "/line", line.line),
     ("GET", "/costs", reading.costs),
     ("GET", "/jobs", acting.jobs),

@@ -7,27 +7,34 @@ from typing import get_args
 from urllib.parse import urlencode
 
 from flask import abort, g, render_template, request
+from markupsafe import Markup
 from pydantic import ValidationError
 
 from bot.bouncers.feedback import Row
 from bot.core import events
 from bot.core.actions import Task
 from bot.core.frozen import Frozen
+from bot.core.markdown import clean
 from bot.errors import OperatorError
 from bot.jobs.admin import Jobs
+from bot.publishing.body import MAX_BODY
+from bot.publishing.markdown import as_html
 from bot.store.overview import PAGE, Came, Filter, Overview
-from bot.web.dashboard import charts
+from bot.web.dashboard import charts, posted
 from bot.web.dashboard.backing import DashboardBackend, DashboardSettings
 from bot.web.dashboard.charts import Bar
 
 DAYS = 30
+#: Comments on a page that shows them whole.
+PREVIEWS = 15
 
 
 class Spending(Frozen):
     """What may be spent a day in one scope, and what was."""
 
     name: str
-    spent_usd: float
+    spent_usd: float | None
+    unpriced: int
     limit_usd: float | None
     calls: int
     limit_calls: int | None
@@ -63,6 +70,7 @@ def decisions(settings: DashboardSettings, backend: DashboardBackend) -> str:
         repository=request.args.get("repository", ""),
         kind=_one_of(get_args(Task), request.args.get("kind")),
         came=next((each for each in get_args(Came) if each == request.args.get("came")), None),
+        text=request.args.get("text", "")[:200].strip(),
     )
     lines = seen.decisions(chosen, _number(request.args.get("before")))
     older = urlencode({**_given(chosen), "before": lines[-1].id}) if len(lines) == PAGE else ""
@@ -70,6 +78,7 @@ def decisions(settings: DashboardSettings, backend: DashboardBackend) -> str:
         "dashboard/decisions.html",
         lines=lines,
         chosen=chosen,
+        narrowed=bool(_given(chosen)),
         older=older,
         kinds=get_args(Task),
         repositories=seen.repositories(),
@@ -88,9 +97,22 @@ def decision(settings: DashboardSettings, backend: DashboardBackend, number: int
         line=line,
         decision=whole,
         calls=seen.calls(line.job),
-        posted=seen.posted(line.job),
+        cards=posted.cards(whole, seen.posted(line.job), settings.web_url),
+        held=posted.held_back(whole),
         subject=_subject(backend.jobs(), line.job),
     )
+
+
+def shadow(settings: DashboardSettings, backend: DashboardBackend) -> str:
+    """What people would have seen."""
+    seen = _overview(backend)
+    chosen = Filter(outcome="withheld")
+    lines = seen.decisions(chosen, _number(request.args.get("before")), PREVIEWS)
+    rows = [
+        (line, posted.cards(found[1], (), settings.web_url)) for line in lines if (found := seen.decision(line.id))
+    ]
+    older = urlencode({"before": lines[-1].id}) if len(lines) == PREVIEWS else ""
+    return render_template("dashboard/shadow.html", rows=rows, older=older)
 
 
 def costs(settings: DashboardSettings, backend: DashboardBackend) -> str:
@@ -98,7 +120,7 @@ def costs(settings: DashboardSettings, backend: DashboardBackend) -> str:
     seen = _overview(backend)
     since = g.now - timedelta(days=DAYS)
     days = seen.costs(since, "day")
-    bars = [Bar(label=row.name[5:], values=(row.cost_usd,)) for row in days]
+    bars = [Bar(label=row.name[5:], values=(row.cost_usd or 0.0,)) for row in days]
     return render_template(
         "dashboard/costs.html",
         chart=charts.stacked_bars(bars, ("spent",), f"US dollars on each of the last {DAYS} days", " $"),
@@ -114,7 +136,7 @@ def _overview(backend: DashboardBackend) -> Overview:
     return Overview(backend.ledger().database)
 
 
-def _subject(jobs: Jobs, job: str) -> tuple[str, str] | None:
+def _subject(jobs: Jobs, job: str) -> tuple[str, Markup] | None:
     """Title and text of the issue or pull request as the job was given it; None after its time."""
     try:
         stored = jobs.event(jobs.get(job))
@@ -124,22 +146,28 @@ def _subject(jobs: Jobs, job: str) -> tuple[str, str] | None:
     except (OperatorError, ValidationError):
         return None
     about = getattr(event, "issue", None) or getattr(event, "pull_request", None)
-    return (about.title, about.body) if about else None
+    return (about.title, as_html(clean(about.body, limit=MAX_BODY))) if about else None
 
 
 def _budgets(settings: DashboardSettings, overview: Overview, now: datetime) -> list[Spending]:
     """Today's spending against its limits, all together first, then by repository."""
     limits = {"all": (settings.daily_usd, None)}
+    unknown = {
+        row.name: row.unpriced
+        for row in overview.costs(now.replace(hour=0, minute=0, second=0, microsecond=0), "repository")
+    }
     found = []
     for scope, spent in sorted(overview.spent(now.date()).items()):
         kind, _, name = scope.partition(":")
         if kind == "owner":
             continue
         usd, calls = limits.get(scope, (settings.repository_usd, settings.repository_calls))
+        unpriced = unknown.get(name, 0) if name else sum(unknown.values())
         found.append(
             Spending(
                 name=name or "everything",
-                spent_usd=spent.micros / 1e6,
+                spent_usd=spent.micros / 1e6 if spent.micros or not unpriced else None,
+                unpriced=unpriced,
                 limit_usd=usd,
                 calls=spent.calls,
                 limit_calls=calls,

@@ -13,12 +13,12 @@ from sqlalchemy import insert
 from werkzeug.serving import make_server
 
 from bot.bouncers.feedback import Signal
-from bot.core.actions import Decision, UpsertComment, Usage
+from bot.core.actions import Decision, InlineComment, SetLabels, SubmitReview, UpsertComment, Usage
 from bot.core.model import Subject
 from bot.jobs.admin import Jobs
 from bot.jobs.job import Job
 from bot.models.protocol import Prompt
-from bot.store import Ledger, migrate, open_database, open_ledger
+from bot.store import Ledger, Posting, migrate, open_database, open_ledger
 from bot.store.tables import DELIVERIES
 from bot.web.dashboard.pages import DashboardSettings, blueprint
 from tests.bot.jobs.dead import dead_letter
@@ -115,7 +115,56 @@ def filled(backend: Backend) -> Backend:
     )
     ledger.decisions.record("d20:feedback", (told,), "c0ffee")
     _dead_letter(ledger)
+    _written(ledger)
     return backend
+
+
+QUESTION = "Which **files** fail, and how? `Table.read` knows no `delimiter`."
+
+
+def _written(ledger: Ledger) -> None:
+    """A comment and a review that stand on GitHub, and a comment that shadow mode kept back."""
+    bounce = decision(31).model_copy(
+        update={
+            "actions": (
+                UpsertComment(task="triage", number=31, body=QUESTION),
+                SetLabels(number=31, add=("needs-info",)),
+            )
+        }
+    )
+    shadow = decision(33).model_copy(update={"actions": (), "withheld": bounce.actions})
+    finding = InlineComment(
+        path="rocket/table.py",
+        line=7,
+        body="The **last** row is lost.",
+        suggestion="return rows",
+        fingerprint="f1",
+    )
+    review = decision(32, kind="review", verdict="defects").model_copy(
+        update={
+            "actions": (
+                SubmitReview(
+                    number=32, commit_id="a" * 40, body="AI review: 1 possible defect.", comments=(finding,)
+                ),
+            ),
+            "evidence": {
+                "posted": [{"fingerprint": "f1", "category": "coding", "code": ["return rows[:-1]"]}],
+                "suppressed": [],
+            },
+        }
+    )
+    for each, outcome in ((bounce, "posted"), (review, "posted"), (shadow, "withheld")):
+        job = f"d{each.subject.number}:{each.kind}"
+        ledger.decisions.record(job, (each,), "c0ffee")
+        ledger.decisions.settle(job, 0, outcome)  # type: ignore[arg-type]
+        for action in each.actions:
+            if action.type != "set_labels":
+                ledger.postings.put(
+                    Posting(
+                        key=job, type=action.type, task=each.kind, repository="acme/rocket",
+                        number=each.subject.number, job=job, github_id=900 + each.subject.number, content_hash="x",
+                    )
+                )  # fmt: skip
 
 
 def _dead_letter(ledger: Ledger) -> None:

@@ -32,7 +32,9 @@ def log_in(client: FlaskClient, password: str = PASSWORD, **fields: str) -> Test
     return client.post("/login", data={"token": token(page), "password": password, **fields})
 
 
-@pytest.mark.parametrize("path", ["/", "/decisions", "/decisions/1", "/line", "/costs", "/jobs", "/jobs/x:triage"])
+@pytest.mark.parametrize(
+    "path", ["/", "/decisions", "/decisions/1", "/shadow", "/line", "/costs", "/jobs", "/jobs/x:triage"]
+)
 def test_every_page_wants_a_session(client: FlaskClient, path: str) -> None:
     response = client.get(path)
     assert response.status_code == 302
@@ -166,7 +168,9 @@ def test_every_answer_carries_the_headers(client: FlaskClient) -> None:
 
 
 @pytest.mark.usefixtures("filled")
-@pytest.mark.parametrize("path", ["/", "/decisions", "/decisions/1", "/jobs", "/jobs/dead:triage", "/costs"])
+@pytest.mark.parametrize(
+    "path", ["/", "/decisions", "/decisions/1", "/shadow", "/jobs", "/jobs/dead:triage", "/costs"]
+)
 def test_what_strangers_wrote_is_text(client: FlaskClient, path: str) -> None:
     log_in(client)
     page = client.get(path)

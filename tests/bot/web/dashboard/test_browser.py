@@ -65,12 +65,24 @@ def test_log_in_filter_open_a_decision_and_retry_a_dead_letter(page: Page, site:
     assert page.get_by_text("model:refused").is_visible()
     page.get_by_label("Outcome").select_option("bounced")
     page.get_by_role("button", name="Show").click()
-    assert page.locator("tbody tr").count() == 2
+    assert page.locator("tbody tr").count() == 4
     faults += serious(page)
 
     page.get_by_role("link", name="acme/rocket#4").click()
     assert page.get_by_text("not specified well enough").is_visible()
     assert "owned" not in page.title()
+    faults += serious(page)
+
+    page.get_by_role("link", name="Shadow mode").click()
+    assert page.get_by_role("article").first.locator("strong").inner_text() == "files"
+    faults += serious(page)
+
+    page.get_by_role("link", name="Decisions").click()
+    page.get_by_label("Search").fill("#32")
+    page.get_by_role("button", name="Show").click()
+    page.get_by_role("link", name="acme/rocket#32").click()
+    assert page.get_by_text("Suggested change").count() == 0  # the style sheet's, not the text's
+    assert page.get_by_role("article").last.locator("strong").inner_text() == "last"
     faults += serious(page)
 
     page.get_by_role("link", name="Costs").click()
@@ -96,7 +108,16 @@ def test_no_page_is_wider_than_a_phone(page: Page, site: str, filled: Backend) -
     page.goto(site)
     page.get_by_label("The operator's password").fill(PASSWORD)
     page.get_by_role("button", name="Log in").click()
-    for path in ("/", "/decisions", "/decisions/1", "/costs", "/jobs", "/jobs/dead:triage"):
+    for path in (
+        "/",
+        "/decisions",
+        "/decisions/1",
+        "/decisions/8",
+        "/shadow",
+        "/costs",
+        "/jobs",
+        "/jobs/dead:triage",
+    ):
         page.goto(site + path)
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), path
 

@@ -1,0 +1,128 @@
+"""What a decision wrote to GitHub, or would have, as people see it there, with links to the very place. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from markupsafe import Markup
+
+from bot.core.actions import (
+    Action,
+    Decision,
+    InlineComment,
+    OpenDraftPull,
+    React,
+    SetCheck,
+    SetLabels,
+    SubmitReview,
+    UpsertComment,
+)
+from bot.core.markdown import host_of
+from bot.publishing.body import MAX_BODY, Rules
+from bot.publishing.markdown import as_html
+from bot.review.filtering import Suppressed
+from bot.store.overview import Posted
+
+
+class Card(NamedTuple):
+    """One box on the page: a title, what stands in it, and where it stands on GitHub (empty: nowhere yet)."""
+
+    title: str
+    body: Markup
+    url: str = ""
+    code: str = ""
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+
+def cards(decision: Decision, posted: Sequence[Posted], web_url: str) -> tuple[Card, ...]:
+    """What was asked for, or what shadow mode kept back, in the order in which it is written."""
+    shown = _Shown(decision, posted, web_url)
+    return tuple(card for action in decision.actions or decision.withheld for card in shown.of(action))
+
+
+class Held(NamedTuple):
+    """A finding that was not posted, and why."""
+
+    path: str
+    line: int | None
+    comment: str
+    why: str
+
+
+def held_back(decision: Decision) -> tuple[Held, ...]:
+    """The findings of a review that its filters kept back."""
+    found = []
+    for each in decision.evidence.get("suppressed", ()):
+        finding = Suppressed.model_validate(each)
+        about = finding.finding
+        found.append(Held(about.path, about.line, about.comment, finding.reason.replace("_", " ")))
+    return tuple(found)
+
+
+def permalink(each: Posted, repository: str, web_url: str) -> str:
+    """The address of something that was posted; empty for what has none of its own."""
+    base = f"{web_url}/{repository}"
+    match each.type:
+        case "upsert_comment":
+            return f"{base}/issues/{each.number}#issuecomment-{each.github_id}"
+        case "submit_review":
+            return f"{base}/pull/{each.number}#pullrequestreview-{each.github_id}"
+        case "set_check":
+            return f"{base}/runs/{each.github_id}"
+        case "open_draft_pull":
+            return f"{base}/pull/{each.github_id}"
+    return ""
+
+
+class _Shown:
+    """The actions of one decision as cards."""
+
+    def __init__(self, decision: Decision, posted: Sequence[Posted], web_url: str) -> None:
+        self._repository = decision.subject.repository
+        self._base = f"{web_url}/{self._repository}"
+        # The very pipeline that a body goes through before it is sent.
+        self._rules = Rules(host=host_of(web_url))
+        self._urls = {each.type: permalink(each, self._repository, web_url) for each in posted}
+        self._code: Mapping[str, str] = {
+            str(each.get("fingerprint")): "\n".join(map(str, each.get("code", ())))
+            for each in decision.evidence.get("posted", ())
+            if isinstance(each, dict)
+        }
+
+    def of(self, action: Action) -> tuple[Card, ...]:
+        url = self._urls.get(action.type, "")
+        match action:
+            case UpsertComment():
+                title = "Comment, where one stands already" if action.only_edit else "Comment"
+                return (Card(title, self._html(action.body), url),)
+            case SetLabels():
+                return (Card("Labels", Markup(), "", "", action.add, action.remove),)
+            case SubmitReview():
+                head = (Card(f"Review of {action.commit_id[:7]}", self._html(action.body), url),)
+                return (*head, *(self._finding(each, action) for each in action.comments))
+            case SetCheck():
+                title = f"Check {action.name}: {action.conclusion}"
+                body = Markup("<p><strong>{}</strong></p>").format(self._rules.title(action.title))
+                return (Card(title, body + self._html(action.summary) + self._html(action.text), url),)
+            case OpenDraftPull():
+                return (Card(f"Draft pull request: {action.title}", self._html(action.body), url, action.content),)
+            case React():
+                return (Card("Reaction", Markup("<p>{}</p>").format(action.content)),)
+
+    def _finding(self, comment: InlineComment, review: SubmitReview) -> Card:
+        """An inline comment; its link leads to the line in the change as it was reviewed."""
+        file = hashlib.sha256(comment.path.encode("utf-8", "surrogatepass")).hexdigest()
+        line = f"{'R' if comment.side == 'RIGHT' else 'L'}{comment.line}"
+        where = f"{self._base}/pull/{review.number}/files/{review.commit_id}#diff-{file}{line}"
+        return Card(
+            f"{comment.path}, line {comment.line}",
+            as_html(self._rules.inline(comment).body),
+            where,
+            self._code.get(comment.fingerprint, ""),
+        )
+
+    def _html(self, body: str) -> Markup:
+        return as_html(self._rules.text(body, MAX_BODY)) if body else Markup()

@@ -1,0 +1,76 @@
+"""What the pages say: as people see it on GitHub, with links to the very place."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from bot.core.actions import Usage
+from bot.models.protocol import Prompt
+from tests.bot.web.dashboard.conftest import Backend, decision
+from tests.bot.web.dashboard.test_access import log_in
+
+
+@pytest.fixture
+def client(app: Flask, filled: Backend) -> FlaskClient:
+    client = app.test_client()
+    log_in(client)
+    return client
+
+
+def test_a_comment_is_shown_as_github_shows_it_with_a_link_to_it(client: FlaskClient) -> None:
+    page = client.get("/decisions/7").text
+    assert "Which <strong>files</strong> fail, and how? <code>Table.read</code>" in page
+    assert "https://github.com/acme/rocket/issues/31#issuecomment-931" in page
+    assert "+ needs-info" in page
+
+
+def test_a_finding_is_shown_with_its_code_and_a_link_to_its_line(client: FlaskClient) -> None:
+    page = client.get("/decisions/8").text
+    assert "The <strong>last</strong> row is lost." in page
+    assert "return rows[:-1]" in page
+    assert "https://github.com/acme/rocket/pull/32#pullrequestreview-932" in page
+    file = hashlib.sha256(b"rocket/table.py").hexdigest()
+    assert f"/acme/rocket/pull/32/files/{'a' * 40}#diff-{file}R7" in page
+
+
+def test_shadow_mode_shows_what_it_would_have_posted(client: FlaskClient) -> None:
+    page = client.get("/shadow").text
+    assert "Which <strong>files</strong> fail" in page
+    assert "acme/rocket#33" in page
+    assert "acme/rocket#31" not in page
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("%2332", ["acme/rocket#32"]),
+        ("acme/sled%239", ["acme/sled#9"]),
+        ("row+is+LOST", ["acme/rocket#32"]),
+        ("sled", ["acme/sled#9"]),
+        ("100%25", []),
+        ("no+such+words", []),
+    ],
+)
+def test_decisions_are_found_by_number_and_by_words(client: FlaskClient, text: str, found: list[str]) -> None:
+    page = client.get(f"/decisions?text={text}").text
+    assert [
+        each for each in ("acme/rocket#31", "acme/rocket#32", "acme/sled#9") if f">{each}</a>" in page
+    ] == found
+
+
+def test_an_unknown_cost_is_unknown_and_not_none(app: Flask, backend: Backend) -> None:
+    unpriced = Usage(calls=2, input_tokens=10, output_tokens=5, seconds=1.0)
+    told = decision(1).model_copy(update={"usage": unpriced})
+    backend.memory.decisions.record("d1:triage", (told,), "c0ffee")
+    prompt = Prompt(purpose="triage", system="s", user="1", subject="acme/rocket#1")
+    backend.memory.calls.record("d1:triage", prompt, "InputReply", "openai:own", unpriced, reply="{}")
+    client = app.test_client()
+    log_in(client)
+    for path in ("/decisions", "/decisions/1", "/costs"):
+        page = client.get(path).text
+        assert "unknown" in page, path
+        assert "0.0000 $" not in page, path
