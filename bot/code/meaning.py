@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
 import re2
@@ -39,6 +39,20 @@ def same(before: str, after: str, path: str) -> bool:
     if PurePosixPath(path).suffix.lower() in _FREE_FORM:
         return before.split() == after.split() and _quiet(before) and _quiet(after)
     return False
+
+
+#: What can change while the meaning does not, and more: comments, white space, quotes, brackets and separators.
+_WEIGHTLESS = re2.compile(r"(?m)^[ \t]*\*.*$|(?:#|//|/\*).*$|[\s'\"`()\[\]{},;\\]+")
+
+
+def may_be_same(removed: Iterable[str], added: Iterable[str]) -> bool:
+    """Whether changed lines can mean the same at all: where not, nothing has to be parsed."""
+    return _weighty(removed) == _weighty(added)
+
+
+def _weighty(lines: Iterable[str]) -> str:
+    text: str = _WEIGHTLESS.sub("", "\n".join(lines).encode("utf-8", "replace").decode())
+    return text
 
 
 #: Comments that a compiler, interpreter or build reads.

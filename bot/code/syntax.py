@@ -7,10 +7,11 @@ time.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import PurePosixPath
+from time import thread_time
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -24,7 +25,9 @@ MAX_NODES = 400_000
 MAX_DEFINITIONS = 10_000
 #: Definitions inside of each other that are told apart.
 MAX_NESTING = 50
-#: How long one parse may take, seconds; the linear case takes milliseconds.
+#: Levels of a tree in which definitions are looked for, and characters of a name.
+MAX_DEPTH, LONGEST_NAME = 1_000, 200
+#: How long one parse may take, seconds of this thread's processor time; the linear case takes milliseconds.
 SECONDS = 1.0
 
 Kind = Literal["function", "class"]
@@ -32,7 +35,10 @@ Kind = Literal["function", "class"]
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A function or class; lines count from 1 and include decorators. ``body`` is where its head ends."""
+    """A function or class; lines count from 1 and include decorators. ``body`` is where its head ends.
+
+    A function without a name has that of the call that it is handed to in ``call``: ``it("works", ...)``.
+    """
 
     kind: Kind
     name: str
@@ -40,22 +46,32 @@ class Definition:
     last: int
     body: int
     within: str = ""
+    call: str = ""
 
     @property
     def qualified(self) -> str:
         """Its name behind those of the classes and functions around it, joined by dots."""
-        return f"{self.within}.{self.name}" if self.within else self.name
+        own = self.name or self.call
+        return f"{self.within}.{own}" if self.within else own
 
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """A language: where its grammar comes from and what its definitions are called in it."""
+    """A language: where its grammar comes from and what its definitions are called in it.
+
+    ``heads`` are what belongs to a definition that stands in it, by the field that it stands in. ``owners`` give
+    a function that is a value its name: by the field of the value, and that of the name. ``calls`` are calls
+    that functions are handed to.
+    """
 
     name: str
     module: str
     function: str
     functions: frozenset[str]
     classes: frozenset[str]
+    heads: Mapping[str, str] = field(default_factory=dict, hash=False)
+    owners: Mapping[str, tuple[str, str]] = field(default_factory=dict, hash=False)
+    calls: frozenset[str] = frozenset()
     comments: frozenset[str] = frozenset({"comment", "line_comment", "block_comment"})
     strings: frozenset[str] = frozenset({"string", "string_literal", "interpreted_string_literal", "char_literal"})
 
@@ -64,12 +80,31 @@ _SCRIPT_FUNCTIONS = frozenset(
     {
         "function_declaration",
         "function_expression",
+        "generator_function",
         "generator_function_declaration",
         "method_definition",
         "arrow_function",
     }
 )
-_SCRIPT_CLASSES = frozenset({"class_declaration", "class", "abstract_class_declaration", "interface_declaration"})
+_SCRIPT_CLASSES = frozenset({"class_declaration", "class"})
+_TYPED_FUNCTIONS = _SCRIPT_FUNCTIONS | {"function_signature", "method_signature"}
+_TYPED_CLASSES = _SCRIPT_CLASSES | {
+    "abstract_class_declaration",
+    "interface_declaration",
+    "enum_declaration",
+    "internal_module",
+    "module",
+    "type_alias_declaration",
+}
+_SCRIPT_HEADS = {"export_statement": "declaration"}
+_SCRIPT_OWNERS = {
+    "variable_declarator": ("value", "name"),
+    "assignment_expression": ("right", "left"),
+    "pair": ("value", "key"),
+}
+_JAVASCRIPT_OWNERS = {**_SCRIPT_OWNERS, "field_definition": ("value", "property")}
+_TYPED_OWNERS = {**_SCRIPT_OWNERS, "public_field_definition": ("value", "name")}
+_CALL = frozenset({"call_expression"})
 
 PYTHON = Grammar(
     "python",
@@ -77,18 +112,36 @@ PYTHON = Grammar(
     "language",
     frozenset({"function_definition"}),
     frozenset({"class_definition"}),
+    heads={"decorated_definition": "definition"},
 )
-_JAVASCRIPT = Grammar("javascript", "tree_sitter_javascript", "language", _SCRIPT_FUNCTIONS, _SCRIPT_CLASSES)
+_JAVASCRIPT = Grammar(
+    "javascript",
+    "tree_sitter_javascript",
+    "language",
+    _SCRIPT_FUNCTIONS,
+    _SCRIPT_CLASSES,
+    _SCRIPT_HEADS,
+    _JAVASCRIPT_OWNERS,
+    _CALL,
+)
 _TYPESCRIPT = Grammar(
-    "typescript", "tree_sitter_typescript", "language_typescript", _SCRIPT_FUNCTIONS, _SCRIPT_CLASSES
+    "typescript",
+    "tree_sitter_typescript",
+    "language_typescript",
+    _TYPED_FUNCTIONS,
+    _TYPED_CLASSES,
+    _SCRIPT_HEADS,
+    _TYPED_OWNERS,
+    _CALL,
 )
-_TSX = Grammar("tsx", "tree_sitter_typescript", "language_tsx", _SCRIPT_FUNCTIONS, _SCRIPT_CLASSES)
+_TSX = replace(_TYPESCRIPT, name="tsx", function="language_tsx")
 _GO = Grammar(
     "go",
     "tree_sitter_go",
     "language",
     frozenset({"function_declaration", "method_declaration", "func_literal"}),
     frozenset({"type_declaration"}),
+    calls=_CALL,
 )
 _JAVA = Grammar(
     "java",
@@ -109,8 +162,8 @@ _RUST = Grammar(
     "rust",
     "tree_sitter_rust",
     "language",
-    frozenset({"function_item", "function_signature_item"}),
-    frozenset({"impl_item", "trait_item", "struct_item", "enum_item", "mod_item"}),
+    frozenset({"function_item", "function_signature_item", "macro_definition", "macro_invocation"}),
+    frozenset({"impl_item", "trait_item", "struct_item", "enum_item", "union_item", "mod_item"}),
 )
 
 _BY_ENDING = {
@@ -130,10 +183,6 @@ _BY_ENDING = {
 }
 
 
-#: What a definition may be wrapped in that belongs to it.
-_HEADS = frozenset({"decorated_definition", "variable_declarator", "lexical_declaration", "export_statement"})
-
-
 def grammar_of(path: str) -> Grammar | None:
     """The grammar by the file's ending; None where none is at hand."""
     return _BY_ENDING.get(PurePosixPath(path).suffix.lower())
@@ -145,29 +194,46 @@ def definitions(text: str, path: str) -> tuple[Definition, ...]:
     tree = parse(text, path)
     if grammar is None or tree is None:
         return ()
+    data = text.encode("utf-8", "surrogatepass")
     found: list[Definition] = []
-    around: list[tuple[int, str]] = []
-    for node, ancestors in nodes(tree):
-        depth = len(ancestors)
-        while around and around[-1][0] >= depth:
-            around.pop()
+    open_: list[_Open] = []
+    for node in _telling(tree, grammar):
+        while open_ and open_[-1].node.end_byte <= node.start_byte:
+            open_.pop()
         kind = _kind(node, grammar)
-        if kind is None or len(around) >= MAX_NESTING:
-            continue
-        if len(found) == MAX_DEFINITIONS:
-            break
-        name = _name(node, ancestors)
-        within = ".".join(each for _, each in around if each)
-        found.append(Definition(kind, name, _first(node, ancestors), node.end_point.row + 1, _body(node), within))
-        around.append((depth, name))
+        names = open_[-1].names if open_ else ()
+        if kind is not None and len(names) < MAX_NESTING:
+            if len(found) == MAX_DEFINITIONS:
+                break
+            name = _name(node, open_, grammar, data)
+            call = "" if name or kind == "class" else _call(node, open_, grammar, data)
+            within = ".".join(each for each in names if each)
+            found.append(
+                Definition(kind, name, _first(node, open_, grammar), _last(node), _body(node), within, call)
+            )
+            names = (*names, name)
+        open_.append(_Open(node, names))
     return tuple(sorted(found, key=lambda each: (each.first, -each.last)))
 
 
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """A node around the one that is looked at, and the names of the definitions up to it."""
+
+    node: Node
+    names: tuple[str, ...]
+
+
 def enclosing(found: tuple[Definition, ...], first: int, last: int) -> Definition | None:
-    """The innermost *named* function around these lines, else the innermost class; None at the top of a file."""
-    around = [each for each in found if each.first <= first and each.last >= last and each.name]
-    functions = [each for each in around if each.kind == "function"]
-    return min(functions or around, key=lambda each: each.last - each.first, default=None)
+    """The innermost *named* function around these lines, else the innermost class, else what a call is handed.
+
+    None at the top of a file.
+    """
+    around = [each for each in found if each.first <= first and each.last >= last]
+    named = [each for each in around if each.name]
+    functions = [each for each in named if each.kind == "function"]
+    handed = [each for each in around if each.call]
+    return min(functions or named or handed, key=lambda each: each.last - each.first, default=None)
 
 
 def parse(text: str, path: str) -> Tree | None:
@@ -220,14 +286,12 @@ def _parser(grammar: Grammar) -> Callable[[bytes], Any]:
 
 
 def _make_parser(grammar: Grammar) -> Callable[[bytes], Any]:
-    import time
-
     from tree_sitter import Parser
 
     parser = Parser(_language(grammar))
 
     def parse_within(data: bytes) -> Any:
-        deadline = time.monotonic() + SECONDS
+        deadline = thread_time() + SECONDS
         try:
             return parser.parse(
                 lambda offset, _: data[offset : offset + _CHUNK], progress_callback=_until(deadline)
@@ -241,9 +305,7 @@ def _make_parser(grammar: Grammar) -> Callable[[bytes], Any]:
 
 def _until(deadline: float) -> Callable[[int, bool], bool]:
     """A progress callback that stops a parse (by True) once its time is up."""
-    import time
-
-    return lambda _offset, _has_error: time.monotonic() > deadline
+    return lambda _offset, _has_error: thread_time() > deadline
 
 
 @cache
@@ -255,37 +317,78 @@ def _language(grammar: Grammar) -> Any:
     return Language(getattr(import_module(grammar.module), grammar.function)())
 
 
+def _telling(tree: Tree, grammar: Grammar) -> list[Node]:
+    """The nodes that definitions are told from, parents before children: found by the parser's own query."""
+    from tree_sitter import QueryCursor
+
+    cursor = QueryCursor(_query(grammar))
+    cursor.set_max_start_depth(MAX_DEPTH)
+    found = cursor.captures(tree.root_node).get("it", [])
+    return sorted(found, key=lambda node: (node.start_byte, -node.end_byte))
+
+
+@cache
+def _query(grammar: Grammar) -> Any:
+    from tree_sitter import Query
+
+    types = grammar.functions | grammar.classes | grammar.heads.keys() | grammar.owners.keys() | grammar.calls
+    return Query(_language(grammar), "\n".join(f"({each}) @it" for each in sorted(types)))
+
+
 def _kind(node: Node, grammar: Grammar) -> Kind | None:
-    if not node.is_named:
-        return None
     if node.type in grammar.functions:
         return "function"
     return "class" if node.type in grammar.classes else None
 
 
-def _name(node: Node, ancestors: Sequence[Node]) -> str:
+def _name(node: Node, around: Sequence[_Open], grammar: Grammar, data: bytes) -> str:
     """The name of a definition; that of the variable or key for a function that is a value."""
     own = node.child_by_field_name("name") or node.child_by_field_name("type")
     if own is None and node.type == "type_declaration" and node.named_child_count:
         own = node.named_children[0].child_by_field_name("name")
-    parent = ancestors[-1] if ancestors else None
-    if own is None and parent is not None and parent.type in ("variable_declarator", "pair", "field_definition"):
-        own = parent.child_by_field_name("name") or parent.child_by_field_name("key")
-        own = own or parent.child_by_field_name("property")
-    if own is None and parent is not None and parent.type == "assignment_expression":
-        own = parent.child_by_field_name("left")
-    if own is None or own.text is None:
-        return ""
-    return own.text.decode("utf-8", "replace").split("<")[0][:200]
+    owner = around[-1].node if around else None
+    if own is None and owner is not None and owner.type in grammar.owners:
+        value, name = grammar.owners[owner.type]
+        own = owner.child_by_field_name(name) if owner.child_by_field_name(value) == node else None
+    return "" if own is None else _beginning(own, data).split("<")[0]
 
 
-def _first(node: Node, ancestors: Sequence[Node]) -> int:
+def _call(node: Node, around: Sequence[_Open], grammar: Grammar, data: bytes) -> str:
+    """The call that a function is handed to, or the macro that is one: what it begins with, in one line."""
+    if node.type == "macro_invocation":
+        call: Node | None = node
+    else:
+        call = around[-1].node if around and around[-1].node.type in grammar.calls else None
+        handed = call.child_by_field_name("arguments") if call is not None else None
+        if handed is None or not handed.start_byte <= node.start_byte < handed.end_byte:
+            return ""
+    return "" if call is None else _beginning(call, data).split("\n")[0].rstrip()[:60]
+
+
+def _beginning(node: Node, data: bytes) -> str:
+    """Never ``node.text``: in a hostile file that is most of the file, again and again."""
+    return data[node.start_byte : min(node.end_byte, node.start_byte + LONGEST_NAME)].decode("utf-8", "replace")
+
+
+def _first(node: Node, around: Sequence[_Open], grammar: Grammar) -> int:
     """The first line, decorators included, and ``const`` or ``export`` before it."""
-    for parent in reversed(ancestors):
-        if parent.type not in _HEADS:
+    for each in reversed(around):
+        outer = each.node
+        inside = grammar.heads.get(outer.type) or grammar.owners.get(outer.type, ("",))[0]
+        if outer.type in ("pair", "assignment_expression") or not inside:
             break
-        node = parent
+        held = outer.child_by_field_name(inside)
+        # ``export const f = ...``: a declaration stands between the two, and holds the second.
+        if held is None or not held.start_byte <= node.start_byte <= node.end_byte <= held.end_byte:
+            break
+        if held != node and held.type not in ("lexical_declaration", "variable_declaration"):
+            break
+        node = outer
     return node.start_point.row + 1
+
+
+def _last(node: Node) -> int:
+    return node.end_point.row + 1
 
 
 def _body(node: Node) -> int:

@@ -79,14 +79,16 @@ def reformatted(diff: Diff, sides: Sides) -> dict[str, frozenset[int]]:
         before, after = sides.before(file), sides.after(file)
         if before is None or after is None or before == after:
             continue
-        left -= len(before)
         if left < 0:
             break
-        if meaning.same(before, after, file.path):
-            found[file.path] = frozenset(range(len(file.hunks)))
+        possible = [number for number, hunk in enumerate(file.hunks) if _may_be_same(hunk)]
+        left -= len(before)
+        if len(possible) == len(file.hunks) and meaning.same(before, after, file.path):
+            found[file.path] = frozenset(possible)
             continue
         equal = []
-        for number, hunk in enumerate(file.hunks):
+        for number in possible:
+            hunk = file.hunks[number]
             left -= len(before)
             alone = replaced(before, (hunk,), back=False) if left > 0 and len(file.hunks) > 1 else None
             if alone is not None and meaning.same(before, alone, file.path):
@@ -94,3 +96,8 @@ def reformatted(diff: Diff, sides: Sides) -> dict[str, frozenset[int]]:
         if equal:
             found[file.path] = frozenset(equal)
     return found
+
+
+def _may_be_same(hunk: Hunk) -> bool:
+    removed, added = ([line.text for line in hunk.lines if line.mark == mark] for mark in "-+")
+    return meaning.may_be_same(removed, added)
