@@ -219,21 +219,23 @@ class _Writer:
                 kept = token.markup in ("\\*", "\\_", "\\\\")
                 text += token.markup if kept else token.content
                 continue
-            if token is not None and token.type.startswith("link") and token.markup != "autolink":
+            shows_itself = token is not None and token.markup == "autolink"
+            if token is not None and token.type.startswith("link"):
                 if token.type == "link_open":
                     link = self._own(str(token.attrs["href"]))
                 if not link:
                     continue
-            self._plain(text, out, bool(link) and (token is None or token.type != "link_open"))
+            inside = bool(link) and not shows_itself and (token is None or token.type != "link_open")
+            self._plain(text, out, inside)
             text = ""
             if token is None:
                 break
             match token.type:
-                case "link_open" if token.markup != "autolink":
+                case "link_open" if not shows_itself:
                     # Next to these two it would be an image, or the label of something else.
                     out.append(" " * _ends(out, "!", "]") + _LINK)
-                case "link_close" if token.markup != "autolink":
-                    out.append(f"]({link})")
+                case "link_close":
+                    out.append("" if shows_itself else f"]({link})")
                     link = ""
                 case "code_inline":
                     _add_span(out, token.content)

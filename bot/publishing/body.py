@@ -19,7 +19,7 @@ MAX_CHECK = 65_535
 MAX_TITLE = 250
 
 _FINGERPRINT = re.compile(r"[^A-Za-z0-9_.:-]")
-_STRAY_BREAK = re.compile(rf"(?<![@#:</!])(?<!gh-)(?<!GH-){BREAK}+")
+_STRAY_BREAK = re.compile(rf"(?<![@#:</!])(?<!gh-){BREAK}+", re.IGNORECASE)
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
 _MARKER_LINE = re.compile(r"<!-- bouncer:(?P<task>[a-z]+):v1(?: (?P<extra>[A-Za-z0-9_.:-]+))? -->\s*\Z")
 
@@ -45,7 +45,8 @@ class Rules(Frozen):
     def marked(self, body: str, task: Task, extra: str = "") -> str:
         """A body that can be found again by its hidden marker."""
         sign = marker(task, extra)
-        return f"{self.text(body, MAX_BODY - len(sign) - 2)}\n\n{sign}".lstrip()
+        text = self.text(body, MAX_BODY - len(sign) - 2)
+        return f"{text}\n\n{sign}" if text else sign
 
     def inline(self, comment: InlineComment) -> InlineComment:
         """A review's comment with its suggestion as a block and its fingerprint as a marker.

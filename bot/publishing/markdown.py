@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 from functools import cache
-from html import escape
+from html import escape, unescape
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
@@ -26,12 +26,14 @@ _COMMENT = re.compile(r"<!--.*?-->\s*", re.DOTALL)
 #: The tags that templates write.
 _TAG = re.compile(r"</?(?:details|summary|sub|sup|br|code|b|i|em|strong|kbd)\s*/?>|<details open>")
 _NAMES = (
-    r"@[A-Za-z0-9_-]|<[A-Za-z/!?]"
+    r"@[A-Za-z0-9_-]"
     r"|\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s{1,3}(?:[\w./-]{0,100}#\d|gh-\d)"
 )
+_OPEN_TAG = r"<[A-Za-z/!?]"
 #: Outside code and our own links: a mention, a tag, a keyword that closes something; a link of GitHub's making.
-LIVE = re.compile(rf"{_NAMES}|://|(?<![A-Za-z0-9])www\.", re.IGNORECASE)
-_LIVE_IN_HTML = re.compile(_NAMES, re.IGNORECASE)
+LIVE = re.compile(rf"{_NAMES}|{_OPEN_TAG}|://|(?<![A-Za-z0-9])www\.", re.IGNORECASE)
+_NAMED = re.compile(_NAMES, re.IGNORECASE)
+_TAGGED = re.compile(_OPEN_TAG)
 #: What the templates' own blocks come to.
 _BLOCKS = frozenset(
     f"{kind}_{end}"
@@ -80,12 +82,20 @@ def _closed(token: Token, lines: list[str]) -> bool:
 def _allowed(token: Token, hosts: frozenset[str]) -> bool:
     match token.type:
         case "inline":
-            return _text_allowed(token.children or (), hosts)
+            return not _ruled(token.content) and _text_allowed(token.children or (), hosts)
         case "fence":
             return (token.info.split() or [""])[0].lower() not in ACTIVE_LANGUAGES and "<!--" not in token.info
         case "html_block":
             return _html_allowed(token.content)
     return token.type in _BLOCKS
+
+
+def _ruled(text: str) -> bool:
+    """Whether a line makes a table of the one above, to GitHub also where neither has a bar; what stood open
+    before it is text then.
+    """
+    lines = ("".join(line.split()) for line in text.split("\n"))
+    return any(set(line) <= {"|", ":", "-"} and "-" in line and line.strip("-") for line in lines)
 
 
 def _text_allowed(tokens: Iterable[Token], hosts: frozenset[str]) -> bool:
@@ -107,13 +117,15 @@ def _text_allowed(tokens: Iterable[Token], hosts: frozenset[str]) -> bool:
                 return False
         # An autolink shows its own address.
         autolink = token.type == "link_open" and token.markup == "autolink"
-        text.append("\0")
+        # What closes an issue may have its number on the next line.
+        text.append("\n" if token.type in ("softbreak", "hardbreak") else "\0")
     return LIVE.search("".join(text)) is None
 
 
-def _html_allowed(html: str) -> bool:
+def _html_allowed(source: str) -> bool:
     """Whether nothing but our own tags stands in HTML, and text in which nothing lives between them."""
-    return _LIVE_IN_HTML.search(_TAG.sub("\0", html)) is None
+    text = _TAG.sub("\0", source)
+    return not (_TAGGED.search(text) or _NAMED.search(unescape(text)))
 
 
 def as_html(body: str) -> Markup:

@@ -61,6 +61,14 @@ _ALIVE = (
     "`<img src=x>` ``a`b`` ` `` `",
     "**[x](https://evil.example)** _![x](//evil.example)_",
     f"[x]({_OWN} '@octocat') <{_OWN}> ![x]({_OWN})",
+    "Gh-13 gH-7 acme/rocket#14",
+    "<https:<https:/example/x> <x@y.z:<tada:x:y> a<tada:+2>",
+    "<details><summary>&#64;octocat",
+    "<details>````(word\n- \n    ===&#64;octocat: fixes &#35;1<summary>",
+    "\u3000\n\t```\n\n[x",
+    "fixes\nGH-7\n",
+    "a`<!--**-->\nbouncer\n:-\n`. b",
+    "a####\nb```<img_src=x>http://e.x/p\n:-\n![a](http://e.x)``<img_src=x>\n\t```\nx",
     f"https://{HOST}/acme/rocket/issues/3 https://{HOST}/acme/rocket/pull/3#x https://{HOST}@evil.example",
 )
 

@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bot.core import config_file
-from tests.parsers import COMMON, PARSERS, Parser
+from tests.parsers.parser import COMMON, Parser
+from tests.parsers.registry import PARSERS
 
 #: What Python's own compiler of patterns says of an odd glob; re2 does the matching.
 pytestmark = pytest.mark.filterwarnings("ignore:Possible .* at position:FutureWarning")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -187,7 +188,7 @@ def _swallowed(posted: str, *templates: str) -> str:
 
 def _told(posted: str) -> str:
     """Whether a secret can be read in what was posted."""
-    plain = posted.replace("\u200b", "").replace("\\", "")
+    plain = re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", posted.replace("\u200b", ""))
     return next((f"tells {each}" for each in (OWN_SECRET, *SHAPES) if each in plain), "")
 
 

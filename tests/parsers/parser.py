@@ -1,0 +1,85 @@
+# ruff: noqa: E501 - lists of words
+"""A reader of foreign text with what is hard for it, and where its random inputs come from."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+
+#: A text as it grows: what stands before, what is repeated, what stands behind.
+Growing = tuple[str, str, str]
+
+#: Repeated for every reader.
+COMMON = (
+    "a", " ", "\n", "\t", "\r", "\0", "\ud800", "\u200b", "\u2028", "é", "\U0001f600", "`", "``` \n", "~~~\n", "\\", "'",
+    '"', "(", "[", "{", "<", ">", "<a ", "<!--", "</", "&", "&#x", "|", "> ", "- ", "* ", "#", "#1 ", "@a ", "//", "../",
+    "a.", "a(", "a_", "aA", "A ", "0", "1.", "0x", "-", "=", "_", ":", ": ", "a: ", "a=", ",", ";", "/a", "http://a/",
+    "![](", "](", "*a", "a b ", "ab\n", "\n\n", " \n", "  a\n", "E ", "at ", "1 is 1 ", "fix ", "{}", "[]", "a\\", '\\"',
+)  # fmt: skip
+#: Put in place of a word: what stands for nothing, for too much, for another type.
+_ODD = (
+    "null", "true", '""', "[]", "{}", "0", "-1", "1e999", "NaN", "0.1", "99999999999999999999", '"\\ud800"', '"\\u0000"',
+    '"-1"', "[[]]", '{"a": 1}', "''",
+)  # fmt: skip
+_WORD = re.compile(r'"(?:[^"\\\n]|\\.)*"|\w+|\s+|[^\w\s]')
+_MOST_CHANGES = 4
+
+
+@dataclass(frozen=True)
+class Parser:
+    """A reader, the errors that it is documented to raise, and the texts that could be hard for it."""
+
+    name: str
+    read: Callable[[str], object]
+    raises: tuple[type[Exception], ...] = ()
+    hard: tuple[Growing, ...] = ()
+    words: tuple[str, ...] = ()
+    samples: tuple[str, ...] = ()
+    """Texts that it reads to their end: what is changed a little reaches further than what is thrown together."""
+    limit: int = 64_000
+    """Characters that are worth measuring: readers with a cap of their own refuse more."""
+
+    def texts(self, size: int) -> Iterator[tuple[str, str]]:
+        """What is repeated, and a text of about ``size`` characters of it."""
+        for start, unit, end in (*(("", unit, "") for unit in COMMON), *self.hard):
+            yield f"{start}{unit}{end}"[:40], start + unit * max(1, size // len(unit)) + end
+
+    def random(self, dice: random.Random) -> str:
+        """One of its samples with a few words changed, or a short text of its own words and everybody's."""
+        if self.samples and dice.random() < 0.5:
+            return _changed(dice.choice(self.samples), self.words, dice)
+        return "".join(dice.choices(_vocabulary(self.words, self.hard), k=dice.randrange(24)))
+
+
+@cache
+def _vocabulary(words: tuple[str, ...], hard: tuple[Growing, ...]) -> tuple[str, ...]:
+    return (*words * 4, *(unit for each in hard for unit in each), *COMMON)
+
+
+@cache
+def _taken_apart(sample: str) -> tuple[str, ...]:
+    return tuple(_WORD.findall(sample))
+
+
+def _changed(sample: str, words: tuple[str, ...], dice: random.Random) -> str:
+    text = list(_taken_apart(sample))
+    for _ in range(dice.randint(1, _MOST_CHANGES)):
+        at = dice.randrange(len(text))
+        match dice.randrange(6):
+            case 0:
+                text[at] = dice.choice(_ODD)
+            case 1:
+                text[at] = dice.choice(words or COMMON)
+            case 2:
+                text[at] = dice.choice(COMMON)
+            case 3:
+                text[at] = ""
+            case 4:
+                text[at] = text[dice.randrange(len(text))]
+            case _:
+                end = min(len(text), at + dice.randint(1, 12))
+                text[at:at] = text[at:end]
+    return "".join(text)
