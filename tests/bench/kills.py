@@ -15,6 +15,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 from bot.jobs.job import OPEN
@@ -85,7 +86,7 @@ def _kill(kind: str, rig: Rig, count: int) -> None:
             killed[name] += 1
     over.set()
     sender.join()
-    wait(lambda: rig.jobs.untaken() + len(rig.jobs.list(OPEN)) == 0, 300, "all jobs ended")
+    _settle(rig)
     said = Counter(len(rig.github.comments(name, number, by="bouncer[bot]")) for name, number in accepted)
     ends = Counter(job.state for job in rig.jobs.list(limit=10 * len(accepted)))
     print(
@@ -95,6 +96,16 @@ def _kill(kind: str, rig: Rig, count: int) -> None:
         f"jobs: {', '.join(f'{number} {state}' for state, number in sorted(ends.items()))}",
         flush=True,
     )
+
+
+def _settle(rig: Rig) -> None:
+    """Wait until all jobs have ended, however many there are, as long as fewer and fewer are left."""
+
+    def left() -> int:
+        return rig.jobs.untaken() + len(rig.jobs.list(OPEN, limit=100_000))
+
+    while before := left():
+        wait(partial(lambda most: left() < most, before), 300, f"fewer than {before} jobs left")
 
 
 def _deliver(rig: Rig, accepted: list[tuple[str, int]], over: threading.Event) -> None:
