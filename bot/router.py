@@ -12,10 +12,11 @@ from bot.core import events
 from bot.core.actions import Decision, Task, Usage
 from bot.core.events import Event
 from bot.errors import BudgetExceeded, ForgeError, ModelError, NotRecorded, SandboxError, TransientError, UserError
-from bot.handlers import commands, config, feedback, reproduce, review, triage, verify
+from bot.handlers import closing, commands, config, feedback, reproduce, review, triage, verify
 from bot.services import Handler, Services
 
 HANDLERS: Mapping[Task, Handler] = {
+    "closing": closing.handle,
     "commands": commands.handle,
     "config": config.handle,
     "feedback": feedback.handle,
@@ -27,6 +28,7 @@ HANDLERS: Mapping[Task, Handler] = {
 
 #: What can be told of an event before anything is read for it. The report on the configuration has to look.
 CONCERNS: Mapping[Task, Callable[[Event], bool]] = {
+    "closing": closing.concerns,
     "commands": commands.concerns,
     "feedback": feedback.concerns,
     "reproduce": reproduce.concerns,
@@ -38,13 +40,14 @@ CONCERNS: Mapping[Task, Callable[[Event], bool]] = {
 ROUTES: Mapping[type[Event], tuple[Task, ...]] = {
     # Reproduction comes after triage: by itself it only tries what triage found clear enough.
     events.IssueOpened: ("config", "triage", "reproduce"),
-    events.IssueEdited: ("triage", "reproduce"),
+    events.IssueEdited: ("closing", "triage", "reproduce"),
     events.IssueReopened: ("triage", "reproduce"),
     events.IssueLabeled: ("triage", "reproduce"),
     events.IssueUnlabeled: ("commands",),
     events.IssueClosed: ("feedback",),
-    events.CommentCreated: ("commands", "triage", "reproduce", "verify", "review"),
-    events.CommentEdited: ("triage", "feedback"),
+    events.IssueUnanswered: ("closing",),
+    events.CommentCreated: ("commands", "closing", "triage", "reproduce", "verify", "review"),
+    events.CommentEdited: ("closing", "triage", "feedback"),
     events.CommentDeleted: ("feedback",),
     events.PullRequestOpened: ("config", "verify", "review"),
     events.PullRequestSynchronized: ("verify", "review"),

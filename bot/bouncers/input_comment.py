@@ -13,6 +13,8 @@ from bot.core.model import Repository
 #: Characters of one question, and of the folded explanation.
 QUESTION = 240
 EXPLANATION = 1_500
+#: From the warning to the end of an issue that nobody answers, days.
+WARNING = 7
 
 
 def bounced(
@@ -57,6 +59,28 @@ def cleared() -> str:
 def accepted(login: str, why: str = "") -> str:
     """The same comment after a maintainer's word."""
     return f"Accepted as it is by {login}" + (f": {clean_line(why, limit=QUESTION).rstrip('.')}." if why else ".")
+
+
+def warning(days: int) -> str:
+    """A week before an unanswered issue is closed."""
+    return (
+        f"I asked for more details {days} days ago and have not heard back. If nothing happens, I'll close this "
+        "issue in a week. To keep it open, reply below or edit the issue. "
+        f"*{_DISCLOSED}*"
+    )
+
+
+def closed(days: int) -> str:
+    """The same comment once it is closed."""
+    return (
+        f"Closed for now, because nobody has answered in {days} days. Reply below or edit the issue, and I'll "
+        f"open it again. *{_DISCLOSED}*"
+    )
+
+
+def answered() -> str:
+    """The same comment after an answer."""
+    return "Thanks for coming back to this. The issue stays open."
 
 
 def _label(verdict: InputVerdict) -> str:

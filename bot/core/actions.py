@@ -13,7 +13,7 @@ from bot.core.frozen import Frozen
 from bot.core.model import Side, Subject
 
 #: The handlers' names: the task a job runs, the kind of its decision, the word in its hidden marker.
-Task = Literal["triage", "verify", "review", "reproduce", "commands", "feedback", "config"]
+Task = Literal["triage", "verify", "review", "reproduce", "commands", "feedback", "config", "closing"]
 
 Conclusion = Literal["success", "neutral", "failure", "skipped"]
 
@@ -26,6 +26,7 @@ class UpsertComment(Frozen):
     number: int
     body: str
     only_edit: bool = Field(False, description="edit an existing comment; where there is none, stay silent")
+    about: str = Field("", description="tells several comments of one task apart; empty for its only one")
 
 
 class SetLabels(Frozen):
@@ -35,6 +36,17 @@ class SetLabels(Frozen):
     number: int
     add: tuple[str, ...] = ()
     remove: tuple[str, ...] = ()
+
+
+class SetIssueState(Frozen):
+    """Close an issue as not planned, or open it again."""
+
+    type: Literal["set_issue_state"] = "set_issue_state"
+    number: int
+    state: Literal["open", "closed"]
+    comments: int | None = Field(
+        None, description="how many there were when it was decided; with another one it is not closed"
+    )
 
 
 class InlineComment(Frozen):
@@ -97,7 +109,8 @@ class React(Frozen):
 
 
 Action = Annotated[
-    UpsertComment | SetLabels | SubmitReview | SetCheck | OpenDraftPull | React, Field(discriminator="type")
+    UpsertComment | SetLabels | SetIssueState | SubmitReview | SetCheck | OpenDraftPull | React,
+    Field(discriminator="type"),
 ]
 
 
@@ -153,6 +166,9 @@ class Decision(Frozen):
     )
     evidence: dict[str, Any] = Field(
         default_factory=dict, description="JSON object: what was seen and said; a later decision reads it"
+    )
+    again_days: int | None = Field(
+        None, description="the issue is looked at again after so many days, unless another decision came since"
     )
     usage: Usage = Usage()
     model: str = Field("", description="``provider:name`` of who spoke; empty where nobody was asked")

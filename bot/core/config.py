@@ -82,6 +82,13 @@ class TriageConfig(Frozen):
     )
     ignore_authors: tuple[str, ...] = Field((), description="logins whose issues are not judged")
     ignore_labels: tuple[str, ...] = Field((), description="issues that carry one of these are not judged")
+    close_after_days: int | None = Field(
+        None,
+        ge=14,
+        le=365,
+        description="close a bounced issue as not planned when its author has not answered for so long; they are "
+        "warned a week before, and an answer reopens it. Never one that anybody else took up",
+    )
 
 
 class VerifyConfig(Frozen):

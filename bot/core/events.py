@@ -89,6 +89,14 @@ class IssueClosed(_OnIssue):
     kind: Literal["issue_closed"] = "issue_closed"
 
 
+class IssueUnanswered(_OnIssue):
+    """Time has passed since a decision about an issue. No delivery says so: it is recorded with the decision."""
+
+    kind: Literal["issue_unanswered"] = "issue_unanswered"
+    since: float = Field(description="``at`` of that decision; ``issue`` is as it stood then")
+    days: float = Field(description="how many days later it happens")
+
+
 class CommentCreated(_OnIssue):
     """A comment in the conversation of an issue or (``issue.is_pull_request``) a pull request."""
 
@@ -220,7 +228,9 @@ class Pinged(_Event):
     kind: Literal["pinged"] = "pinged"
 
 
-IssueEvent = IssueOpened | IssueEdited | IssueReopened | IssueLabeled | IssueUnlabeled | IssueClosed
+IssueEvent = (
+    IssueOpened | IssueEdited | IssueReopened | IssueLabeled | IssueUnlabeled | IssueClosed | IssueUnanswered
+)
 CommentEvent = CommentCreated | CommentEdited | CommentDeleted
 PullRequestEvent = (
     PullRequestOpened

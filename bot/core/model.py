@@ -62,6 +62,8 @@ class Issue(Frozen):
     created_at: datetime | None = None
     is_pull_request: bool = False
     comments: int | None = Field(None, description="how many there are; None where the forge did not say")
+    claimed: bool = Field(False, description="somebody is assigned, or it is planned for a milestone")
+    closed_by: int | None = Field(None, description="id of who closed it, where the forge was asked for the issue")
 
     @property
     def revision(self) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from pydantic import Field
 
@@ -177,6 +177,10 @@ class ForgeWriter(Protocol):
 
     def remove_label(self, number: int, label: str) -> None:
         """A label that is not there is no error."""
+        ...
+
+    def set_issue_state(self, number: int, state: Literal["open", "closed"]) -> None:
+        """Close as not planned, or open again; no error where it is so already."""
         ...
 
     def create_review(self, number: int, commit_id: str, body: str, comments: tuple[InlineComment, ...]) -> int:

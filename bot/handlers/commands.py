@@ -127,9 +127,13 @@ def _accept(event: Said | events.IssueUnlabeled, services: Services, why: str) -
     """The comment of a bounce shrinks to a line, and the label goes."""
     actions: list[Action] = []
     past = services.history.decisions(event.subject.key, "triage")
+    body = input_comment.accepted(event.sender.login, why)
     if history.bounced(history.last_verdict(past)):
-        body = input_comment.accepted(event.sender.login, why)
         actions.append(UpsertComment(task="triage", number=event.number, body=body, only_edit=True))
+    warned = history.last_verdict(services.history.decisions(event.subject.key, "closing"))
+    if warned and warned.verdict != "answered":
+        about = str(warned.evidence["about"])
+        actions.append(UpsertComment(task="closing", number=event.number, body=body, about=about, only_edit=True))
     accepted = services.config.triage.accepted_label
     actions.append(
         SetLabels(

@@ -33,6 +33,8 @@ def concerns(event: Event) -> bool:
     """Whether an event can hold a sign: of comments only those of an app do that somebody else changed."""
     if isinstance(event, events.CommentEdited | events.CommentDeleted | OnReviewComment):
         return event.comment.author.is_bot and event.comment.author.id != event.sender.id
+    if isinstance(event, events.IssueClosed) and event.sender.is_bot:
+        return False  # for want of an answer, ours too: nobody's opinion
     return isinstance(event, OnFinding | OnBounce)
 
 

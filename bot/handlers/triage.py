@@ -13,6 +13,7 @@ from bot.bouncers import history, input_comment
 from bot.bouncers import input as bouncer
 from bot.bouncers.granted import granted
 from bot.bouncers.input import InputReply, InputVerdict
+from bot.bouncers.input_comment import WARNING
 from bot.core import events
 from bot.core.actions import Action, Decision, React, SetLabels, UpsertComment
 from bot.core.commands import read
@@ -45,7 +46,10 @@ def handle(event: Event, services: Services) -> Decision | None:
     """Judge the issue of an event; None where the event gives no cause to."""
     if services.config.triage.mode == "off" or not isinstance(event, Judged | Said):
         return None
-    if not concerns(event) or event.sender.id == services.forge.identity().id:
+    if not concerns(event):
+        return None
+    # What we open again was answered.
+    if event.sender.id == services.forge.identity().id and not isinstance(event, events.IssueReopened):
         return None
     past = services.history.decisions(event.subject.key, "triage", "commands")
     if isinstance(event, events.IssueLabeled):
@@ -155,10 +159,29 @@ def _judge(event: Judged | Said, services: Services, past: Sequence[Decision]) -
             **investigation.evidence(notes),
             "answers": [each.id for each in answers],
             **({"marked_by": by} if by else {}),
+            **_timed(event, services),
         },
+        again_days=_until_warning(verdict, services),
         usage=notes.usage + reply.usage,
         model=reply.model,
     )
+
+
+def _until_warning(verdict: InputVerdict, services: Services) -> int | None:
+    """Days until the author of a bounced issue is warned, where the maintainers want it closed in the end."""
+    config = services.config.triage
+    if not verdict.bounced or config.mode != "comment" or config.close_after_days is None:
+        return None
+    return config.close_after_days - WARNING
+
+
+def _timed(event: Judged | Said, services: Services) -> dict[str, object]:
+    """What decides whether an issue may be closed."""
+    if services.config.triage.close_after_days is None:
+        return {}
+    ours = (event.issue.author.id, services.forge.identity().id)
+    reopened = isinstance(event, events.IssueReopened) and event.sender.id not in ours
+    return {"at": services.clock().timestamp(), "reopened": reopened}
 
 
 def _looked(prompt: Prompt, services: Services) -> Notes:

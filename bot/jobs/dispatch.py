@@ -57,6 +57,7 @@ class Dispatcher:
         tasks: Callable[[Event], tuple[Task, ...]],
         uninstalled: Callable[[str, Collection[str]], None] = lambda account, repositories: None,
         debounce: Mapping[type[Event], float] = DEBOUNCE,
+        day: float = 86_400.0,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._database = database
@@ -64,6 +65,7 @@ class Dispatcher:
         self._tasks = tasks
         self._uninstalled = uninstalled
         self._debounce = debounce
+        self._day = day
         self._clock = clock
 
     def step(self) -> int:
@@ -105,7 +107,8 @@ class Dispatcher:
         )
 
     def _make(self, connection: Connection, row: Row[Any], event: Event) -> None:
-        due = row.received_at + self._debounce.get(type(event), 0.0)
+        wait = event.days * self._day if isinstance(event, events.IssueUnanswered) else 0.0
+        due = row.received_at + (wait or self._debounce.get(type(event), 0.0))
         for position, task in enumerate(self._tasks(event)):
             job = Job(
                 id=f"{row.id}:{task}",

@@ -20,7 +20,7 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from bot.core import events
-from bot.core.events import Event
+from bot.core.events import Event, RepositoryEvent
 from bot.errors import TransientError
 from bot.store.database import Database
 from bot.store.tables import DELIVERIES
@@ -152,7 +152,7 @@ class Inbox:
 
 
 class Received:
-    """Reads what was recorded."""
+    """What was recorded."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -162,6 +162,19 @@ class Received:
         with self._database.read() as connection:
             found = connection.scalar(select(DELIVERIES.c.event).where(DELIVERIES.c.id == delivery))
         return None if found is None else str(found)
+
+    def note(self, delivery: str, event: RepositoryEvent, now: float) -> None:
+        """Record an event that no delivery tells of; one of that id once."""
+        row = {
+            "id": delivery,
+            "kind": event.kind,
+            "repository": event.repository.full_name,
+            "number": event.number,
+            "event": events.to_json(event),
+            "received_at": now,
+        }
+        with self._database.write() as connection:
+            connection.execute(self._database.insert(DELIVERIES).values(**row).on_conflict_do_nothing())
 
     def later(self, seq: int, repository: str, number: int) -> Sequence[tuple[str, str]]:
         """Id and event of what was delivered about a subject after ``seq``, newest first."""

@@ -273,7 +273,22 @@ class Runner:
             raise
         outcome = self._ledger.decisions.settle(job.id, position, published.outcome)
         _log.info("published", outcome=outcome, notes=published.notes)
+        if outcome == "posted" and decision.again_days is not None:
+            self._remind(job, decision, event)
         return "; ".join((outcome, *published.notes))
+
+    def _remind(self, job: Job, decision: Decision, event: Event) -> None:
+        """Have the issue looked at again; a job that runs again asks for the same once."""
+        if isinstance(event, events.IssueEvent | events.CommentEvent):
+            again = events.IssueUnanswered(
+                installation=event.installation,
+                sender=event.sender,
+                repository=event.repository,
+                issue=event.issue,
+                since=decision.evidence["at"],
+                days=decision.again_days or 0,
+            )
+            self._received.note(f"{job.id}:again", again, self._clock())
 
     def _tomorrow(self, job: Job) -> str:
         """The day's budget is spent: try again when there is a new one, not everybody at once."""

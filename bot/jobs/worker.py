@@ -41,6 +41,7 @@ class Pace:
     concurrency: int = 8
     polling_seconds: float = 0.05
     debounce: Mapping[type[Event], float] = field(default_factory=lambda: DEBOUNCE)
+    day_seconds: float = 86_400.0
 
 
 class Worker:
@@ -78,7 +79,12 @@ class Worker:
         )
         retention = Retention(database, self._queue, keep_days=self._keep_days)
         dispatcher = Dispatcher(
-            database, self._queue, router.tasks, retention.uninstalled, debounce=self._pace.debounce
+            database,
+            self._queue,
+            router.tasks,
+            retention.uninstalled,
+            debounce=self._pace.debounce,
+            day=self._pace.day_seconds,
         )
         _log.info("worker_started", worker=lease.executor)
         try:

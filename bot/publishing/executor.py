@@ -12,6 +12,7 @@ from bot.core.actions import (
     OpenDraftPull,
     React,
     SetCheck,
+    SetIssueState,
     SetLabels,
     SubmitReview,
     UpsertComment,
@@ -59,6 +60,8 @@ class Executor:
                 return self._comment(action)
             case SetLabels():
                 return self._labels(action)
+            case SetIssueState():
+                return self._state(action)
             case SubmitReview():
                 return self._review(action)
             case SetCheck():
@@ -72,8 +75,9 @@ class Executor:
                 return ()
 
     def _comment(self, action: UpsertComment) -> tuple[str, ...]:
-        key = f"comment:{self.services.forge.repository}#{action.number}:{action.task}"
-        body = self.rules.marked(action.body, action.task)
+        about = f":{action.about}" if action.about else ""
+        key = f"comment:{self.services.forge.repository}#{action.number}:{action.task}{about}"
+        body = self.rules.marked(action.body, action.task, action.about)
         known = self.postings.find(key)
         if known and known.content_hash == content_hash([body]):
             self.done += 1
@@ -109,8 +113,7 @@ class Executor:
             return None
         me = self.services.forge.identity().id
         for comment in self.services.forge.comments(action.number):
-            sign = read_marker(comment.body)
-            if comment.author.id == me and sign is not None and sign[0] == action.task:
+            if comment.author.id == me and read_marker(comment.body) == (action.task, action.about):
                 return comment.id
         return None
 
@@ -139,6 +142,19 @@ class Executor:
                 self.writer.remove_label(action.number, label)
         self.done += 1
         return notes
+
+    def _state(self, action: SetIssueState) -> tuple[str, ...]:
+        self._turn()
+        here = self._present
+        if not isinstance(here, Issue) or here.number != action.number:
+            here = self.services.forge.issue(action.number)
+        if action.state == "closed" and action.comments not in (None, here.comments):
+            # Somebody spoke while it was being decided.
+            raise Moved
+        if here.state != action.state:
+            self.writer.set_issue_state(action.number, action.state)
+        self.done += 1
+        return ()
 
     def _review(self, action: SubmitReview) -> tuple[str, ...]:
         key = f"review:{self.services.forge.repository}#{action.number}:{action.commit_id}"

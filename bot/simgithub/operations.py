@@ -72,6 +72,7 @@ class Operations:
         issue.state = state
         issue.state_reason = reason
         issue.closed_at = self.world.now() if state == "closed" else None
+        issue.closer = by if state == "closed" else None
         issue.reopened_at += [self.world.now()] if state == "open" else []
         self.announce(repository, issue, "closed" if state == "closed" else "reopened", by)
 

@@ -171,6 +171,7 @@ class IssueState:
     comments: list[CommentState] = field(default_factory=list)
     pull: Pull | None = None
     closed_at: datetime | None = None
+    closer: User | None = None
     closed_by: list[int] = field(default_factory=list)
     reopened_at: list[datetime] = field(default_factory=list)
     labelled: list[tuple[str, datetime]] = field(default_factory=list)

@@ -84,6 +84,8 @@ def issue(value: Json) -> Issue:
         created_at=value.get("created_at"),
         is_pull_request=bool(value.get("pull_request")),
         comments=value.get("comments"),
+        claimed=bool(value.get("assignees") or value.get("milestone")),
+        closed_by=(value.get("closed_by") or {}).get("id"),
     )
 
 

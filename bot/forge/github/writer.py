@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import quote
 
 from bot.core.actions import Conclusion, InlineComment
@@ -40,6 +40,10 @@ class GitHubWriter:
         except NotFound as error:
             if "label does not exist" not in str(error).lower():
                 raise
+
+    def set_issue_state(self, number: int, state: Literal["open", "closed"]) -> None:
+        reason = "not_planned" if state == "closed" else "reopened"
+        self._send("PATCH", f"/issues/{number}", {"state": state, "state_reason": reason})
 
     def create_review(self, number: int, commit_id: str, body: str, comments: tuple[InlineComment, ...]) -> int:
         review: dict[str, Any] = {

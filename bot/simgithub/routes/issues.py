@@ -15,7 +15,19 @@ def get_repository(call: ApiCall) -> ApiAnswer:
 
 
 def get_issue(call: ApiCall) -> ApiAnswer:
-    return ApiAnswer(body=call.render.issue(call.repository, call.issue))
+    closer = call.issue.closer
+    by = {"closed_by": call.render.user(closer) if closer else None}
+    return ApiAnswer(body=call.render.issue(call.repository, call.issue) | by)
+
+
+def edit_issue(call: ApiCall) -> ApiAnswer:
+    """Close or open it; the rest of what GitHub can change here is not needed."""
+    state, reason = call.field("state", str), call.field("state_reason", str, None)
+    if state not in ("open", "closed") or reason not in (None, "completed", "not_planned", "reopened"):
+        raise ApiRefusal(422, "Validation Failed", [{"resource": "Issue", "code": "invalid", "field": "state"}])
+    if call.issue.state != state:
+        call.operations.set_state(call.repository, call.issue, state, call.bot, reason)
+    return get_issue(call)
 
 
 def list_issues(call: ApiCall) -> ApiAnswer:
@@ -127,6 +139,7 @@ ROUTES = (
     Route("GET", _REPO, get_repository, "metadata:read"),
     Route("GET", f"{_REPO}/issues", list_issues, "issues:read"),
     Route("GET", f"{_REPO}/issues/<int:number>", get_issue, "issues:read"),
+    Route("PATCH", f"{_REPO}/issues/<int:number>", edit_issue, "issues:write"),
     Route("GET", f"{_REPO}/issues/<int:number>/comments", list_comments, "issues:read"),
     Route("POST", f"{_REPO}/issues/<int:number>/comments", create_comment, "issues:write"),
     Route("GET", f"{_REPO}/issues/comments/<int:id>", get_comment, "issues:read"),

@@ -22,7 +22,12 @@ def run() -> None:
     configure_logs(loaded)
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    kept = work(loaded, stop, Pace(concurrency=4, debounce={}), apart=0.0)
+    kept = work(
+        loaded,
+        stop,
+        Pace(concurrency=4, debounce={}, day_seconds=float(os.environ.get("DAY_SECONDS", 86_400))),
+        apart=0.0,
+    )
     os._exit(0 if kept else 1)
 
 

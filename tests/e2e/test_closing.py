@@ -1,0 +1,95 @@
+"""``triage.close_after_days``: days here are moments, and workers are killed while they wait for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.bot.jobs.rig import wait
+from tests.e2e.site import Site, site
+
+HOME = "acme/first"
+CONFIG = {".github/bouncer.yml": "triage:\n  close_after_days: 14\n"}
+GONE = "DELETE /labels/needs-info "
+VAGUE = ("It breaks", "It does not work any more.")
+
+
+@pytest.fixture(scope="module")
+def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A site whose days are short."""
+    with site(tmp_path_factory.mktemp("hasty"), DAY_SECONDS="0.2") as made:
+        yield made
+
+
+def state(shop: Site, home: str, number: int) -> tuple[str, str | None]:
+    issue = shop.github.find(home, number)[1]
+    return issue.state, issue.state_reason
+
+
+def written(shop: Site, home: str, number: int) -> list[str]:
+    """What was done to an issue, in order; reactions and edits of comments left out."""
+    here = f"/repos/{home}/issues/{number}"
+    acts = [each for each in shop.github.requests if each.method != "GET" and each.path.startswith(here)]
+    return [f"{each.method} {each.path.removeprefix(here)} {(each.body or {}).get('state', '')}" for each in acts]
+
+
+def test_it_is_warned_closed_and_opened_again_by_an_answer_whoever_dies(hasty: Site) -> None:
+    home = hasty.repository("acme/patient", CONFIG)
+    number = hasty.github.open_issue(home, *VAGUE)
+    talked = hasty.github.open_issue(home, *VAGUE)
+    hasty.github.comment(home, talked, "Same here.", "carol")
+    wait(lambda: hasty.said(home, number) and hasty.said(home, talked), 60, "both are bounced")
+
+    def dies() -> None:
+        hasty.kill(hasty.processes[-1])
+        hasty.worker()
+
+    dies()
+    wait(lambda: len(hasty.said(home, number)) == 2, 60, "a warning")
+    dies()
+    warning = hasty.said(home, number)[1]
+    assert warning.startswith("I asked for more details 7 days ago and have not heard back.")
+    assert "I'm a bot using an AI model" in warning
+    wait(lambda: state(hasty, home, number) == ("closed", "not_planned"), 60, "closed")
+    dies()
+    wait(lambda: "Closed for now" in hasty.said(home, number)[1], 60, "the warning says so")
+    wait(lambda: hasty.decided(home, talked, "closing"), 60, "the other one's time is up")
+    assert (state(hasty, home, talked), len(hasty.said(home, talked))) == (("open", None), 1)
+    (left,) = hasty.decided(home, talked, "closing")
+    assert (left.abstained, left.reason) == ("skipped:touched", "people are talking about it")
+    assert hasty.decided(home, number, "feedback") == (), "our own closing is nobody's opinion"
+
+    hasty.github.comment(home, number, "It is version 4.2, on an empty file.", "alice")
+    wait(lambda: hasty.github.labels(home, number) == [], 60, "read again and cleared")
+    bounce, closing = hasty.said(home, number)
+    assert state(hasty, home, number) == ("open", "reopened")
+    assert bounce.startswith("Thanks, this is clear now.")
+    assert closing.startswith("Thanks for coming back to this. The issue stays open.")
+    done = written(hasty, home, number)
+    assert done == ["POST /comments ", "POST /labels ", "POST /comments ", "PATCH  closed", "PATCH  open", GONE]
+
+
+def test_an_edit_opens_it_again_and_what_a_maintainer_closed_stays_closed(hasty: Site) -> None:
+    home = hasty.repository("acme/strict", CONFIG)
+    first, second = (hasty.github.open_issue(home, *VAGUE) for _ in range(2))
+    for number in (first, second):
+        wait(lambda number=number: state(hasty, home, number)[0] == "closed", 60, "closed")  # type: ignore[misc]
+    hasty.github.edit(home, first, body="With version 4.2 it fails on an empty file.")
+    wait(lambda: state(hasty, home, first)[0] == "open", 60, "opened")
+    wait(lambda: hasty.github.labels(home, first) == [], 60, "cleared")
+    hasty.github.reopen(home, second, by="mia")
+    hasty.github.close(home, second, by="mia", reason="not_planned")
+    hasty.quiet()
+    hasty.github.comment(home, second, "It is version 4.2, on an empty file.", "alice")
+    hasty.quiet()
+    assert state(hasty, home, second) == ("closed", "not_planned")
+
+
+def test_without_the_setting_nothing_is_ever_closed(hasty: Site, tmp_path: Path) -> None:
+    home = hasty.repository("acme/easy")
+    number = hasty.github.open_issue(home, *VAGUE)
+    hasty.quiet()
+    assert len(hasty.said(home, number)) == 1
+    assert hasty.decided(home, number, "closing") == ()
