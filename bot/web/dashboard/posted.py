@@ -15,6 +15,7 @@ from bot.core.actions import (
     OpenDraftPull,
     React,
     SetCheck,
+    SetIssueState,
     SetLabels,
     SubmitReview,
     UpsertComment,
@@ -100,6 +101,9 @@ class _Shown:
                 return (Card(title, self._html(action.body), url),)
             case SetLabels():
                 return (Card("Labels", Markup(), "", "", action.add, action.remove),)
+            case SetIssueState():
+                done = "closed as not planned" if action.state == "closed" else "opened again"
+                return (Card("Issue", Markup("<p>{}</p>").format(done)),)
             case SubmitReview():
                 head = (Card(f"Review of {action.commit_id[:7]}", self._html(action.body), url),)
                 return (*head, *(self._finding(each, action) for each in action.comments))
