@@ -9,6 +9,8 @@ It is drawn by Learn then Test (Angelopoulos, Bates, Candes, Jordan, Lei 2021, a
 tried from the highest down, each as the hypothesis that its harm is over the wanted share, with the exact binomial
 p-value; the first that cannot be rejected ends the walk (fixed-sequence testing, so that no correction is due). It
 assumes that past and future good subjects are exchangeable, and nothing about the model or its answers.
+
+Subjects of different repositories are not exchangeable: a line drawn elsewhere promises less (``line_elsewhere``).
 """
 
 from __future__ import annotations
@@ -143,6 +145,53 @@ def lowest_line(good: Iterable[int], harm: float, delta: float = DELTA) -> int |
             break
         found = candidate
     return found
+
+
+class ElsewhereLine(Frozen):
+    """A line for a repository of which nothing is known but that it is like the others."""
+
+    bounce_above: int = Field(ge=0, le=NEVER)
+    sure: float = Field(description="probability that the new repository's harm is at most the wanted one")
+
+
+def repositories_needed(delta: float = DELTA) -> int:
+    """Repositories from which on a line drawn on them is ``1 - delta`` sure on another one."""
+    return math.ceil(1 / delta) - 1
+
+
+def line_elsewhere(groups: Sequence[Iterable[int]], harm: float, delta: float = DELTA) -> ElsewhereLine | None:
+    """The line for another repository by the scores of the good subjects of several; None without any.
+
+    The repositories themselves are the exchangeable units, whatever the subjects in one have in common (Dunn,
+    Wasserman and Ramdas 2022, "Distribution-free prediction sets for two-layer hierarchical models"). Each has a
+    lowest line at which it takes no more than ``harm``; of ``n + 1`` exchangeable ones the new repository's is
+    above the k-th highest of the others' with probability at most ``k / (n + 1)``. Where ``n`` is below
+    ``repositories_needed``, the strictest line is taken, and it is only ``n / (n + 1)`` sure. It is never below
+    the line of ``lowest_line`` for all of them together.
+    """
+    scores = [sorted(each) for each in groups]
+    strictest = sorted((_least(each, harm) for each in scores if each), reverse=True)
+    if not strictest:
+        return None
+    rank = strict_rank(len(strictest), delta)
+    pooled = lowest_line((score for each in scores for score in each), harm, delta)
+    if pooled is None:
+        return None
+    return ElsewhereLine(
+        bounce_above=max(strictest[rank - 1], pooled), sure=min(1 - delta, 1 - rank / (len(strictest) + 1))
+    )
+
+
+def strict_rank(repositories: int, delta: float = DELTA) -> int:
+    """Which of so many repositories' lines, highest first, is the one for another; 1 where they are too few."""
+    return max(1, int(delta * (repositories + 1) + 1e-9))
+
+
+def _least(scores: Sequence[int], harm: float) -> int:
+    """The lowest line that bounces no more than ``harm`` of these ascending scores."""
+    return next(
+        line for line in range(NEVER + 1) if len(scores) - bisect_left(scores, line) <= harm * len(scores) + 1e-9
+    )
 
 
 def curve(cases: Sequence[Judged], delta: float = DELTA) -> tuple[OperatingPoint, ...]:

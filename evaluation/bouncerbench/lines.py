@@ -40,7 +40,11 @@ class Cases:
 
     def others(self, held_out: str) -> tuple[Judged, ...]:
         """The cases of every other group."""
-        return tuple(case for name, group in self.groups.items() if name != held_out for case in group)
+        return tuple(case for group in self.other_groups(held_out) for case in group)
+
+    def other_groups(self, held_out: str) -> list[tuple[Judged, ...]]:
+        """Every other group."""
+        return [group for name, group in self.groups.items() if name != held_out]
 
 
 def cases(name: str, tasks: Tasks, answers: Mapping[str, Answer], by: Mapping[str, str] | None = None) -> Cases:
@@ -95,23 +99,34 @@ class Proof:
         return self.harmed / self.good if self.good else None
 
 
-def proved(found: Cases, fit: Callable[[Sequence[Judged]], int | None]) -> list[Proof]:
+#: Draws a line from groups of cases; None where it cannot.
+Fit = Callable[[Sequence[Sequence[Judged]]], int | None]
+
+
+def proved(found: Cases, fit: Fit) -> list[Proof]:
     """Each group held out in turn; where no line can be drawn, nothing bounces."""
     proofs: list[Proof] = []
     for name, group in found.groups.items():
-        line = fit(found.others(name))
+        line = fit(found.other_groups(name))
         at = risk.line_at(group, risk.NEVER if line is None else line)
         proofs.append(Proof(name, line, at.good, at.harmed, at.bad, at.caught))
     return proofs
 
 
-def promised(harm: float) -> Callable[[Sequence[Judged]], int | None]:
-    """Draws the line that a promise allows."""
-    return lambda some: risk.lowest_line((case.p_bounce for case in some if case.good), harm)
+def promised(harm: float) -> Fit:
+    """Draws the line that a promise for another group allows."""
+
+    def fit(groups: Sequence[Sequence[Judged]]) -> int | None:
+        scores = [[case.p_bounce for case in group if case.good] for group in groups]
+        drawn = risk.line_elsewhere(scores, harm)
+        return None if drawn is None else drawn.bounce_above
+
+    return fit
 
 
-def best_f(some: Sequence[Judged]) -> int | None:
+def best_f(groups: Sequence[Sequence[Judged]]) -> int | None:
     """The line with the best macro F; the highest among equals, None without both kinds."""
+    some = [case for group in groups for case in group]
     if len({case.good for case in some}) < 2:
         return None
     lines = [risk.line_at(some, each) for each in sorted({case.p_bounce for case in some} | {risk.NEVER})]
@@ -179,6 +194,7 @@ class Coverage:
 
     ``elsewhere`` is the population that the resamples were drawn from (the future is like the past), ``here`` the
     group that was held out (it may not be), ``own`` the held-out group with lines drawn from resamples of itself.
+    ``strict`` are lines for the held-out group that take the others as the exchangeable units.
     """
 
     held_out: str
@@ -190,6 +206,9 @@ class Coverage:
     harm_here: float
     own_given: float
     own_broken: float
+    strict_given: float
+    strict_broken: float
+    strict_harm: float
 
 
 def coverage(found: Cases, harm: float, *, resamples: int = RESAMPLES, seed: int = 0) -> list[Coverage]:
@@ -200,7 +219,10 @@ def coverage(found: Cases, harm: float, *, resamples: int = RESAMPLES, seed: int
         rest, here = _good(found.others(name)), _good(group)
         lines = resampled_lines(rest, harm, resamples, generator)
         own = resampled_lines(here, harm, resamples, generator)
-        harms = _harms(here, lines)
+        strict = resampled_lines_elsewhere(
+            [_good(each) for each in found.other_groups(name)], harm, resamples, generator
+        )
+        harms, strict_harms = _harms(here, lines), _harms(here, strict)
         rows.append(
             Coverage(
                 held_out=name,
@@ -212,6 +234,9 @@ def coverage(found: Cases, harm: float, *, resamples: int = RESAMPLES, seed: int
                 harm_here=float(harms.mean()),
                 own_given=float((own <= 100).mean()),
                 own_broken=float((_harms(here, own) > harm).mean()),
+                strict_given=float((strict <= 100).mean()),
+                strict_broken=float((strict_harms > harm).mean()),
+                strict_harm=float(strict_harms.mean()),
             )
         )
     return rows
@@ -222,16 +247,44 @@ def resampled_lines(good: Counts, harm: float, resamples: int, generator: np.ran
 
     ``good`` are the numbers of good cases at each score from 0 to 100.
     """
+    return _lowest(_resampled(good, resamples, generator), harm)
+
+
+def resampled_lines_elsewhere(
+    groups: Sequence[Counts], harm: float, resamples: int, generator: np.random.Generator
+) -> Counts:
+    """``risk.line_elsewhere`` of so many resamples of each group; 101 where there is none."""
+    drawn = [_resampled(group, resamples, generator) for group in groups if group.sum()]
+    if not drawn:
+        return np.full(resamples, risk.NEVER, dtype=np.int64)
+    # Harm falls as the line rises: the lowest line that is allowed comes after all that are not.
+    least = [(_tails(each) > harm * each.sum(axis=1, keepdims=True) + 1e-9).sum(axis=1) for each in drawn]
+    strict = np.sort(np.array(least), axis=0)[::-1][risk.strict_rank(len(drawn)) - 1]
+    return np.asarray(np.maximum(strict, _lowest(np.sum(drawn, axis=0), harm)), dtype=np.int64)
+
+
+def _resampled(good: Counts, resamples: int, generator: np.random.Generator) -> Counts:
     total = int(good.sum())
+    return (
+        generator.multinomial(total, good / max(1, total), size=resamples)
+        if total
+        else np.tile(good, (resamples, 1))
+    )
+
+
+def _tails(drawn: Counts) -> Counts:
+    """How many cases of each resample lie at each score or above it."""
+    return np.asarray(np.cumsum(drawn[:, ::-1], axis=1)[:, ::-1], dtype=np.int64)
+
+
+def _lowest(drawn: Counts, harm: float) -> Counts:
+    total = int(drawn[0].sum())
     allowed = -1
     while allowed < total and risk.binomial_cdf(allowed + 1, total, harm) <= risk.DELTA:
         allowed += 1
     if total == 0 or allowed < 0:
-        return np.full(resamples, risk.NEVER, dtype=np.int64)
-    drawn = generator.multinomial(total, good / total, size=resamples)
-    harmed = np.cumsum(drawn[:, ::-1], axis=1)[:, ::-1]
-    # Harm falls as the line rises: the lowest line that is allowed comes after all that are not.
-    return np.asarray((harmed > allowed).sum(axis=1), dtype=np.int64)
+        return np.full(len(drawn), risk.NEVER, dtype=np.int64)
+    return np.asarray((_tails(drawn) > allowed).sum(axis=1), dtype=np.int64)
 
 
 def _good(some: Sequence[Judged]) -> Counts:

@@ -141,6 +141,18 @@ def test_simulated_lines_are_those_of_the_promise() -> None:
         assert line == (risk.NEVER if expected is None else expected)
 
 
+def test_simulated_lines_for_another_repository_are_those_of_the_promise() -> None:
+    generator = np.random.default_rng(4)
+    groups = [np.bincount(generator.integers(0, 60 + 4 * each, 80), minlength=101) for each in range(5)]
+    drawn = lines.resampled_lines_elsewhere(groups, 0.1, 50, np.random.default_rng(6))
+    again = np.random.default_rng(6)
+    samples = [again.multinomial(int(each.sum()), each / each.sum(), size=50) for each in groups]
+    for number, line in enumerate(drawn):
+        expected = risk.line_elsewhere([np.repeat(np.arange(101), each[number]).tolist() for each in samples], 0.1)
+        assert expected is not None
+        assert line == expected.bounce_above
+
+
 def test_the_promise_holds_on_recorded_answers_of_five_models(
     shared_data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -156,5 +168,7 @@ def test_the_promise_holds_on_recorded_answers_of_five_models(
         # Of 1,000 resamples; three standard errors of noise.
         assert max(row["broken_elsewhere"] for row in rows) <= 0.05 + 3 * 0.007
         assert max(row["own_broken"] for row in rows) <= 0.05 + 3 * 0.007
+        # Drawn on four other repositories, a line is 80 % sure and no more.
+        assert sum(row["strict_broken"] for row in rows) / len(rows) <= 0.2 + 3 * 0.007
     together, best = found["lines"]["mean of 5"], max(found["lines"].values(), key=lambda each: each["auc"])
     assert best is together
