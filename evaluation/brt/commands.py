@@ -66,6 +66,7 @@ def replay(**given: Any) -> int:
 @seed_option
 @replicates_option
 @cutoff_option
+@click.option("--cases", metavar="F", help="Cases with fixed_at, for --cutoff.  [default: the tasks of the run]")
 @json_option
 def score(**given: Any) -> None:
     """Score rankings of tests (acc@n, wef@n) or a run of replay (%BRT, and the rankings of what it drafted)."""

@@ -57,6 +57,7 @@ def score_command(
     seed: int,
     replicates: int,
     cutoff: datetime | None,
+    cases: str | None,
     as_json: bool,
 ) -> None:
     """Score rankings of tests (acc@n, wef@n) or a run of replay (%BRT, and the rankings of what it drafted)."""
@@ -67,6 +68,7 @@ def score_command(
         ("--plain", plain, run),
         ("--export", export, run),
         ("--cutoff", cutoff, run),
+        ("--cases", cases, run),
     ):
         if given and wanted is None:
             raise click.UsageError(f"{option} goes with {'--rankings' if option == '--before' else '--run'}")
@@ -81,9 +83,8 @@ def score_command(
         value, told = _run_scores(records, plain, seed, replicates)
         if export is not None:
             _export(records, export)
-        aged = BRT.contamination(
-            [(run.name, records)], folder.facts.tasks.source, Scoring("count", seed, replicates, cutoff)
-        )
+        dated = cases or folder.facts.tasks.source
+        aged = BRT.contamination([(run.name, records)], dated, Scoring("count", seed, replicates, cutoff))
         value, told = {**value, **data_of(aged)}, [*told, *aged]
     if as_json:
         print_json(value)

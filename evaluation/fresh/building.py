@@ -6,6 +6,7 @@ beside it are written anew from it at the end of every call.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shlex
 import shutil
@@ -16,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import click
@@ -78,6 +79,9 @@ class Bench:
     env: dict[str, str]
     limits: Limits
     patches: dict[str, list[Candidate]]
+    added: dict[str, bytes]
+    """Files that every tree gets, by path: what a build would write and the tests need."""
+    narrow: bool
 
     def examine(self, fix: Fix) -> Examined:
         """Run a fix. Raises OperatorError where the sandbox breaks."""
@@ -108,6 +112,10 @@ class Bench:
         base, fixed = place / "base", place / "fixed"
         checkout(self.clone, fix.instance.base_commit, base)
         checkout(self.clone, fix.commit, fixed)
+        for path, content in self.added.items():
+            for tree in (base, fixed):
+                (tree / path).parent.mkdir(parents=True, exist_ok=True)
+                (tree / path).write_bytes(content)
         files = {path: text for path in fix.tests if (text := _text(fixed, path)) is not None}
         with self.environment(base) as made:
             case = Case(
@@ -127,7 +135,7 @@ class Bench:
                 self.limits,
                 by_operator=True,
             )
-            proof = prove(case, harness, files)
+            proof = prove(case, harness, files, narrow=self.narrow)
             outputs = tuple(self._outputs(fix, proof))
         plain = case.model_dump(mode="json")
         plain |= {"base": f"trees/{place.name}/base", "fixed": f"trees/{place.name}/fixed"}
@@ -220,8 +228,10 @@ def build_command(
     environment: Path | None,
     setup: tuple[str, ...],
     env: tuple[str, ...],
+    add_file: tuple[str, ...],
     export: str | None,
     patches: str | None,
+    narrow: bool,
     limit: int | None,
     seconds: int,
     workers: int,
@@ -233,7 +243,8 @@ def build_command(
     began = time.monotonic()
     wanted = settings.load()
     out = out.absolute()
-    variables = dict(_pair(each) for each in env)
+    variables = dict(_pair(each, "--env") for each in env)
+    added = dict(_placed_file(each) for each in add_file)
     steps: Counter[str] = Counter()
     question = {
         "since": since.date().isoformat(),
@@ -241,8 +252,10 @@ def build_command(
         "environment": None if environment is None else str(environment.absolute()),
         "setup": setup,
         "env": variables,
+        "files": {path: hashlib.sha256(content).hexdigest() for path, content in added.items()},
         "export": export and fingerprint(export),
         "patches": patches and fingerprint(patches),
+        "narrow": narrow,
         "seconds": seconds,
     }
     with GitRepository(repo) as clone:
@@ -264,6 +277,8 @@ def build_command(
             env=variables,
             limits=Limits(seconds=seconds, cpu_seconds=seconds),
             patches=_patches(patches),
+            added=added,
+            narrow=narrow,
         )
         with LineFile(out / "fixes.jsonl", {"repo": full_name, **question}) as lines:
             lines.forget(lambda row: bool(row.get("unfinished")))
@@ -295,11 +310,21 @@ def _patches(source: str | None) -> dict[str, list[Candidate]]:
     return found
 
 
-def _pair(text: str) -> tuple[str, str]:
+def _pair(text: str, option: str) -> tuple[str, str]:
     name, found, value = text.partition("=")
     if not found or not name:
-        raise click.UsageError(f"--env {text}: NAME=VALUE is needed")
+        raise click.UsageError(f"{option} {text}: two parts with = between them are needed")
     return name, value
+
+
+def _placed_file(text: str) -> tuple[str, bytes]:
+    path, source = _pair(text, "--add-file")
+    if PurePosixPath(path).is_absolute() or {"..", ".git"} & set(PurePosixPath(path).parts):
+        raise click.UsageError(f"--add-file {text}: {path} is no path inside of the repository")
+    try:
+        return path, Path(source).read_bytes()
+    except OSError as error:
+        raise OperatorError(f"--add-file {source}: {error.strerror}") from None
 
 
 def _write(out: Path, repo: Path, rows: Sequence[Examined], steps: Counter[str]) -> None:

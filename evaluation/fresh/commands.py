@@ -20,11 +20,23 @@ _folder = click.Path(path_type=Path, file_okay=False)
 @click.option("--test-command", metavar="CMD", required=True, help="Runs tests; {tests} becomes what to run.")
 @click.option("--environment", type=_folder, help="A virtual environment that the tests need.")
 @click.option("--setup", metavar="CMD", multiple=True, help="Or: makes one, with network, for each set of needs.")
-@click.option("--env", metavar="NAME=VALUE", multiple=True, help="A variable of the tests, as PYTHONPATH=src.")
+@click.option(
+    "--env",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="For the tests, as PYTHONPATH=/repo/src: a tree is at /repo.",
+)
+@click.option(
+    "--add-file",
+    metavar="PATH=FILE",
+    multiple=True,
+    help="A file that every tree gets, as a version module that a build would write.",
+)
 @click.option(
     "--export", metavar="F", help="Issues: bouncer calibrate's export, or rows with number, title, body."
 )
 @click.option("--patches", metavar="F", help="JSON Lines: instance_id, candidate_id, patch; judged by running.")
+@click.option("--narrow", is_flag=True, help="Only the tests that a fix brings, not the others of their files.")
 @click.option(
     "--seconds", default=300, show_default=True, type=click.IntRange(1, 7200), help="Limit of a test run."
 )

@@ -36,6 +36,14 @@ _CHANGELOG = re.compile(
 )
 #: A news fragment by the issue that it is about, as towncrier names them: ``1234.bugfix.rst``.
 _FRAGMENT = re.compile(r"^(?P<number>\d+)\.(?P<kind>[a-z_]+)(?:\.\d+)?(?:\.\w+)?$")
+#: Kinds of fragments by which a project says that a change mends nothing.
+_NO_BUG = frozenset(
+    {
+        "feature", "improvement", "enhancement", "change", "deprecation", "breaking", "removal", "doc", "docs",
+        "documentation", "packaging", "vendor", "contrib", "new_check", "removed_check", "user_action",
+        "performance",
+    }
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -125,7 +133,8 @@ def fixes(
         number = change.number(full_name)
         closed = _closed(repository, change, number, news, full_name, web_url, export)
         known = [export.issues[each] for each in closed if each in export.issues]
-        if not is_fix(change, closed, known) and not any(_kind(path) == "bugfix" for path in news):
+        kinds = {kind for path in news if (kind := _kind(path))}
+        if "bugfix" not in kinds and ((kinds and kinds <= _NO_BUG) or not is_fix(change, closed, known)):
             continue
         steps["fixes"] += 1
         code = code_change(repository, change)

@@ -1,0 +1,177 @@
+"""What ``build fresh`` writes is replayed and scored: one bug with a set-up of its own, a task of every kind."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.core.model import Issue, Repository
+from bot.forge.offline import AUTHOR
+from bot.forge.past import Past, PastIssue
+from evaluation.cli import main
+from tests.evaluation.crbench.repositories import Scratch
+
+pytestmark = pytest.mark.debian("bubblewrap")
+
+BUG = "ada__lists-12"
+CUTOFF = ("--cutoff", "2020-09-01")
+#: Stands for what would be installed.
+SETUP = 'echo "ANSWER = 42" >"$(echo "$VIRTUAL_ENV"/lib/python*/site-packages)"/dep.py'
+#: What a release would have written, and no commit holds.
+VERSION = "from lists._version import NUMBER"
+CLEAN = ("import dep", VERSION, "def first(items):", "    return items[0] if items else None")
+BROKEN = ("import dep", VERSION, "def first(items):", "    return items[0]")
+MENDED = (
+    "import dep",
+    VERSION,
+    "def first(items):",
+    "    if not items:",
+    "        return None",
+    "    return items[0]",
+)
+TEST = (
+    "import unittest",
+    "from lists.core import first",
+    "class FirstTest(unittest.TestCase):",
+    "    def test_empty(self):",
+    "        self.assertIsNone(first([]))",
+    "    def test_some(self):",
+    "        self.assertEqual(first([1]), 1)",
+)
+DRAFT = "\n".join(TEST[:5]) + "\n"
+
+
+@pytest.fixture(autouse=True)
+def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bug that came with one pull request and went with another."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BOUNCER_SANDBOX_NETWORK", "none")  # no set-up here downloads anything
+    clone = Scratch(tmp_path / "ada+lists")
+    clone.write("lists/__init__.py")
+    clone.commit("Begin", "lists/core.py", *CLEAN)
+    clone.commit("Simplify (#7)", "lists/core.py", *BROKEN)
+    clone.commit("Say more (#8)", "README.md", "Lists.")
+    clone.write("tests/__init__.py")
+    clone.write("tests/test_core.py", *TEST)
+    clone.commit("Fix first for empty lists (#12)", "lists/core.py", *CLEAN)
+
+
+@pytest.fixture
+def built() -> None:
+    """Its tasks, with the report from an export of ``bouncer calibrate``."""
+    Path("_version.py").write_text("NUMBER = 1\n")
+    moment = datetime(2020, 9, 1, tzinfo=UTC)
+    report = Issue(number=11, title="first breaks", body="`first([])` raises IndexError.", author=AUTHOR)
+    past = Past(
+        repository=Repository(id=1, owner="ada", name="lists", default_branch="main"),
+        exported_at=moment,
+        limit=1,
+        requests=0,
+        issues=(PastIssue(issue=report, closed_at=moment, closed_by=(12,)),),
+    )
+    Path("past.json").write_text(past.model_dump_json())
+    wrong = (
+        "--- a/lists/core.py\n+++ b/lists/core.py\n@@ -3,2 +3,2 @@\n def first(items):\n"
+        "-    return items[0]\n+    return 0 if not items else items[0]\n"
+    )
+    lines("patches.jsonl", {"instance_id": BUG, "candidate_id": "agent", "patch": wrong})
+    run("build", "fresh", "--repo", "ada+lists", "--since", "2020-01-01", "--out", "out", "--setup", SETUP,
+        "--test-command", "python -m unittest {tests}", "--add-file", "lists/_version.py=_version.py",
+        "--export", "past.json", "--patches", "patches.jsonl")  # fmt: skip
+
+
+def lines(file: str, *rows: dict[str, Any]) -> str:
+    Path(file).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return file
+
+
+def rows(file: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in Path(file).read_text().splitlines()]
+
+
+def run(*arguments: str) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([*arguments])
+    assert not ended.value.code
+
+
+def scored(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    capsys.readouterr()
+    run("score", *arguments, *CUTOFF, "--replicates", "50", "--json")
+    found = json.loads(capsys.readouterr().out)
+    assert isinstance(found, dict)
+    return found
+
+
+def test_every_kind_of_task_is_replayed_and_scored_on_fresh_bugs(
+    built: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    [case], outputs, [review] = (rows(f"out/{kind}.jsonl") for kind in ("reproduction", "output", "review"))
+    assert case["problem_statement"] == "first breaks\n\n`first([])` raises IndexError."
+    assert {row["stated"] for row in (case, review, *outputs)} == {"issue"}
+    assert {row["fixed_at"][:7] for row in (case, review, *outputs)} == {"2020-09"}
+    truths = {row["instance_id"].removeprefix(f"{BUG}."): (row["made"], row["output_bounce"]) for row in outputs}
+    assert truths == {
+        "fix": ("the fix", False),
+        "variant1": ("with the condition at lists/core.py:4 turned", True),
+        "agent": ("a given patch", True),
+    }
+
+    drafts = lines("drafts.jsonl", {"model": "m", "subject": BUG, "plan": "", "code": DRAFT})
+    run("replay", "brt", "--cases", "out/reproduction.jsonl", "--model", f"recorded:{drafts}#m", "--out", "brt",
+        "--samples", "1")  # fmt: skip
+    found = scored(capsys, "brt", "--run", "brt")
+    assert found["brt"] == 1.0
+    assert only(found)["tasks"] == {"old": 0, "fresh": 1, "clean": 1, "undated": 0}
+
+    candidate = {"instance_id": BUG, "candidate_id": "c", "path": "tests/test_new.py", "content": DRAFT}
+    run("replay", "brt", "--cases", "out/reproduction.jsonl", "--candidates", lines("given.jsonl", candidate),
+        "--out", "given")  # fmt: skip
+    found = scored(capsys, "brt", "--run", "given", "--cases", "out/reproduction.jsonl")
+    assert only(found)["figures"]["brt"]["fresh"][0] == 1.0
+
+    said = [
+        {"model": "m", "instance_id": row["instance_id"], "explanation": "x", "p_bounce": 90,
+         "label": "INCORRECT" if row["output_bounce"] else "CORRECT_AND_PRECISE"}
+        for row in outputs
+    ]  # fmt: skip
+    run("replay", "bouncerbench-output", "--tasks", "out/output.jsonl", "--out", "outputs",
+        "--model", f"recorded:{lines('verdicts.jsonl', *said)}#m")  # fmt: skip
+    found = scored(capsys, "bouncerbench-output", "--tasks", "out/output.jsonl", "--run", "outputs")
+    assert only(found)["tasks"]["fresh"] == 3
+    assert only(found)["figures"]["f_m"]["fresh"][0] == 1.0
+
+    finding = {
+        "path": "lists/core.py", "quote": "return items[0]", "line": None, "symbol": "", "category": "structural",
+        "comment": "`items[0]` fails for an empty list.", "impact": "reliability", "severity": "high",
+        "suggestion": None,
+    }  # fmt: skip
+    said = [{"model": "m", "subject": BUG, "text": json.dumps({"reasoning": "r", "findings": [finding]})}]
+    run("replay", "crbench", "--tasks", "out/review.jsonl", "--out", "reviews",
+        "--model", f"recorded:{lines('reviews.jsonl', *said)}#m")  # fmt: skip
+    hit = {"reason": "because", "classification": "BUG_HIT", "bug": None}
+    judge = lines("judge.jsonl", {"model": "j", "subject": f"{BUG}/1", "text": json.dumps(hit)})
+    found = scored(capsys, "crbench", "--tasks", "out/review.jsonl", "--run", "reviews",
+                   "--judge", f"recorded:{judge}#j")  # fmt: skip
+    assert only(found)["tasks"]["fresh"] == 1
+
+
+def only(found: dict[str, Any]) -> dict[str, Any]:
+    """Before and after, of the one run."""
+    [aged] = found["cutoff"].values()
+    assert isinstance(aged, dict)
+    return aged
+
+
+def test_a_set_up_that_fails_is_told_and_tried_again(capsys: pytest.CaptureFixture[str]) -> None:
+    run("build", "fresh", "--repo", "ada+lists", "--since", "2020-01-01", "--out", "other", "--setup", "exit 3",
+        "--test-command", "python -m unittest {tests}", "--json")  # fmt: skip
+    steps = json.loads(capsys.readouterr().out)["steps"]
+    assert steps["not kept: no environment"] == 1
+    [row] = rows("other/fixes.jsonl")
+    assert "exit code 3" in row["reason"]
+    assert row["unfinished"]
