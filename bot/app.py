@@ -17,6 +17,7 @@ from bot.services import NoHistory, Services
 
 if TYPE_CHECKING:
     from flask import Blueprint
+    from pydantic import SecretStr
 
     from bot.core.events import Event
     from bot.core.model import Repository
@@ -198,7 +199,8 @@ def pages(settings: Settings) -> tuple[Callable[[Backend], Blueprint], ...]:
     from bot.web.dashboard.pages import blueprint
 
     dashboard = Dashboard(
-        password=settings.bouncer_admin_password.get_secret_value(),
+        password=_revealed(settings.bouncer_admin_password),
+        session_key=_session_key(settings),
         public_url=settings.bouncer_public_url,
         host=settings.host,
         web_url=settings.github_web_url,
@@ -215,12 +217,20 @@ def metrics_readers(settings: Settings) -> Readers:
     """Who may read /metrics."""
     from bot.web.health import Readers
 
-    token, password = settings.bouncer_metrics_token, settings.bouncer_admin_password
     return Readers(
         open=settings.bouncer_metrics == "open",
-        token=token.get_secret_value() if token else "",
-        password=password.get_secret_value() if password else "",
+        token=_revealed(settings.bouncer_metrics_token),
+        session_key=_session_key(settings),
     )
+
+
+def _session_key(settings: Settings) -> str:
+    """What the dashboard's sessions hang on: they end when it changes."""
+    return _revealed(settings.bouncer_admin_password)
+
+
+def _revealed(secret: SecretStr | None) -> str:
+    return secret.get_secret_value() if secret else ""
 
 
 class Live:

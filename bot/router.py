@@ -60,6 +60,7 @@ ROUTES: Mapping[type[Event], tuple[Task, ...]] = {
     events.ReviewCommentDeleted: ("feedback",),
     events.ReviewThreadResolved: ("feedback",),
     events.CheckRerequested: ("verify", "review"),
+    events.RecheckRequested: ("triage", "verify", "review"),
     events.MergeGroupRequested: ("verify",),
 }
 

@@ -52,7 +52,7 @@ def too_soon(recent: Sequence[Decision], event: Said, now: datetime) -> bool:
 
 def by_maintainer(event: Event) -> bool:
     """Whether only somebody with rights in the repository can have caused what an event makes a handler do."""
-    if isinstance(event, events.CheckRerequested):
+    if isinstance(event, events.CheckRerequested | events.RecheckRequested):
         return True
     if not isinstance(event, Said):
         return False

@@ -45,6 +45,8 @@ def concerns(event: Event, check: str, words: frozenset[Word]) -> bool:
     """
     if isinstance(event, events.CheckRerequested):
         return event.name in ("", check)
+    if isinstance(event, events.RecheckRequested):
+        return event.issue.is_pull_request
     if not isinstance(event, events.CommentCreated | events.ReviewCommentCreated):
         return isinstance(event, _MOVED)
     if event.sender.is_bot or (isinstance(event, events.CommentCreated) and not event.issue.is_pull_request):
@@ -61,6 +63,8 @@ def asked(event: Event, services: Services, word: Word, check: str) -> Asked | N
         return Asked(pull_request=event.pull_request)
     if isinstance(event, events.CheckRerequested):
         return _rerun(event, services, check)
+    if isinstance(event, events.RecheckRequested):
+        return Asked(pull_request=services.forge.pull_request(event.number), rerun=True)
     if isinstance(event, events.CommentCreated | events.ReviewCommentCreated):
         return _commanded(event, services, word)
     return None

@@ -25,6 +25,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "backlog": ("bot.cli.backlog", "All open issues of a repository in one table."),
     "action": ("bot.cli.action", "Deal with the event of a GitHub workflow; for action.yml."),
     "jobs": ("bot.cli.jobs", "List, show, retry and cancel jobs."),
+    "export": ("bot.cli.export", "Print the decisions on record as CSV or JSON."),
     "doctor": ("bot.cli.doctor.command", "Check settings, database, GitHub, model and sandbox."),
 }
 

@@ -186,6 +186,12 @@ class CheckRerequested(_InRepository):
         return Subject(repository=self.repository.full_name, number=self.number, revision=f"sha:{self.head_sha}")
 
 
+class RecheckRequested(_OnIssue):
+    """An operator asked on the dashboard to have an issue or a pull request looked at again."""
+
+    kind: Literal["recheck_requested"] = "recheck_requested"
+
+
 class MergeGroupRequested(_InRepository):
     """A merge queue made a commit of its own out of pull requests, and waits for checks on it."""
 
@@ -242,7 +248,13 @@ PullRequestEvent = (
 )
 ReviewEvent = ReviewCommentCreated | ReviewCommentEdited | ReviewCommentDeleted | ReviewThreadResolved
 RepositoryEvent = (
-    IssueEvent | CommentEvent | PullRequestEvent | ReviewEvent | CheckRerequested | MergeGroupRequested
+    IssueEvent
+    | CommentEvent
+    | PullRequestEvent
+    | ReviewEvent
+    | CheckRerequested
+    | RecheckRequested
+    | MergeGroupRequested
 )
 Event = RepositoryEvent | BranchPushed | InstallationChanged | InstallationRepositoriesChanged | Pinged
 

@@ -24,7 +24,9 @@ from bot.models.investigation import Notes
 from bot.models.protocol import Prompt, Reply, voices
 from bot.services import Services
 
-Judged = events.IssueOpened | events.IssueEdited | events.IssueReopened | events.IssueLabeled
+Judged = (
+    events.IssueOpened | events.IssueEdited | events.IssueReopened | events.IssueLabeled | events.RecheckRequested
+)
 Said = events.CommentCreated | events.CommentEdited
 
 
@@ -77,7 +79,9 @@ def _marked(event: events.IssueLabeled, services: Services, past: Sequence[Decis
 
 
 def _asked_for(event: Judged | Said, services: Services) -> bool:
-    """Whether the comment says ``/bouncer recheck`` and comes from someone who may."""
+    """Whether an operator asks, or a comment says ``/bouncer recheck`` and comes from someone who may."""
+    if isinstance(event, events.RecheckRequested):
+        return True
     if not isinstance(event, events.CommentCreated):
         return False
     return any(command.word == "recheck" for command in granted(event, services))

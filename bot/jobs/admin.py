@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import time
+import uuid
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sqlalchemy import func, select
 
+from bot.core import events
+from bot.core.model import Actor, Issue
 from bot.errors import OperatorError
 from bot.jobs.inbox import Received
-from bot.jobs.job import DEAD, ENDED, OPEN, Job, State
+from bot.jobs.job import ASKED, DEAD, ENDED, OPEN, Job, State
 from bot.store.database import Database
 from bot.store.tables import WORKERS
 
@@ -94,6 +97,36 @@ class Jobs:
             self._queue.enqueue(connection, anew)
         self._queue.replaced(found, anew.workflow)
         return self.get(job)
+
+    def retry_failed(self) -> int:
+        """Start every job anew that gave up; how many those were."""
+        failed = self._queue.list(DEAD, limit=1000)
+        for each in failed:
+            self.retry(each.id)
+        return len(failed)
+
+    def recheck(self, repository: str, number: int, by: str, *, pull: bool) -> str:
+        """Have an issue or pull request looked at again, as if ``/bouncer recheck`` were said; the delivery's id.
+
+        Raises OperatorError where nothing was heard from the repository for so long that it is not known any more.
+        """
+        known = self._received.newest(repository)
+        event = None if known is None else events.from_json(known)
+        if event is None or not isinstance(event, events.RepositoryEvent):
+            raise OperatorError(
+                f"nothing was heard from {repository} lately: comment `/bouncer recheck` there instead"
+            )
+        sender = Actor(id=0, login=by)
+        asked = events.RecheckRequested(
+            installation=event.installation,
+            sender=sender,
+            repository=event.repository,
+            # A job reads the issue itself: only its number counts here.
+            issue=Issue(number=number, title="", author=sender, is_pull_request=pull),
+        )
+        delivery = f"{ASKED}{uuid.uuid4().hex}"
+        self._received.note(delivery, asked, self._clock())
+        return delivery
 
     def close(self) -> None:
         """Give back all connections."""

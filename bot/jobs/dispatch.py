@@ -14,8 +14,9 @@ from sqlalchemy import Connection, Row, delete, select, update
 from bot.core import events
 from bot.core.actions import Task
 from bot.core.events import Event
-from bot.jobs.job import Job
+from bot.jobs.job import ASKED, Job
 from bot.store.database import Database
+from bot.store.installations import Installations
 from bot.store.tables import CLOSED, DELIVERIES
 
 #: Deliveries that one step handles at most, so that no transaction is held for long.
@@ -61,6 +62,7 @@ class Dispatcher:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._database = database
+        self._installations = Installations(database)
         self._queue = queue
         self._tasks = tasks
         self._uninstalled = uninstalled
@@ -100,6 +102,8 @@ class Dispatcher:
         else:
             self._make(connection, row, event)
             self._note(connection, row, event)
+            if not row.id.startswith(ASKED):
+                self._installations.note(connection, row.id, event, row.received_at)
         connection.execute(
             update(DELIVERIES)
             .where(DELIVERIES.c.seq == row.seq)

@@ -163,6 +163,18 @@ class Received:
             found = connection.scalar(select(DELIVERIES.c.event).where(DELIVERIES.c.id == delivery))
         return None if found is None else str(found)
 
+    def newest(self, repository: str) -> str | None:
+        """The last event in a repository, as stored JSON; None where none is kept."""
+        query = (
+            select(DELIVERIES.c.event)
+            .where(DELIVERIES.c.repository == repository)
+            .order_by(DELIVERIES.c.seq.desc())
+            .limit(1)
+        )
+        with self._database.read() as connection:
+            found = connection.scalar(query)
+        return None if found is None else str(found)
+
     def note(self, delivery: str, event: RepositoryEvent, now: float) -> None:
         """Record an event that no delivery tells of; one of that id once."""
         row = {

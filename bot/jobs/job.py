@@ -29,6 +29,9 @@ OPEN: tuple[State, ...] = ("waiting", "queued", "running")
 DEAD: tuple[State, ...] = ("dead",)
 ENDED: tuple[State, ...] = ("done", "superseded", "cancelled")
 
+#: How the ids begin of what operators asked for themselves, beside those of GitHub's deliveries.
+ASKED = "operator-"
+
 #: More tasks than one delivery has.
 TASKS = 16
 

@@ -67,11 +67,11 @@ def at_present(event: Event, task: Task, forge: Forge, *, moved: bool = False) -
     waits: it must not judge what has passed then, or nobody would judge what is there. ``moved``: what came with a
     comment is known to be stale.
     """
-    if task not in JUDGING:
+    if task not in JUDGING or (isinstance(event, events.RecheckRequested) and event.issue.is_pull_request):
         return event
-    if isinstance(event, events.IssueOpened | events.IssueEdited | events.IssueReopened) or (
-        moved and isinstance(event, events.CommentCreated)
-    ):
+    if isinstance(
+        event, events.IssueOpened | events.IssueEdited | events.IssueReopened | events.RecheckRequested
+    ) or (moved and isinstance(event, events.CommentCreated)):
         return event.model_copy(update={"issue": forge.issue(event.number)})
     if isinstance(
         event,

@@ -182,7 +182,7 @@ class Runner:
         return reason
 
     def _work(self, job: Job, executor: str) -> str:
-        if self._paused:
+        if self._paused or self._ledger.installations.paused(job.repository):
             return "skipped: paused by the operator"
         event = self._event(job)
         if newer := self._newer(job, event):

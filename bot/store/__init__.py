@@ -8,6 +8,7 @@ from bot.store.calls import Budgets, Calls
 from bot.store.counters import Counters
 from bot.store.database import Database, database_at, open_database, withhold
 from bot.store.decisions import Decisions, Fates, Signals
+from bot.store.installations import Installations
 from bot.store.logins import Logins
 from bot.store.migrate import await_database, migrate
 from bot.store.postings import Paces, Posting, Postings
@@ -39,6 +40,7 @@ class Ledger:
     paces: Paces
     counters: Counters
     logins: Logins
+    installations: Installations
 
 
 def open_ledger(database: Database) -> Ledger:
@@ -54,4 +56,5 @@ def open_ledger(database: Database) -> Ledger:
         paces=Paces(database),
         counters=Counters(database),
         logins=Logins(database),
+        installations=Installations(database),
     )

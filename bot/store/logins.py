@@ -32,18 +32,18 @@ class Logins:
         self._database = database
         self._clock = clock
 
-    def begin(self, session: str, seconds: float) -> None:
-        """Remember a session for so long."""
+    def begin(self, session: str, seconds: float, login: str = "") -> None:
+        """Remember a session for so long; ``login`` is a GitHub account, or empty for the password."""
         now = self._clock()
         with self._database.write() as connection:
             connection.execute(delete(SESSIONS).where(SESSIONS.c.until < now))
-            connection.execute(SESSIONS.insert(), {"id": session, "until": now + seconds})
+            connection.execute(SESSIONS.insert(), {"id": session, "until": now + seconds, "login": login})
 
-    def holds(self, session: str) -> bool:
-        """Whether a session was begun, has not run out and was not ended."""
+    def login(self, session: str) -> str | None:
+        """Whose session this is; None where it was never begun, has run out or was ended."""
         with self._database.read() as connection:
-            until = connection.scalar(select(SESSIONS.c.until).where(SESSIONS.c.id == session))
-        return until is not None and until > self._clock()
+            found = connection.execute(select(SESSIONS).where(SESSIONS.c.id == session)).one_or_none()
+        return str(found.login) if found is not None and found.until > self._clock() else None
 
     def end(self, session: str) -> None:
         """Forget a session: its cookie is worth nothing from now on, wherever it is kept."""

@@ -119,6 +119,21 @@ class Overview:
         with self._database.read() as connection:
             return tuple(_line(row._asdict()) for row in connection.execute(query))
 
+    def whole(
+        self, chosen: Filter, before: int | None = None, limit: int = PAGE
+    ) -> tuple[tuple[Line, Decision], ...]:
+        """The same with everything that was decided."""
+        query = (
+            select(*_COLUMNS, DECISIONS.c.decision)
+            .where(*_where(chosen), DECISIONS.c.id < (2**62 if before is None else before))
+            .order_by(DECISIONS.c.id.desc())
+            .limit(limit)
+        )
+        with self._database.read() as connection:
+            rows = [row._asdict() for row in connection.execute(query)]
+        found = [(Decision.model_validate_json(row.pop("decision")), row) for row in rows]
+        return tuple((_line(row), decision) for decision, row in found)
+
     def decision(self, number: int) -> tuple[Line, Decision] | None:
         """One decision, whole."""
         query = select(*_COLUMNS, DECISIONS.c.decision).where(DECISIONS.c.id == number)

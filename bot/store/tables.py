@@ -214,12 +214,35 @@ PACES = Table(
     Column("next_at", Float, nullable=False),
 )
 
-#: Browsers that are logged in to the dashboard.
+#: Browsers that are logged in to the dashboard; ``login`` is a GitHub account, or empty for the password.
 SESSIONS = Table(
     "sessions",
     METADATA,
     Column("id", Text, primary_key=True),
     Column("until", Float, nullable=False),
+    Column("login", Text, nullable=False, server_default=""),
+)
+
+#: Where the app is installed, with the newest delivery from there.
+INSTALLATIONS = Table(
+    "installations",
+    METADATA,
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("account", Text, nullable=False),
+    Column("suspended", Boolean, nullable=False),
+    Column("delivery", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("repository", Text, nullable=False),
+    Column("seen_at", Float, nullable=False),
+)
+
+#: What operators paused on the dashboard: a repository, or everything (empty).
+PAUSES = Table(
+    "pauses",
+    METADATA,
+    Column("repository", Text, primary_key=True),
+    Column("by", Text, nullable=False),
+    Column("since_at", Float, nullable=False),
 )
 
 #: Wrong passwords by address, and when the next attempt from it is heard.

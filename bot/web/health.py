@@ -30,7 +30,7 @@ class Readers(Frozen):
 
     open: bool = False
     token: str = ""
-    password: str = ""
+    session_key: str = ""
 
 
 def blueprint(
@@ -38,7 +38,7 @@ def blueprint(
 ) -> Blueprint:
     """The routes; the arguments are asked in the process that serves."""
     routes = Blueprint("health", __name__)
-    sessions = Sessions(readers.password, lambda: ledger().logins)
+    sessions = Sessions(readers.session_key, lambda: ledger().logins)
 
     @routes.get("/healthz")
     def healthz() -> Answer:

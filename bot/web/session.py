@@ -59,35 +59,40 @@ def check_form(cookie: str) -> None:
 
 
 class Sessions:
-    """Sessions of the one operator, who knows the password. A new password ends all of them."""
+    """Sessions of operators. They end when ``key`` changes: the password, the app's secret, or who may come in."""
 
-    def __init__(self, password: str, logins: Callable[[], Logins]) -> None:
-        self._password = password
+    def __init__(self, key: str, logins: Callable[[], Logins]) -> None:
+        self._key = key
         self._logins = logins
 
     def opened(self) -> bool:
         """Whether this request comes from a browser that is logged in."""
-        cookie = request.cookies.get(COOKIE, "")
-        return bool(self._password and cookie) and self._logins().holds(self._id(cookie))
+        return self.login() is not None
 
-    def begin(self) -> str:
+    def login(self) -> str | None:
+        """Whose session this request belongs to (empty: whoever knows the password); None where to none."""
+        cookie = request.cookies.get(COOKIE, "")
+        return self._logins().login(self._id(cookie)) if self._key and cookie else None
+
+    def begin(self, login: str = "") -> str:
         """Log in: a cookie of its own, so that nothing of an earlier one stays valid."""
         cookie = new_cookie()
-        self._logins().begin(self._id(cookie), SESSION_SECONDS)
+        self._logins().begin(self._id(cookie), SESSION_SECONDS, login)
         return cookie
 
     def end(self) -> None:
         """Log out, also for whoever copied the cookie."""
         self._logins().end(self._id(request.cookies.get(COOKIE, "")))
 
-    def matches(self, given: str) -> bool:
-        """Whether the password is right, in a time that says nothing about how much of it was."""
-        digests = (hashlib.sha256(each.encode()).digest() for each in (given, self._password))
-        return hmac.compare_digest(*digests)
-
     def _id(self, cookie: str) -> str:
         # From the id nobody gets to the cookie, and without the cookie nobody can try passwords on it.
-        return hmac.new(cookie.encode(), self._password.encode(), hashlib.sha256).hexdigest()
+        return hmac.new(cookie.encode(), self._key.encode(), hashlib.sha256).hexdigest()
+
+
+def matches(given: str, password: str) -> bool:
+    """Whether a password is right, in a time that says nothing about how much of it was."""
+    digests = (hashlib.sha256(each.encode()).digest() for each in (given, password))
+    return bool(password) and hmac.compare_digest(*digests)
 
 
 def client_address() -> str:

@@ -26,10 +26,30 @@ def _cookie(value: str) -> dict[str, str]:
     return {"Cookie": f"bouncer={value}"}
 
 
-_ACTS = ("/jobs/{job}/retry", "/jobs/{job}/cancel", "/logout")
+_PAGES = (
+    "/",
+    "/decisions",
+    "/decisions/1",
+    "/decisions.csv",
+    "/decisions.json",
+    "/shadow",
+    "/installations",
+    "/costs",
+    "/jobs",
+)
+_ACTS = (
+    "/jobs/{job}/retry",
+    "/jobs/{job}/cancel",
+    "/retry-failed",
+    "/pause",
+    "/resume",
+    "/decisions/1/recheck",
+    "/decisions/1/leave",
+    "/logout",
+)
 TABLE = {
     "a page is shown to somebody who is not logged in": {
-        **{f"GET {path}": _closed(path) for path in ("/", "/decisions", "/decisions/1", "/costs", "/jobs")},
+        **{f"GET {path}": _closed(path) for path in _PAGES},
         "a job": _closed("/jobs/{job}"),
         "another method": Visit("/jobs", (302, 404, 405), method="HEAD"),
         "a method in a header": Visit("/jobs", (302,), headers={"X-HTTP-Method-Override": "GET"}),

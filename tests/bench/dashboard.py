@@ -30,6 +30,10 @@ PAGES = (
     "/decisions?came=abstained&kind=reproduce",
     "/decisions?repository=acme/r7&came=passed",
     "/decisions?before=50000",
+    "/decisions?text=acme/r7%23507",
+    "/decisions?text=no+such+words",
+    "/shadow",
+    "/installations",
     "/decisions/50000",
     "/costs",
     "/jobs",
@@ -115,7 +119,8 @@ def _fill(ledger: Ledger, count: int) -> None:
 
 def _measure(backend: Backend, rounds: int) -> None:
     app = Flask("bot.web")
-    app.register_blueprint(blueprint(DashboardSettings(password="bench", model="scripted:test"))(backend))
+    settings = DashboardSettings(password="bench", session_key="bench", model="scripted:test")
+    app.register_blueprint(blueprint(settings)(backend))
     client = app.test_client()
     token = re.search(r'name="token" value="([^"]+)"', client.get("/login").text)
     assert token

@@ -1,22 +1,32 @@
-"""The queue, and the two things that an operator can do to a job."""
+"""What operators can do: to a job, to an issue or pull request, to a repository, and to everything at once."""
 
 from __future__ import annotations
 
+import time
+import uuid
 from collections.abc import Callable
 from typing import get_args
 
-from flask import abort, redirect, render_template, request, url_for
+import structlog
+from flask import abort, g, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response as Answer
 
+from bot.bouncers import history
+from bot.core.actions import Decision
+from bot.core.model import Subject
 from bot.errors import OperatorError
 from bot.jobs.admin import Jobs
-from bot.jobs.job import OPEN, Job, State
+from bot.jobs.job import ASKED, OPEN, Job, State
+from bot.store.installations import EVERYTHING
+from bot.store.overview import Line, Overview
 from bot.web import session
 from bot.web.dashboard.backing import DashboardBackend, DashboardSettings
 
+_log = structlog.get_logger(__name__)
+
 
 def jobs(settings: DashboardSettings, backend: DashboardBackend) -> str:
-    """Jobs by state; the dead letters are here."""
+    """Jobs by state; those that failed are here."""
     states: tuple[State, ...] = tuple(each for each in get_args(State) if each == request.args.get("state"))
     return render_template(
         "dashboard/jobs.html",
@@ -34,22 +44,95 @@ def job(settings: DashboardSettings, backend: DashboardBackend, job: str) -> str
 
 
 def retry(settings: DashboardSettings, backend: DashboardBackend, job: str) -> Answer:
-    """Start a dead or cancelled job anew."""
-    return _act(backend.jobs().retry, job)
+    """Run a failed or cancelled job again."""
+    return _act("retry", job, lambda: backend.jobs().retry(job), url_for("dashboard.job", job=job))
 
 
 def cancel(settings: DashboardSettings, backend: DashboardBackend, job: str) -> Answer:
     """Stop a job that has not ended."""
-    return _act(backend.jobs().cancel, job)
+    return _act("cancel", job, lambda: backend.jobs().cancel(job), url_for("dashboard.job", job=job))
 
 
-def _act(act: Callable[[str], object], job: str) -> Answer:
+def retry_failed(settings: DashboardSettings, backend: DashboardBackend) -> Answer:
+    """Run every failed job again."""
+    return _act("retry", "all failed jobs", backend.jobs().retry_failed, url_for("dashboard.jobs"))
+
+
+def pause(settings: DashboardSettings, backend: DashboardBackend) -> Answer:
+    """Leave a repository alone, or everything."""
+    scope = request.form.get("repository", EVERYTHING)
+    known = {each.repository for each in backend.ledger().installations.repositories()}
+    if scope and scope not in known | set(Overview(backend.ledger().database).repositories()):
+        abort(404, "There is no such repository.")
+    return _act("pause", scope, lambda: backend.ledger().installations.pause(scope, who()), _back())
+
+
+def resume(settings: DashboardSettings, backend: DashboardBackend) -> Answer:
+    """Look at a repository again, or at everything."""
+    scope = request.form.get("repository", EVERYTHING)
+    return _act("resume", scope, lambda: backend.ledger().installations.resume(scope), _back())
+
+
+def recheck(settings: DashboardSettings, backend: DashboardBackend, number: int) -> Answer:
+    """Have the subject of a decision looked at again."""
+    line, subject = _about(backend, number)
+
+    def ask() -> None:
+        pull = line.kind in ("verify", "review") or subject.revision.startswith("sha:")
+        backend.jobs().recheck(line.repository, line.number, who(), pull=pull)
+
+    return _act("recheck", subject.key, ask, url_for("dashboard.jobs"))
+
+
+def leave(settings: DashboardSettings, backend: DashboardBackend, number: int) -> Answer:
+    """Pause or resume one issue or pull request, as the commands of that name do."""
+    _, subject = _about(backend, number)
+    word = "resume" if request.form.get("word") == "resume" else "pause"
+
+    def note() -> None:
+        told = Decision(
+            kind="commands",
+            subject=subject,
+            verdict=word,
+            reason=f"{who()} asked for {word} on the dashboard",
+            evidence={"done": [word], "by": who(), "at": time.time()},
+        )
+        job = f"{ASKED}{uuid.uuid4().hex}:commands"
+        backend.ledger().decisions.record(job, (told,), "")
+        backend.ledger().decisions.settle(job, 0, "nothing")
+
+    return _act(word, subject.key, note, url_for("dashboard.decision", number=number))
+
+
+def left_alone(backend: DashboardBackend, subject: Subject) -> bool:
+    """Whether somebody paused this issue or pull request."""
+    return history.paused(backend.ledger().decisions.decisions(subject.key, "commands"))
+
+
+def who() -> str:
+    """The operator whose request this is, for the record."""
+    return g.login or "the operator"
+
+
+def _about(backend: DashboardBackend, number: int) -> tuple[Line, Subject]:
+    found = Overview(backend.ledger().database).decision(number) if number < 2**63 else None
+    if found is None or not found[0].number:
+        abort(404, "There is no such issue or pull request.")
+    return found[0], found[1].subject
+
+
+def _act(word: str, what: str, act: Callable[[], object], back: str) -> Answer:
     session.check_form(request.cookies.get(session.COOKIE, ""))
     try:
-        act(job)
+        act()
     except OperatorError as error:
         abort(409, str(error))
-    return redirect(url_for("dashboard.job", job=job), 303)
+    _log.info("operator_acted", by=who(), act=word, on=what or "everything")
+    return redirect(back, 303)
+
+
+def _back() -> str:
+    return session.local_path(request.form.get("back"), url_for("dashboard.overview"))
 
 
 def _found(jobs: Jobs, job: str) -> Job:

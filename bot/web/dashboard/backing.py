@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from pydantic import Field
+
 from bot.core.frozen import Frozen
 from bot.jobs.admin import Jobs
 from bot.store import Ledger
@@ -12,7 +14,8 @@ from bot.store import Ledger
 class DashboardSettings(Frozen):
     """What the dashboard needs of the operator's settings."""
 
-    password: str
+    password: str = ""
+    session_key: str = Field(description="ends all sessions when it changes; see ``Sessions``")
     public_url: str | None = None
     host: str = "127.0.0.1"
     web_url: str = "https://github.com"

@@ -28,11 +28,18 @@ MOST_WAITING = 32
 VIEWS: tuple[tuple[str, str, Callable[..., Any]], ...] = (
     ("GET", "/", reading.overview),
     ("GET", "/decisions", reading.decisions),
+    ("GET", "/decisions.<form>", reading.export),
     ("GET", "/decisions/<int:number>", reading.decision),
+    ("POST", "/decisions/<int:number>/recheck", acting.recheck),
+    ("POST", "/decisions/<int:number>/leave", acting.leave),
     ("GET", "/shadow", reading.shadow),
     ("GET", "/line", line.line),
     ("GET", "/costs", reading.costs),
+    ("GET", "/installations", reading.installations),
+    ("POST", "/pause", acting.pause),
+    ("POST", "/resume", acting.resume),
     ("GET", "/jobs", acting.jobs),
+    ("POST", "/retry-failed", acting.retry_failed),
     ("GET", "/jobs/<path:job>", acting.job),
     ("POST", "/jobs/<path:job>/retry", acting.retry),
     ("POST", "/jobs/<path:job>/cancel", acting.cancel),
@@ -44,9 +51,9 @@ def blueprint(settings: DashboardSettings) -> Callable[[DashboardBackend], Bluep
 
     def make(backend: DashboardBackend) -> Blueprint:
         routes = Blueprint("dashboard", __name__, template_folder="../templates")
-        sessions = session.Sessions(settings.password, lambda: backend.ledger().logins)
+        sessions = session.Sessions(settings.session_key, lambda: backend.ledger().logins)
         _guard(routes, settings, sessions)
-        _log_in_and_out(routes, sessions, lambda: backend.ledger().logins)
+        _log_in_and_out(routes, settings, sessions, lambda: backend.ledger().logins)
         for method, path, view in VIEWS:
             routes.add_url_rule(path, view.__name__, partial(view, settings, backend), methods=[method])
         return routes
@@ -62,7 +69,8 @@ def _guard(routes: Blueprint, settings: DashboardSettings, sessions: session.Ses
         if not session.known_host(request.host, settings.public_url, settings.host):
             abort(400, "This server does not go by that name; set BOUNCER_PUBLIC_URL to the address you use.")
         g.now = datetime.now(UTC)
-        g.logged_in = sessions.opened()
+        login = sessions.login()
+        g.logged_in, g.login = login is not None, login or ""
         g.cookie = request.cookies.get(session.COOKIE) or session.new_cookie()
         if request.endpoint == "dashboard.log_in" or g.logged_in:
             return None
@@ -90,7 +98,9 @@ def _guard(routes: Blueprint, settings: DashboardSettings, sessions: session.Ses
         }
 
 
-def _log_in_and_out(routes: Blueprint, sessions: session.Sessions, logins: Callable[[], Logins]) -> None:
+def _log_in_and_out(
+    routes: Blueprint, settings: DashboardSettings, sessions: session.Sessions, logins: Callable[[], Logins]
+) -> None:
     waiting = threading.BoundedSemaphore(MOST_WAITING)
 
     @routes.route("/login", methods=["GET", "POST"])
@@ -109,7 +119,7 @@ def _log_in_and_out(routes: Blueprint, sessions: session.Sessions, logins: Calla
             time.sleep(wait)
         finally:
             waiting.release()
-        if not sessions.matches(request.form.get("password", "")):
+        if not session.matches(request.form.get("password", ""), settings.password):
             logins().failed(address)
             return render_template("dashboard/login.html", next=target, why="That is not the password."), 403
         logins().succeeded(address)

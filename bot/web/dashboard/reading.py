@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import get_args
 from urllib.parse import urlencode
 
-from flask import abort, g, render_template, request
+from flask import Response, abort, g, render_template, request
 from markupsafe import Markup
 from pydantic import ValidationError
 
@@ -19,8 +19,10 @@ from bot.errors import OperatorError
 from bot.jobs.admin import Jobs
 from bot.publishing.body import MAX_BODY
 from bot.publishing.markdown import as_html
+from bot.store.export import as_csv, as_json
+from bot.store.installations import EVERYTHING
 from bot.store.overview import PAGE, Came, Filter, Overview
-from bot.web.dashboard import charts, posted
+from bot.web.dashboard import acting, charts, posted
 from bot.web.dashboard.backing import DashboardBackend, DashboardSettings
 from bot.web.dashboard.charts import Bar
 
@@ -60,28 +62,46 @@ def overview(settings: DashboardSettings, backend: DashboardBackend) -> str:
         jobs=backend.jobs().counts(),
         oldest=backend.jobs().oldest_age(),
         worker=backend.jobs().worker_age(),
+        everything=backend.ledger().installations.pauses().get(EVERYTHING),
     )
 
 
 def decisions(settings: DashboardSettings, backend: DashboardBackend) -> str:
     """A page of decisions, newest first."""
-    seen = _overview(backend)
-    chosen = Filter(
-        repository=request.args.get("repository", ""),
-        kind=_one_of(get_args(Task), request.args.get("kind")),
-        came=next((each for each in get_args(Came) if each == request.args.get("came")), None),
-        text=request.args.get("text", "")[:200].strip(),
-    )
+    seen, chosen = _overview(backend), _chosen()
     lines = seen.decisions(chosen, _number(request.args.get("before")))
     older = urlencode({**_given(chosen), "before": lines[-1].id}) if len(lines) == PAGE else ""
     return render_template(
         "dashboard/decisions.html",
         lines=lines,
         chosen=chosen,
-        narrowed=bool(_given(chosen)),
+        given=_given(chosen),
         older=older,
         kinds=get_args(Task),
         repositories=seen.repositories(),
+    )
+
+
+def export(settings: DashboardSettings, backend: DashboardBackend, form: str) -> Response:
+    """The decisions that pass the filter, all of them, as a file."""
+    make, kind = {"csv": (as_csv, "text/csv"), "json": (as_json, "application/json")}.get(form) or abort(404)
+    response = Response(
+        make(_overview(backend), _chosen(), settings.web_url), content_type=f"{kind}; charset=utf-8"
+    )
+    response.headers["Content-Disposition"] = f"attachment; filename=bouncer-decisions.{form}"
+    return response
+
+
+def installations(settings: DashboardSettings, backend: DashboardBackend) -> str:
+    """Where the app is installed, when something was last heard from there, and what is paused."""
+    known = backend.ledger().installations
+    pauses = known.pauses()
+    return render_template(
+        "dashboard/installations.html",
+        installations=known.all(),
+        repositories=known.repositories(),
+        pauses=pauses,
+        everything=pauses.get(EVERYTHING),
     )
 
 
@@ -99,6 +119,7 @@ def decision(settings: DashboardSettings, backend: DashboardBackend, number: int
         calls=seen.calls(line.job),
         cards=posted.cards(whole, seen.posted(line.job), settings.web_url),
         held=posted.held_back(whole),
+        paused=acting.left_alone(backend, whole.subject),
         subject=_subject(backend.jobs(), line.job),
     )
 
@@ -129,6 +150,15 @@ def costs(settings: DashboardSettings, backend: DashboardBackend) -> str:
         models=seen.costs(since, "model"),
         budgets=_budgets(settings, seen, g.now),
         meter=charts.meter,
+    )
+
+
+def _chosen() -> Filter:
+    return Filter(
+        repository=request.args.get("repository", ""),
+        kind=_one_of(get_args(Task), request.args.get("kind")),
+        came=next((each for each in get_args(Came) if each == request.args.get("came")), None),
+        text=request.args.get("text", "")[:200].strip(),
     )
 
 

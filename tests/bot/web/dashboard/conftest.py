@@ -51,7 +51,15 @@ def backend(tmp_path: Path) -> Iterator[Backend]:
 
 
 def settings(**values: Any) -> DashboardSettings:
-    return DashboardSettings(**{"password": PASSWORD, "model": "scripted:test", "daily_usd": 2.0, **values})
+    return DashboardSettings(
+        **{
+            "password": PASSWORD,
+            "session_key": values.get("password", PASSWORD),
+            "model": "scripted:test",
+            "daily_usd": 2.0,
+            **values,
+        }
+    )
 
 
 @pytest.fixture

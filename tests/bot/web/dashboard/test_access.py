@@ -33,7 +33,19 @@ def log_in(client: FlaskClient, password: str = PASSWORD, **fields: str) -> Test
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/decisions", "/decisions/1", "/shadow", "/line", "/costs", "/jobs", "/jobs/x:triage"]
+    "path",
+    [
+        "/",
+        "/decisions",
+        "/decisions/1",
+        "/shadow",
+        "/installations",
+        "/decisions.csv",
+        "/line",
+        "/costs",
+        "/jobs",
+        "/jobs/x:triage",
+    ],
 )
 def test_every_page_wants_a_session(client: FlaskClient, path: str) -> None:
     response = client.get(path)
@@ -73,10 +85,14 @@ def test_whoever_goes_on_guessing_waits_and_is_refused_whatever_the_password(
 def test_a_form_of_another_site_is_refused(client: FlaskClient, filled: Backend) -> None:
     assert client.post("/login", data={"password": PASSWORD}).status_code == 403
     log_in(client)
-    for path in ("/jobs/dead:triage/retry", "/jobs/dead:triage/cancel", "/logout"):
+    for path in (
+        "/jobs/dead:triage/retry", "/jobs/dead:triage/cancel", "/retry-failed", "/pause", "/resume",
+        "/decisions/1/recheck", "/decisions/1/leave", "/logout",
+    ):  # fmt: skip
         assert client.post(path).status_code == 403
         assert client.post(path, data={"token": "made up"}).status_code == 403
     assert filled.queue.get("dead:triage").state == "dead"
+    assert filled.memory.installations.pauses() == {}
 
 
 def test_a_session_from_before_the_login_is_worth_nothing_after_it(client: FlaskClient) -> None:
@@ -169,7 +185,8 @@ def test_every_answer_carries_the_headers(client: FlaskClient) -> None:
 
 @pytest.mark.usefixtures("filled")
 @pytest.mark.parametrize(
-    "path", ["/", "/decisions", "/decisions/1", "/shadow", "/jobs", "/jobs/dead:triage", "/costs"]
+    "path",
+    ["/", "/decisions", "/decisions/1", "/shadow", "/installations", "/jobs", "/jobs/dead:triage", "/costs"],
 )
 def test_what_strangers_wrote_is_text(client: FlaskClient, path: str) -> None:
     log_in(client)

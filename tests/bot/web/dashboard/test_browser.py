@@ -90,12 +90,21 @@ def test_log_in_filter_open_a_decision_and_retry_a_dead_letter(page: Page, site:
     faults += serious(page)
 
     page.get_by_role("link", name="Jobs").click()
-    page.get_by_role("link", name="dead letters (1)").click()
+    page.get_by_role("link", name="failed (1)").click()
     page.locator("tbody a").click()
     faults += serious(page)
     page.get_by_role("button", name="Retry").click()
     assert page.get_by_text("queued", exact=True).is_visible()
     assert filled.queue.get("dead:triage").state == "queued"
+
+    page.get_by_role("link", name="Installations").click()
+    page.get_by_role("button", name="Pause acme/rocket").click()
+    assert page.get_by_text("paused by the operator").is_visible()
+    faults += serious(page)
+    page.get_by_role("link", name="Overview").click()
+    page.get_by_role("button", name="Pause everything").click()
+    assert page.get_by_text("Paused by the operator").is_visible()
+    faults += serious(page)
 
     page.get_by_role("button", name="Log out").click()
     page.goto(f"{site}/decisions")
@@ -114,6 +123,7 @@ def test_no_page_is_wider_than_a_phone(page: Page, site: str, filled: Backend) -
         "/decisions/1",
         "/decisions/8",
         "/shadow",
+        "/installations",
         "/costs",
         "/jobs",
         "/jobs/dead:triage",

@@ -1,0 +1,74 @@
+"""What operators do on the dashboard, and what comes of it on GitHub."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable
+
+from tests.bot.jobs.rig import wait
+from tests.e2e.site import APP, BROKEN, Browser, Site
+
+
+def press(browser: Browser, page: str, button: str) -> str:
+    """Press a button of a page."""
+    forms = re.findall(r'<form method="post" action="([^"]+)">(.*?)</form>', browser.get(page), re.DOTALL)
+    for action, inside in forms:
+        if f"<button>{button}</button>" in inside:
+            fields = dict(re.findall(r'name="(\w+)" value="([^"]*)"', inside))
+            return browser.get(action, fields)
+    raise AssertionError(f"{page} has no button {button!r}")
+
+
+def decision_page(shop: Site, browser: Browser, home: str, number: int, kind: str) -> str:
+    """The path of the newest decision of a kind on a subject."""
+    pages = browser.get(f"/decisions?kind={kind}&text={home}%23{number}")
+    found = re.search(r'href="(/decisions/\d+)"', pages)
+    assert found, pages
+    return found[1]
+
+
+def test_what_is_paused_is_left_alone_until_it_is_resumed_and_rechecked(
+    shop: Site, repository: Callable[..., str]
+) -> None:
+    home, browser = repository(), shop.browser()
+    issue = shop.github.open_issue(home, "It breaks", "It does not work.")
+    shop.quiet()
+    assert len(shop.said(home, issue)) == 1
+    assert f"{home}</a>" in browser.get("/installations")
+
+    press(browser, "/installations", f"Pause {home}")
+    pull = shop.github.open_pull(home, "Read", f"Fixes #{issue}", files={APP: BROKEN}, closes=[issue])
+    shop.quiet()
+    assert (shop.github.checks(home), shop.inline(home, pull)) == ([], [])
+    press(browser, "/installations", f"Resume {home}")
+
+    at = decision_page(shop, browser, home, issue, "triage")
+    press(browser, at, f"Pause {home}#{issue}")
+    shop.github.edit(home, issue, body="It still does not work.")
+    shop.quiet()
+    assert shop.decided(home, issue, "triage")[-1].abstained == "skipped:paused"
+    press(browser, decision_page(shop, browser, home, issue, "triage"), f"Resume {home}#{issue}")
+    asked = len(shop.decided(home, issue, "triage"))
+    press(browser, decision_page(shop, browser, home, issue, "triage"), "Recheck")
+    wait(lambda: len(shop.decided(home, issue, "triage")) > asked, 60, "it was looked at again")
+    assert shop.decided(home, issue, "triage")[-1].verdict == "VAGUE"
+
+    rows = list(csv.DictReader(io.StringIO(browser.get(f"/decisions.csv?repository={home}"))))
+    same = json.loads(browser.get(f"/decisions.json?repository={home}"))
+    assert [row["id"] for row in rows] == [str(row["id"]) for row in same]
+    assert {row["verdict"] for row in rows if row["kind"] == "commands"} == {"pause", "resume"}
+
+
+def test_a_pull_request_that_was_passed_over_is_checked_on_request(
+    shop: Site, repository: Callable[..., str]
+) -> None:
+    home, browser = repository(**{".github/bouncer.yml": "pulls: {ignore_titles: [WIP]}\n"}), shop.browser()
+    issue = shop.github.open_issue(home, "It breaks", "It does not work.")
+    pull = shop.github.open_pull(home, "WIP read", f"Fixes #{issue}", files={APP: BROKEN}, closes=[issue])
+    shop.quiet()
+    assert shop.inline(home, pull) == []
+    press(browser, decision_page(shop, browser, home, pull, "review"), "Recheck")
+    wait(lambda: bool(shop.inline(home, pull)), 60, "it was reviewed")
