@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Row, delete, select, update
 from bot.core import events
 from bot.core.actions import Task
 from bot.core.events import Event
-from bot.jobs.job import ASKED, Job
+from bot.jobs.job import Job
 from bot.store.database import Database
 from bot.store.installations import Installations
 from bot.store.tables import CLOSED, DELIVERIES
@@ -102,7 +102,8 @@ class Dispatcher:
         else:
             self._make(connection, row, event)
             self._note(connection, row, event)
-            if not row.id.startswith(ASKED):
+            if ":" not in row.id:
+                # GitHub's own, none of those that are asked for here.
                 self._installations.note(connection, row.id, event, row.received_at)
         connection.execute(
             update(DELIVERIES)

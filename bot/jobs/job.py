@@ -30,7 +30,7 @@ DEAD: tuple[State, ...] = ("dead",)
 ENDED: tuple[State, ...] = ("done", "superseded", "cancelled")
 
 #: How the ids begin of what operators asked for themselves, beside those of GitHub's deliveries.
-ASKED = "operator-"
+ASKED = "operator:"
 
 #: More tasks than one delivery has.
 TASKS = 16
