@@ -12,7 +12,7 @@ from bot.core import events
 from bot.core.actions import Decision, Task, Usage
 from bot.core.events import Event
 from bot.errors import BudgetExceeded, ForgeError, ModelError, NotRecorded, SandboxError, TransientError, UserError
-from bot.handlers import closing, commands, config, feedback, reproduce, review, triage, verify
+from bot.handlers import closing, commands, config, feedback, reproduce, review, triage, verify, why
 from bot.services import Handler, Services
 
 HANDLERS: Mapping[Task, Handler] = {
@@ -24,6 +24,7 @@ HANDLERS: Mapping[Task, Handler] = {
     "review": review.handle,
     "triage": triage.handle,
     "verify": verify.handle,
+    "why": why.handle,
 }
 
 #: What can be told of an event before anything is read for it. The report on the configuration has to look.
@@ -35,6 +36,7 @@ CONCERNS: Mapping[Task, Callable[[Event], bool]] = {
     "review": review.concerns,
     "triage": triage.concerns,
     "verify": verify.concerns,
+    "why": why.concerns,
 }
 
 ROUTES: Mapping[type[Event], tuple[Task, ...]] = {
@@ -46,7 +48,7 @@ ROUTES: Mapping[type[Event], tuple[Task, ...]] = {
     events.IssueUnlabeled: ("commands",),
     events.IssueClosed: ("feedback",),
     events.IssueUnanswered: ("closing",),
-    events.CommentCreated: ("commands", "closing", "triage", "reproduce", "verify", "review"),
+    events.CommentCreated: ("commands", "closing", "triage", "reproduce", "verify", "review", "why"),
     events.CommentEdited: ("closing", "triage", "feedback"),
     events.CommentDeleted: ("feedback",),
     events.PullRequestOpened: ("config", "verify", "review"),
@@ -55,7 +57,7 @@ ROUTES: Mapping[type[Event], tuple[Task, ...]] = {
     events.PullRequestReadied: ("verify", "review"),
     events.PullRequestEdited: ("verify", "review"),
     events.PullRequestClosed: ("feedback",),
-    events.ReviewCommentCreated: ("commands", "verify", "review"),
+    events.ReviewCommentCreated: ("commands", "verify", "review", "why"),
     events.ReviewCommentEdited: ("feedback",),
     events.ReviewCommentDeleted: ("feedback",),
     events.ReviewThreadResolved: ("feedback",),

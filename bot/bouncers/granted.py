@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from bot.core import events
 from bot.core.actions import Decision
-from bot.core.commands import Command, may, read
+from bot.core.commands import AUTHORS, Command, Word, may, read
+from bot.core.config import RepoConfig
 from bot.core.events import Event
 from bot.services import Services
 
 Said = events.CommentCreated | events.ReviewCommentCreated
 
-#: An author's rechecks cost the operator's money: one on a subject in this time, so many in the repository a day.
-PER_SUBJECT = timedelta(minutes=10)
+#: What authors ask for costs the operator's money: so many times on a subject in this time, so many in the
+#: repository a day.
+PER_SUBJECT: Mapping[Word, tuple[int, timedelta]] = {
+    "recheck": (1, timedelta(minutes=10)),
+    "why": (3, timedelta(days=1)),
+}
 PER_DAY = 6
 
 
@@ -24,30 +29,34 @@ def granted(event: Said, services: Services) -> tuple[Command, ...]:
     if not commands or event.sender.is_bot:
         return ()
     is_author = by_author(event)
-    if is_author and any(command.word == "recheck" for command in commands):
+    wanted = [command.word for command in commands if command.word in AUTHORS]
+    if is_author and wanted:
         now = services.clock()
         recent = services.history.commands(event.repository.full_name, now - timedelta(days=1))
-        is_author = not too_soon(recent, event, now)
+        is_author = not any(too_soon(recent, event, now, word) for word in wanted)
     free = all(may(command.word, "none", is_author) for command in commands)
     permission = "none" if free else services.forge.permission(event.sender.login)
     return tuple(command for command in commands if may(command.word, permission, is_author))
 
 
-def too_soon(recent: Sequence[Decision], event: Said, now: datetime) -> bool:
-    """Whether the author has had enough rechecks for now; ``recent``: the commands of the last day. Pure."""
+def too_soon(recent: Sequence[Decision], event: Said, now: datetime, word: Word) -> bool:
+    """Whether the author has had enough of ``word`` for now; ``recent``: the commands of the last day. Pure."""
     mine = [
         decision
         for decision in recent
-        if "recheck" in decision.evidence.get("done", ())
+        if word in decision.evidence.get("done", ())
         and decision.evidence.get("by") == event.sender.login
         # Not this very comment, which may be on record already.
         and decision.evidence.get("comment", event.comment.id) < event.comment.id
     ]
-    since = (now - PER_SUBJECT).timestamp()
-    here = (decision for decision in mine if decision.subject.key == event.subject.key)
-    return len({each.evidence.get("comment") for each in mine}) >= PER_DAY or any(
-        decision.evidence.get("at", 0) > since for decision in here
-    )
+    most, apart = PER_SUBJECT[word]
+    since = (now - apart).timestamp()
+    here = [each for each in mine if each.subject.key == event.subject.key and each.evidence.get("at", 0) > since]
+    return len(_comments(mine)) >= PER_DAY or len(_comments(here)) >= most
+
+
+def _comments(decisions: Sequence[Decision]) -> set[object]:
+    return {each.evidence.get("comment") for each in decisions}
 
 
 def by_maintainer(event: Event) -> bool:
@@ -57,10 +66,17 @@ def by_maintainer(event: Event) -> bool:
     if not isinstance(event, Said):
         return False
     words = {command.word for command in read(event.comment.body)}
-    return bool(words - {"recheck", "help"} if by_author(event) else words - {"help"})
+    return bool(words - AUTHORS - {"help"} if by_author(event) else words - {"help"})
 
 
 def by_author(event: Said) -> bool:
     """Whether who comments wrote the issue or pull request."""
     subject = event.issue if isinstance(event, events.CommentCreated) else event.pull_request
     return event.sender.id == subject.author.id
+
+
+def explains(event: Said, config: RepoConfig) -> bool:
+    """Whether there is anything to ask about where a comment stands: what is only recorded was never said."""
+    if isinstance(event, events.ReviewCommentCreated):
+        return config.review.mode == "comment"
+    return config.verify.mode == "check" if event.issue.is_pull_request else config.triage.mode == "comment"

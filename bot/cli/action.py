@@ -136,7 +136,7 @@ def _deal(
     later: TransientError | None = None
     with _publisher(settings) as publisher:
         for task in router.tasks(event):
-            if task not in ("commands", *tasks):
+            if task not in ("commands", "why", *tasks):
                 continue
             reading = replace(services, forge=ReadOnce(services.forge))
             reading = replace(reading, history=StandingHistory(event, reading))

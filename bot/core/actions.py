@@ -13,7 +13,7 @@ from bot.core.frozen import Frozen
 from bot.core.model import Side, Subject
 
 #: The handlers' names: the task a job runs, the kind of its decision, the word in its hidden marker.
-Task = Literal["triage", "verify", "review", "reproduce", "commands", "feedback", "config", "closing"]
+Task = Literal["triage", "verify", "review", "reproduce", "commands", "feedback", "config", "closing", "why"]
 
 Conclusion = Literal["success", "neutral", "failure", "skipped"]
 
@@ -27,6 +27,7 @@ class UpsertComment(Frozen):
     body: str
     only_edit: bool = Field(False, description="edit an existing comment; where there is none, stay silent")
     about: str = Field("", description="tells several comments of one task apart; empty for its only one")
+    thread: int | None = Field(None, description="answers this comment on a line, in its thread; written once")
 
 
 class SetLabels(Frozen):

@@ -16,8 +16,11 @@ from bot.core.model import Permission, at_least
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-Word = Literal["help", "recheck", "accept", "pause", "resume", "review", "verify", "dismiss", "reproduce"]
+Word = Literal["help", "recheck", "accept", "pause", "resume", "review", "verify", "dismiss", "reproduce", "why"]
 WORDS: tuple[Word, ...] = get_args(Word)
+
+#: What the author of an issue or pull request may say too.
+AUTHORS: frozenset[Word] = frozenset({"recheck", "why"})
 
 #: What each word does, as ``/bouncer help`` shows it.
 MEANINGS: dict[Word, str] = {
@@ -31,6 +34,7 @@ MEANINGS: dict[Word, str] = {
     "that commit of a fork",
     "dismiss": "as a reply to a finding: wrong or unwanted, not to be posted here again",
     "reproduce": "draft a test that fails as the issue reports",
+    "why": "what the verdict rests on, or as a reply to a finding, that finding (its author may ask too)",
 }
 
 #: A reason may follow, behind a mark that ends the word: "/bouncer accept would be wrong" is no command.
@@ -152,6 +156,6 @@ def _open(text: str, opened: Counter[str]) -> None:
 
 def may(word: Word, permission: Permission, is_author: bool) -> bool:
     """Whether someone may give a command: people with triage permission, and the author for a few words."""
-    if word == "help" or (word == "recheck" and is_author):
+    if word == "help" or (word in AUTHORS and is_author):
         return True
     return at_least(permission, "triage")

@@ -9,17 +9,17 @@ from __future__ import annotations
 from typing import Literal
 
 from bot.bouncers import history, input_comment
-from bot.bouncers.granted import Said, by_author, granted
+from bot.bouncers.granted import Said, by_author, explains, granted
 from bot.core import events
 from bot.core.actions import Action, Decision, React, SetLabels, UpsertComment
-from bot.core.commands import MEANINGS, Command, Word, near_miss, read
+from bot.core.commands import AUTHORS, MEANINGS, Command, Word, near_miss, read
 from bot.core.events import Event
 from bot.core.model import Comment, ReviewComment, at_least
 from bot.services import Services
 
 #: Words that mean something on an issue, and on a pull request.
-ON_ISSUES = frozenset({"help", "recheck", "accept", "pause", "resume", "reproduce"})
-ON_PULLS = frozenset({"help", "recheck", "pause", "resume", "review", "verify", "dismiss"})
+ON_ISSUES = frozenset({"help", "recheck", "accept", "pause", "resume", "reproduce", "why"})
+ON_PULLS = frozenset({"help", "recheck", "pause", "resume", "review", "verify", "dismiss", "why"})
 
 
 def concerns(event: Event) -> bool:
@@ -38,6 +38,8 @@ def handle(event: Event, services: Services) -> Decision | None:
     if isinstance(event, events.IssueUnlabeled):
         return _unlabeled(event, services)
     commands = read(event.comment.body)
+    if {command.word for command in commands} == {"why"} and not explains(event, services.config):
+        return None
     fits = ON_PULLS if _on_pull(event) else ON_ISSUES
     may_say = granted(event, services)
     done = tuple(command for command in may_say if command.word in fits)
@@ -98,8 +100,9 @@ def _refusal(command: Command, event: Said, fits: frozenset[str]) -> str:
     name = f"`/bouncer {command.word}`"
     if command.word not in fits:
         return f"{name} works on {'issues' if _on_pull(event) else 'pull requests'}, not here."
-    if command.word == "recheck" and by_author(event):
-        return f"{name} works for authors once in ten minutes and six times a day. Please try again later."
+    if command.word in AUTHORS and by_author(event):
+        often = "once in ten minutes" if command.word == "recheck" else "three times a day"
+        return f"{name} works for authors {often}, and six times a day in all. Please try again later."
     return f"{name} is for people with triage permission in this repository."
 
 

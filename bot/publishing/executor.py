@@ -26,7 +26,7 @@ from bot.services import Services
 from bot.store.postings import Posting, Postings
 
 #: Kinds of decisions that hold whatever became of the text meanwhile: people's words and operators' matters.
-_TIMELESS = frozenset({"commands", "feedback", "config"})
+_TIMELESS = frozenset({"commands", "feedback", "config", "why"})
 
 #: A drafted test, characters.
 MAX_TEST = 200_000
@@ -83,10 +83,12 @@ class Executor:
             self.done += 1
             return ()
         self._turn()
-        if known and self._edited(known, body):
+        if action.thread is None and known and self._edited(known, body):
             return ()
         standing = self._own_comment(action)
-        if standing is not None:
+        if action.thread is not None:
+            standing = standing or self.writer.reply(action.number, action.thread, body)
+        elif standing is not None:
             self.writer.edit_comment(standing, body)
         elif action.only_edit:
             self.done += 1
@@ -112,7 +114,9 @@ class Executor:
         if isinstance(here, Issue) and here.number == action.number and here.comments == 0:
             return None
         me = self.services.forge.identity().id
-        for comment in self.services.forge.comments(action.number):
+        forge = self.services.forge
+        there = forge.comments(action.number) if action.thread is None else forge.review_comments(action.number)
+        for comment in there:
             if comment.author.id == me and read_marker(comment.body) == (action.task, action.about):
                 return comment.id
         return None

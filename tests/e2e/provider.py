@@ -96,18 +96,37 @@ def draft(text: str) -> dict[str, Any]:
     return {"plan": "The rest is lost.", "code": test if "`split([1, 2, 3], 2)`" in text else "I do not know."}
 
 
+def why(text: str) -> dict[str, Any]:
+    """Points to what both the record and the material hold; of `lock` it says what nobody has shown it."""
+    if "lock" in text:
+        return {"answer": "Because `lock.acquire()` is missing."}
+    return {
+        "answer": "`data.value` is read without looking whether there is `data`."
+        if "data.value" in text
+        else "`" + "It does not work" + "` is all that the text says."
+    }
+
+
 def word(text: str) -> dict[str, Any]:
     """What ``bouncer doctor`` wants to hear."""
     return {"word": "ok"}
 
 
-OPINIONS = {"InputReply": triage, "OutputReply": verify, "ReviewReply": review, "Draft": draft, "Word": word}
+OPINIONS = {
+    "InputReply": triage,
+    "OutputReply": verify,
+    "ReviewReply": review,
+    "Draft": draft,
+    "WhyReply": why,
+    "Word": word,
+}
 #: A field that only the answer of that name has.
 FIELDS = {
     "InputReply": "missing",
     "OutputReply": "covered",
     "ReviewReply": "findings",
     "Draft": "code",
+    "WhyReply": "answer",
     "Word": "word",
 }
 

@@ -28,6 +28,9 @@ class GitHubWriter:
     def create_comment(self, number: int, body: str) -> int:
         return _id(self._send("POST", f"/issues/{number}/comments", {"body": body}))
 
+    def reply(self, number: int, comment_id: int, body: str) -> int:
+        return _id(self._send("POST", f"/pulls/{number}/comments/{comment_id}/replies", {"body": body}))
+
     def edit_comment(self, comment_id: int, body: str) -> None:
         self._send("PATCH", f"/issues/comments/{comment_id}", {"body": body})
 

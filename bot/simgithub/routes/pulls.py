@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from bot.simgithub import diffs
@@ -111,6 +112,27 @@ def list_review_comments(call: ApiCall) -> ApiAnswer:
     return call.page([call.render.review_comment(call.repository, issue, each) for each in issue.pull.comments])
 
 
+def create_reply(call: ApiCall) -> ApiAnswer:
+    """An answer in the thread that a comment began; answers to answers are refused."""
+    repository, issue, body = call.repository, call.pull, call.text()
+    assert issue.pull is not None
+    first = next((each for each in issue.pull.comments if each.id == call.args["id"]), None)
+    if first is None or first.in_reply_to is not None:
+        raise ApiRefusal(404, "Not Found")
+    answer = replace(
+        first,
+        id=call.world.next_id(),
+        body=body,
+        author=call.bot,
+        created_at=call.world.now(),
+        app=call.acting_app,
+        in_reply_to=first.id,
+        reactions=[],
+    )
+    call.operations.add_review_comment(repository, issue, answer)
+    return ApiAnswer(201, call.render.review_comment(repository, issue, answer))
+
+
 def create_review(call: ApiCall) -> ApiAnswer:
     """All or nothing: one comment that cannot be anchored refuses the whole review."""
     repository, issue = call.repository, call.pull
@@ -192,5 +214,6 @@ ROUTES = (
     Route("GET", f"{_PULLS}/<int:number>/reviews", list_reviews, "pull_requests:read"),
     Route("POST", f"{_PULLS}/<int:number>/reviews", create_review, "pull_requests:write"),
     Route("GET", f"{_PULLS}/<int:number>/comments", list_review_comments, "pull_requests:read"),
+    Route("POST", f"{_PULLS}/<int:number>/comments/<int:id>/replies", create_reply, "pull_requests:write"),
     Route("GET", "/repos/<owner>/<repo>/commits/<sha>/pulls", pulls_for_commit, "pull_requests:read"),
 )

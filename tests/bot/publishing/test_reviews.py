@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.core.actions import InlineComment, OpenDraftPull, SetCheck, SubmitReview
+from bot.core.actions import InlineComment, OpenDraftPull, SetCheck, SubmitReview, UpsertComment
 from bot.errors import TransientError
 from bot.store.postings import Paces
 
@@ -49,6 +49,20 @@ def test_a_review_whose_answer_was_lost_is_looked_for(desk, pull, kind):
         desk.publish(action, number=pull, kind="review")
     assert desk.publish(action, number=pull, kind="review").outcome == "posted"
     assert len(desk.forge.reviews(pull)) == 1
+
+
+@pytest.mark.parametrize("kind", ["lost", "reset", "server_error"])
+def test_an_answer_in_a_thread_is_written_once_whatever_gets_lost(desk, pull, kind, tmp_path):
+    desk.publish(review(desk, pull, finding()), number=pull, kind="review")
+    (first,) = desk.forge.review_comments(pull)
+    answer = UpsertComment(task="why", number=pull, body="It returns 2.", about="77", thread=first.id)
+    desk.github.fail(kind, "POST", "/replies$")
+    with pytest.raises(TransientError):
+        desk.publish(answer, number=pull, kind="why")
+    assert desk.publish(answer, number=pull, kind="why").outcome == "posted"
+    assert desk.forgetful(tmp_path).publish(answer, number=pull, kind="why").outcome == "posted"
+    (_, said) = desk.forge.review_comments(pull)
+    assert (said.in_reply_to, said.body) == (first.id, "It returns 2.\n\n<!-- bouncer:why:v1 77 -->")
 
 
 def test_a_review_of_a_head_that_moved_is_dropped(desk, pull):

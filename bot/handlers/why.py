@@ -1,0 +1,180 @@
+"""``/bouncer why``: one answer from what was recorded with a verdict, below it or in the thread of a finding.
+
+The model is asked for no new opinion: it gets the record and what that was about, and what it quotes has to stand
+there. An answer that quotes anything else is not posted; the recorded explanation is, in its place.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bot.bouncers import history
+from bot.bouncers.granted import Said, explains, granted
+from bot.core import events
+from bot.core.actions import Decision, UpsertComment
+from bot.core.commands import read
+from bot.core.disclaimer import caveat
+from bot.core.events import Event
+from bot.core.markdown import clean, host_of
+from bot.core.text import without_middle
+from bot.errors import ForgeError, NotRecorded
+from bot.models.protocol import Prompt
+from bot.review.diff import parse
+from bot.review.doubt import around
+from bot.review.escaping import squeeze
+from bot.review.findings import Finding
+from bot.review.history import finding_of, recall
+from bot.services import Services
+
+#: Answers on one issue or pull request, whoever asks; characters of what is shown to the model, and of an answer.
+MOST = 10
+MATERIAL = 20_000
+ANSWER = 1_500
+
+NOTHING = "I have no verdict on record here that I could explain."
+ENOUGH = f"I have explained myself {MOST} times here. A maintainer can decide without me."
+
+
+class WhyReply(BaseModel):
+    """What the model is to answer."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    answer: str = Field(
+        description="at most six sentences; what is quoted stands between backticks, copied exactly"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """Something that was said, what was said for it, and what it was about."""
+
+    record: str
+    material: str
+    explanation: str
+
+
+def concerns(event: Event) -> bool:
+    """Whether somebody asks why."""
+    if not isinstance(event, Said) or event.sender.is_bot:
+        return False
+    return any(command.word == "why" for command in read(event.comment.body))
+
+
+def handle(event: Event, services: Services) -> Decision | None:
+    """Answer; None where nobody asks who may."""
+    if not isinstance(event, Said) or not concerns(event) or not explains(event, services.config):
+        return None
+    asked = next((each for each in granted(event, services) if each.word == "why"), None)
+    if asked is None:
+        return None
+    before = len(services.history.decisions(event.subject.key, "why"))
+    if before >= MOST:
+        enough = _said(event, ENOUGH, "capped")
+        return enough if before == MOST else enough.model_copy(update={"actions": (), "abstained": "capped"})
+    verdict = _verdict(event, services)
+    if verdict is None:
+        return _said(event, NOTHING, "nothing")
+    system, user = services.prompts.render(
+        "why", record=verdict.record, material=verdict.material, objection=asked.reason
+    )
+    prompt = Prompt(purpose="why", system=system, user=user, subject=event.subject.key)
+    reply = services.model.complete(prompt, WhyReply)
+    grounded = _grounded(reply.value.answer, verdict)
+    host = host_of(services.repository.html_url)
+    text = clean(reply.value.answer if grounded else verdict.explanation, host=host, limit=ANSWER)
+    note = caveat(reply.model)
+    closing = f"*An AI model's answer from what was recorded with the verdict; it may be wrong.* `{reply.model}`"
+    decision = _said(event, "\n\n".join(filter(None, (text, closing, f"_{note}_" if note else ""))), "answered")
+    evidence = {"grounded": grounded, "reply": reply.text[:20_000], "prompt_hash": prompt.hash}
+    return decision.model_copy(update={"evidence": evidence, "usage": reply.usage, "model": reply.model})
+
+
+def _said(event: Said, body: str, verdict: str) -> Decision:
+    comment, thread = event.comment, None
+    if isinstance(event, events.ReviewCommentCreated):
+        thread = event.comment.in_reply_to or event.comment.id
+    return Decision(
+        kind="why",
+        subject=event.subject,
+        verdict=verdict,
+        actions=(UpsertComment(task="why", number=event.number, body=body, about=str(comment.id), thread=thread),),
+        reason=f"{event.sender.login} asked why",
+    )
+
+
+def _grounded(answer: str, verdict: _Verdict) -> bool:
+    """Whether all that an answer quotes stands in what the model was given."""
+    known = squeeze(f"{verdict.record}\n{verdict.explanation}\n{verdict.material}")
+    quoted = re.findall(r"(`+)(.+?)\1", answer, re.DOTALL)
+    return bool(answer.strip()) and all(squeeze(words) in known for _, words in quoted)
+
+
+def _verdict(event: Said, services: Services) -> _Verdict | None:
+    if isinstance(event, events.ReviewCommentCreated):
+        return _finding(event, services)
+    if event.issue.is_pull_request:
+        return _patch(event, services)
+    last = history.last_verdict(services.history.decisions(event.subject.key, "triage", "commands"))
+    if last is None or not last.evidence.get("explanation"):
+        return None
+    record = _record(last, ("label", "bounced", "p_bounce", "explanation", "questions", "missing"))
+    material = f"{event.issue.title}\n\n{event.issue.body}"
+    return _Verdict(record, without_middle(material, MATERIAL), str(last.evidence["explanation"]))
+
+
+def _patch(event: events.CommentCreated, services: Services) -> _Verdict | None:
+    last = history.last_verdict(services.history.decisions(event.subject.key, "verify"))
+    if last is None or not last.evidence.get("verdicts"):
+        return None
+    explained = "\n\n".join(str(each.get("explanation", "")) for each in last.evidence["verdicts"])
+    material = without_middle(_diff(event.number, services), MATERIAL)
+    return _Verdict(_record(last, ("verdicts", "bounced", "runs")), material, explained)
+
+
+def _finding(event: events.ReviewCommentCreated, services: Services) -> _Verdict | None:
+    """The finding in whose thread somebody asks, and the code around it."""
+    memory = recall(services.history.decisions(event.subject.key, "review", "commands", "feedback"))
+    findings = (*memory.posted, *memory.gone, *memory.dismissed)
+    root = next(
+        (each for each in services.forge.review_comments(event.number) if each.id == event.comment.in_reply_to),
+        None,
+    )
+    if root is None or root.author.id != services.forge.identity().id:
+        return None
+    found = finding_of(root, findings)
+    if found is None:
+        return None
+    kept = found.model_dump(
+        mode="json", include={"path", "comment", "category", "impact", "severity", "code", "proof"}
+    )
+    return _Verdict(json.dumps(kept, indent=1, ensure_ascii=False), _code(found, event, services), found.comment)
+
+
+def _code(finding: Finding, event: events.ReviewCommentCreated, services: Services) -> str:
+    try:
+        source = services.forge.file(finding.path, event.pull_request.head_sha).decode("utf-8", "replace")
+    except NotRecorded:
+        raise
+    except ForgeError:
+        source = None
+    return without_middle(around(finding, parse(_diff(event.number, services)), source).text, MATERIAL)
+
+
+def _diff(number: int, services: Services) -> str:
+    try:
+        return services.forge.diff(number).text
+    except NotRecorded:
+        raise
+    except ForgeError:
+        return ""
+
+
+def _record(decision: Decision, keys: Sequence[str]) -> str:
+    kept = {key: decision.evidence[key] for key in keys if decision.evidence.get(key)}
+    return json.dumps(kept, indent=1, ensure_ascii=False)

@@ -1,0 +1,114 @@
+"""``/bouncer why``: one answer from the record, where it was asked, for those who may, and not for ever."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from bot.simgithub.state import ReviewCommentState
+from tests.e2e.site import APP, BASE, BOUNCER, BROKEN, Site
+
+Repository = Callable[..., str]
+CLEAR = ("Empty files", "With version 4.2 `load` fails on an empty file.")
+VAGUE = ("It breaks", "It does not work any more.")
+ASIDE = "*An AI model's answer from what was recorded with the verdict; it may be wrong.* `openai:gpt-5-mini`"
+
+
+@pytest.fixture
+def home(shop: Site, repository: Repository) -> str:
+    return repository()
+
+
+def answers(shop: Site, home: str, number: int) -> list[str]:
+    """Our answers in the conversation, without their markers."""
+    return [body.partition("\n\n<!--")[0] for body in shop.said(home, number) if "bouncer:why" in body]
+
+
+def threads(shop: Site, home: str, number: int) -> list[ReviewCommentState]:
+    return [each for each in shop.inline(home, number) if each.in_reply_to is not None]
+
+
+def asked(shop: Site, word: str) -> int:
+    return len(shop.model.about(word, "WhyReply"))
+
+
+def test_the_author_of_a_bounced_issue_is_told_what_the_bounce_rests_on(shop: Site, home: str) -> None:
+    number = shop.github.open_issue(home, *VAGUE)
+    shop.quiet()
+    shop.github.comment(home, number, "/bouncer why, I said what is broken", "alice")
+    shop.quiet()
+    assert answers(shop, home, number) == [f"`It does not work` is all that the text says.\n\n{ASIDE}"]
+    (question,) = shop.model.about("I said what is broken", "WhyReply")
+    assert "Nobody can tell what is meant." in question.text
+    assert VAGUE[1] in question.text
+    shop.github.comment(home, number, "/bouncer why", "stranger")
+    shop.quiet()
+    assert len(answers(shop, home, number)) == 1
+    assert "`/bouncer why` is for" in shop.said(home, number)[-1]
+
+
+def test_a_finding_is_explained_in_its_thread_and_a_patch_below_it(shop: Site, home: str) -> None:
+    shop.github.open_issue(home, *CLEAR)
+    number = shop.github.open_pull(home, "Read values", "Fixes #1", files={APP: BROKEN}, closes=[1])
+    shop.quiet()
+    (finding,) = shop.inline(home, number)
+    shop.github.reply(home, finding.id, "/bouncer why", by="mia")
+    shop.quiet()
+    (answer,) = threads(shop, home, number)
+    assert answer.in_reply_to == finding.id
+    assert answer.body.startswith(
+        "`data.value` is read without looking whether there is `data`.\n\n*An AI model's"
+    )
+    assert answer.author.login == BOUNCER
+    shop.github.comment(home, number, "/bouncer why", "alice")
+    shop.quiet()
+    (below,) = answers(shop, home, number)
+    assert below.startswith("`data.value` is read")
+    (question,) = [
+        each for each in shop.model.about('"verdicts"', "WhyReply") if "Empty files still fail" in each.text
+    ]
+    assert "+        return data.value" in question.text
+    checks, reviews = shop.github.checks(home), shop.reviews(home, number)
+    assert (len(checks), len(reviews)) == (1, 1), "nothing is judged anew"
+
+
+def test_an_answer_that_quotes_what_nobody_recorded_is_not_posted(shop: Site, home: str) -> None:
+    number = shop.github.open_issue(home, "It breaks my lock", "It does not work any more.")
+    shop.quiet()
+    shop.github.comment(home, number, "/bouncer why", "alice")
+    shop.quiet()
+    assert answers(shop, home, number) == [f"Nobody can tell what is meant.\n\n{ASIDE}"]
+
+
+def test_authors_ask_three_times_and_where_nothing_was_said_nobody_is_asked(shop: Site, home: str) -> None:
+    number = shop.github.open_issue(home, *VAGUE)
+    unread = shop.github.open_issue(home, *CLEAR, author="mia")
+    shop.quiet()
+    before = asked(shop, "")
+    for _ in range(4):
+        shop.github.comment(home, number, "/bouncer why", "alice")
+        shop.quiet()
+    assert (len(answers(shop, home, number)), asked(shop, "")) == (3, before + 3)
+    assert "three times a day" in shop.said(home, number)[-1]
+    shop.github.comment(home, unread, "/bouncer why", "mia")
+    shop.quiet()
+    assert answers(shop, home, unread) == ["I have no verdict on record here that I could explain."]
+    assert asked(shop, "") == before + 3
+
+
+def test_in_shadow_mode_there_is_nothing_to_ask_about(shop: Site, repository: Repository) -> None:
+    shadow = "triage: {mode: shadow}\nverify: {mode: shadow}\nreview: {mode: shadow}\n"
+    home = repository(**{".github/bouncer.yml": shadow, APP: BASE})
+    number = shop.github.open_issue(home, *VAGUE)
+    pull = shop.github.open_pull(home, "Read values", f"Fixes #{number}", files={APP: BROKEN}, closes=[number])
+    shop.quiet()
+    before = asked(shop, "")
+    for subject in (number, pull):
+        said = shop.github.comment(home, subject, "/bouncer why", "mia")
+        shop.quiet()
+        assert shop.said(home, subject) == []
+        found = shop.github.world.repositories[home].comment(said)
+        assert found is not None
+        assert found[1].reactions == []
+    assert asked(shop, "") == before
