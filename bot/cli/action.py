@@ -176,7 +176,6 @@ def _config(settings: Settings, access: Access, event: Event) -> RepoConfig:
 @contextmanager
 def _publisher(settings: Settings) -> Iterator[Publisher]:
     """The live publisher, with a register that is thrown away: what stands is told by its markers."""
-    from bot.cli.running import secrets_of
     from bot.publishing.publisher import Publisher
     from bot.store import migrate, open_database, open_ledger
 
@@ -185,7 +184,7 @@ def _publisher(settings: Settings) -> Iterator[Publisher]:
         try:
             migrate(database)
             ledger = open_ledger(database)
-            yield Publisher(ledger.postings, ledger.paces, secrets=secrets_of(settings))
+            yield Publisher(ledger.postings, ledger.paces, secrets=settings.secrets)
         finally:
             database.close()
 

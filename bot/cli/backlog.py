@@ -206,10 +206,9 @@ def _judged(issue: Issue, services: Services) -> Decision:
 
 
 def _publisher(settings: Settings, ledger: Ledger) -> Publisher:
-    from bot.cli.running import secrets_of
     from bot.publishing.publisher import Publisher
 
-    return Publisher(ledger.postings, ledger.paces, secrets=secrets_of(settings))
+    return Publisher(ledger.postings, ledger.paces, secrets=settings.secrets)
 
 
 def _text(rows: Sequence[BacklogIssue]) -> str:

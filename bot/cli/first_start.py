@@ -61,19 +61,6 @@ def keep(settings: Settings, credentials: Credentials, choice: Choice) -> None:
     configure_logs(settings.completed())
 
 
-def present_secrets(settings: Settings) -> Callable[[], tuple[str, ...]]:
-    """Asked at every delivery: the webhook secrets, as soon as there are any."""
-    current = settings
-
-    def present() -> tuple[str, ...]:
-        nonlocal current
-        if current.needs_setup:
-            current = current.completed()
-        return current.webhook_secrets
-
-    return present
-
-
 def awaited(settings: Settings) -> Settings:
     """The settings with credentials; waits for set-up where they are missing."""
     while settings.needs_setup:

@@ -39,7 +39,7 @@ def configure_logs(settings: Settings) -> None:
     """Log to standard error, secrets taken out."""
     from bot.ops import logs
 
-    logs.configure(settings.log_level, secrets_of(settings))
+    logs.configure(settings.log_level, settings.secrets)
 
 
 def opened_database(settings: Settings) -> Database:
@@ -58,37 +58,3 @@ def opened_database(settings: Settings) -> Database:
                 raise
             _log.warning("database_awaited", why=str(error).splitlines()[0])
             time.sleep(1.0)
-
-
-def withheld(settings: Settings) -> tuple[str, ...]:
-    """The secrets that are kept out of the database. Not passwords: a person's could be a word that we need."""
-    secrets = (
-        settings.bouncer_metrics_token,
-        settings.openai_api_key,
-        settings.anthropic_api_key,
-    )
-    key = settings.private_key()
-    return (
-        *settings.webhook_secrets,
-        *(each.get_secret_value() for each in secrets if each),
-        *((key,) if key else ()),
-    )
-
-
-def secrets_of(settings: Settings) -> tuple[str, ...]:
-    """Every value that must never be seen, each in the forms in which it could turn up."""
-    from pydantic import SecretStr
-    from sqlalchemy.engine import make_url
-    from sqlalchemy.exc import ArgumentError
-
-    values = [
-        value.get_secret_value()
-        for name in type(settings).model_fields
-        if isinstance(value := getattr(settings, name), SecretStr)
-    ]
-    try:
-        password = make_url(settings.database_url).password
-    except ArgumentError:
-        password = None
-    key = settings.private_key()
-    return tuple(each for each in (*values, *settings.webhook_secrets, password, key) if each)

@@ -9,7 +9,7 @@ import click
 
 from bot.cli import first_start
 from bot.cli.options import settings_options
-from bot.cli.running import load_settings, opened_database, withheld
+from bot.cli.running import load_settings, opened_database
 from bot.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ def serve(settings: Settings, processes: int | None, link: str | None = None) ->
     ``link`` opens set-up, whose state one process holds.
     """
     from bot.app import metrics_readers, pages
+    from bot.ops.settings import Present
     from bot.store import migrate
     from bot.web.app import Backend, create_app
     from bot.web.server import Server
@@ -64,14 +65,14 @@ def serve(settings: Settings, processes: int | None, link: str | None = None) ->
     migrate(database)
     # Connections must not be carried through a fork.
     database.close()
-    secrets, known = first_start.present_secrets(settings), withheld(settings)
-    more, readers = (lambda backend: landing(), *pages(settings)), metrics_readers(settings)
+    present, readers = Present(settings), metrics_readers(settings)
+    more = (lambda backend: landing(), *pages(settings))
     if link is not None:
         processes, more = 1, (*more, *first_start.pages(settings, link))
     Server(
         lambda: create_app(
-            Backend(settings.database_url, lambda: (*secrets(), *known)),
-            secrets,
+            Backend(settings.database_url, present.withheld),
+            present.webhook_secrets,
             more,
             trust_proxy=settings.bouncer_trust_proxy,
             readers=readers,

@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bot.cli.options import settings_options
-from bot.cli.running import load_settings, opened_database, secrets_of, withheld
+from bot.cli.running import load_settings, opened_database
 
 if TYPE_CHECKING:
-    from bot.forge.github.http import Exchange
     from bot.jobs.worker import Pace
-    from bot.ops.metrics import Counts
     from bot.ops.settings import Settings
 
 
@@ -110,14 +108,15 @@ def work(settings: Settings, stop: threading.Event, pace: Pace, *, apart: float 
     database = await_database(settings.database_url, stop)
     if database is None:
         return True
-    withhold(database, partial(withheld, settings))
+    # Set-up is over where a worker runs: they are read once, not at every statement.
+    withhold(database, partial(tuple, settings.withheld))
     ledger, queue, counts = open_ledger(database), Queue(database), Counts()
-    live = Live(settings, ledger, lambda call: observe(counts, call))
+    live = Live(settings, ledger, counts.observe)
     publisher = Publisher(
         ledger.postings,
         ledger.paces,
         apart=apart,
-        secrets=secrets_of(settings),
+        secrets=settings.secrets,
     )
     runner = Runner(queue, ledger, live.services_for, publisher, paused=settings.bouncer_paused)
     reconciler = Reconciler(live.app, recorded(database), database.locks)
@@ -126,13 +125,3 @@ def work(settings: Settings, stop: threading.Event, pace: Pace, *, apart: float 
         return Worker(ledger, queue, runner, counts, pace, settings.bouncer_keep_days).run(stop)
     finally:
         live.close()
-
-
-def observe(counts: Counts, call: Exchange) -> None:
-    """Count a call to GitHub, and note what is left of the installation's quota."""
-    from bot.ops.metrics import GITHUB_CALLS, GITHUB_REMAINING, GITHUB_SECONDS
-
-    counts.add(GITHUB_CALLS, method=call.method, status=str(call.status))
-    counts.add(GITHUB_SECONDS, call.seconds)
-    if call.installation is not None and call.remaining is not None:
-        counts.set(GITHUB_REMAINING, call.remaining, installation=str(call.installation))

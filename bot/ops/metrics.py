@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -16,6 +17,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from bot.jobs.admin import Jobs
 from bot.store import Ledger
 from bot.store.counters import Counted, counted
+
+if TYPE_CHECKING:
+    from bot.forge.github.http import Exchange
 
 #: Names of what processes count, with the line that explains each.
 DELIVERIES = "bouncer_deliveries"
@@ -55,6 +59,13 @@ class Counts:
         """Note the present value of something."""
         with self._lock:
             self._gauges[counted(name, **labels)] = value
+
+    def observe(self, call: Exchange) -> None:
+        """Count a call to GitHub, and note what is left of the installation's quota."""
+        self.add(GITHUB_CALLS, method=call.method, status=str(call.status))
+        self.add(GITHUB_SECONDS, call.seconds)
+        if call.installation is not None and call.remaining is not None:
+            self.set(GITHUB_REMAINING, call.remaining, installation=str(call.installation))
 
     def flush(self, ledger: Ledger) -> None:
         """Add what was counted since the last time; what another thread is adding is there, too, afterwards.

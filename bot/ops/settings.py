@@ -207,6 +207,27 @@ class Settings(BaseSettings):
         )
 
     @property
+    def secrets(self) -> tuple[str, ...]:
+        """Every value that must never be seen, each in the forms in which it could turn up."""
+        from sqlalchemy.engine import make_url
+        from sqlalchemy.exc import ArgumentError
+
+        fields = (getattr(self, name) for name in type(self).model_fields)
+        values = [value.get_secret_value() for value in fields if isinstance(value, SecretStr)]
+        try:
+            password = make_url(self.database_url).password
+        except ArgumentError:
+            password = None
+        return tuple(filter(None, (*values, *self.webhook_secrets, password, self.private_key())))
+
+    @property
+    def withheld(self) -> tuple[str, ...]:
+        """The secrets that are kept out of the database. Not passwords: a person's could be a plain word."""
+        keys = (self.bouncer_metrics_token, self.openai_api_key, self.anthropic_api_key)
+        given = (each.get_secret_value() for each in keys if each)
+        return tuple(filter(None, (*self.webhook_secrets, *given, self.private_key())))
+
+    @property
     def private_key_source(self) -> str:
         """Where ``private_key`` comes from, for people: the variable, and the file that it names."""
         if self.github_app_private_key is not None or self.github_app_private_key_path is None:
@@ -230,6 +251,28 @@ class Settings(BaseSettings):
             raise SettingsError(
                 f"GITHUB_APP_PRIVATE_KEY_PATH: cannot read {self.github_app_private_key_path}: {why}"
             ) from None
+
+
+class Present:
+    """The settings as they are now: set-up in the browser completes them while the server runs."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings, self._withheld = settings, settings.withheld
+
+    def webhook_secrets(self) -> tuple[str, ...]:
+        """Asked at every delivery: those that sign it, as soon as there are any."""
+        return self._completed().webhook_secrets
+
+    def withheld(self) -> tuple[str, ...]:
+        """Asked at every statement: what must not come into the database."""
+        self._completed()
+        return self._withheld
+
+    def _completed(self) -> Settings:
+        if self._settings.needs_setup:
+            self._settings = self._settings.completed()
+            self._withheld = self._settings.withheld
+        return self._settings
 
 
 class Workflow(BaseSettings):

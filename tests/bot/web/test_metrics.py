@@ -13,7 +13,6 @@ from flask.testing import FlaskClient
 from sqlalchemy.exc import OperationalError
 
 from bot.app import metrics_readers, pages
-from bot.cli.running import secrets_of
 from bot.ops.metrics import Counts
 from bot.ops.settings import Settings
 from bot.store import migrate, open_database, open_ledger
@@ -76,7 +75,7 @@ def test_no_token_is_no_empty_token(tmp_path: Path) -> None:
 
 
 def test_the_token_is_a_secret() -> None:
-    assert "m-0123456789" in secrets_of(Settings(bouncer_metrics_token="m-0123456789"))
+    assert "m-0123456789" in Settings(bouncer_metrics_token="m-0123456789").secrets
 
 
 def test_no_count_is_lost_between_two_that_write_or_to_a_busy_database(tmp_path: Path) -> None:
