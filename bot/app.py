@@ -240,7 +240,7 @@ class Live:
     """
 
     def __init__(self, settings: Settings, ledger: Ledger, observe: Observe | None = None) -> None:
-        from bot.jobs.configurations import Configurations
+        from bot.jobs.readings import Configurations
         from bot.models.registry import carries_signal
 
         settings.check_model()

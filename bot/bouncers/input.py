@@ -13,7 +13,7 @@ from bot.core.config import TriageConfig
 from bot.core.frozen import Frozen
 from bot.core.model import Comment, Issue
 from bot.core.text import folded, without_middle
-from bot.models.protocol import Model, Prompt, Reply
+from bot.models.protocol import Prompt
 from bot.prompts import Prompts
 
 #: What a report or a request can lack; the order in which it is named.
@@ -118,11 +118,6 @@ def question(
         asked=tuple(asked),
     )
     return Prompt(purpose="triage", system=system, user=user)
-
-
-def judge(model: Model, prompt: Prompt) -> Reply[InputReply]:
-    """Ask. Raises ModelError or TransientError."""
-    return model.complete(prompt, InputReply)
 
 
 def verdict(reply: InputReply, config: TriageConfig, answered: Iterable[str] = ()) -> InputVerdict:

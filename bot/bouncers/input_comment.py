@@ -6,9 +6,9 @@ from datetime import date
 from urllib.parse import urlsplit
 
 from bot.bouncers.input import InputVerdict
-from bot.core.disclaimer import caveat
 from bot.core.markdown import clean, clean_line
 from bot.core.model import Repository
+from bot.models.protocol import caveat
 
 #: Characters of one question, and of the folded explanation.
 QUESTION = 240

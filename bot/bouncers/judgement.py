@@ -149,7 +149,7 @@ class Judgement:
             self.usage += notes.usage
             self.looks += len(notes.looks)
             prompt = investigation.informed(services.prompts, prompt, notes)
-            reply = bouncer.judge(services.model, prompt)
+            reply = services.model.complete(prompt, bouncer.OutputReply)
         except BudgetExceeded:
             self.spent = True
             return Unjudged(issue=name, why="skipped, today's model budget is spent")

@@ -13,7 +13,7 @@ from bot.core.config import VerifyConfig
 from bot.core.frozen import Frozen
 from bot.core.model import Issue
 from bot.core.text import folded, without_middle
-from bot.models.protocol import Model, Prompt, Reply
+from bot.models.protocol import Prompt
 from bot.prompts import Prompts
 
 #: Characters of a patch that are put into one question: GitHub itself shows no diff above 1 MB. Whether a model
@@ -89,11 +89,6 @@ def question(
         f"verify.{name}", title=issue.title, body=body, patch=patch, context=context, omitted=tuple(omitted)
     )
     return Prompt(purpose="verify", system=system, user=user)
-
-
-def judge(model: Model, prompt: Prompt) -> Reply[OutputReply]:
-    """Ask. Raises ModelError or TransientError."""
-    return model.complete(prompt, OutputReply)
 
 
 def verdict(reply: OutputReply, issue: int, config: VerifyConfig) -> OutputVerdict:

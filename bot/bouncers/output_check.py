@@ -10,10 +10,10 @@ from pydantic import Field
 from bot.bouncers.labels import OutputLabel
 from bot.bouncers.output import OutputVerdict
 from bot.core.actions import Conclusion, SetCheck, Usage
-from bot.core.disclaimer import caveat
 from bot.core.frozen import Frozen
 from bot.core.markdown import clean, clean_line, code_span
 from bot.core.model import Repository
+from bot.models.protocol import caveat
 
 NAME = "bouncer / verify"
 

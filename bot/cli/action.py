@@ -127,7 +127,7 @@ def _deal(
     """Each task's decisions, published; one that fails does not stop its siblings."""
     from bot import app, router
     from bot.forge.replay import ReadOnce
-    from bot.jobs.refresh import at_present
+    from bot.jobs.readings import at_present
     from bot.publishing.standing import StandingHistory
 
     config = _config(settings, access, event)
@@ -163,7 +163,7 @@ def _reviewed(event: RepositoryEvent, services: Services) -> Decision | None:
 def _config(settings: Settings, access: Access, event: Event) -> RepoConfig:
     """The repository's own, except that nothing is executed."""
     from bot import app
-    from bot.jobs.configurations import configuration
+    from bot.jobs.readings import configuration
     from bot.models.registry import carries_signal
 
     config, problems = configuration(access.forge, access.forge.about())

@@ -141,7 +141,7 @@ def _services(
     settings: Settings, access: Access, config: RepoConfig, ledger: Ledger, name: str, max_cost: float | None
 ) -> Services:
     from bot import app
-    from bot.jobs.replies import AskOnce
+    from bot.store.calls import AskOnce
 
     model_id = settings.bouncer_model or ""
     model = app.build_models(settings).build(model_id, app.bounded(max_cost), attempts=3)

@@ -156,7 +156,7 @@ def show_card(text: str) -> None:
 
 def spoken(decision: Decision) -> str:
     """The last line of a card: who spoke, for how long, and what that is worth."""
-    from bot.core.disclaimer import caveat
+    from bot.models.protocol import caveat
 
     return " ".join(f"{decision.model}, {decision.usage.seconds:.1f} s. {caveat(decision.model)}".split())
 

@@ -97,7 +97,7 @@ def decide_at(task: Task, url: str, judging: Judging) -> Decision:
 def configured(forge: GitHubForge, about: Repository, judging: Judging) -> RepoConfig:
     """The command's own bouncer.yml, or that of the repository; the options on top. Raises OperatorError."""
     from bot import app
-    from bot.jobs.configurations import configuration
+    from bot.jobs.readings import configuration
 
     if judging.config is not None:
         return app.repo_config(judging.config, judging.overrides)

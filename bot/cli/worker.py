@@ -98,7 +98,7 @@ def work(settings: Settings, stop: threading.Event, pace: Pace, *, apart: float 
     """
     from bot.app import Live
     from bot.jobs.queue import Queue
-    from bot.jobs.redelivery import Reconciler, recorded
+    from bot.jobs.redelivery import Reconciler
     from bot.jobs.runner import Runner
     from bot.jobs.worker import Worker
     from bot.ops.metrics import Counts
@@ -119,7 +119,7 @@ def work(settings: Settings, stop: threading.Event, pace: Pace, *, apart: float 
         secrets=settings.secrets,
     )
     runner = Runner(queue, ledger, live.services_for, publisher, paused=settings.bouncer_paused)
-    reconciler = Reconciler(live.app, recorded(database), database.locks)
+    reconciler = Reconciler(live.app, database)
     threading.Thread(target=reconciler.run, args=(stop,), name="reconciler", daemon=True).start()
     try:
         return Worker(ledger, queue, runner, counts, pace, settings.bouncer_keep_days).run(stop)

@@ -145,7 +145,7 @@ def _judge(event: Judged | Said, services: Services, past: Sequence[Decision]) -
     prompt = prompt.model_copy(update={"subject": event.subject.key})
     notes = _looked(prompt, services)
     prompt = investigation.informed(services.prompts, prompt, notes)
-    reply = bouncer.judge(services.model, prompt)
+    reply = services.model.complete(prompt, InputReply)
     by = event.sender.login if isinstance(event, events.IssueLabeled) else ""
     line = config.model_copy(update={"bounce_at": "WELL_SPECIFIED", "bounce_above": None}) if by else config
     verdict = bouncer.verdict(reply.value, line, answered)

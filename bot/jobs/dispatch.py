@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping
-from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any
 
 import structlog
 from pydantic import ValidationError
@@ -15,6 +14,7 @@ from bot.core import events
 from bot.core.actions import Task
 from bot.core.events import Event
 from bot.jobs.job import Job
+from bot.jobs.queue import Queue
 from bot.store.database import Database
 from bot.store.installations import Installations
 from bot.store.tables import CLOSED, DELIVERIES
@@ -36,25 +36,13 @@ _REOPENS = events.IssueReopened | events.PullRequestReopened
 _log = structlog.get_logger(__name__)
 
 
-class Enqueues(Protocol):
-    """What the dispatcher needs of the engine."""
-
-    def transaction(self) -> AbstractContextManager[Connection]:
-        """A transaction in which jobs can be queued."""
-        ...
-
-    def enqueue(self, connection: Connection, job: Job, delay: float = 0.0) -> None:
-        """Queue a job."""
-        ...
-
-
 class Dispatcher:
     """Makes a job of each task of each delivery."""
 
     def __init__(
         self,
         database: Database,
-        queue: Enqueues,
+        queue: Queue,
         tasks: Callable[[Event], tuple[Task, ...]],
         uninstalled: Callable[[str, Collection[str]], None] = lambda account, repositories: None,
         debounce: Mapping[type[Event], float] = DEBOUNCE,

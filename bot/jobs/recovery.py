@@ -12,13 +12,12 @@ import platform
 import time
 import uuid
 from collections.abc import Callable
-from typing import Protocol
 
 import structlog
 from sqlalchemy import delete, select
 
 from bot.errors import OperatorError
-from bot.jobs.job import Job
+from bot.jobs.queue import Queue
 from bot.store.database import Database
 from bot.store.locks import Held, Locks
 from bot.store.tables import WORKERS
@@ -61,23 +60,11 @@ def _lock_name(slot: int) -> str:
     return f"worker-{slot}"
 
 
-class Recovers(Protocol):
-    """What recovery needs of the engine."""
-
-    def running(self) -> tuple[tuple[Job, str], ...]:
-        """Every attempt that somebody has begun, with the name of who that was."""
-        ...
-
-    def recover(self, job: Job) -> None:
-        """Queue an attempt again, and count the death."""
-        ...
-
-
 class Recovery:
     """Says that this worker lives, and puts back what dead ones were running."""
 
     def __init__(
-        self, database: Database, queue: Recovers, lease: Lease, clock: Callable[[], float] = time.time
+        self, database: Database, queue: Queue, lease: Lease, clock: Callable[[], float] = time.time
     ) -> None:
         self._database = database
         self._queue = queue

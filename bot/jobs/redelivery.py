@@ -6,9 +6,9 @@ A delivery keeps its id, so that one which arrived after all is answered as seen
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import structlog
 from sqlalchemy import select
@@ -16,8 +16,11 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from bot.errors import ForgeError, TransientError
 from bot.store import Database
-from bot.store.locks import Held, Locks
+from bot.store.locks import Turn
 from bot.store.tables import DELIVERIES
+
+if TYPE_CHECKING:
+    from bot.forge.github import GitHubApp, HookDelivery
 
 #: GitHub keeps deliveries for about this long.
 KEPT = timedelta(days=3)
@@ -30,50 +33,11 @@ FIRST_PAUSE = timedelta(minutes=1)
 _log = structlog.get_logger(__name__)
 
 
-class Delivery(Protocol):
-    """The last attempt of a delivery that never arrived."""
-
-    @property
-    def id(self) -> int: ...
-
-    @property
-    def guid(self) -> str: ...
-
-    @property
-    def delivered_at(self) -> datetime: ...
-
-    @property
-    def attempts(self) -> int: ...
-
-
-class Deliveries(Protocol):
-    """GitHub's memory of what it delivered."""
-
-    def failed_deliveries(self, since: datetime) -> Sequence[Delivery]:
-        """Those of which no attempt succeeded. Raises TransientError, ForgeError."""
-        ...
-
-    def redeliver(self, delivery_id: int) -> None:
-        """Try once more. Raises TransientError, ForgeError."""
-        ...
-
-
-def due(delivery: Delivery, now: datetime) -> bool:
+def due(delivery: HookDelivery, now: datetime) -> bool:
     """Whether a failed delivery has rested for long enough to be tried again."""
     if delivery.attempts == 1:
         return True
     return now - delivery.delivered_at >= FIRST_PAUSE * (1 << min(delivery.attempts - 1, 12))
-
-
-def recorded(database: Database) -> Callable[[str], bool]:
-    """Whether a delivery of that id was recorded, by whichever attempt."""
-
-    def arrived(guid: str) -> bool:
-        with database.read() as connection:
-            found = connection.execute(select(DELIVERIES.c.seq).where(DELIVERIES.c.id == guid))
-            return found.first() is not None
-
-    return arrived
 
 
 class Reconciler:
@@ -81,16 +45,14 @@ class Reconciler:
 
     def __init__(
         self,
-        github: Deliveries,
-        arrived: Callable[[str], bool],
-        locks: Locks,
+        github: GitHubApp,
+        database: Database,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._github = github
-        self._arrived = arrived
-        self._locks = locks
+        self._database = database
         self._clock = clock
-        self._lock: Held | None = None
+        self._turn = Turn(database.locks, "reconciler")
 
     def run(self, stop: threading.Event, seconds: float = ROUND_SECONDS) -> None:
         """A round at once and then every ``seconds``, until ``stop`` is set."""
@@ -100,15 +62,11 @@ class Reconciler:
                 if stop.wait(seconds):
                     return
         finally:
-            if self._lock is not None:
-                self._lock.release()
+            self._turn.give_up()
 
     def round(self) -> int:
         """Have everything that is due delivered again; how many there were. Raises TransientError, ForgeError."""
-        if self._lock is not None and not self._lock.alive():
-            self._lock = None
-        self._lock = self._lock or self._locks.take("reconciler")
-        if self._lock is None:
+        if not self._turn.ours():
             return 0
         now, count = self._clock(), 0
         for delivery in self._github.failed_deliveries(now - KEPT):
@@ -119,6 +77,11 @@ class Reconciler:
         if count:
             _log.info("redelivered", count=count)
         return count
+
+    def _arrived(self, guid: str) -> bool:
+        """Whether a delivery of that id was recorded, by whichever attempt."""
+        with self._database.read() as connection:
+            return connection.execute(select(DELIVERIES.c.seq).where(DELIVERIES.c.id == guid)).first() is not None
 
     def _guarded_round(self) -> None:
         try:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection
-from typing import Any, Protocol
+from typing import Any
 
 import structlog
 from sqlalchemy import CursorResult, Table, and_, delete, exists, func, or_, select
 
-from bot.jobs.job import DEAD, ENDED, OPEN, Job, State
+from bot.jobs.job import DEAD, ENDED, OPEN
+from bot.jobs.queue import Queue
 from bot.store.database import Database
 from bot.store.tables import BUDGETS, CLOSED, DECISIONS, DELIVERIES, FATES, MODEL_CALLS, POSTINGS, SIGNALS
 
@@ -29,33 +30,13 @@ BATCH = 200
 _log = structlog.get_logger(__name__)
 
 
-class Forgets(Protocol):
-    """What retention needs of the engine."""
-
-    def list(self, states: Collection[State] = (), repository: str = "", limit: int = 50) -> tuple[Job, ...]:
-        """Jobs in these states."""
-        ...
-
-    def ended_before(self, moment: float, states: Collection[State], limit: int) -> tuple[str, ...]:
-        """Ids of attempts that ended in these states and were made before a moment."""
-        ...
-
-    def forget(self, workflows: Collection[str]) -> None:
-        """Delete all trace of ended attempts."""
-        ...
-
-    def forget_repository(self, repository: str) -> None:
-        """Stop and delete all attempts of a repository."""
-        ...
-
-
 class Retention:
     """Deletes what is past its time."""
 
     def __init__(
         self,
         database: Database,
-        queue: Forgets,
+        queue: Queue,
         *,
         keep: float = KEEP_SECONDS,
         keep_dead: float = KEEP_DEAD_SECONDS,

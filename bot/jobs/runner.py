@@ -10,14 +10,11 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Collection
-from contextlib import AbstractContextManager
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Protocol
 
 import structlog
 from pydantic import ValidationError
-from sqlalchemy import Connection
 from sqlalchemy.exc import InterfaceError, OperationalError
 from structlog.contextvars import bound_contextvars
 
@@ -30,12 +27,13 @@ from bot.forge.protocol import ForgeWriter
 from bot.forge.replay import AskAnew
 from bot.jobs.inbox import Received
 from bot.jobs.job import GaveUp, Job, successor
+from bot.jobs.queue import Queue
+from bot.jobs.readings import Readings, at_present
 from bot.jobs.recovery import MAX_DEATHS
-from bot.jobs.refresh import Readings, at_present
-from bot.jobs.replies import AskOnce
 from bot.publishing.publisher import Publisher, Refused
 from bot.services import Services
 from bot.store import Ledger
+from bot.store.calls import AskOnce
 
 #: What a job is given to work with; raises TransientError or ForgeError where GitHub will not have it.
 ServicesFor = Callable[[Event], tuple[Services, ForgeWriter]]
@@ -68,44 +66,12 @@ _DAY = 86_400.0
 _log = structlog.get_logger(__name__)
 
 
-class Engine(Protocol):
-    """What the runner needs of the engine."""
-
-    def transaction(self) -> AbstractContextManager[Connection]:
-        """A transaction in which jobs can be queued."""
-        ...
-
-    def enqueue(self, connection: Connection, job: Job, delay: float = 0.0) -> None:
-        """Queue a job's attempt, to begin after ``delay`` seconds."""
-        ...
-
-    def open_among(self, jobs: Collection[str]) -> tuple[Job, ...]:
-        """Those of these jobs that may still do something."""
-        ...
-
-    def holds(self, job: Job, executor: str) -> bool:
-        """Whether an attempt is still that worker's to finish."""
-        ...
-
-    def deaths(self, job: Job) -> int:
-        """How often a worker died while it ran this attempt."""
-        ...
-
-    def replaced(self, job: Job, by: str) -> None:
-        """Note that another attempt goes on where this one ends."""
-        ...
-
-    def superseded(self, job: Job, by: str) -> None:
-        """Note which job does the work of this one."""
-        ...
-
-
 class Runner:
     """Runs jobs, in any thread. Running a job again does what is missing and nothing twice."""
 
     def __init__(
         self,
-        queue: Engine,
+        queue: Queue,
         ledger: Ledger,
         services_for: ServicesFor,
         publisher: Publisher,

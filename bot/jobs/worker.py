@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 import structlog
@@ -20,7 +21,7 @@ from bot.jobs.retention import KEEP_DAYS, Retention
 from bot.jobs.runner import Runner
 from bot.ops.metrics import Counts
 from bot.store import Ledger
-from bot.store.locks import Held, Locks
+from bot.store.locks import Turn
 
 #: Seconds between two looks for new deliveries, between two looks for dead workers, and between two sweeps.
 DISPATCH_SECONDS = 0.05
@@ -73,7 +74,7 @@ class Worker:
         executor = Consumer(
             database,
             lease.executor,
-            lambda job: self._runner.run(job, lease.executor),
+            partial(self._runner.run, executor=lease.executor),
             concurrency=self._pace.concurrency,
             polling_seconds=self._pace.polling_seconds,
         )
@@ -108,7 +109,7 @@ class Worker:
         retention: Retention,
     ) -> None:
         """Until ``stop`` is set or the lease is lost."""
-        turn = _Turn(self._ledger.database.locks)
+        turn = Turn(self._ledger.database.locks, "dispatcher")
         own = _Round(ROUND_SECONDS, lambda: self._live(recovery))
         # What one worker does for all; were it done by two at once, a job that was just put back could be put
         # back again while somebody runs it.
@@ -116,7 +117,7 @@ class Worker:
             _Round(ROUND_SECONDS, recovery.take_over),
             _Round(SWEEP_SECONDS, retention.sweep),
         )
-        checked = 0.0
+        checked, ours = 0.0, False
         try:
             while not stop.wait(DISPATCH_SECONDS):
                 now = time.monotonic()
@@ -124,9 +125,9 @@ class Worker:
                     checked = now
                     if not lease.alive():
                         return
-                    _guarded(turn.check)
+                    ours = bool(_guarded(turn.ours))
                 own.tick(now)
-                if turn.ours:
+                if ours:
                     while _guarded(dispatcher.step) and not stop.is_set():
                         pass
                     for each in shared:
@@ -137,30 +138,6 @@ class Worker:
     def _live(self, recovery: Recovery) -> None:
         recovery.seen()
         self._counts.flush(self._ledger)
-
-
-class _Turn:
-    """One worker dispatches for all: whoever holds the lock of that name."""
-
-    def __init__(self, locks: Locks) -> None:
-        self._locks = locks
-        self._lock: Held | None = None
-
-    @property
-    def ours(self) -> bool:
-        return self._lock is not None
-
-    def check(self) -> None:
-        """Take the lock where it is free; let go of one that was lost."""
-        if self._lock is not None and not self._lock.alive():
-            self.give_up()
-        if self._lock is None:
-            self._lock = self._locks.take("dispatcher")
-
-    def give_up(self) -> None:
-        if self._lock is not None:
-            self._lock.release()
-            self._lock = None
 
 
 class _Round:

@@ -1,9 +1,10 @@
-"""What Bouncer asks of a language model: one prompt, one schema, one typed reply."""
+"""What Bouncer asks of a language model: one prompt, one schema, one typed reply; and what it is worth."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 from typing import Generic, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, Field
@@ -89,3 +90,19 @@ class Model(Protocol):
         Raises ModelError where no usable reply came of it, TransientError where a later try may succeed.
         """
         ...
+
+
+#: Also inside of ``mean(...)``, ``cascade(...)`` and a chain.
+_PROVIDERS = re.compile(r"(?:^|[(,])([a-z]+):")
+
+_CAVEATS = {
+    "local": "A small model on this machine answered: do not rely on it.",
+    "scripted": "A scripted model answered: this is a rehearsal, not a verdict.",
+    "recorded": "This is a recorded answer: no model was asked just now.",
+}
+
+
+def caveat(model: str) -> str:
+    """What people must know about a model beside its name; empty for one that can be taken at its word."""
+    providers = _PROVIDERS.findall(model)
+    return next((text for provider, text in _CAVEATS.items() if provider in providers), "")

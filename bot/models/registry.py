@@ -20,10 +20,9 @@ from bot.core.frozen import Frozen
 from bot.errors import SettingsError
 from bot.models.budget import Budget, Budgeted, Prices, load_prices
 from bot.models.conversation import Conversation, Provider
-from bot.models.fallback import Fallback
 from bot.models.protocol import Model
-from bot.models.retry import Retried
 from bot.models.voices import Cascade, Maps, Mean
+from bot.models.wrappers import Fallback, Retried
 
 SMOLLM2 = "smollm2"
 

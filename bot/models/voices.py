@@ -18,8 +18,8 @@ from pydantic import BaseModel
 from bot.core.actions import Usage
 from bot.core.probability import interpolated
 from bot.errors import BudgetExceeded, ModelError, SettingsError, TransientError
-from bot.models.fallback import failed, spent
 from bot.models.protocol import Model, Prompt, Reply, Voice
+from bot.models.wrappers import failed, spent
 
 T = TypeVar("T", bound=BaseModel)
 

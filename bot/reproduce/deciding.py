@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bot.core.actions import Action, Decision, OpenDraftPull, SetLabels, UpsertComment, Usage
-from bot.core.disclaimer import caveat
 from bot.core.model import Issue, Subject
+from bot.models.protocol import caveat
 from bot.reproduce import evidence, texts
 from bot.reproduce.attempt import Reproduction
 from bot.reproduce.command import TestCommand

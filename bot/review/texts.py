@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
 from bot.core.actions import Action, InlineComment, SubmitReview, UpsertComment, Usage
-from bot.core.disclaimer import caveat
 from bot.core.markdown import clean, clean_line, code_span, fence
 from bot.core.model import PullRequest, Repository
 from bot.core.redaction import redact
+from bot.models.protocol import caveat
 from bot.review.doubt import Doubting
 from bot.review.filtering import Suppressed
 from bot.review.findings import Finding

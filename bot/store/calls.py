@@ -11,13 +11,16 @@ import time
 import uuid
 from collections.abc import Callable
 from datetime import date
-from typing import Any
+from typing import Any, TypeVar
 
+import structlog
+from pydantic import BaseModel, ValidationError
 from sqlalchemy import Connection, CursorResult, delete, select, update
 
 from bot.core.actions import Usage
+from bot.errors import ModelError, TransientError
 from bot.models.budget import Limit, Spent, over
-from bot.models.protocol import Prompt
+from bot.models.protocol import Model, Prompt, Reply
 from bot.store.counters import Counted, Counters, counted
 from bot.store.database import Database
 from bot.store.tables import BUDGETS, MODEL_CALLS, RESERVATIONS
@@ -157,3 +160,44 @@ class Budgets:
             )
         ).one_or_none()
         return Spent() if row is None else Spent(micros=max(0, row.micros), calls=max(0, row.calls))
+
+
+T = TypeVar("T", bound=BaseModel)
+
+_log = structlog.get_logger(__name__)
+
+
+class AskOnce:
+    """A Model that asks ``model`` for what this job has not been told yet. Safe to use from several threads."""
+
+    def __init__(self, model: Model, calls: Calls, job: str) -> None:
+        self._model = model
+        self._calls = calls
+        self._job = job
+
+    @property
+    def id(self) -> str:
+        return self._model.id
+
+    def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
+        """As ``Model.complete``. A remembered reply carries the usage of the time when it was paid for."""
+        known = self._calls.reply(self._job, prompt.hash, schema.__name__)
+        if known is not None:
+            try:
+                return Reply[schema].model_validate_json(known)  # type: ignore[valid-type]
+            except ValidationError:
+                # Of another version of the program, which asked for something else.
+                _log.warning("reply_unreadable", job=self._job, purpose=prompt.purpose)
+        try:
+            reply = self._model.complete(prompt, schema)
+        except (ModelError, TransientError) as error:
+            failure = f"{error.reason if isinstance(error, ModelError) else 'transient'}: {error}"
+            spent = error.usage or Usage()
+            self._calls.record(
+                self._job, prompt, schema.__name__, self._model.id, spent, reply=None, error=failure
+            )
+            raise
+        self._calls.record(
+            self._job, prompt, schema.__name__, reply.model, reply.usage, reply=reply.model_dump_json()
+        )
+        return reply

@@ -54,6 +54,27 @@ def held(locks: Locks, name: str, seconds: float) -> Iterator[None]:
         lock.release()
 
 
+class Turn:
+    """What one worker does for all is done by whoever holds the lock of that name."""
+
+    def __init__(self, locks: Locks, name: str) -> None:
+        self._locks = locks
+        self._name = name
+        self._lock: Held | None = None
+
+    def ours(self) -> bool:
+        """Take the lock where it is free, and let go of one that was lost; whether this process holds it."""
+        if self._lock is not None and not self._lock.alive():
+            self.give_up()
+        self._lock = self._lock or self._locks.take(self._name)
+        return self._lock is not None
+
+    def give_up(self) -> None:
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+
 class FileLocks:
     """``flock`` on files in a folder beside the SQLite file. Children do not inherit the descriptors."""
 

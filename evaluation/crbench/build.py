@@ -19,7 +19,6 @@ from rich.console import Console
 from rich.progress import track
 
 from bot import app
-from bot.core.disclaimer import caveat
 from bot.errors import (
     BudgetExceeded,
     ForgeError,
@@ -30,6 +29,7 @@ from bot.errors import (
     TransientError,
 )
 from bot.forge.protocol import Forge
+from bot.models.protocol import caveat
 from bot.ops import settings
 from bot.ops.settings import Settings
 from evaluation.crbench.context import ClonedContext, ContextError, ContextFinder, ForgeContext, PullContext

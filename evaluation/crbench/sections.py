@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from bot.core.disclaimer import caveat
+from bot.models.protocol import caveat
 from evaluation.benchmark import Scoring
 from evaluation.crbench import paper
 from evaluation.crbench.judge import Judgement, Said

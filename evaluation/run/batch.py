@@ -24,9 +24,9 @@ from bot.core.actions import Usage
 from bot.errors import ModelError, OperatorError, TransientError
 from bot.models import capabilities, chat
 from bot.models.budget import Prices, load_prices
-from bot.models.cached import cache_key
 from bot.models.conversation import Answer, Request, Unusable, cost, extract
 from bot.models.protocol import Prompt, Reply
+from bot.models.wrappers import cache_key
 from evaluation.benchmark import BENCHMARKS, attribute
 from evaluation.cli import json_option
 from evaluation.dataset import Row, read_rows

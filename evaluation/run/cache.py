@@ -1,4 +1,4 @@
-"""Replies that were paid for, kept on disk: the store behind ``bot.models.cached.Cached``.
+"""Replies that were paid for, kept on disk: the store behind ``bot.models.wrappers.Cached``.
 
 One file a reply, named by its key: the hash of model id, prompt (text and parameters) and reply schema. ``batch
 import`` fills the same folder.

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from bot import app
 from bot.models.budget import Budget, Budgeted, Limit, MemoryBudget, load_prices
-from bot.models.cached import Cached
 from bot.models.protocol import Model
+from bot.models.wrappers import Cached
 from bot.ops.settings import Settings
 from evaluation.run.cache import FolderStore
 

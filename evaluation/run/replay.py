@@ -26,8 +26,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from bot import __version__, app
 from bot.errors import OperatorError, SettingsError
-from bot.models.cached import Cached
 from bot.models.protocol import Model, Prompt, Reply, T
+from bot.models.wrappers import Cached
 from bot.ops import settings
 from bot.ops.settings import Settings
 from evaluation.benchmark import Benchmark, Session

@@ -10,8 +10,8 @@ from pydantic import BaseModel
 
 from bot.core.actions import Usage
 from bot.errors import OperatorError
-from bot.models.cached import Cached, cache_key
 from bot.models.protocol import Prompt, Reply, T
+from bot.models.wrappers import Cached, cache_key
 from evaluation.run.cache import FolderStore, is_key
 
 

@@ -10,8 +10,8 @@ import pytest
 from bot.core.config import RepoConfig
 from bot.core.events import BranchPushed
 from bot.core.model import Actor, Repository
-from bot.jobs.configurations import FRESH_SECONDS, Configurations
 from bot.jobs.inbox import Inbox
+from bot.jobs.readings import FRESH_SECONDS, Configurations
 from bot.store import Database, migrate, open_database
 from tests.bot.forge.conftest import NAME, Site, site
 

@@ -13,7 +13,7 @@ from werkzeug.serving import BaseWSGIServer, make_server
 
 from bot.errors import TransientError
 from bot.forge.github import GitHubApp, HookDelivery
-from bot.jobs.redelivery import Reconciler, due, recorded
+from bot.jobs.redelivery import Reconciler, due
 from bot.simgithub import App, SimulatedGitHub
 from bot.store import Database, migrate, open_database
 from bot.store.tables import DELIVERIES
@@ -101,7 +101,7 @@ def test_what_was_missed_while_the_server_was_away_arrives_at_the_next_round_and
     github.open_issue(NAME, "Reading fails")
     assert attempts(registered) == [502, 502]
     receiver.start()
-    reconciler = Reconciler(app, recorded(database), database.locks)
+    reconciler = Reconciler(app, database)
     assert reconciler.round() == 2
     github.settle()
     assert kinds(database) == ["installation_changed", "issue_opened"]
@@ -118,7 +118,7 @@ def test_what_was_recorded_but_answered_too_late_is_not_delivered_again(
     github.open_issue(NAME, "Reading fails")
     for delivery in registered.deliveries:
         delivery.status_code = 504
-    assert Reconciler(app, recorded(database), database.locks).round() == 0
+    assert Reconciler(app, database).round() == 0
     assert kinds(database) == ["installation_changed", "issue_opened"]
 
 
@@ -129,7 +129,7 @@ def test_what_nobody_wanted_to_hear_of_is_not_delivered_forever(
     github.install(registered, NAME)
     number = github.open_issue(NAME, "Reading fails")
     receiver.start()
-    reconciler = Reconciler(app, recorded(database), database.locks)
+    reconciler = Reconciler(app, database)
     reconciler.round()
     github.settle()
     receiver.stop()
@@ -145,8 +145,8 @@ def test_only_one_of_several_workers_does_the_rounds(
     github: SimulatedGitHub, registered: App, app: GitHubApp, database: Database
 ) -> None:
     github.install(registered, NAME)
-    first = Reconciler(app, recorded(database), database.locks)
-    second = Reconciler(app, recorded(database), database.locks)
+    first = Reconciler(app, database)
+    second = Reconciler(app, database)
     assert first.round() == 1
     asked = len(github.requests)
     assert second.round() == 0
@@ -160,7 +160,7 @@ def test_the_round_begins_at_once_and_a_fault_of_github_does_not_end_it(
     receiver.start()
     github.fail("server_error", path="/app/hook/deliveries")
     stop = threading.Event()
-    reconciler = Reconciler(app, recorded(database), database.locks)
+    reconciler = Reconciler(app, database)
     thread = threading.Thread(target=reconciler.run, args=(stop, 0.2))
     thread.start()
     end = datetime.now(UTC) + timedelta(seconds=20)
@@ -169,7 +169,7 @@ def test_the_round_begins_at_once_and_a_fault_of_github_does_not_end_it(
     stop.set()
     thread.join()
     assert kinds(database) == ["installation_changed"]
-    again = Reconciler(app, recorded(database), database.locks)
+    again = Reconciler(app, database)
     assert again.round() == 0
     assert database.locks.take("reconciler") is None
 
@@ -179,7 +179,7 @@ def test_github_s_refusal_is_passed_on_by_a_single_round(
 ) -> None:
     github.fail("rate_limited", path="/app/hook/deliveries")
     with pytest.raises(TransientError):
-        Reconciler(app, recorded(database), database.locks).round()
+        Reconciler(app, database).round()
 
 
 @pytest.mark.parametrize(

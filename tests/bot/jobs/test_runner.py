@@ -15,7 +15,7 @@ from bot.forge.replay import AskAnew, ReadOnce
 from bot.jobs.dispatch import Dispatcher
 from bot.jobs.inbox import Inbox
 from bot.jobs.job import Job
-from bot.jobs.refresh import KEPT_SECONDS, Readings
+from bot.jobs.readings import KEPT_SECONDS, Readings
 from bot.jobs.runner import MAX_TRIES, MAX_TRIES_BUG, Runner
 from bot.services import Services
 from bot.store import Database

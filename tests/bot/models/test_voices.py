@@ -10,9 +10,8 @@ import pytest
 from pydantic import BaseModel, SecretStr
 
 from bot.core.actions import Usage
-from bot.core.disclaimer import caveat
 from bot.errors import ModelError, SettingsError, TransientError
-from bot.models.protocol import Prompt, Reply, T
+from bot.models.protocol import Prompt, Reply, T, caveat
 from bot.models.registry import ModelKeys, Models, build, leaves
 from bot.models.voices import Cascade, Mean, load_maps
 from tests.scripted import ScriptedModel

@@ -11,12 +11,10 @@ import pytest
 
 from bot.core.actions import Usage
 from bot.errors import BudgetExceeded, ModelError, SettingsError, TransientError
-from bot.models.cached import Cached, cache_key
 from bot.models.conversation import Answer, Conversation
-from bot.models.fallback import Fallback
 from bot.models.protocol import Model, Prompt
 from bot.models.recorded import Recorded, Recording
-from bot.models.retry import Retried
+from bot.models.wrappers import Cached, Fallback, Retried, cache_key
 from tests.bot.models.replies import CLEAR, PROMPT, Verdict
 from tests.scripted import ScriptedModel
 

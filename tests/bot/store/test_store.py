@@ -11,10 +11,10 @@ from bot.bouncers.input import InputReply
 from bot.core.actions import Decision, Usage
 from bot.core.model import Subject
 from bot.errors import BudgetExceeded, ModelError
-from bot.jobs.replies import AskOnce
 from bot.models.budget import Limit, Spent
 from bot.models.protocol import Prompt
 from bot.store import Posting
+from bot.store.calls import AskOnce
 from tests.bot.jobs.rig import REPLY
 from tests.scripted import ScriptedModel
 
