@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from bot.cli.files import print_json
-from bot.cli.options import without_password
+from bot.cli.running import without_password
 from bot.jobs.job import State
 
 if TYPE_CHECKING:

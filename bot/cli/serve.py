@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bot.cli import first_start, web, worker
-from bot.cli.options import settings_options
-from bot.cli.running import configure_logs, load_settings, observe, opened_database
+from bot.cli import web, worker
+from bot.cli.running import configure_logs, load_settings, observe, opened_database, settings_options
 from bot.cli.supervise import Child, supervise
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ def command(concurrency: int, apart: float, **values: Any) -> int:
     database = opened_database(settings)
     migrate(database)
     database.close()
-    link = first_start.show_link(settings) if settings.needs_setup else None
+    link = web.show_link(settings) if settings.needs_setup else None
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
@@ -63,6 +62,6 @@ def _worker(settings: Settings, concurrency: int, apart: float) -> None:
 
     observe(settings)
     if settings.needs_setup:
-        settings = first_start.awaited(settings)
+        settings = web.awaited(settings)
         configure_logs(settings)
     worker.run(settings, Pace(concurrency=concurrency), apart)

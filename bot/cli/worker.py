@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bot.cli.options import settings_options
-from bot.cli.running import load_settings, opened_database
+from bot.cli.running import load_settings, opened_database, settings_options
 
 if TYPE_CHECKING:
     from bot.jobs.worker import Pace

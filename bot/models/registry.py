@@ -164,8 +164,7 @@ def _anthropic(name: str, keys: ModelKeys) -> Provider:
 
 
 def _local(name: str, keys: ModelKeys) -> Provider:
-    from bot.models.local import Local
-    from bot.models.weights import smollm2
+    from bot.models.local import Local, smollm2
 
     if name == SMOLLM2:
         return Local(lambda: smollm2(keys.weights_dir))

@@ -8,12 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Mapping
 
 from bot.cli.doctor.diagnosis import Diagnosis
-from bot.cli.doctor.files import files
-from bot.cli.doctor.github import github
-from bot.cli.doctor.model import models
-from bot.cli.doctor.sandbox import sandbox
-from bot.cli.doctor.storage import database
-from bot.cli.doctor.variables import variables
+from bot.cli.doctor.machine import database, files, sandbox, variables
+from bot.cli.doctor.remote import github, models
 from bot.ops.settings import Settings
 
 Check = Callable[[Settings], Iterator[Diagnosis]]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bot.cli.options import settings_options
+from bot.cli.running import settings_options
 from bot.errors import OperatorError
 
 if TYPE_CHECKING:

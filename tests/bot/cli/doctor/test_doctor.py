@@ -15,7 +15,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from bot import cli
-from bot.cli.doctor.github import _clock
+from bot.cli.doctor.remote import _clock
 from bot.ops.settings import Settings
 from bot.simgithub import SimulatedGitHub
 from bot.store.database import open_database

@@ -16,8 +16,7 @@ from werkzeug.serving import make_server
 
 from bot.errors import SettingsError
 from bot.forge.github import credentials as stored
-from bot.forge.github.credentials import Credentials
-from bot.forge.github.setup import convert
+from bot.forge.github.credentials import Credentials, convert
 from bot.simgithub import SimulatedGitHub
 from bot.web.setup.flow import Addresses, Choice, Guard
 from bot.web.setup.pages import Setup, blueprint, landing

@@ -12,8 +12,7 @@ import requests
 from bot.errors import SettingsError
 from bot.forge.github import GitHubApp
 from bot.forge.github import credentials as stored
-from bot.forge.github.credentials import Credentials
-from bot.forge.github.setup import convert
+from bot.forge.github.credentials import Credentials, convert
 from bot.ops.settings import Settings
 from bot.web.app import Backend, create_app
 from bot.web.setup.flow import Addresses, Guard, api_of, choose, unreachable

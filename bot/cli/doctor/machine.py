@@ -1,0 +1,206 @@
+"""What is on this machine: settings, the files that they name, the database, the sandbox. Nothing is changed."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import SecretStr
+from sqlalchemy.engine import make_url
+
+from bot import app
+from bot.cli.doctor.diagnosis import Diagnosis, fail, note, ok
+from bot.errors import SandboxError, SettingsError
+from bot.models.registry import carries_signal
+from bot.ops.settings import Settings
+from bot.sandbox import network
+from bot.sandbox.protocol import Limits
+from bot.store.database import database_at, open_database
+from bot.store.migrate import HEAD, known, version
+
+#: Without them ``bouncer serve`` accepts no delivery.
+_SET_UP = "create the app with `bouncer serve` at /setup, or set it"
+_PASSWORD = re.compile(r"(://[^:/@]*):[^@]*@")
+
+
+def variables(settings: Settings) -> Iterator[Diagnosis]:
+    """Every setting in a line, with what is missing or worth knowing about it; secrets by their presence only."""
+    for name in Settings.model_fields:
+        yield _special(name, settings) or ok(name.upper(), _shown(name, settings))
+
+
+def _special(name: str, settings: Settings) -> Diagnosis | None:
+    value, variable = getattr(settings, name), name.upper()
+    if name == "github_app_id" and value is None:
+        return fail(variable, "not set", _SET_UP)
+    if name == "bouncer_model" and not value:
+        return fail(variable, "not set: nothing is judged or posted", "name a model, such as openai:gpt-5-mini")
+    if name == "bouncer_model" and not carries_signal(value):
+        return note(
+            variable,
+            f"{value}: no better than chance, so everything runs in shadow mode and nothing is posted",
+            "name a real model",
+        )
+    if name == "github_webhook_secret" and not settings.webhook_secrets:
+        return fail(variable, "not set: no delivery can be verified", _SET_UP)
+    if name == "github_app_private_key" and value is None and settings.github_app_private_key_path is None:
+        return fail(variable, "neither it nor GITHUB_APP_PRIVATE_KEY_PATH is set", _SET_UP)
+    if name == "bouncer_admin_password" and value is None:
+        return note(variable, "not set: there is no dashboard", "set it to open the dashboard at /")
+    if name == "bouncer_paused" and value:
+        return note(variable, "the kill switch is on: no model is asked and nothing is written")
+    if name == "bouncer_daily_budget_usd" and value is None:
+        return note(
+            variable, "not set: models may cost any amount a day", "set it to the most that a day may cost"
+        )
+    if name == "github_webhook_secret" and len(min(settings.webhook_secrets, key=len)) < 16:
+        return note(variable, "shorter than 16 characters: it can be guessed", "use a long random one")
+    return None
+
+
+def _shown(name: str, settings: Settings) -> str:
+    value: Any = getattr(settings, name)
+    if value is None:
+        return "not set"
+    if isinstance(value, SecretStr):
+        count = len(settings.webhook_secrets) if name == "github_webhook_secret" else 1
+        return "set" if count == 1 else f"{count} secrets set"
+    text = _PASSWORD.sub(r"\1:***@", str(value))
+    return text if name in settings.model_fields_set else f"{text} (default)"
+
+
+def files(settings: Settings) -> Iterator[Diagnosis]:
+    """Whether the data folder, prompts, prices and the App's key are there and can be used."""
+    yield _writable("data folder", settings.bouncer_data_dir)
+    yield _prompts(settings)
+    yield _prices(settings)
+    yield from _key(settings)
+
+
+def _writable(subject: str, folder: Path) -> Diagnosis:
+    """A folder that is not there yet is made later: its nearest parent counts."""
+    nearest = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK):
+        return fail(
+            subject, f"{nearest} is no folder that can be written to", "set BOUNCER_DATA_DIR to one that can"
+        )
+    if folder.exists() and folder.stat().st_mode & 0o077:
+        return note(subject, f"{folder} is open to other users of this machine", f"chmod 700 {folder}")
+    return ok(subject, f"{folder}{'' if folder.exists() else ' (made when needed)'}")
+
+
+def _prompts(settings: Settings) -> Diagnosis:
+    try:
+        names = app.prompts(settings).names()
+    except SettingsError as error:
+        return fail("prompts", str(error))
+    return ok("prompts", f"{len(names)} prompts, {settings.bouncer_prompts_dir or 'as packaged'}")
+
+
+def _prices(settings: Settings) -> Diagnosis:
+    from bot.models.budget import load_prices
+
+    try:
+        table = load_prices(settings.bouncer_prices_file)
+    except SettingsError as error:
+        return fail("prices", str(error))
+    return ok("prices", f"{len(table.models)} models, {settings.bouncer_prices_file or 'as packaged'}")
+
+
+def _key(settings: Settings) -> Iterator[Diagnosis]:
+    from bot.forge.github import load_key
+
+    try:
+        key = settings.private_key()
+        if key is None:
+            return
+        load_key(key, settings.private_key_source)
+    except SettingsError as error:
+        yield fail("private key", str(error), "download a new one from the App's settings on GitHub")
+    else:
+        yield ok("private key", "can be read")
+
+
+def database(settings: Settings) -> Iterator[Diagnosis]:
+    """Reachable, migrated."""
+    try:
+        place = database_at(settings.database_url).engine.url
+        if place.get_backend_name() == "sqlite" and not Path(str(place.database)).exists():
+            yield _to_be_made(Path(str(place.database)))
+            return
+        opened = open_database(settings.database_url, busy_seconds=3.0)
+    except SettingsError as error:
+        yield fail("database", str(error), "check DATABASE_URL, and that the server runs")
+        return
+    try:
+        present = version(opened)
+    finally:
+        opened.close()
+    shown = make_url(settings.database_url).render_as_string(hide_password=True)
+    yield ok("database", f"{shown} can be reached")
+    yield _version(present)
+
+
+def _to_be_made(file: Path) -> Diagnosis:
+    if not file.parent.is_dir():
+        return fail("database", f"there is no folder {file.parent}", "make it, or set DATABASE_URL")
+    return note("database", f"{file} is not there yet: it is made at the first start")
+
+
+def _version(present: str | None) -> Diagnosis:
+    if present == HEAD:
+        return ok("migrations", f"at {present}, up to date")
+    if present is None:
+        return note("migrations", "none yet: they run at the first start")
+    if present in known():
+        return note("migrations", f"at {present}, {HEAD} is new: it runs at the next start", "back up first")
+    return fail("migrations", f"at {present}, which only a newer Bouncer knows", "upgrade Bouncer")
+
+
+_REMEDY = {
+    "bubblewrap": "install it (Debian: apt-get install bubblewrap), or set BOUNCER_SANDBOX to docker or off",
+    "docker": "start the Docker engine, or set BOUNCER_SANDBOX to bubblewrap or off",
+}
+
+
+def sandbox(settings: Settings) -> Iterator[Diagnosis]:
+    """Run one word in it."""
+    runner = app.build_sandbox(settings)
+    if runner is None:
+        yield note("sandbox", "off: no test is drafted or run")
+        return
+    with tempfile.TemporaryDirectory(prefix="bouncer-doctor-") as folder:
+        try:
+            outcome = runner.run(["echo", "inside"], workdir=Path(folder), files={}, limits=Limits(seconds=30))
+        except SandboxError as error:
+            yield fail("sandbox", str(error), _REMEDY[runner.name])
+            return
+    if outcome.exit_code != 0 or outcome.output.strip() != "inside":
+        yield fail(
+            "sandbox", f"{runner.name} runs, but a program in it ends with {outcome.ending}", _REMEDY[runner.name]
+        )
+        return
+    yield ok("sandbox", f"{runner.name} runs programs without network ({outcome.seconds:.1f} s)")
+    yield from _setup_network(settings)
+
+
+def _setup_network(settings: Settings) -> Iterator[Diagnosis]:
+    if settings.bouncer_sandbox_network == "none":
+        yield ok("sandbox", "set-up commands have no network (BOUNCER_SANDBOX_NETWORK=none)")
+        return
+    if settings.bouncer_sandbox == "docker":
+        why = None if settings.bouncer_sandbox_network else "BOUNCER_SANDBOX_NETWORK names no network"
+    else:
+        why = network.missing()
+    if why is None:
+        yield ok("sandbox", "set-up commands reach public addresses alone")
+    else:
+        yield note(
+            "sandbox",
+            f"set-up commands (`reproduce.setup`) are refused: {why}",
+            "BOUNCER_SANDBOX_NETWORK=none runs them without a network",
+        )
