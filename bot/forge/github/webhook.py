@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -34,6 +35,7 @@ from bot.core.events import (
     PullRequestReadied,
     PullRequestReopened,
     PullRequestSynchronized,
+    RepositoryEvent,
     ReviewCommentCreated,
     ReviewCommentDeleted,
     ReviewCommentEdited,
@@ -123,101 +125,63 @@ def _in_repository(payload: Payload) -> dict[str, Any]:
     return {**_common(payload), "repository": repository(payload["repository"])}
 
 
-def _changed(payload: Payload, *fields: str) -> bool:
-    changes = payload.get("changes") or {}
-    return any(field in changes for field in fields)
-
-
-def _issues(payload: Payload) -> Event | None:
-    action = payload.get("action")
-    fields = {**_in_repository(payload), "issue": issue(payload["issue"])}
-    if action in ("labeled", "unlabeled"):
-        kind = IssueLabeled if action == "labeled" else IssueUnlabeled
-        return kind(**fields, label=(payload.get("label") or {}).get("name") or "")
-    if action == "edited" and not _changed(payload, "title", "body"):
-        return None
-    plain: dict[str, Callable[..., Event]] = {
+#: GitHub's names of what happened, by event and action; other actions are not read.
+_KINDS: Mapping[str, Mapping[str, type[RepositoryEvent]]] = {
+    "issues": {
         "opened": IssueOpened,
         "edited": IssueEdited,
         "reopened": IssueReopened,
         "closed": IssueClosed,
-    }
-    make = plain.get(str(action))
-    return make(**fields) if make else None
-
-
-def _issue_comment(payload: Payload) -> Event | None:
-    kinds: dict[str, Callable[..., Event]] = {
-        "created": CommentCreated,
-        "edited": CommentEdited,
-        "deleted": CommentDeleted,
-    }
-    kind = kinds.get(str(payload.get("action")))
-    if kind is None:
-        return None
-    return kind(**_in_repository(payload), issue=issue(payload["issue"]), comment=comment(payload["comment"]))
-
-
-def _pull_request(payload: Payload) -> Event | None:
-    action = str(payload.get("action"))
-    if action == "edited" and not _changed(payload, "title", "body", "base"):
-        return None
-    kinds: dict[str, Callable[..., Event]] = {
+        "labeled": IssueLabeled,
+        "unlabeled": IssueUnlabeled,
+    },
+    "issue_comment": {"created": CommentCreated, "edited": CommentEdited, "deleted": CommentDeleted},
+    "pull_request": {
         "opened": PullRequestOpened,
         "synchronize": PullRequestSynchronized,
         "reopened": PullRequestReopened,
         "ready_for_review": PullRequestReadied,
         "edited": PullRequestEdited,
         "closed": PullRequestClosed,
-    }
-    kind = kinds.get(action)
-    if kind is None:
-        return None
-    return kind(**_in_repository(payload), pull_request=pull_request(payload["pull_request"]))
-
-
-def _review_comment(payload: Payload) -> Event | None:
-    kinds: dict[str, Callable[..., Event]] = {
+    },
+    "pull_request_review_comment": {
         "created": ReviewCommentCreated,
         "edited": ReviewCommentEdited,
         "deleted": ReviewCommentDeleted,
-    }
-    kind = kinds.get(str(payload.get("action")))
-    if kind is None:
+    },
+    "pull_request_review_thread": {"resolved": ReviewThreadResolved},
+    "check_run": {"rerequested": CheckRerequested},
+    "check_suite": {"rerequested": CheckRerequested},
+    "merge_group": {"checks_requested": MergeGroupRequested},
+}
+
+#: An edit of anything else is no event.
+_TEXTS: Mapping[str, frozenset[str]] = {
+    "issues": frozenset({"title", "body"}),
+    "pull_request": frozenset({"title", "body", "base"}),
+}
+
+#: Where the fields of an event are found in a payload of GitHub's event of that name.
+_FIELDS: Mapping[str, Callable[[str, Payload], object]] = {
+    "issue": lambda _, payload: issue(payload["issue"]),
+    "pull_request": lambda _, payload: pull_request(payload["pull_request"]),
+    "comment": lambda name, payload: (comment if name == "issue_comment" else review_comment)(payload["comment"]),
+    "label": lambda _, payload: (payload.get("label") or {}).get("name") or "",
+    "comment_ids": lambda _, payload: tuple(each["id"] for each in payload["thread"].get("comments") or ()),
+    "name": lambda name, payload: payload[name].get("name") or "",
+    "head_sha": lambda name, payload: payload[name]["head_sha"],
+    "numbers": lambda name, payload: tuple(each["number"] for each in payload[name].get("pull_requests") or ()),
+}
+
+
+def _happened(name: str, payload: Payload) -> Event | None:
+    action = str(payload.get("action"))
+    kind = _KINDS[name].get(action)
+    texts = _TEXTS.get(name) if action == "edited" else None
+    if kind is None or (texts is not None and texts.isdisjoint(payload.get("changes") or {})):
         return None
-    return kind(
-        **_in_repository(payload),
-        pull_request=pull_request(payload["pull_request"]),
-        comment=review_comment(payload["comment"]),
-    )
-
-
-def _review_thread(payload: Payload) -> Event | None:
-    if payload.get("action") != "resolved":
-        return None
-    return ReviewThreadResolved(
-        **_in_repository(payload),
-        pull_request=pull_request(payload["pull_request"]),
-        comment_ids=tuple(each["id"] for each in payload["thread"].get("comments") or ()),
-    )
-
-
-def _check(payload: Payload, subject: str) -> Event | None:
-    if payload.get("action") != "rerequested":
-        return None
-    check = payload[subject]
-    return CheckRerequested(
-        **_in_repository(payload),
-        name=check.get("name") or "",
-        head_sha=check["head_sha"],
-        numbers=tuple(each["number"] for each in check.get("pull_requests") or ()),
-    )
-
-
-def _merge_group(payload: Payload) -> Event | None:
-    if payload.get("action") != "checks_requested":
-        return None
-    return MergeGroupRequested(**_in_repository(payload), head_sha=payload["merge_group"]["head_sha"])
+    fields = {field: _FIELDS[field](name, payload) for field in kind.model_fields if field in _FIELDS}
+    return kind(**_in_repository(payload), **fields)
 
 
 def _push(payload: Payload) -> Event | None:
@@ -254,14 +218,7 @@ def _installation_repositories(payload: Payload) -> Event:
 
 
 _READERS: dict[str, Callable[[Payload], Event | None]] = {
-    "issues": _issues,
-    "issue_comment": _issue_comment,
-    "pull_request": _pull_request,
-    "pull_request_review_comment": _review_comment,
-    "pull_request_review_thread": _review_thread,
-    "check_run": lambda payload: _check(payload, "check_run"),
-    "check_suite": lambda payload: _check(payload, "check_suite"),
-    "merge_group": _merge_group,
+    **{name: partial(_happened, name) for name in _KINDS},
     "push": _push,
     "installation": _installation,
     "installation_repositories": _installation_repositories,
