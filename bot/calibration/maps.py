@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bot.calibration.risk import Judged
-from bot.core.probability import interpolated
+from bot.models.voices import interpolated
 
 #: A map takes a probability in percent and gives one between 0 and 1.
 Map = Callable[[float], float]

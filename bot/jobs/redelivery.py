@@ -16,7 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from bot.errors import ForgeError, TransientError
 from bot.store import Database
-from bot.store.locks import Turn
+from bot.store.locks import Leadership
 from bot.store.tables import DELIVERIES
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Reconciler:
         self._github = github
         self._database = database
         self._clock = clock
-        self._turn = Turn(database.locks, "reconciler")
+        self._leadership = Leadership(database.locks, "reconciler")
 
     def run(self, stop: threading.Event, seconds: float = ROUND_SECONDS) -> None:
         """A round at once and then every ``seconds``, until ``stop`` is set."""
@@ -62,11 +62,11 @@ class Reconciler:
                 if stop.wait(seconds):
                     return
         finally:
-            self._turn.give_up()
+            self._leadership.give_up()
 
     def round(self) -> int:
         """Have everything that is due delivered again; how many there were. Raises TransientError, ForgeError."""
-        if not self._turn.ours():
+        if not self._leadership.ours():
             return 0
         now, count = self._clock(), 0
         for delivery in self._github.failed_deliveries(now - KEPT):

@@ -21,7 +21,7 @@ from bot.jobs.retention import KEEP_DAYS, Retention
 from bot.jobs.runner import Runner
 from bot.ops.metrics import Counts
 from bot.store import Ledger
-from bot.store.locks import Turn
+from bot.store.locks import Leadership
 
 #: Seconds between two looks for new deliveries, between two looks for dead workers, and between two sweeps.
 DISPATCH_SECONDS = 0.05
@@ -109,7 +109,7 @@ class Worker:
         retention: Retention,
     ) -> None:
         """Until ``stop`` is set or the lease is lost."""
-        turn = Turn(self._ledger.database.locks, "dispatcher")
+        leadership = Leadership(self._ledger.database.locks, "dispatcher")
         own = _Round(ROUND_SECONDS, lambda: self._live(recovery))
         # What one worker does for all; were it done by two at once, a job that was just put back could be put
         # back again while somebody runs it.
@@ -125,7 +125,7 @@ class Worker:
                     checked = now
                     if not lease.alive():
                         return
-                    ours = bool(_guarded(turn.ours))
+                    ours = bool(_guarded(leadership.ours))
                 own.tick(now)
                 if ours:
                     while _guarded(dispatcher.step) and not stop.is_set():
@@ -133,7 +133,7 @@ class Worker:
                     for each in shared:
                         each.tick(now)
         finally:
-            turn.give_up()
+            leadership.give_up()
 
     def _live(self, recovery: Recovery) -> None:
         recovery.seen()

@@ -14,9 +14,8 @@ from typing import Any
 
 import httpx2
 
-from bot.core.bounded import TooLarge, TooSlow, bounded
+from bot.core.network import TooLarge, TooSlow, bounded, retry_after
 from bot.core.redaction import REDACTED
-from bot.core.waiting import retry_after
 from bot.errors import ModelError, TransientError
 
 #: Bytes of an answer, decompressed: a hundred times what 4,000 tokens need.

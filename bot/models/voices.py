@@ -8,6 +8,7 @@ second model.
 from __future__ import annotations
 
 import json
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,7 +17,6 @@ from typing import TypeVar
 from pydantic import BaseModel
 
 from bot.core.actions import Usage
-from bot.core.probability import interpolated
 from bot.errors import BudgetExceeded, ModelError, SettingsError, TransientError
 from bot.models.protocol import Model, Prompt, Reply, Voice
 from bot.models.wrappers import failed, spent
@@ -187,3 +187,19 @@ def _distance(value: BaseModel, mean: Mapping[str, int | None]) -> float:
         for name, each in mean.items()
         if each is not None
     )
+
+
+def interpolated(place: float, places: Sequence[float], values: Sequence[float]) -> float:
+    """The value at ``place`` on the line through the points; beyond the ends it is that of the end.
+
+    ``places`` rise; where one stands twice, the map steps there and the later value counts.
+    """
+    after = bisect_left(places, place)
+    if after < len(places) and places[after] == place:
+        return values[bisect_right(places, place) - 1]
+    if after == 0:
+        return values[0]
+    if after == len(places):
+        return values[-1]
+    share = (place - places[after - 1]) / (places[after] - places[after - 1])
+    return values[after - 1] + share * (values[after] - values[after - 1])

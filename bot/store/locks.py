@@ -54,7 +54,7 @@ def held(locks: Locks, name: str, seconds: float) -> Iterator[None]:
         lock.release()
 
 
-class Turn:
+class Leadership:
     """What one worker does for all is done by whoever holds the lock of that name."""
 
     def __init__(self, locks: Locks, name: str) -> None:

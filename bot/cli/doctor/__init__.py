@@ -1,31 +1,35 @@
-"""What stands between an operator and a working Bouncer: one diagnosis a line, with its remedy.
-
-The areas are examined in the order in which one thing needs another.
-"""
+"""What stands between an operator and a working Bouncer: one diagnosis a line, with its remedy."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping
+from typing import Literal
 
-from bot.cli.doctor.diagnosis import Diagnosis
-from bot.cli.doctor.machine import database, files, sandbox, variables
-from bot.cli.doctor.remote import github, models
-from bot.ops.settings import Settings
+from pydantic import Field
 
-Check = Callable[[Settings], Iterator[Diagnosis]]
-
-AREAS: Mapping[str, Check] = {
-    "settings": variables,
-    "files": files,
-    "database": database,
-    "github": github,
-    "model": models,
-    "sandbox": sandbox,
-}
+from bot.core.frozen import Frozen
 
 
-def examine(settings: Settings, skip: Container[str] = ()) -> Iterator[Diagnosis]:
-    """All findings, as they are made; areas in ``skip`` are left out."""
-    for area, check in AREAS.items():
-        if area not in skip:
-            yield from check(settings)
+class Diagnosis(Frozen):
+    """What was looked at, and how it stands."""
+
+    subject: str
+    state: Literal["ok", "note", "fail"] = Field(description="note: works, but worth knowing")
+    message: str
+    remedy: str = Field("", description="what to do about it")
+
+    def __str__(self) -> str:
+        """One line, whatever the message holds."""
+        text = f"{self.message}; {self.remedy}" if self.remedy else self.message
+        return f"{self.state:<4}  {self.subject}: {' '.join(text.split())}"
+
+
+def ok(subject: str, message: str) -> Diagnosis:
+    return Diagnosis(subject=subject, state="ok", message=message)
+
+
+def note(subject: str, message: str, remedy: str = "") -> Diagnosis:
+    return Diagnosis(subject=subject, state="note", message=message, remedy=remedy)
+
+
+def fail(subject: str, message: str, remedy: str = "") -> Diagnosis:
+    return Diagnosis(subject=subject, state="fail", message=message, remedy=remedy)

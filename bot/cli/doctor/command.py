@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +13,12 @@ from bot.cli.running import settings_options
 from bot.errors import OperatorError
 
 if TYPE_CHECKING:
+    from bot.cli.doctor import Diagnosis
     from bot.core.config_file import Problem
 
 #: Bad input, as everywhere: a wrong file is not a failed check.
 BAD_INPUT = 2
+AREAS = ("settings", "files", "database", "github", "model", "sandbox")
 
 
 @click.command()
@@ -23,7 +26,7 @@ BAD_INPUT = 2
 @click.option(
     "--skip",
     multiple=True,
-    type=click.Choice(["settings", "files", "database", "github", "model", "sandbox"]),
+    type=click.Choice(AREAS),
     help="Leave an area out; may be given several times.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
@@ -35,11 +38,8 @@ def command(config: str | None, skip: tuple[str, ...], as_json: bool, **settings
     """
     if config is not None:
         return _check_file(Path(config), as_json)
-    from bot.cli import doctor
-    from bot.ops.settings import load
-
     failed, findings = False, []
-    for finding in doctor.examine(load(env_file=Path(".env"), **settings), skip):
+    for finding in _examined(skip, settings):
         failed = failed or finding.state == "fail"
         findings.append(finding.model_dump())
         if not as_json:
@@ -47,6 +47,25 @@ def command(config: str | None, skip: tuple[str, ...], as_json: bool, **settings
     if as_json:
         click.echo(json.dumps({"ok": not failed, "findings": findings}))
     return 1 if failed else 0
+
+
+def _examined(skip: Collection[str], settings: Mapping[str, Any]) -> Iterator[Diagnosis]:
+    """All findings, as they are made; the areas come in the order in which one thing needs another."""
+    from bot.cli.doctor import machine, remote
+    from bot.ops.settings import load
+
+    areas = {
+        "settings": machine.variables,
+        "files": machine.files,
+        "database": machine.database,
+        "github": remote.github,
+        "model": remote.models,
+        "sandbox": machine.sandbox,
+    }
+    loaded = load(env_file=Path(".env"), **settings)
+    for area, check in areas.items():
+        if area not in skip:
+            yield from check(loaded)
 
 
 def _check_file(file: Path, as_json: bool) -> int:

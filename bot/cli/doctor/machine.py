@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from sqlalchemy.engine import make_url
 
 from bot import app
-from bot.cli.doctor.diagnosis import Diagnosis, fail, note, ok
+from bot.cli.doctor import Diagnosis, fail, note, ok
 from bot.errors import SandboxError, SettingsError
 from bot.models.registry import carries_signal
 from bot.ops.settings import Settings

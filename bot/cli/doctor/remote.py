@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from bot import app
-from bot.cli.doctor.diagnosis import Diagnosis, fail, note, ok
+from bot.cli.doctor import Diagnosis, fail, note, ok
 from bot.core.frozen import Frozen
 from bot.errors import ForgeError, ModelError, SettingsError, TransientError
 from bot.models.budget import Budget, MemoryBudget

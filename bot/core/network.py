@@ -1,11 +1,31 @@
-"""How long the other side of a request asks to be left alone."""
+"""What a server sends is read without trusting it to end; and how long it asks to be left alone."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from email.utils import parsedate_to_datetime
+
+
+class TooLarge(Exception):
+    """More bytes came than are wanted."""
+
+
+class TooSlow(Exception):
+    """It was not complete in time, however steadily it drips."""
+
+
+def bounded(chunks: Iterable[bytes], max_bytes: int, seconds: float) -> Iterator[bytes]:
+    """The chunks of an answer, after decompression. Raises TooLarge or TooSlow."""
+    deadline, size = time.monotonic() + seconds, 0
+    for chunk in chunks:
+        size += len(chunk)
+        if size > max_bytes:
+            raise TooLarge(f"more than {max_bytes} bytes")
+        if time.monotonic() > deadline:
+            raise TooSlow(f"longer than {seconds:.0f} s")
+        yield chunk
 
 
 def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
