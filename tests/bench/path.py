@@ -1,13 +1,19 @@
 """The way of one bounced issue through the program: files, functions, and the longest chain of modules.
 
-Web server and worker run as processes with a profiler that notes every call of a function of ``bot`` between the
-delivery and its comment, the rounds that a worker makes meanwhile included. A hop is a call from one module into
-another; counted is the longest chain of them in the web server and in the worker, from the bytes to GitHub.
+Web server and worker run as processes with a profiler that notes every call of a function of ``bot`` (a template
+in ``bot/prompts`` is a file with one) between the delivery and its comment, the rounds that a worker makes
+meanwhile included. Start-up is over by then: what runs only there is not counted. A hop is a call from a module
+into another; counted is the longest chain of them in the web server and in the worker, from the bytes to GitHub,
+the command line's frames at the bottom of a process included. Of the web server's processes, of which one takes
+the delivery, the one with the longest chain stands for all.
+
+``python -m tests.bench path files`` lists the files, with the functions that ran in each.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -21,6 +27,7 @@ import atexit, json, os, sys, threading, time
 folder = os.environ["BOUNCER_PATH_FOLDER"]
 package = os.environ["BOUNCER_PATH_PACKAGE"]
 seen, chain, on = set(), [], [False]
+role = "web" if "web" in sys.orig_argv else "worker"
 
 def note(frame, event, _argument):
     if not on[0] or event != "call":
@@ -44,7 +51,7 @@ def watch():
         if on[0] and not present:
             on[0] = False
             with open(f"{folder}/{os.getpid()}.json", "w") as file:
-                json.dump({"seen": sorted(seen), "chain": chain}, file)
+                json.dump({"role": role, "seen": sorted(seen), "chain": chain}, file)
         on[0] = present
         time.sleep(0.02)
 
@@ -85,12 +92,20 @@ def main() -> None:
         notes = [json.loads(file.read_text()) for file in folder.glob("*.json")]
     seen = {tuple(each) for note in notes for each in note["seen"]}
     files = {file for file, _ in seen}
-    chains = [note["chain"] for note in notes if note["chain"]]
+    if "files" in sys.argv:
+        for file in sorted(files):
+            names = sorted(name for here, name in seen if here == file)
+            lines = len(Path(file).read_text().splitlines())
+            print(f"{Path(file).relative_to(package)} ({lines}): {', '.join(names)}")
     print(f"one bounced issue: {len(files)} files, {len(seen)} functions")
-    for chain in sorted(chains, key=len):
-        names = [str(Path(each).relative_to(package)) for each in chain]
-        print(f"{len(chain) - 1} hops: {' > '.join(names)}")
-    print(f"hops in all: {sum(len(chain) - 1 for chain in chains)}")
+    hops = 0
+    for role in ("web", "worker"):
+        chain = max((note["chain"] for note in notes if note["role"] == role), key=len)
+        hops += len(chain) - 1
+        print(
+            f"{role}, {len(chain) - 1} hops: {' > '.join(str(Path(each).relative_to(package)) for each in chain)}"
+        )
+    print(f"hops in all: {hops}")
 
 
 def _bounce(rig: Rig) -> None:
