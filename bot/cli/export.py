@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from bot.cli.options import without_password
+from bot.cli.running import without_password
 
 
 @click.command()

@@ -18,12 +18,11 @@ from bot.bouncers.granted import Said, explains, granted
 from bot.core import events
 from bot.core.actions import Decision, UpsertComment
 from bot.core.commands import read
-from bot.core.disclaimer import caveat
 from bot.core.events import Event
 from bot.core.markdown import clean, host_of
 from bot.core.text import without_middle
 from bot.errors import ForgeError, NotRecorded
-from bot.models.protocol import Prompt
+from bot.models.protocol import Prompt, caveat
 from bot.review.diff import parse
 from bot.review.doubt import around
 from bot.review.escaping import squeeze
