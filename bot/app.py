@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from bot.core.events import Event
     from bot.core.model import Repository
     from bot.forge.github import GitHubApp, GitHubForge, Observe
+    from bot.forge.github.oauth import GitHubLogin
     from bot.forge.protocol import Forge, ForgeWriter
     from bot.models.budget import Budget, Limit
     from bot.models.protocol import Model
@@ -192,14 +193,20 @@ def build_environments(settings: Settings) -> Environments:
 
 
 def pages(settings: Settings) -> tuple[Callable[[Backend], Blueprint], ...]:
-    """The operator's pages beside the webhook: the dashboard, where a password for it is set."""
-    if settings.bouncer_admin_password is None:
+    """The operator's pages beside the webhook: the dashboard, where a way into it is set."""
+    github = _github_login(settings)
+    if settings.bouncer_admin_password is None and github is None:
         return ()
+    from bot.web.dashboard.backing import Admins
     from bot.web.dashboard.pages import DashboardSettings as Dashboard
     from bot.web.dashboard.pages import blueprint
 
+    logins, organizations = settings.admins
+
     dashboard = Dashboard(
         password=_revealed(settings.bouncer_admin_password),
+        github=github,
+        admins=Admins(logins=logins, organizations=organizations),
         session_key=_session_key(settings),
         public_url=settings.bouncer_public_url,
         host=settings.host,
@@ -226,7 +233,30 @@ def metrics_readers(settings: Settings) -> Readers:
 
 def _session_key(settings: Settings) -> str:
     """What the dashboard's sessions hang on: they end when it changes."""
-    return _revealed(settings.bouncer_admin_password)
+    ways = (_revealed(settings.bouncer_admin_password), settings.bouncer_admins)
+    return "\0".join((*ways, _revealed(settings.github_app_client_secret))) if any(ways) else ""
+
+
+def _github_login(settings: Settings) -> GitHubLogin | None:
+    """The log-in with GitHub; None where nobody may use it, or the App's set-up is still to come.
+
+    Raises SettingsError where somebody may, and nobody could.
+    """
+    if not settings.bouncer_admins or settings.needs_setup:
+        return None
+    from bot.forge.github.oauth import GitHubLogin
+
+    secret = _revealed(settings.github_app_client_secret)
+    if not settings.github_app_client_id or not secret:
+        raise SettingsError(
+            "BOUNCER_ADMINS needs GITHUB_APP_CLIENT_ID and GITHUB_APP_CLIENT_SECRET, to log in with"
+        )
+    return GitHubLogin(
+        client_id=settings.github_app_client_id,
+        client_secret=secret,
+        web_url=settings.github_web_url,
+        api_url=settings.github_api_url,
+    )
 
 
 def _revealed(secret: SecretStr | None) -> str:

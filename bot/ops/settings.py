@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from io import StringIO
 from pathlib import Path
 from typing import Any, Literal
@@ -17,6 +18,7 @@ from bot.errors import SettingsError
 
 #: Of env files; some editors begin one with a mark.
 _ENCODING = "utf-8-sig"
+_ACCOUNT = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_]|-(?=[A-Za-z0-9])){0,38}")
 
 
 class Settings(BaseSettings):
@@ -32,6 +34,8 @@ class Settings(BaseSettings):
     github_webhook_secret: SecretStr | None = Field(
         None, description="webhook secret; several, separated by commas, while one is being replaced"
     )
+    github_app_client_id: str | None = Field(None, description="the App's client id, to log in with GitHub")
+    github_app_client_secret: SecretStr | None = Field(None, description="the App's client secret")
     github_api_url: str = Field("https://api.github.com", description="a GitHub Enterprise Server's /api/v3")
     github_web_url: str = Field("https://github.com", description="where people see repositories")
 
@@ -57,7 +61,12 @@ class Settings(BaseSettings):
         Path("bouncer-data"), description="where files are kept: weights, set-up, caches"
     )
     bouncer_admin_password: SecretStr | None = Field(
-        None, description="opens the dashboard; without it there is none"
+        None, description="opens the dashboard; without it, or BOUNCER_ADMINS, there is no dashboard"
+    )
+    bouncer_admins: str = Field(
+        "",
+        description="who may open the dashboard with their GitHub account: logins, and org:NAME for an "
+        "organization's members, separated by commas",
     )
     bouncer_metrics: Literal["operator", "open"] = Field(
         "operator", description="who may read /metrics: this machine, the token and the dashboard; or everybody"
@@ -140,6 +149,14 @@ class Settings(BaseSettings):
             raise ValueError("must carry no user, password, query or fragment")
         return value.rstrip("/")
 
+    @field_validator("bouncer_admins")
+    @classmethod
+    def _accounts(cls, value: str) -> str:
+        for each in filter(None, map(str.strip, value.split(","))):
+            if not _ACCOUNT.fullmatch(each.removeprefix("org:")):
+                raise ValueError(f"{each!r} is neither a GitHub login nor org:NAME")
+        return value
+
     @field_validator("bouncer_sandbox_folders")
     @classmethod
     def _folders(cls, value: str) -> str:
@@ -165,6 +182,13 @@ class Settings(BaseSettings):
             return ()
         parts = self.github_webhook_secret.get_secret_value().split(",")
         return tuple(part.strip() for part in parts if part.strip())
+
+    @property
+    def admins(self) -> tuple[frozenset[str], tuple[str, ...]]:
+        """Logins, in lower case, and organisations that may open the dashboard with GitHub."""
+        named = [each.strip() for each in self.bouncer_admins.split(",") if each.strip()]
+        logins = frozenset(each.lower() for each in named if not each.startswith("org:"))
+        return logins, tuple(each.removeprefix("org:") for each in named if each.startswith("org:"))
 
     def check_model(self) -> None:
         """Refuse to serve while nobody is named who judges; raises SettingsError."""
@@ -201,6 +225,8 @@ class Settings(BaseSettings):
                 "github_app_id": stored.app_id,
                 "github_app_private_key": SecretStr(stored.private_key),
                 "github_webhook_secret": SecretStr(stored.webhook_secret),
+                "github_app_client_id": stored.client_id or None,
+                "github_app_client_secret": SecretStr(stored.client_secret) if stored.client_secret else None,
                 "github_api_url": stored.api_url,
                 "github_web_url": stored.web_url,
             }
@@ -223,7 +249,12 @@ class Settings(BaseSettings):
     @property
     def withheld(self) -> tuple[str, ...]:
         """The secrets that are kept out of the database. Not passwords: a person's could be a plain word."""
-        keys = (self.bouncer_metrics_token, self.openai_api_key, self.anthropic_api_key)
+        keys = (
+            self.bouncer_metrics_token,
+            self.github_app_client_secret,
+            self.openai_api_key,
+            self.anthropic_api_key,
+        )
         given = (each.get_secret_value() for each in keys if each)
         return tuple(filter(None, (*self.webhook_secrets, *given, self.private_key())))
 

@@ -1,7 +1,9 @@
-"""The pages that a person meets: registering an app from a manifest, installing it; and the archive host."""
+"""The pages that a person meets: registering an app, installing it, logging in with it; and the archive host."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html
 import json
 import secrets
@@ -13,7 +15,7 @@ from werkzeug.wrappers import Request, Response
 from bot.simgithub.operations import Operations
 from bot.simgithub.registry import install
 from bot.simgithub.routes.git import archive
-from bot.simgithub.state import Json
+from bot.simgithub.state import Grant, Json
 
 
 class Pages:
@@ -35,6 +37,10 @@ class Pages:
                 return self._new_app(request, parts[1])
             if parts == ["settings", "apps", "new"]:
                 return self._new_app(request, self.owner)
+            if parts == ["login", "oauth", "authorize"]:
+                return self._authorize(request)
+            if parts == ["login", "oauth", "access_token"]:
+                return self._token(request)
             if parts[0] == "apps" and parts[2:] == ["installations", "new"]:
                 return self._install(request, parts[1])
         return _page("Not found", "<p>This is not the page you are looking for.</p>", 404)
@@ -64,6 +70,40 @@ class Pages:
         back = manifest["redirect_url"]
         query = urlencode({"code": code} | ({"state": state} if state else {}))
         return redirect(f"{back}{'&' if '?' in back else '?'}{query}")
+
+    def _authorize(self, request: Request) -> Response:
+        """GET asks the person, POST is their yes."""
+        asked = request.args
+        app = next((each for each in self.world.apps.values() if each.client_id == asked.get("client_id")), None)
+        back = asked.get("redirect_uri", "")
+        if app is None or back not in app.callback_urls:
+            return _page("The redirect_uri is not associated with this application", "", 404)
+        if request.method != "POST":
+            return _page(f"Authorize {app.name}", '<form method="post"><button>Authorize</button></form>')
+        code = secrets.token_hex(10)
+        challenge = asked.get("code_challenge", "") if asked.get("code_challenge_method") == "S256" else ""
+        self.world.grants[code] = Grant(app, self.world.user(self.owner), back, challenge)
+        return redirect(f"{back}?{urlencode({'code': code, 'state': asked.get('state', '')})}")
+
+    def _token(self, request: Request) -> Response:
+        """Errors come with status 200, as GitHub has it."""
+        given: Json = request.get_json(force=True)
+        grant = self.world.grants.pop(str(given.get("code")), None)
+        digest = hashlib.sha256(str(given.get("code_verifier", "")).encode()).digest()
+        answer: Json = {"error": "bad_verification_code"}
+        if grant is None or grant.challenge not in ("", base64.urlsafe_b64encode(digest).rstrip(b"=").decode()):
+            pass
+        elif given.get("client_secret") != grant.app.client_secret:
+            answer = {"error": "incorrect_client_credentials"}
+        elif given.get("redirect_uri") != grant.redirect_uri:
+            answer = {"error": "redirect_uri_mismatch"}
+        else:
+            token = "ghu_" + secrets.token_hex(18)
+            self.world.user_tokens[token] = (grant.app, grant.user)
+            answer = {"access_token": token, "token_type": "bearer", "scope": ""}
+        if request.headers.get("Accept") != "application/json":
+            return Response(urlencode(answer), content_type="application/x-www-form-urlencoded")
+        return Response(json.dumps(answer), content_type="application/json")
 
     def _install(self, request: Request, slug: str) -> Response:
         app = next((each for each in self.world.apps.values() if each.slug == slug), None)

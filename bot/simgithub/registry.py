@@ -39,6 +39,7 @@ def create_app(world: World, manifest: Json, owner: User) -> App:
         events=tuple(manifest.get("default_events") or ()),
         permissions={"metadata": "read", **(manifest.get("default_permissions") or {})},
         setup_url=manifest.get("setup_url", ""),
+        callback_urls=tuple(manifest.get("callback_urls") or ()),
     )
     world.apps[app.id] = app
     return app

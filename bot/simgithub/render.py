@@ -236,7 +236,7 @@ class Renderer:
             "id": app.id,
             "slug": app.slug,
             "node_id": f"A_{app.id}",
-            "client_id": f"Iv1.{app.id}",
+            "client_id": app.client_id,
             "owner": self.user(app.owner),
             "name": app.name,
             "description": None,

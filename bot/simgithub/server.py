@@ -26,7 +26,7 @@ from bot.simgithub import pages
 from bot.simgithub.faults import Fault
 from bot.simgithub.operations import Operations
 from bot.simgithub.routes import ROUTES, apps
-from bot.simgithub.state import App, Token
+from bot.simgithub.state import App, Token, User
 from bot.simgithub.wire import ApiAnswer, ApiCall, ApiRefusal, Route
 
 LIMIT = 5000
@@ -181,9 +181,18 @@ class ApiServer:
         if route.needs == "app":
             call.app = self._app(secret)
             return
+        if route.needs == "user":
+            call.app, call.user = self._person(secret)
+            return
         call.token = self._token(secret)
         if not apps.allows(call.token, route.needs):
             raise ApiRefusal(403, "Resource not accessible by integration")
+
+    def _person(self, secret: str) -> tuple[App, User]:
+        found = self.operations.world.user_tokens.get(secret)
+        if found is None:
+            raise ApiRefusal(401, "Bad credentials")
+        return found
 
     def _token(self, secret: str) -> Token:
         token = self.operations.world.tokens.get(secret)

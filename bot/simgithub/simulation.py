@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from types import TracebackType
+from typing import Literal
 
 from bot.simgithub import registry
 from bot.simgithub.base import Text, as_bytes
@@ -131,6 +132,18 @@ class SimulatedGitHub(Discussion, PullRequests):
         with self.world.lock:
             self.world.user(login)
             self.world.repositories[repository].roles[login] = role
+
+    def join(self, organization: str, login: str, state: Literal["active", "pending"] = "active") -> None:
+        """Make a person a member of an organisation, or invite them."""
+        with self.world.lock:
+            self.world.user(login)
+            self.world.members[organization.lower(), login] = state
+
+    def sign_in(self, login: str) -> None:
+        """Whoever looks at pages from now on is this person."""
+        with self.world.lock:
+            self.world.user(login)
+            self._server.pages.owner = login
 
     def advance(self, **time: float) -> None:
         """Move the simulated clock ahead; arguments as of ``timedelta``."""

@@ -57,7 +57,23 @@ class App:
     events: tuple[str, ...]
     permissions: Mapping[str, str]
     setup_url: str = ""
+    callback_urls: tuple[str, ...] = ()
     deliveries: list[DeliveryState] = field(default_factory=list)
+
+    @property
+    def client_id(self) -> str:
+        """What the App is called where people log in with it."""
+        return f"Iv1.{self.id}"
+
+
+@dataclass(frozen=True)
+class Grant:
+    """A person's yes to a log-in, behind a code that works once."""
+
+    app: App
+    user: User
+    redirect_uri: str
+    challenge: str
 
 
 @dataclass
@@ -215,6 +231,10 @@ class World:
         self.users: dict[str, User] = {}
         self.apps: dict[int, App] = {}
         self.manifests: dict[str, tuple[Json, User, datetime]] = {}
+        self.grants: dict[str, Grant] = {}
+        self.user_tokens: dict[str, tuple[App, User]] = {}
+        #: (organisation in lower case, login) -> active or pending.
+        self.members: dict[tuple[str, str], str] = {}
         self.installations: dict[int, InstallationState] = {}
         self.tokens: dict[str, Token] = {}
         self.repositories: dict[str, RepositoryState] = {}

@@ -62,6 +62,7 @@ class ApiCall:
     reads: bool = False
     app: App | None = None
     token: Token | None = None
+    user: User | None = None
 
     @property
     def world(self) -> World:
@@ -154,7 +155,10 @@ Respond = Callable[[ApiCall], ApiAnswer]
 
 @dataclass(frozen=True)
 class Route:
-    """One operation. ``needs`` is ``permission:level``, ``app`` for a JWT, or empty for none at all."""
+    """One operation.
+
+    ``needs`` is ``permission:level``, ``app`` for a JWT, ``user`` for a person's token, or empty for none at all.
+    """
 
     method: str
     path: str

@@ -49,13 +49,25 @@ def _special(name: str, settings: Settings) -> Diagnosis | None:
         return fail(variable, "not set: no delivery can be verified", _SET_UP)
     if name == "github_app_private_key" and value is None and settings.github_app_private_key_path is None:
         return fail(variable, "neither it nor GITHUB_APP_PRIVATE_KEY_PATH is set", _SET_UP)
-    if name == "bouncer_admin_password" and value is None:
-        return note(variable, "not set: there is no dashboard", "set it to open the dashboard at /")
+    if name == "bouncer_admin_password" and value is None and not settings.bouncer_admins:
+        return note(variable, "not set: there is no dashboard", "set it, or BOUNCER_ADMINS, to open the one at /")
+    if (
+        name == "bouncer_admins"
+        and value
+        and not (settings.github_app_client_id and settings.github_app_client_secret)
+    ):
+        return fail(
+            variable,
+            "nobody can log in with GitHub: the App's client id or secret is not set",
+            "set GITHUB_APP_CLIENT_ID and GITHUB_APP_CLIENT_SECRET, as the App's settings on GitHub show them",
+        )
     if name == "bouncer_paused" and value:
-        return note(variable, "the kill switch is on: no model is asked and nothing is written")
+        return note(variable, "everything is paused: no model is asked and nothing is posted")
     if name == "bouncer_daily_budget_usd" and value is None:
         return note(
-            variable, "not set: models may cost any amount a day", "set it to the most that a day may cost"
+            variable,
+            "not set: there is no daily limit to what models cost",
+            "set it to the most that a day may cost",
         )
     if name == "github_webhook_secret" and len(min(settings.webhook_secrets, key=len)) < 16:
         return note(variable, "shorter than 16 characters: it can be guessed", "use a long random one")

@@ -20,7 +20,7 @@ FILE = "credentials.json"
 
 
 class Credentials(Frozen):
-    """The GitHub App's own; the two secrets never show in ``repr``."""
+    """The GitHub App's own; the secrets never show in ``repr``."""
 
     app_id: int
     slug: str
@@ -29,6 +29,8 @@ class Credentials(Frozen):
     webhook_secret: str = Field(repr=False)
     api_url: str
     web_url: str
+    client_id: str = Field("", description="for people who log in to the dashboard with GitHub")
+    client_secret: str = Field("", repr=False)
 
     def environment(self) -> str:
         """The same as lines of a ``.env`` file."""
@@ -39,6 +41,8 @@ class Credentials(Frozen):
             "GITHUB_API_URL": self.api_url,
             "GITHUB_WEB_URL": self.web_url,
             "GITHUB_APP_PRIVATE_KEY": f'"{key}"',
+            "GITHUB_APP_CLIENT_ID": self.client_id,
+            "GITHUB_APP_CLIENT_SECRET": self.client_secret,
         }
         return "\n".join(f"{name}={value}" for name, value in values.items())
 
@@ -105,4 +109,6 @@ def _credentials(value: Any, api_url: str, web_url: str) -> Credentials:
         webhook_secret=value["webhook_secret"],
         api_url=api_url,
         web_url=web_url,
+        client_id=value.get("client_id") or "",
+        client_secret=value.get("client_secret") or "",
     )

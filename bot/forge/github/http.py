@@ -158,12 +158,12 @@ class Client:
             raise TransientError(f"GET {path}: GitHub's answer is not an object")
         return value
 
-    def send(self, method: str, path: str, body: Any = None, what: str = "") -> Any:
+    def send(self, method: str, path: str, body: Any = None, what: str = "", accept: str = JSON) -> Any:
         """A write, tried once. TransientError leaves open whether it was applied.
 
         Errors name ``what`` in place of a path that holds a secret.
         """
-        return self._json(method, path, None, body, what)
+        return self._json(method, path, None, body, what, accept)
 
     def text(self, path: str, accept: str) -> str:
         """The answer to a GET in another media type."""
@@ -199,9 +199,11 @@ class Client:
             _refuse_graphql(errors)
         return answer.get("data")
 
-    def _json(self, method: str, path: str, query: Query | None, body: Any = None, what: str = "") -> Any:
+    def _json(
+        self, method: str, path: str, query: Query | None, body: Any = None, what: str = "", accept: str = JSON
+    ) -> Any:
         what = what or f"{method} {path}"
-        return parsed(self._answered(_Request(method, self._url(path), what, query, body)).text, what)
+        return parsed(self._answered(_Request(method, self._url(path), what, query, body, accept)).text, what)
 
     def _answered(self, request: _Request) -> Raw:
         """One request. A refused token is replaced once; redirects are followed on our own host only."""

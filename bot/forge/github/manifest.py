@@ -23,6 +23,7 @@ PURPOSES: Mapping[str, str] = {
     "checks": "the check that says whether a patch solves its issue",
     "contents": "files: the configuration, and the code around a change",
     "issues": "comments, labels and reactions on issues",
+    "members": "seeing who belongs to the organization: its members may open the dashboard",
     "merge_queues": "hearing of merge queues, so that a required check does not hold them up",
     "metadata": "the repository's name and who may do what; every app has it",
     "pull_requests": "reviews with inline comments",
@@ -41,6 +42,11 @@ class Manifest(Frozen):
     def with_test_pulls(self) -> Manifest:
         """The same with what test pull requests need on top: a branch with one new file."""
         permissions = {**self.default_permissions, "contents": "write"}
+        return Manifest(**{**self.model_dump(), "default_permissions": permissions})
+
+    def with_members(self) -> Manifest:
+        """The same with what it takes to let an organisation's members open the dashboard."""
+        permissions = {**self.default_permissions, "members": "read"}
         return Manifest(**{**self.model_dump(), "default_permissions": permissions})
 
     def gaps(self, permissions: Mapping[str, str], events: Iterable[str]) -> tuple[str, ...]:
@@ -63,6 +69,7 @@ class Manifest(Frozen):
             "hook_attributes": {"url": f"{base}/webhook", "active": True},
             "redirect_url": f"{base}/setup/callback",
             "setup_url": f"{base}/setup/installed",
+            "callback_urls": [f"{base}/login/github/callback"],
             "default_events": list(self.default_events),
             "default_permissions": dict(self.default_permissions),
         }

@@ -7,14 +7,28 @@ from typing import Protocol
 from pydantic import Field
 
 from bot.core.frozen import Frozen
+from bot.forge.github.oauth import GitHubLogin, Visitor
 from bot.jobs.admin import Jobs
 from bot.store import Ledger
+
+
+class Admins(Frozen):
+    """Who may come in with a GitHub account."""
+
+    logins: frozenset[str] = Field(description="lower case")
+    organizations: tuple[str, ...] = ()
+
+    def admit(self, visitor: Visitor) -> bool:
+        """Whether this one may."""
+        return visitor.login.lower() in self.logins or bool(visitor.organizations)
 
 
 class DashboardSettings(Frozen):
     """What the dashboard needs of the operator's settings."""
 
-    password: str = ""
+    password: str = Field("", description="empty: nobody comes in with a password")
+    github: GitHubLogin | None = Field(None, description="None: nobody comes in with a GitHub account")
+    admins: Admins = Admins(logins=frozenset())
     session_key: str = Field(description="ends all sessions when it changes; see ``Sessions``")
     public_url: str | None = None
     host: str = "127.0.0.1"

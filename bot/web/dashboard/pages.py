@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
@@ -13,16 +11,12 @@ from flask import Blueprint, Response, abort, g, redirect, render_template, requ
 from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as Answer
 
-from bot.store.logins import PATIENCE_SECONDS, Logins
 from bot.store.overview import Line
 from bot.web import session
-from bot.web.dashboard import acting, line, reading
+from bot.web.dashboard import acting, entry, line, reading
 from bot.web.dashboard.backing import DashboardBackend, DashboardSettings
 
 __all__ = ["DashboardBackend", "DashboardSettings", "blueprint"]
-
-#: Attempts to log in that wait for their turn in one process at most.
-MOST_WAITING = 32
 
 #: method, path, view: a function of settings, backend and the path's own parts.
 VIEWS: tuple[tuple[str, str, Callable[..., Any]], ...] = (
@@ -53,7 +47,7 @@ def blueprint(settings: DashboardSettings) -> Callable[[DashboardBackend], Bluep
         routes = Blueprint("dashboard", __name__, template_folder="../templates")
         sessions = session.Sessions(settings.session_key, lambda: backend.ledger().logins)
         _guard(routes, settings, sessions)
-        _log_in_and_out(routes, settings, sessions, lambda: backend.ledger().logins)
+        entry.add(routes, settings, sessions, lambda: backend.ledger().logins)
         for method, path, view in VIEWS:
             routes.add_url_rule(path, view.__name__, partial(view, settings, backend), methods=[method])
         return routes
@@ -72,7 +66,7 @@ def _guard(routes: Blueprint, settings: DashboardSettings, sessions: session.Ses
         login = sessions.login()
         g.logged_in, g.login = login is not None, login or ""
         g.cookie = request.cookies.get(session.COOKIE) or session.new_cookie()
-        if request.endpoint == "dashboard.log_in" or g.logged_in:
+        if request.endpoint in entry.OPEN or g.logged_in:
             return None
         return redirect(url_for("dashboard.log_in", next=request.full_path.rstrip("?")))
 
@@ -94,44 +88,9 @@ def _guard(routes: Blueprint, settings: DashboardSettings, sessions: session.Ses
             "form_token": lambda: session.form_token(g.cookie),
             "settings": settings,
             "logged_in": g.get("logged_in", False),
+            "login": g.get("login", ""),
             "link": _link,
         }
-
-
-def _log_in_and_out(
-    routes: Blueprint, settings: DashboardSettings, sessions: session.Sessions, logins: Callable[[], Logins]
-) -> None:
-    waiting = threading.BoundedSemaphore(MOST_WAITING)
-
-    @routes.route("/login", methods=["GET", "POST"])
-    def log_in() -> Answer | str | tuple[str, int]:
-        target = session.local_path(request.values.get("next"), url_for("dashboard.overview"))
-        if request.method == "GET":
-            return render_template("dashboard/login.html", next=target, why="")
-        session.check_form(request.cookies.get(session.COOKIE, ""))
-        address = session.client_address()
-        wait = logins().turn(address)
-        if wait > PATIENCE_SECONDS or not waiting.acquire(blocking=False):
-            why = f"Too many attempts. Try again in {max(wait, 1):.0f} seconds."
-            return render_template("dashboard/login.html", next=target, why=why), 429
-        try:
-            # Whoever guesses is slowed down; the right password is never refused because somebody else guessed.
-            time.sleep(wait)
-        finally:
-            waiting.release()
-        if not session.matches(request.form.get("password", ""), settings.password):
-            logins().failed(address)
-            return render_template("dashboard/login.html", next=target, why="That is not the password."), 403
-        logins().succeeded(address)
-        g.cookie = sessions.begin()
-        return redirect(target)
-
-    @routes.post("/logout")
-    def log_out() -> Answer:
-        session.check_form(request.cookies.get(session.COOKIE, ""))
-        sessions.end()
-        g.cookie = session.new_cookie()
-        return redirect(url_for("dashboard.log_in"))
 
 
 def _link(line: Line, web_url: str) -> str:

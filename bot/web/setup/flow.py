@@ -35,6 +35,7 @@ class Choice(Frozen):
     public_url: str = Field(description="how people, and GitHub's redirects, reach this server")
     webhook_url: str = Field(description="how GitHub's deliveries reach it; a webhook proxy in development")
     test_pulls: bool = False
+    members: bool = False
     keep: Literal["file", "terminal"] = "file"
 
     @property
@@ -44,10 +45,14 @@ class Choice(Frozen):
             return f"{self.web_url}/organizations/{quote(self.organization)}/settings/apps/new"
         return f"{self.web_url}/settings/apps/new"
 
+    def asked(self, base: Manifest) -> Manifest:
+        """The permissions that the chosen features need."""
+        chosen = base.with_test_pulls() if self.test_pulls else base
+        return chosen.with_members() if self.members else chosen
+
     def manifest(self, base: Manifest) -> dict[str, object]:
         """What GitHub is asked to register."""
-        chosen = base.with_test_pulls() if self.test_pulls else base
-        posted = chosen.posted(self.public_url, self.name)
+        posted = self.asked(base).posted(self.public_url, self.name)
         return {**posted, "hook_attributes": {"url": self.webhook_url, "active": True}}
 
 
@@ -85,6 +90,7 @@ def choose(form: Mapping[str, str], known: Addresses) -> tuple[Choice | None, di
         public_url=public_url,
         webhook_url=webhook_url,
         test_pulls=form.get("test_pulls") == "yes",
+        members=bool(organization) and form.get("members") == "yes",
         keep="terminal" if form.get("keep") == "terminal" else "file",
     ), {}
 

@@ -157,7 +157,7 @@ def _form(setup: Setup, given: dict[str, str], wrong: dict[str, str]) -> str:
 
 
 def _confirm(setup: Setup, choice: Choice) -> Answer:
-    asked = manifest.load().with_test_pulls() if choice.test_pulls else manifest.load()
+    asked = choice.asked(manifest.load())
     state = setup.guard.begin(choice)
     page = render_template(
         "setup/confirm.html",

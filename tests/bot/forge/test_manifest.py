@@ -37,7 +37,7 @@ def test_only_test_pull_requests_need_to_write_files() -> None:
 
 
 def test_every_permission_is_explained() -> None:
-    assert set(manifest.PURPOSES) == set(manifest.load().default_permissions)
+    assert set(manifest.PURPOSES) == set(manifest.load().with_members().default_permissions)
 
 
 def test_tokens_are_never_asked_for_more_than_the_app_has() -> None:

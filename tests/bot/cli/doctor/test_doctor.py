@@ -165,7 +165,7 @@ def test_what_is_not_set_is_named(run: Run, name: str, line: str) -> None:
             "fail  model: model anthropic:claude-opus-5: set ANTHROPIC_API_KEY",
         ),
         ({"BOUNCER_MODEL": "openai:brand-new"}, "fail  budget: model openai:brand-new: a budget in USD is set"),
-        ({"BOUNCER_PAUSED": "true"}, "note  BOUNCER_PAUSED: the kill switch is on"),
+        ({"BOUNCER_PAUSED": "true"}, "note  BOUNCER_PAUSED: everything is paused"),
         ({"GITHUB_WEBHOOK_SECRET": "short"}, "note  GITHUB_WEBHOOK_SECRET: shorter than 16 characters"),
     ],
 )
@@ -190,7 +190,7 @@ def test_a_wrong_value_is_bad_input(run: Run) -> None:
 def test_the_command_line_wins_over_the_environment(run: Run) -> None:
     _, said = run("--port", "9123", "--paused", "--model", "openai:gpt-5", "--skip", "github")
     assert "ok    PORT: 9123\n" in said
-    assert "BOUNCER_PAUSED: the kill switch is on" in said
+    assert "BOUNCER_PAUSED: everything is paused" in said
     assert "model openai:gpt-5: answers" in said
     assert "github app" not in said
 

@@ -75,6 +75,8 @@ def test_the_key_can_go_to_the_terminal_instead(site: Site, browser: Browser) ->
         "GITHUB_API_URL",
         "GITHUB_WEB_URL",
         "GITHUB_APP_PRIVATE_KEY",
+        "GITHUB_APP_CLIENT_ID",
+        "GITHUB_APP_CLIENT_SECRET",
     ]
 
 

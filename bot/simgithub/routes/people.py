@@ -1,0 +1,31 @@
+"""Who a person is and where they belong, as they themselves may see it."""
+
+from __future__ import annotations
+
+from bot.simgithub.wire import ApiAnswer, ApiCall, ApiRefusal, Route
+
+
+def get_user(call: ApiCall) -> ApiAnswer:
+    assert call.user is not None
+    return ApiAnswer(body=call.render.user(call.user))
+
+
+def get_membership(call: ApiCall) -> ApiAnswer:
+    """Pending is whoever was invited and has not answered yet."""
+    assert call.user is not None
+    organization = call.args["org"]
+    state = call.world.members.get((organization.lower(), call.user.login))
+    if state is None:
+        raise ApiRefusal(404, "Not Found")
+    if call.app is None or call.app.permissions.get("members") != "read":
+        raise ApiRefusal(403, "Resource not accessible by integration")
+    user = call.render.user(call.user)
+    return ApiAnswer(
+        body={"state": state, "role": "member", "user": user, "organization": {"login": organization}}
+    )
+
+
+ROUTES = (
+    Route("GET", "/user", get_user, "user"),
+    Route("GET", "/user/memberships/orgs/<org>", get_membership, "user"),
+)

@@ -1,0 +1,132 @@
+"""Several operators: whoever logs in with GitHub and was named, over HTTP, as a browser does it."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import requests
+from flask import Flask
+from werkzeug.serving import make_server
+
+from bot.forge.github.oauth import GitHubLogin
+from bot.simgithub import SimulatedGitHub
+from bot.simgithub.simulation import PERMISSIONS
+from bot.web.dashboard.backing import Admins
+from bot.web.dashboard.pages import blueprint
+from tests.bot.web.dashboard.conftest import Backend, settings
+
+ADMINS = Admins(logins=frozenset({"ann"}), organizations=("acme",))
+
+
+@dataclass
+class Desk:
+    """A dashboard that knows a GitHub, and a browser."""
+
+    github: SimulatedGitHub
+    url: str
+    browser: requests.Session = field(default_factory=requests.Session)
+
+    def get(self, path: str) -> requests.Response:
+        return self.browser.get(path if path.startswith("http") else self.url + path, timeout=10)
+
+    def authorize(self, login: str, path: str = "/login/github") -> str:
+        """Go to GitHub as somebody and say yes there; the address that GitHub sends the browser back to."""
+        self.github.sign_in(login)
+        at_github = self.get(path)
+        assert "Authorize bouncer" in at_github.text
+        return self.browser.post(at_github.url, timeout=10, allow_redirects=False).headers["Location"]
+
+
+@pytest.fixture
+def desk(backend: Backend) -> Iterator[Desk]:
+    with SimulatedGitHub() as github:
+        app = Flask("bot.web")
+        server = make_server("127.0.0.1", 0, app, threaded=True)
+        url = f"http://127.0.0.1:{server.server_port}"
+        registered = github.create_app(owner="acme", permissions={**PERMISSIONS, "members": "read"})
+        registered.callback_urls = (f"{url}/login/github/callback",)
+        login = GitHubLogin(registered.client_id, registered.client_secret, github.web_url, github.api_url)
+        app.register_blueprint(blueprint(settings(github=login, admins=ADMINS))(backend))
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        yield Desk(github, url)
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_a_named_account_comes_in_and_what_it_does_carries_its_name(desk: Desk, backend: Backend) -> None:
+    assert desk.get("/jobs").url.endswith("/login?next=/jobs")
+    page = desk.get(desk.authorize("ann", "/login/github?next=/jobs"))
+    assert (page.status_code, page.url) == (200, f"{desk.url}/jobs")
+    token = re.search(r'name="token" value="([^"]+)"', page.text)
+    assert token
+    desk.browser.post(f"{desk.url}/pause", data={"token": token[1], "repository": ""}, timeout=10)
+    assert backend.memory.installations.pauses()[""].by == "ann"
+    assert "Log out ann" in desk.get("/").text
+
+
+def test_members_of_a_named_organization_come_in_and_others_do_not(desk: Desk) -> None:
+    desk.github.join("acme", "mia")
+    desk.github.join("acme", "invited", "pending")
+    for login in ("stranger", "invited"):
+        refused = desk.get(desk.authorize(login))
+        assert refused.status_code == 403
+        assert f"{login} may not open this dashboard" in refused.text
+        assert desk.get("/").url.endswith("/login?next=/")
+    assert desk.get(desk.authorize("mia")).url == f"{desk.url}/"
+
+
+def test_an_answer_that_another_browser_asked_for_is_refused(desk: Desk) -> None:
+    answer = desk.authorize("ann")
+    victim = Desk(desk.github, desk.url)
+    victim.get("/login")
+    assert victim.get(answer).status_code == 403
+    assert victim.get(answer.replace("state=", "state=x")).status_code == 403
+    assert victim.get("/").url.endswith("/login?next=/")
+
+
+def test_a_code_is_worth_nothing_without_the_browser_that_asked_and_only_once(desk: Desk) -> None:
+    answer = urlsplit(desk.authorize("ann"))
+    code = parse_qs(answer.query)["code"][0]
+    thief = Desk(desk.github, desk.url)
+    own = parse_qs(urlsplit(thief.authorize("stranger")).query)["state"][0]
+    stolen = thief.get(f"/login/github/callback?code={code}&state={own}")
+    assert stolen.status_code == 403
+    assert "bad_verification_code" in stolen.text
+    again = desk.get(answer.geturl())
+    assert again.status_code == 403
+
+
+def test_the_way_back_never_leaves_the_site(desk: Desk) -> None:
+    page = desk.get(desk.authorize("ann", "/login/github?next=https://evil.example/"))
+    assert page.url == f"{desk.url}/"
+
+
+def test_a_missing_permission_is_named(desk: Desk) -> None:
+    desk.github.join("acme", "mia")
+    next(iter(desk.github.world.apps.values())).permissions = PERMISSIONS
+    refused = desk.get(desk.authorize("mia"))
+    assert refused.status_code == 403
+    assert "Members (read)" in refused.text
+
+
+def test_a_github_that_is_away_is_said(desk: Desk) -> None:
+    answer = desk.authorize("ann")
+    desk.github.fail("reset", path="/user")
+    away = desk.get(answer)
+    assert away.status_code == 502
+    assert "did not answer" in away.text
+
+
+def test_nobody_s_token_is_kept(desk: Desk, backend: Backend) -> None:
+    desk.get(desk.authorize("ann"))
+    (token,) = desk.github.world.user_tokens
+    connection = backend.memory.database.engine.raw_connection()
+    assert not any(token in line for line in connection.driver_connection.iterdump())  # type: ignore[union-attr]
+    connection.close()
