@@ -13,6 +13,8 @@ from bot.core.model import Issue, Repository
 from bot.forge.offline import AUTHOR
 from bot.forge.past import Past, PastIssue
 from evaluation.cli import main
+from evaluation.crbench.judge import said_in
+from evaluation.run.folder import RunFolder
 from tests.evaluation.crbench.repositories import Scratch
 
 pytestmark = pytest.mark.debian("bubblewrap")
@@ -121,12 +123,17 @@ def test_every_kind_of_task_is_replayed_and_scored_on_fresh_bugs(
         "agent": ("a given patch", True),
     }
 
-    drafts = lines("drafts.jsonl", {"model": "m", "subject": BUG, "plan": "", "code": DRAFT})
-    run("replay", "brt", "--cases", "out/reproduction.jsonl", "--model", f"recorded:{drafts}#m", "--out", "brt",
-        "--samples", "1")  # fmt: skip
-    found = scored(capsys, "brt", "--run", "brt")
-    assert found["brt"] == 1.0
-    assert only(found)["tasks"] == {"old": 0, "fresh": 1, "clean": 1, "undated": 0}
+    # The same bug under another name, mended long ago: its draft passes where it should fail.
+    old = {"instance_id": "ada__lists-1", "fixed_at": "2016-01-01"}
+    cases = lines("out/cases.jsonl", case, {**case, **old})
+    wrong = DRAFT.replace("first([])", "None")
+    drafts = [
+        {"model": "m", "subject": name, "plan": "", "code": code}
+        for name, code in ((BUG, DRAFT), (old["instance_id"], wrong))
+    ]
+    run("replay", "brt", "--cases", cases, "--model", f"recorded:{lines('drafts.jsonl', *drafts)}#m",
+        "--out", "brt", "--samples", "1")  # fmt: skip
+    assert compared(scored(capsys, "brt", "--run", "brt"), "brt") == (0.0, 1.0, 1.0)
 
     candidate = {"instance_id": BUG, "candidate_id": "c", "path": "tests/test_new.py", "content": DRAFT}
     run("replay", "brt", "--cases", "out/reproduction.jsonl", "--candidates", lines("given.jsonl", candidate),
@@ -135,14 +142,20 @@ def test_every_kind_of_task_is_replayed_and_scored_on_fresh_bugs(
     assert only(found)["figures"]["brt"]["fresh"][0] == 1.0
 
     said = [
-        {"model": "m", "instance_id": row["instance_id"], "explanation": "x", "p_bounce": 90,
-         "label": "INCORRECT" if row["output_bounce"] else "CORRECT_AND_PRECISE"}
+        {
+            "model": "m",
+            "instance_id": row["instance_id"],
+            "explanation": "x",
+            "p_bounce": 90 if row["output_bounce"] else 5,
+            "label": "INCORRECT" if row["output_bounce"] else "CORRECT_AND_PRECISE",
+            "recognised": row["made"] == "the fix",
+        }
         for row in outputs
-    ]  # fmt: skip
-    run("replay", "bouncerbench-output", "--tasks", "out/output.jsonl", "--out", "outputs",
+    ]
+    run("replay", "bouncerbench-output", "--tasks", "out/output.jsonl", "--out", "outputs", "--prompt", "careful",
         "--model", f"recorded:{lines('verdicts.jsonl', *said)}#m")  # fmt: skip
     found = scored(capsys, "bouncerbench-output", "--tasks", "out/output.jsonl", "--run", "outputs")
-    assert only(found)["tasks"]["fresh"] == 3
+    assert only(found)["tasks"] == {"old": 0, "fresh": 3, "clean": 2, "undated": 0}
     assert only(found)["figures"]["f_m"]["fresh"][0] == 1.0
 
     finding = {
@@ -150,14 +163,19 @@ def test_every_kind_of_task_is_replayed_and_scored_on_fresh_bugs(
         "comment": "`items[0]` fails for an empty list.", "impact": "reliability", "severity": "high",
         "suggestion": None,
     }  # fmt: skip
-    said = [{"model": "m", "subject": BUG, "text": json.dumps({"reasoning": "r", "findings": [finding]})}]
-    run("replay", "crbench", "--tasks", "out/review.jsonl", "--out", "reviews",
-        "--model", f"recorded:{lines('reviews.jsonl', *said)}#m")  # fmt: skip
+    reviews = lines("out/reviews.jsonl", review, {**review, **old})
+    said = [
+        {"model": "m", "subject": name, "text": json.dumps({"reasoning": "r", "findings": found})}
+        for name, found in ((BUG, [finding]), (old["instance_id"], []))
+    ]
+    run("replay", "crbench", "--tasks", reviews, "--out", "reviews",
+        "--model", f"recorded:{lines('said.jsonl', *said)}#m")  # fmt: skip
     hit = {"reason": "because", "classification": "BUG_HIT", "bug": None}
-    judge = lines("judge.jsonl", {"model": "j", "subject": f"{BUG}/1", "text": json.dumps(hit)})
-    found = scored(capsys, "crbench", "--tasks", "out/review.jsonl", "--run", "reviews",
-                   "--judge", f"recorded:{judge}#j")  # fmt: skip
-    assert only(found)["tasks"]["fresh"] == 1
+    comments = said_in(RunFolder.read(Path("reviews")).records(), "reported")
+    words = [{"model": "j", "subject": f"{each.task_id}/{each.key}", "text": json.dumps(hit)} for each in comments]
+    judge = lines("judge.jsonl", *words)
+    found = scored(capsys, "crbench", "--tasks", reviews, "--run", "reviews", "--judge", f"recorded:{judge}#j")
+    assert compared(found, "recall") == (0.0, 1.0, 1.0)
 
 
 def only(found: dict[str, Any]) -> dict[str, Any]:
@@ -165,6 +183,13 @@ def only(found: dict[str, Any]) -> dict[str, Any]:
     [aged] = found["cutoff"].values()
     assert isinstance(aged, dict)
     return aged
+
+
+def compared(found: dict[str, Any], figure: str) -> tuple[float, float, float]:
+    """A figure on old and on fresh bugs, and the difference."""
+    values = only(found)["figures"][figure]
+    old, fresh, difference = (values[group][0] for group in ("old", "fresh", "difference"))
+    return old, fresh, difference
 
 
 def test_a_set_up_that_fails_is_told_and_tried_again(capsys: pytest.CaptureFixture[str]) -> None:
