@@ -71,20 +71,21 @@ class Access(NamedTuple):
 
 
 @contextmanager
-def access(settings: Settings, repository: str) -> Iterator[Access]:
+def access(settings: Settings, repository: str, observe: Observe | None = None) -> Iterator[Access]:
     """``owner/name`` with GITHUB_TOKEN, else as the App that is set up, else as everybody sees it.
 
     Raises SettingsError, NotFound where the App is not installed there, and what asking GitHub raises.
     """
+    from bot.forge.github.http import unobserved
     from bot.forge.github.token import forge_as
 
     if settings.github_token is None and not settings.needs_setup:
-        with build_app(settings) as github:
+        with build_app(settings, observe) as github:
             owner, _, name = repository.partition("/")
             yield Access(*github.forge(github.installation_for(owner, name).id, repository), "the App")
         return
     token = settings.github_token.get_secret_value().strip() if settings.github_token else ""
-    with forge_as(token, repository, settings.github_api_url) as halves:
+    with forge_as(token, repository, settings.github_api_url, observe or unobserved) as halves:
         yield Access(*halves, "GITHUB_TOKEN" if token else "")
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bot.core.config import RepoConfig
     from bot.core.events import RepositoryEvent
     from bot.core.model import Repository
-    from bot.forge.github import GitHubForge
+    from bot.forge.github import GitHubForge, Observe
     from bot.forge.protocol import Forge
     from bot.ops.settings import Settings
 
@@ -59,12 +59,12 @@ def repository(text: str, settings: Settings) -> str:
 
 
 @contextmanager
-def reached(settings: Settings, name: str) -> Iterator[Access]:
+def reached(settings: Settings, name: str, observe: Observe | None = None) -> Iterator[Access]:
     """Access to a repository, with errors that say in one line what is missing."""
     from bot import app
 
     try:
-        with app.access(settings, name) as found:
+        with app.access(settings, name, observe) as found:
             yield found
     except NotFound as error:
         raise OperatorError(f"{name}: {error}{_without(settings)}") from None

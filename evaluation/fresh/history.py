@@ -8,10 +8,14 @@ task says which it has.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from configparser import ConfigParser
+from configparser import Error as ConfigError
 from dataclasses import dataclass, field
 from datetime import datetime
+from fnmatch import fnmatch
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
@@ -48,13 +52,17 @@ _NO_BUG = frozenset(
 
 @dataclass(frozen=True)
 class Fix:
-    """A change that mends a bug and brings tests along; ``tests`` are the test files that it touches."""
+    """A change that mends a bug and brings tests along.
+
+    ``tests`` are the files that it touches among tests, ``named`` those of them that a command can be given.
+    """
 
     instance: Instance
     commit: str
     fixed_at: datetime
     stated: Stated
     tests: tuple[str, ...]
+    named: tuple[str, ...]
 
 
 class _Row(Frozen):
@@ -142,7 +150,8 @@ def fixes(
         if not code or not tests or len(code) > MAX_FIX:
             continue
         steps["with code and tests"] += 1
-        if not any(_holds_tests(repository, change, path) for path in tests):
+        named = _named(repository, change, tests)
+        if not named:
             continue
         steps["with tests to name"] += 1
         text, stated = _statement(repository, change, number, news, known, export)
@@ -158,7 +167,44 @@ def fixes(
             fixed_at=change.at,
             stated=stated,
             tests=tests,
+            named=named,
         )
+
+
+def _named(repository: GitRepository, change: Change, tests: Sequence[str]) -> tuple[str, ...]:
+    """The test files that hold tests, and that pytest would collect where the project says which it does."""
+    patterns = _collected(repository, change.commit)
+
+    def collected(path: str) -> bool:
+        name = PurePosixPath(path).name
+        return not patterns or any(
+            fnmatch(f"/{path}", f"*/{pattern}") if "/" in pattern else fnmatch(name, pattern)
+            for pattern in patterns
+        )
+
+    return tuple(path for path in tests if collected(path) and _holds_tests(repository, change, path))
+
+
+def _collected(repository: GitRepository, commit: str) -> tuple[str, ...]:
+    """The project's ``python_files``, for pytest; empty where it has none."""
+    for name in ("pytest.toml", "pyproject.toml"):
+        try:
+            found = tomllib.loads((repository.blob(commit, name) or b"").decode("utf-8", "replace"))
+        except tomllib.TOMLDecodeError:
+            continue
+        tool = found.get("tool", {}).get("pytest", {})
+        for place in (found.get("pytest", {}), tool, tool.get("ini_options", {})):
+            if given := place.get("python_files"):
+                return tuple(given.split() if isinstance(given, str) else map(str, given))
+    for name, section in (("pytest.ini", "pytest"), ("tox.ini", "pytest"), ("setup.cfg", "tool:pytest")):
+        parser = ConfigParser(interpolation=None)
+        try:
+            parser.read_string((repository.blob(commit, name) or b"").decode("utf-8", "replace"))
+        except ConfigError:
+            continue
+        if given := parser.get(section, "python_files", fallback=""):
+            return tuple(given.split())
+    return ()
 
 
 def _holds_tests(repository: GitRepository, change: Change, path: str) -> bool:

@@ -5,7 +5,7 @@ Everything is run three times, and nothing counts that does not come out the sam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -88,14 +88,17 @@ class Proof:
         )
 
 
-def prove(case: Case, harness: Harness, files: Mapping[str, str], *, narrow: bool = False) -> Proof:
-    """That the tests in ``files`` fail on the base of ``case`` and pass on the fixed version, three times each.
+def prove(
+    case: Case, harness: Harness, files: Mapping[str, str], named: Sequence[str], *, narrow: bool = False
+) -> Proof:
+    """That tests fail on the base of ``case`` and pass on the fixed version, three times each.
 
+    ``files`` are the texts of the fix's tests by path, data included; those ``named`` are run.
     ``narrow``: the other tests of their files are left out. Raises NotProven, and SandboxError as the sandbox
     does.
     """
     try:
-        added = added_in(case, files)
+        added = added_in(case, {path: files[path] for path in named if path in files})
     except PatchRejected as error:
         raise NotProven(f"no test to name: {error}") from None
 

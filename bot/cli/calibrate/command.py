@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from bot.cli.files import Share, model_options, print_json, show_card
+from bot.cli.remote import reached
 from bot.errors import OperatorError
 
 if TYPE_CHECKING:
-    from bot.calibration.findings import Findings
+    from bot.calibration.findings import Bouncer, Findings
     from bot.calibration.page import Calibration
+    from bot.cli.calibrate.judging import Kept, PastCase
     from bot.core.config import RepoConfig
     from bot.forge.past import Past
     from bot.models.protocol import Model
     from bot.ops.settings import Settings
-
-#: An export is taken again without a word for so long.
-_FRESH = timedelta(days=1)
 
 Advance = Callable[[str, int, int], None]
 
@@ -104,6 +102,9 @@ def _past(
     """The export: from a file, from an earlier command of today, or from GitHub."""
     from bot import app
     from bot.calibration.export import export
+    from bot.calibration.journal import Journal
+    from bot.calibration.steady import FRESH, SteadyChronicle
+    from bot.forge.github.past import GitHubChronicle
 
     if source is not None:
         past = _read(Path(source))
@@ -113,16 +114,27 @@ def _past(
     now = app.now()
     if kept.is_file():
         past = _read(kept)
-        if now - past.exported_at < _FRESH and past.limit >= limit:
+        if now - past.exported_at < FRESH and past.limit >= limit:
             click.echo(f"taking the export of {past.exported_at:%H:%M} UTC; delete {kept} for a new one", err=True)
             return past
     calls: list[object] = []
-    owner, _, name = repository.partition("/")
-    with app.build_app(environment, calls.append) as github, progress() as advance:
-        installation = github.installation_for(owner, name)
-        chronicle = github.chronicle(installation.id, repository)
-        past = export(chronicle, limit, now, asking, advance, lambda: len(calls))
+    if environment.github_token is None and environment.needs_setup:
+        raise OperatorError(
+            f"{repository}: set GITHUB_TOKEN, or the App's credentials: GitHub tells nobody else how texts stood "
+            "when they were opened"
+        )
+    journal = Journal(kept.with_suffix(".partial.jsonl"))
+    with reached(environment, repository, calls.append) as access, progress() as advance:
+        chronicle = SteadyChronicle(
+            GitHubChronicle(access.forge),
+            journal,
+            now,
+            lambda why: click.echo(why, err=True),
+            lambda: len(calls),
+        )
+        past = export(chronicle, limit, chronicle.began, asking, advance, lambda: chronicle.requests)
     _write(str(kept), past.model_dump_json(exclude_defaults=True))
+    journal.clear()
     return past
 
 
@@ -154,47 +166,26 @@ def _judged(
 ) -> tuple[Calibration, bool]:
     """Every case judged as far as the money goes, and what follows; False where it did not suffice."""
     from bot import app
-    from bot.calibration.findings import found
+    from bot.calibration.journal import Journal
     from bot.calibration.page import Calibration
-    from bot.cli.calibrate.judging import Kept, cases, judge, verdicts
+    from bot.cli.calibrate.judging import Kept, cases, judge
 
     chosen = cases(past, asking, limit)
     if not chosen:
         raise OperatorError(
             f"{past.repository.full_name} has no closed issue or merged pull request that tells anything"
         )
-    named = app.prompts(environment)
-    hashes = [named.hash(f"triage.{config.triage.prompt}"), named.hash(f"verify.{config.verify.prompt}")]
-    # Where the line lies changes no answer.
-    asked = "\n".join(
-        [environment.bouncer_model, *hashes, f"{config.triage.investigate} {config.verify.investigate}"]
-    )
-    kept = Kept(folder / "judged.jsonl", hashlib.sha256(asked.encode()).hexdigest()[:16])
+    kept = Kept(Journal(folder / "judged.jsonl"), _question(environment, config))
     model = _model(environment, max_cost, kept.cost_usd or 0.0)
     with progress() as advance:
-        done = 0
-
-        def step() -> None:
-            nonlocal done
-            done += 1
-            advance("judged", done, len(chosen))
-
         complete = judge(
             chosen,
             lambda forge, watched: app.offline_services(environment, forge, config, watched),
             model,
             kept,
             workers,
-            step,
+            lambda done: advance("judged", done, len(chosen)),
         )
-    findings: list[Findings] = []
-    for bouncer in ("triage", "verify"):
-        told = verdicts(chosen, kept, bouncer)
-        if any(each.label for each in told):
-            findings.append(found(bouncer, told, harm))
-    if not findings:
-        why = next((row["problem"] for case in chosen if (row := kept.find(case))), "--max-cost leaves no room")
-        raise OperatorError(f"none of the {len(chosen)} cases was judged: {why}")
     result = Calibration(
         repository=past.repository.full_name,
         model=environment.bouncer_model,
@@ -203,9 +194,33 @@ def _judged(
         requests=past.requests,
         cost_usd=kept.cost_usd,
         unfinished=sum(kept.find(case) is None for case in chosen),
-        findings=tuple(findings),
+        findings=_findings(chosen, kept, harm),
     )
     return result, complete
+
+
+def _question(environment: Settings, config: RepoConfig) -> str:
+    """Identifies what the model is asked; where the line lies changes no answer."""
+    from bot import app
+
+    named = app.prompts(environment)
+    hashes = [named.hash(f"triage.{config.triage.prompt}"), named.hash(f"verify.{config.verify.prompt}")]
+    looks = f"{config.triage.investigate} {config.verify.investigate}"
+    return hashlib.sha256("\n".join([environment.bouncer_model, *hashes, looks]).encode()).hexdigest()[:16]
+
+
+def _findings(chosen: Sequence[PastCase], kept: Kept, harm: float) -> tuple[Findings, ...]:
+    """What the verdicts say about the line of each bouncer. Raises OperatorError where nothing was judged."""
+    from bot.calibration.findings import found
+    from bot.cli.calibrate.judging import verdicts
+
+    bouncers: tuple[Bouncer, ...] = ("triage", "verify")
+    told = [(bouncer, verdicts(chosen, kept, bouncer)) for bouncer in bouncers]
+    findings = tuple(found(bouncer, each, harm) for bouncer, each in told if any(one.label for one in each))
+    if not findings:
+        why = next((row["problem"] for case in chosen if (row := kept.find(case))), "--max-cost leaves no room")
+        raise OperatorError(f"none of the {len(chosen)} cases was judged: {why}")
+    return findings
 
 
 def _model(environment: Settings, max_cost: float | None, spent: float) -> Model:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
+from itertools import count
 from typing import Any
 
 from bot import router
 from bot.bouncers.labels import InputLabel, OutputLabel, severity
 from bot.calibration.fates import Fate, Undoings, of_issue
 from bot.calibration.findings import Bouncer, PastVerdict
+from bot.calibration.journal import Journal
 from bot.core.actions import Decision
 from bot.core.events import IssueOpened, PullRequestOpened, RepositoryEvent
 from bot.core.model import Repository, Subject
-from bot.errors import BudgetExceeded, OperatorError, TransientError
+from bot.errors import BudgetExceeded, TransientError
 from bot.forge.offline import BOUNCER
 from bot.forge.past import Past, PastIssue, PastPull
 from bot.forge.protocol import IssueLink
@@ -95,20 +95,15 @@ class Kept:
     Failures are kept too, so that they can be told, but asked again by the next command.
     """
 
-    def __init__(self, file: Path, question: str) -> None:
-        self._file = file
+    def __init__(self, journal: Journal, question: str) -> None:
+        self._journal = journal
         self._question = question
         self._lock = threading.Lock()
         self._known: dict[str, dict[str, Any]] = {}
         self.cost_usd: float | None = None
-        for line in file.read_text(encoding="utf-8").splitlines() if file.is_file() else ():
-            try:
-                row = json.loads(line)
-                if row["question"] == question:
-                    self._take(row)
-            except (ValueError, KeyError, TypeError):
-                # The end of a line that a crash cut off: that case is judged again.
-                continue
+        for row in journal.rows():
+            if row.get("question") == question and {"subject", "cost_usd"} <= set(row):
+                self._take(row)
 
     def find(self, case: PastCase) -> dict[str, Any] | None:
         return self._known.get(_key(case.subject))
@@ -118,11 +113,7 @@ class Kept:
         row = {"question": self._question, "subject": _key(case.subject), **_told(decision)}
         with self._lock:
             self._take(row)
-            try:
-                with self._file.open("a", encoding="utf-8") as out:
-                    out.write(json.dumps(row) + "\n")
-            except OSError as error:
-                raise OperatorError(f"{self._file}: {error.strerror}") from None
+        self._journal.append(row)
 
     def _take(self, row: dict[str, Any]) -> None:
         self._known[row["subject"]] = row
@@ -173,10 +164,11 @@ def judge(
     model: Model,
     kept: Kept,
     workers: int,
-    advance: Callable[[], None],
+    advance: Callable[[int], None],
 ) -> bool:
-    """Judge what is not judged yet; False where the budget ended it."""
+    """Judge what is not judged yet; False where the budget ended it. ``advance`` is told how many are done."""
     watched = _Watched(model)
+    done = count(1)
 
     def one(case: PastCase) -> None:
         before = kept.find(case)
@@ -184,7 +176,7 @@ def judge(
             decision = _decided(case, services(ReplayForge(case.snapshot), watched))
             if not watched.refused.is_set() or decision.verdict is not None:
                 kept.keep(case, decision)
-        advance()
+        advance(next(done))
 
     with ThreadPoolExecutor(workers) as pool:
         for each in [pool.submit(one, case) for case in found]:

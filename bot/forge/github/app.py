@@ -28,7 +28,6 @@ from bot.core.model import Actor
 from bot.errors import ForgeError, SettingsError
 from bot.forge.github.archive import Archives
 from bot.forge.github.http import Answers, Client, Observe, Query, read, unobserved
-from bot.forge.github.past import GitHubChronicle
 from bot.forge.github.payloads import actor
 from bot.forge.github.reader import GitHubForge
 from bot.forge.github.writer import GitHubWriter
@@ -246,10 +245,6 @@ class GitHubApp:
                 # Not closed: a job may hold it still. Its sockets close with the last reference.
                 self._forges.popitem(last=False)
             return self._forges[key]
-
-    def chronicle(self, installation: int, repository: str) -> GitHubChronicle:
-        """Reads the past of ``owner/name``."""
-        return GitHubChronicle(self.forge(installation, repository)[0])
 
     def _make(self, installation: int, repository: str) -> tuple[GitHubForge, GitHubWriter]:
         def client(permissions: Mapping[str, str]) -> Client:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -216,3 +218,52 @@ def test_wrong_usage_is_one_line(run: Run, past: tuple[SimulatedGitHub, App], ar
     code, out, err = run(*arguments)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert why in err
+
+
+def test_a_rate_limit_is_waited_for_and_said(run: Run, past: tuple[SimulatedGitHub, App]) -> None:
+    github, _ = past
+    replies(github, lambda number: 10)
+    github.fail("too_many", path="/graphql", after=1)
+    code, out, err = run()
+    assert code == 0
+    assert "Waiting 1 s, then going on." in err
+    assert "Promise: with the line at 11 %" in out
+
+
+def test_an_export_that_was_killed_goes_on_and_asks_nothing_twice(
+    run: Run, past: tuple[SimulatedGitHub, App]
+) -> None:
+    github, _ = past
+    replies(github, lambda number: 10)
+    github.fail("too_many", path=r"/pulls/\d+", after=5, wait=600)
+    before = len(github.requests)
+    command = [sys.executable, "-m", "bot", "calibrate", NAME, "--model", "recorded:replies.jsonl#m"]
+    command += ["--limit", "20"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as begun:
+        assert begun.stderr is not None
+        told = next(line for line in begun.stderr if "Waiting" in line)
+        begun.kill()
+    assert "Waiting 600 s" in told
+    first = github.requests[before:]
+    code, out, _ = run("--limit", "20")
+    assert code == 0
+    again = github.requests[before + len(first) :]
+    diffs = {each.path for each in first if "/pulls/" in each.path and each.status == 200}
+    assert len(diffs) == 5
+    assert not [each for each in again if each.path == "/graphql" or each.path in diffs]
+    # The one that was not answered is not counted: nobody lived to do so.
+    assert f"{len(github.requests) - before - 1} requests to GitHub" in out
+
+
+def test_a_token_reads_the_past_too_and_without_one_the_command_says_what_it_needs(
+    run: Run, past: tuple[SimulatedGitHub, App], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    github, _ = past
+    replies(github, lambda number: 10)
+    monkeypatch.delenv("GITHUB_APP_ID")
+    monkeypatch.delenv("GITHUB_APP_PRIVATE_KEY")
+    code, _, err = run()
+    assert code == 2
+    assert "set GITHUB_TOKEN, or the App's credentials" in err
+    monkeypatch.setenv("GITHUB_TOKEN", github.token(NAME))
+    assert run("--limit", "20")[0] == 0

@@ -54,11 +54,14 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BOUNCER_SANDBOX_NETWORK", "none")  # no set-up here downloads anything
     clone = Scratch(tmp_path / "ada+lists")
     clone.write("lists/__init__.py")
+    clone.write("pyproject.toml", "[tool.pytest.ini_options]", 'python_files = ["test_*.py"]')
     clone.commit("Begin", "lists/core.py", *CLEAN)
     clone.commit("Simplify (#7)", "lists/core.py", *BROKEN)
     clone.commit("Say more (#8)", "README.md", "Lists.")
     clone.write("tests/__init__.py")
     clone.write("tests/test_core.py", *TEST)
+    # Looks like a test, and is what tests read: pytest is told not to collect it.
+    clone.write("tests/data/sample.py", "def test_nothing(:")
     clone.commit("Fix first for empty lists (#12)", "lists/core.py", *CLEAN)
 
 
