@@ -17,6 +17,12 @@ def bounced(decision: Decision | None) -> bool:
     return decision is not None and bool(decision.evidence.get("bounced"))
 
 
+def language(past: Sequence[Decision]) -> str:
+    """What the author of an issue was answered in last; English where nobody knows."""
+    known = (str(each.evidence["language"]) for each in reversed(past) if each.evidence.get("language"))
+    return next(known, "en")
+
+
 def label_stands(past: Sequence[Decision]) -> bool:
     """Whether a label of a bounce may be on the subject: a verdict that took it off was carried out to the end."""
     stands = False

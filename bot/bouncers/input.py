@@ -64,6 +64,12 @@ class InputReply(BaseModel):
     label: Annotated[InputLabel, BeforeValidator(tidy_label)]
 
 
+class TranslatedReply(InputReply):
+    """The same where the language is the issue's own."""
+
+    language: str = Field("en", description="ISO 639-1 code of the language in which the issue is written")
+
+
 class InputVerdict(Frozen):
     """What became of a reply at the line that the maintainer drew."""
 
@@ -73,6 +79,7 @@ class InputVerdict(Frozen):
     explanation: str
     questions: tuple[str, ...]
     missing: tuple[Missing, ...]
+    language: str = Field("en", description="what its author is answered in")
 
 
 #: What an issue can be, as far as it tells by its type, labels, title or headings.
@@ -103,12 +110,18 @@ def kind(issue: Issue) -> Kind:
 
 
 def question(
-    prompts: Prompts, name: str, issue: Issue, answers: Sequence[Comment] = (), asked: Sequence[str] = ()
+    prompts: Prompts,
+    config: TriageConfig,
+    issue: Issue,
+    answers: Sequence[Comment] = (),
+    asked: Sequence[str] = (),
 ) -> Prompt:
     """The prompt about an issue, with what was said since and the questions that were asked before."""
+    name = config.prompt
     meant = kind(issue)
     system, user = prompts.render(
         f"triage.{name}",
+        language=config.language,
         # A form whose fields are all filled in reads like any other text.
         kind="plain" if meant == "form" and _EMPTY not in issue.body else meant,
         title=issue.title,
@@ -132,6 +145,7 @@ def verdict(reply: InputReply, config: TriageConfig, answered: Iterable[str] = (
         explanation=reply.explanation,
         questions=_questions(reply.open_points, answered) if bounced else (),
         missing=tuple(dict.fromkeys(reply.missing)) if bounced else (),
+        language=reply.language.lower()[:2] if isinstance(reply, TranslatedReply) else config.language,
     )
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import tomllib
+from collections.abc import Mapping
 from datetime import date
+from functools import cache
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from bot.bouncers.input import InputVerdict
@@ -24,21 +28,23 @@ def bounced(
 
     ``again``: its author has answered before, so nothing is listed that they may have been asked already.
     """
+    said = _sentences(verdict.language)
     host = urlsplit(repository.html_url).netloc
     wanted = [clean_line(question, host=host, limit=QUESTION) for question in verdict.questions]
     if not wanted and not again:
-        wanted = [*verdict.missing] or ["what happens, what should happen instead, and how to see it"]
-    thanks = "Thanks for the reply." if again else "Thanks for the report."
-    lines = [f"{thanks} To work on this, a maintainer will probably need:", *(f"- {each}" for each in wanted)]
+        # The names of what is missing are English.
+        wanted = [*(verdict.missing if said is _sentences("en") else ())] or [said["generic"]]
+    thanks = said["again" if again else "thanks"]
+    lines = [f"{thanks} {said['needed']}", *(f"- {each}" for each in wanted)]
     if not wanted:
-        lines = [f"{thanks} It is still not clear to me what exactly should change; a maintainer may know."]
-    lines += ["", f"Edit the issue or reply below and I'll read it again. *{_DISCLOSED}*"]
+        lines = [f"{thanks} {said['unclear']}"]
+    lines += ["", f"{said['answer']} *{said['disclosed']}*"]
     if note := caveat(model):
         lines += ["", f"_{note}_"]
-    about = f"[what this bot does]({_about(repository, app)})" if repository.html_url else "posted by Bouncer"
+    about = f"[{said['about']}]({_about(repository, app)})" if repository.html_url else "posted by Bouncer"
     lines += [
         "",
-        "<details><summary>Why I'm asking</summary>",
+        f"<details><summary>{said['why']}</summary>",
         "",
         clean(verdict.explanation, host=host, limit=EXPLANATION),
         "",
@@ -48,39 +54,49 @@ def bounced(
     return "\n".join(lines)
 
 
-_DISCLOSED = "I'm a bot using an AI model and may be wrong. Maintainers: `/bouncer accept` to override."
-
-
-def cleared() -> str:
+def cleared(language: str) -> str:
     """The same comment once the issue can be acted on."""
-    return "Thanks, this is clear now."
+    said = _sentences(language)
+    return f"{said['cleared']} *{said['read']}*"
 
 
-def accepted(login: str, why: str = "") -> str:
+def accepted(login: str, why: str, language: str) -> str:
     """The same comment after a maintainer's word."""
-    return f"Accepted as it is by {login}" + (f": {clean_line(why, limit=QUESTION).rstrip('.')}." if why else ".")
+    reason = f": {clean_line(why, limit=QUESTION).rstrip('.')}" if why else ""
+    return _sentences(language)["accepted"].format(login=login, why=reason)
 
 
-def warning(days: int) -> str:
+def warning(days: int, language: str) -> str:
     """A week before an unanswered issue is closed."""
-    return (
-        f"I asked for more details {days} days ago and have not heard back. If nothing happens, I'll close this "
-        "issue in a week. To keep it open, reply below or edit the issue. "
-        f"*{_DISCLOSED}*"
-    )
+    said = _sentences(language)
+    return f"{said['warning'].format(days=days)} *{said['disclosed']}*"
 
 
-def closed(days: int) -> str:
+def closed(days: int, language: str) -> str:
     """The same comment once it is closed."""
-    return (
-        f"Closed for now, because nobody has answered in {days} days. Reply below or edit the issue, and I'll "
-        f"open it again. *{_DISCLOSED}*"
-    )
+    said = _sentences(language)
+    return f"{said['closed'].format(days=days)} *{said['disclosed']}*"
 
 
-def answered() -> str:
+def answered(language: str) -> str:
     """The same comment after an answer."""
-    return "Thanks for coming back to this. The issue stays open."
+    return _sentences(language)["answered"]
+
+
+def recorded(language: str) -> str:
+    """What stands below an answer to ``/bouncer why``."""
+    return _sentences(language)["recorded"]
+
+
+def _sentences(language: str) -> Mapping[str, str]:
+    table = _table()
+    return table.get(language, table["en"])
+
+
+@cache
+def _table() -> Mapping[str, Mapping[str, str]]:
+    with Path(__file__).with_name("sentences.toml").open("rb") as file:
+        return tomllib.load(file)
 
 
 def _label(verdict: InputVerdict) -> str:

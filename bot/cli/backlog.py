@@ -171,7 +171,7 @@ def _estimate(settings: Settings, services: Services, issues: Sequence[Issue]) -
     known = [prices.of(each) for each in leaves(settings.bouncer_model or "")]
     total = 0.0
     for issue in issues:
-        prompt = question(services.prompts, services.config.triage.prompt, issue)
+        prompt = question(services.prompts, services.config.triage, issue)
         for price in known:
             if price is None:
                 return None

@@ -82,6 +82,9 @@ class TriageConfig(Frozen):
     )
     ignore_authors: tuple[str, ...] = Field((), description="logins whose issues are not judged")
     ignore_labels: tuple[str, ...] = Field((), description="issues that carry one of these are not judged")
+    language: Annotated[str, StringConstraints(pattern=r"^(auto|[a-z]{2})$")] = Field(
+        "en", description="what issues are answered in: auto = in their own language, or a code (de, pt, zh...)"
+    )
     close_after_days: int | None = Field(
         None,
         ge=14,

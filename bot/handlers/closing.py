@@ -54,7 +54,7 @@ def _time_is_up(event: events.IssueUnanswered, services: Services, past: Sequenc
     about = str(last.evidence["about"]) if warned else f"{event.since:.0f}"
     evidence = {"about": about, "at": services.clock().timestamp()}
     if not warned:
-        body = input_comment.warning(config.close_after_days - WARNING)
+        body = input_comment.warning(config.close_after_days - WARNING, history.language(past))
         return Decision(
             kind="closing",
             subject=event.subject,
@@ -64,7 +64,7 @@ def _time_is_up(event: events.IssueUnanswered, services: Services, past: Sequenc
             evidence=evidence,
             again_days=WARNING,
         )
-    body = input_comment.closed(config.close_after_days)
+    body = input_comment.closed(config.close_after_days, history.language(past))
     return Decision(
         kind="closing",
         subject=event.subject,
@@ -116,7 +116,7 @@ def _answered(event: _Answer, services: Services, past: Sequence[Decision]) -> D
             return None
         actions.append(SetIssueState(number=number, state="open"))
     about = str(said[-1].evidence["about"])
-    body = input_comment.answered()
+    body = input_comment.answered(history.language(past))
     actions.append(UpsertComment(task="closing", number=number, body=body, about=about, only_edit=True))
     return Decision(
         kind="closing",

@@ -130,7 +130,7 @@ def _accept(event: Said | events.IssueUnlabeled, services: Services, why: str) -
     """The comment of a bounce shrinks to a line, and the label goes."""
     actions: list[Action] = []
     past = services.history.decisions(event.subject.key, "triage")
-    body = input_comment.accepted(event.sender.login, why)
+    body = input_comment.accepted(event.sender.login, why, history.language(past))
     if history.bounced(history.last_verdict(past)):
         actions.append(UpsertComment(task="triage", number=event.number, body=body, only_edit=True))
     warned = history.last_verdict(services.history.decisions(event.subject.key, "closing"))

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from bot.bouncers import history, input_comment
 from bot.bouncers import input as bouncer
 from bot.bouncers.granted import granted
-from bot.bouncers.input import InputReply, InputVerdict
+from bot.bouncers.input import InputReply, InputVerdict, TranslatedReply
 from bot.bouncers.input_comment import WARNING
 from bot.core import events
 from bot.core.actions import Action, Decision, React, SetLabels, UpsertComment
@@ -141,11 +141,12 @@ def _judge(event: Judged | Said, services: Services, past: Sequence[Decision]) -
     # A question that the author replied to is not put again, whatever the reply says. An edit answers only what
     # the model no longer asks about.
     answered = history.answered(past, [each.id for each in answers if each.author.id == issue.author.id])
-    prompt = bouncer.question(services.prompts, config.prompt, issue, answers, asked)
+    prompt = bouncer.question(services.prompts, config, issue, answers, asked)
     prompt = prompt.model_copy(update={"subject": event.subject.key})
     notes = _looked(prompt, services)
     prompt = investigation.informed(services.prompts, prompt, notes)
-    reply = services.model.complete(prompt, InputReply)
+    schema: type[InputReply] = TranslatedReply if config.language == "auto" else InputReply
+    reply = services.model.complete(prompt, schema)
     by = event.sender.login if isinstance(event, events.IssueLabeled) else ""
     line = config.model_copy(update={"bounce_at": "WELL_SPECIFIED", "bounce_above": None}) if by else config
     verdict = bouncer.verdict(reply.value, line, answered)
@@ -230,7 +231,8 @@ def _actions(
     gone = (config.label,) if was_bounced else ()
     actions: list[Action] = []
     if was_bounced and config.mode != "label":
-        actions.append(UpsertComment(task="triage", number=number, body=input_comment.cleared(), only_edit=True))
+        body = input_comment.cleared(verdict.language)
+        actions.append(UpsertComment(task="triage", number=number, body=body, only_edit=True))
     if gone or accepted:
         actions.append(SetLabels(number=number, add=accepted, remove=gone))
     return tuple(actions)

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bot.bouncers import history
 from bot.bouncers.granted import Said, explains, granted
+from bot.bouncers.input_comment import recorded
 from bot.core import events
 from bot.core.actions import Decision, UpsertComment
 from bot.core.commands import read
@@ -56,6 +57,7 @@ class _Verdict:
     record: str
     material: str
     explanation: str
+    language: str = "en"
 
 
 def concerns(event: Event) -> bool:
@@ -80,7 +82,11 @@ def handle(event: Event, services: Services) -> Decision | None:
     if verdict is None:
         return _said(event, NOTHING, "nothing")
     system, user = services.prompts.render(
-        "why", record=verdict.record, material=verdict.material, objection=asked.reason
+        "why",
+        record=verdict.record,
+        material=verdict.material,
+        objection=asked.reason,
+        language=verdict.language,
     )
     prompt = Prompt(purpose="why", system=system, user=user, subject=event.subject.key)
     reply = services.model.complete(prompt, WhyReply)
@@ -88,7 +94,7 @@ def handle(event: Event, services: Services) -> Decision | None:
     host = host_of(services.repository.html_url)
     text = clean(reply.value.answer if grounded else verdict.explanation, host=host, limit=ANSWER)
     note = caveat(reply.model)
-    closing = f"*An AI model's answer from what was recorded with the verdict; it may be wrong.* `{reply.model}`"
+    closing = f"*{recorded(verdict.language)}* `{reply.model}`"
     decision = _said(event, "\n\n".join(filter(None, (text, closing, f"_{note}_" if note else ""))), "answered")
     evidence = {"grounded": grounded, "reply": reply.text[:20_000], "prompt_hash": prompt.hash}
     return decision.model_copy(update={"evidence": evidence, "usage": reply.usage, "model": reply.model})
@@ -124,7 +130,8 @@ def _verdict(event: Said, services: Services) -> _Verdict | None:
         return None
     record = _record(last, ("label", "bounced", "p_bounce", "explanation", "questions", "missing"))
     material = f"{event.issue.title}\n\n{event.issue.body}"
-    return _Verdict(record, without_middle(material, MATERIAL), str(last.evidence["explanation"]))
+    explanation = str(last.evidence["explanation"])
+    return _Verdict(record, without_middle(material, MATERIAL), explanation, history.language((last,)))
 
 
 def _patch(event: events.CommentCreated, services: Services) -> _Verdict | None:

@@ -107,6 +107,11 @@ def why(text: str) -> dict[str, Any]:
     }
 
 
+def translated(text: str) -> dict[str, Any]:
+    """The same, of an issue in English."""
+    return {**triage(text), "language": "en"}
+
+
 def word(text: str) -> dict[str, Any]:
     """What ``bouncer doctor`` wants to hear."""
     return {"word": "ok"}
@@ -118,10 +123,12 @@ OPINIONS = {
     "ReviewReply": review,
     "Draft": draft,
     "WhyReply": why,
+    "TranslatedReply": translated,
     "Word": word,
 }
 #: A field that only the answer of that name has.
 FIELDS = {
+    "TranslatedReply": "language",
     "InputReply": "missing",
     "OutputReply": "covered",
     "ReviewReply": "findings",

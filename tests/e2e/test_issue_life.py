@@ -27,7 +27,7 @@ VAGUE (90 %), `openai:gpt-5-mini`, DAY, [what this bot does](SITE/apps/bouncer)
 </details>
 
 <!-- bouncer:triage:v1 -->"""
-CLEARED = "Thanks, this is clear now.\n\n<!-- bouncer:triage:v1 -->"
+CLEARED = "Thanks, this is clear now. *Read by a bot using an AI model.*\n\n<!-- bouncer:triage:v1 -->"
 
 
 @pytest.fixture

@@ -142,7 +142,12 @@ def test_an_edit_that_makes_it_clear_takes_the_bounce_back(services: Build, hist
     )
     (decision,) = decide(edited, services(ScriptedModel([CLEAR]), snapshot()))
     assert decision.actions == (
-        UpsertComment(task="triage", number=5, body="Thanks, this is clear now.", only_edit=True),
+        UpsertComment(
+            task="triage",
+            number=5,
+            body="Thanks, this is clear now. *Read by a bot using an AI model.*",
+            only_edit=True,
+        ),
         SetLabels(number=5, remove=("needs-info",)),
     )
 
