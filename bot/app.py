@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bot.bouncers.granted import by_maintainer
 from bot.core import config_file
+from bot.core.bounded import read_file
 from bot.core.config import RepoConfig
 from bot.core.config_file import Problem
 from bot.errors import ForgeError, OperatorError, SettingsError
@@ -97,8 +98,7 @@ def repo_config(path: str | None, overrides: Mapping[str, Mapping[str, Any]]) ->
     config, problems = RepoConfig(), tuple[Problem, ...]()
     if path is not None:
         try:
-            with Path(path).open("rb") as file:
-                config, problems = config_file.load(file.read(config_file.MAX_BYTES + 1))
+            config, problems = config_file.load(read_file(Path(path), config_file.MAX_BYTES))
         except OSError as error:
             raise OperatorError(f"{path}: {error.strerror or error}") from None
     if problems:

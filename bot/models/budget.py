@@ -20,6 +20,7 @@ import yaml
 from pydantic import BaseModel, Field, ValidationError
 
 from bot.core.actions import Usage
+from bot.core.bounded import read_file
 from bot.core.frozen import Frozen
 from bot.errors import BudgetExceeded, ModelError, SettingsError, TransientError
 from bot.models.protocol import Model, Prompt, Reply
@@ -179,6 +180,8 @@ def _micros(cost: float | None) -> int:
     return math.ceil((cost or 0.0) * 1_000_000)
 
 
+#: The largest table of prices, bytes.
+_LARGEST = 1 << 20
 PACKAGED = Path(__file__).parent / "prices.yml"
 _FREE_PROVIDERS = ("local", "recorded", "scripted")
 # gpt-4.1-2025-04-14, claude-haiku-4-5-20251001, claude-3-7-sonnet-latest: a snapshot costs what its model costs.
@@ -222,7 +225,7 @@ def load_prices(file: Path | None = None) -> Prices:
 
 def _read(file: Path) -> dict[str, Price]:
     try:
-        content: Any = yaml.safe_load(file.read_text(encoding="utf-8"))
+        content: Any = yaml.safe_load(read_file(file, _LARGEST).decode("utf-8"))
     except OSError as error:
         raise SettingsError(f"prices (BOUNCER_PRICES_FILE): {file} cannot be read: {error.strerror}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:

@@ -13,16 +13,19 @@ import json
 import threading
 from collections import defaultdict
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar, cast
 
 from pydantic import BaseModel
 
+from bot.core.bounded import complete, regular
 from bot.errors import ModelError, SettingsError
 from bot.models.conversation import Answer, Request
 from bot.models.protocol import Model, Prompt, Reply
 
 T = TypeVar("T", bound=BaseModel)
 
+#: Of a file of replies, bytes, unpacked.
+MAX_BYTES = 512 << 20
 _KEYS = ("model", "subject", "instance_id", "sample", "purpose", "contains")
 _Line = dict[str, Any]
 
@@ -100,8 +103,9 @@ def _choose(file: Path, name: str, known: set[str]) -> str:
 
 def _read(file: Path) -> list[_Line]:
     try:
-        raw = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
-        text = raw.decode("utf-8")
+        with regular(file) as stream:
+            unpacked = cast("IO[bytes]", gzip.GzipFile(fileobj=stream)) if file.suffix == ".gz" else stream
+            text = complete(unpacked, file, MAX_BYTES).decode("utf-8")
     except (OSError, EOFError, UnicodeDecodeError) as error:
         why = (isinstance(error, OSError) and error.strerror) or error
         raise SettingsError(f"recorded replies: {file} cannot be read: {why}") from None

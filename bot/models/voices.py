@@ -17,12 +17,15 @@ from typing import TypeVar
 from pydantic import BaseModel
 
 from bot.core.actions import Usage
+from bot.core.bounded import read_file
 from bot.errors import BudgetExceeded, ModelError, SettingsError, TransientError
 from bot.models.protocol import Model, Prompt, Reply, Voice
 from bot.models.wrappers import failed, spent
 
 T = TypeVar("T", bound=BaseModel)
 
+#: The largest file of maps, bytes.
+_LARGEST = 16 << 20
 #: By model id and purpose (``triage``, ``verify``): points (said percent, true percent) of a rising map.
 Maps = Mapping[str, Mapping[str, Sequence[tuple[float, float]]]]
 
@@ -142,7 +145,7 @@ def probabilities(schema: type[BaseModel]) -> tuple[str, ...]:
 def load_maps(file: Path) -> Maps:
     """The maps that ``bouncer-eval calibrate --maps`` wrote; raises SettingsError that names what is wrong."""
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
+        content = json.loads(read_file(file, _LARGEST))
         return {
             str(model): {
                 str(purpose): tuple((float(said), float(true)) for said, true in points)

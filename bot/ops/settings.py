@@ -14,10 +14,13 @@ from dotenv.parser import parse_stream
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from bot.core.bounded import read_file
 from bot.errors import SettingsError
 
 #: Of env files; some editors begin one with a mark.
 _ENCODING = "utf-8-sig"
+#: Of an env file or a key, bytes.
+_LARGEST = 1 << 20
 _ACCOUNT = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_]|-(?=[A-Za-z0-9])){0,38}")
 
 
@@ -276,7 +279,7 @@ class Settings(BaseSettings):
         if self.github_app_private_key_path is None:
             return None
         try:
-            return self.github_app_private_key_path.read_text("utf-8")
+            return read_file(self.github_app_private_key_path, _LARGEST).decode("utf-8")
         except (OSError, UnicodeDecodeError) as error:
             why = error.strerror if isinstance(error, OSError) else "not text"
             raise SettingsError(
@@ -321,10 +324,10 @@ def workflow() -> Workflow:
     return Workflow()
 
 
-def _check_env_file(file: Path) -> None:
-    """Refuse an env file with a line that would be passed over; raises SettingsError."""
+def _env_text(file: Path) -> str:
+    """An env file without a line that would be passed over; raises SettingsError."""
     try:
-        text = file.read_text(_ENCODING)
+        text = read_file(file, _LARGEST).decode(_ENCODING)
     except UnicodeDecodeError:
         raise SettingsError(f"{file}: not UTF-8 text") from None
     except OSError as error:
@@ -332,6 +335,7 @@ def _check_env_file(file: Path) -> None:
     for each in parse_stream(StringIO(text)):
         if each.error:
             raise SettingsError(f"{file}, line {each.original.line}: not of the form NAME=value")
+    return text
 
 
 def export(file: Path) -> None:
@@ -340,8 +344,7 @@ def export(file: Path) -> None:
     For a file that the user named: programs that work on somebody's checkout read no file on their own. Raises
     SettingsError.
     """
-    _check_env_file(file)
-    for name, value in dotenv_values(file, encoding=_ENCODING).items():
+    for name, value in dotenv_values(stream=StringIO(_env_text(file))).items():
         if value is not None:
             os.environ.setdefault(name, value)
 
@@ -354,7 +357,7 @@ def load(*, env_file: Path | None = None, **overrides: Any) -> Settings:
     """
     given = {name: value for name, value in overrides.items() if value is not None}
     if env_file is not None and env_file.is_file():
-        _check_env_file(env_file)
+        _env_text(env_file)
     try:
         return Settings(_env_file=env_file, **given).completed()
     except ValidationError as error:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 from pathlib import Path
@@ -75,7 +76,16 @@ TABLE = {
             *TRIAGE, "--prompts", "p", code=(2,),
             p__triage_DOT_paper_DOT_md_DOT_jinja="{{ ''.__class__.__mro__[1].__subclasses__() }}",
         ),
+        "a configuration that is a pipe": _tried(*TRIAGE, "--config", "c", code=(2,), c=os.mkfifo),
         "a file of variables that is a folder": _tried(*TRIAGE, "--env-file", ".", code=(2,)),
+        "a file of variables without end": _tried(*TRIAGE, "--env-file", "/dev/zero", code=(2,)),
+        "a file of variables that is a pipe": _tried(*TRIAGE, "--env-file", "e", code=(2,), e=os.mkfifo),
+        "replies without end": _tried(code=(2,), replies_DOT_jsonl=lambda at: at.symlink_to("/dev/zero")),
+        "replies that are a pipe": _tried(code=(2,), replies_DOT_jsonl=os.mkfifo),
+        "replies that unpack without end": _tried(
+            "triage", "issue.md", "--model", "recorded:r.gz#m", code=(2,),
+            r_DOT_gz=lambda at: at.write_bytes(gzip.compress(bytes(1 << 20)) * 1_200),
+        ),
     },
     "output steers the terminal or is not what it says": {
         "escapes in the explanation": _tried(replies_DOT_jsonl=_reply(f"Clear. {_ESCAPES}")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import sys
 import tempfile
@@ -44,6 +45,8 @@ def _run(words: Sequence[str], folder: str, place: str, environment: Mapping[str
         os.dup2(os.open(f"{place}/{number}", flags, 0o600), number)
     sys.stdin, sys.stdout, sys.stderr = (open(n, mode) for n, mode in ((0, "r"), (1, "w"), (2, "w")))  # noqa: SIM115, PTH123
     os.chdir(folder)
+    # What is read without end or bound ends here, and not with the machine.
+    resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
     os.environ.clear()
     os.environ.update({"PATH": "/usr/bin:/bin", "HOME": folder, "LANG": "C.UTF-8", **environment})
     from bot.cli import main

@@ -13,6 +13,7 @@ import click
 
 from bot.cli.files import Share, model_options, print_json, show_card
 from bot.cli.remote import reached
+from bot.core.bounded import read_file
 from bot.errors import OperatorError
 
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from bot.forge.past import Past
     from bot.models.protocol import Model
     from bot.ops.settings import Settings
+
+#: The largest export, bytes.
+MAX_EXPORT = 512 << 20
 
 Advance = Callable[[str, int, int], None]
 
@@ -144,7 +148,7 @@ def _read(file: Path) -> Past:
     from bot.forge.past import Past
 
     try:
-        return Past.model_validate_json(file.read_bytes())
+        return Past.model_validate_json(read_file(file, MAX_EXPORT))
     except OSError as error:
         raise OperatorError(f"{file}: {error.strerror}") from None
     except ValidationError as error:

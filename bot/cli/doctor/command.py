@@ -70,9 +70,10 @@ def _examined(skip: Collection[str], settings: Mapping[str, Any]) -> Iterator[Di
 
 def _check_file(file: Path, as_json: bool) -> int:
     from bot.core import config_file
+    from bot.core.bounded import read_file
 
     try:
-        _, problems = config_file.load(file.read_bytes())
+        _, problems = config_file.load(read_file(file, config_file.MAX_BYTES))
     except OSError as error:
         raise OperatorError(f"{file}: {error.strerror or error}") from None
     if as_json:
