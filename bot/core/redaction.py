@@ -71,7 +71,7 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 def _own(secrets: tuple[str, ...]) -> re.Pattern[str] | None:
     known = sorted({each for each in secrets if len(each) >= _SHORTEST_OWN}, key=len, reverse=True)
     whole = [_spelled(each) for each in known]
-    cut = [_spelled(each[:_PREFIX]) + r"\S*…" for each in known if len(each) > _PREFIX]
+    cut = [_spelled(each[:_PREFIX]) + r"[^\s`]*…" for each in known if len(each) > _PREFIX]
     return re.compile("|".join([*whole, *cut])) if known else None
 
 

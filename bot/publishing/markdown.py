@@ -34,6 +34,8 @@ _OPEN_TAG = r"<[A-Za-z/!?]"
 LIVE = re.compile(rf"{_NAMES}|{_OPEN_TAG}|://|(?<![A-Za-z0-9])www\.", re.IGNORECASE)
 _NAMED = re.compile(_NAMES, re.IGNORECASE)
 _TAGGED = re.compile(_OPEN_TAG)
+#: The start of a link's or a footnote's definition.
+_DEFINITION = re.compile(r"^[ \t]*\[(?:[^\[\]\\]|\\.)*\]:", re.MULTILINE | re.DOTALL)
 #: What the templates' own blocks come to.
 _BLOCKS = frozenset(
     f"{kind}_{end}"
@@ -61,7 +63,8 @@ def harmless(body: str, hosts: Collection[str] = ()) -> bool:
 def _parser() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
-    parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+    # A definition stays text, where it can be seen.
+    parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).disable("reference")
     # GitHub's parser makes a link of any address; whether it may stay is decided here.
     parser.validateLink = lambda url: True  # type: ignore[method-assign]
     return parser
@@ -82,7 +85,8 @@ def _closed(token: Token, lines: list[str]) -> bool:
 def _allowed(token: Token, hosts: frozenset[str]) -> bool:
     match token.type:
         case "inline":
-            return not _ruled(token.content) and _text_allowed(token.children or (), hosts)
+            meant = _DEFINITION.search(token.content) or _ruled(token.content)
+            return not meant and _text_allowed(token.children or (), hosts)
         case "fence":
             return (token.info.split() or [""])[0].lower() not in ACTIVE_LANGUAGES and "<!--" not in token.info
         case "html_block":

@@ -67,6 +67,12 @@ _ALIVE = (
     "<details>````(word\n- \n    ===&#64;octocat: fixes &#35;1<summary>",
     "\u3000\n\t```\n\n[x",
     "fixes\nGH-7\n",
+    "[^1]:\r\n`[x]<img_src=x>![a](http://e.x)12",
+    "[^1]:  \nwww.e.x~~bouncer:triage:v1",
+    "[^1]: a\n\n    ```suggestion\n    x\n    ```\n\nb[^1]",
+    "[x]: https://evil.example\n\n[x][]",
+    f"``mailto:![*<details>{'sk-proj-' + 'abcdefghij0123456789'}[^1] #12<{_OWN}>"
+    f"https://{HOST}/acme/rocket/issues/3{'a' * 40}{OWN_SECRET}\n---\n>]",
     "a`<!--**-->\nbouncer\n:-\n`. b",
     "a####\nb```<img_src=x>http://e.x/p\n:-\n![a](http://e.x)``<img_src=x>\n\t```\nx",
     f"https://{HOST}/acme/rocket/issues/3 https://{HOST}/acme/rocket/pull/3#x https://{HOST}@evil.example",

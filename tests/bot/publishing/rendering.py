@@ -98,7 +98,9 @@ def dangerous(page: Page, markdown: str, host: str, suggestions: int = 0, marker
     """What must not even stand in a body that a handler forgot to clean."""
     if {"img", "script", "style", "iframe"} & set(page.tags):
         return f"tags {page.tags}"
-    if links := [link for link in page.links if not f"{link}/".startswith((f"https://{host}/", "#fn"))]:
+    if links := [
+        link for link in page.links if not f"{link}/".startswith((f"https://{host}/", f"http://{host}/"))
+    ]:
         return f"links {links}"
     if len([each for each in page.languages if each.lower() in ACTIVE]) != suggestions:
         return f"blocks {page.languages}"
