@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bot.forge.github import GitHubApp, GitHubForge, Observe
     from bot.forge.github.oauth import GitHubLogin
     from bot.forge.protocol import Forge, ForgeWriter
+    from bot.jobs.notices import Notices
     from bot.models.budget import Budget, Limit
     from bot.models.protocol import Model
     from bot.models.registry import Models
@@ -219,6 +220,17 @@ def pages(settings: Settings) -> tuple[Callable[[Backend], Blueprint], ...]:
         repository_calls=settings.bouncer_repository_calls,
     )
     return (blueprint(dashboard),)
+
+
+def notices(settings: Settings, ledger: Ledger) -> Notices | None:
+    """Who is told of verdicts and failures; None where the operator named nobody."""
+    url, secret = _revealed(settings.bouncer_notify_url), _revealed(settings.bouncer_notify_secret)
+    if not url:
+        return None
+    from bot.jobs.notices import Notices
+    from bot.store.overview import Overview
+
+    return Notices(url, secret, Overview(ledger.database), settings.github_web_url)
 
 
 def metrics_readers(settings: Settings) -> Readers:

@@ -56,6 +56,7 @@ def check_thinking(settings: Settings) -> None:
     from bot.app import build_models, prompts
 
     settings.check_model()
+    settings.check_notify()
     build_models(settings).build(settings.bouncer_model)
     prompts(settings)
 
@@ -95,7 +96,7 @@ def work(settings: Settings, stop: threading.Event, pace: Pace, *, apart: float 
     A database that is away is waited for. ``apart`` is the pause between two writes through one installation,
     seconds. Raises SettingsError before anything starts.
     """
-    from bot.app import Live
+    from bot.app import Live, notices
     from bot.jobs.queue import Queue
     from bot.jobs.redelivery import Reconciler
     from bot.jobs.runner import Runner
@@ -117,7 +118,14 @@ def work(settings: Settings, stop: threading.Event, pace: Pace, *, apart: float 
         apart=apart,
         secrets=settings.secrets,
     )
-    runner = Runner(queue, ledger, live.services_for, publisher, paused=settings.bouncer_paused)
+    runner = Runner(
+        queue,
+        ledger,
+        live.services_for,
+        publisher,
+        paused=settings.bouncer_paused,
+        notices=notices(settings, ledger),
+    )
     reconciler = Reconciler(live.app, database)
     threading.Thread(target=reconciler.run, args=(stop,), name="reconciler", daemon=True).start()
     try:

@@ -22,6 +22,12 @@ from bot.core.frozen import Frozen
 #: What the engine's states are called here: waiting for its moment; queued; running; then one of the four ends.
 State = Literal["waiting", "queued", "running", "done", "dead", "cancelled", "superseded"]
 
+#: What a job may tell somebody else of, instead of doing anything itself.
+Notice = Literal["decision", "failure"]
+
+#: The queues: for work, and for telling others of it.
+JOBS, NOTICES = "jobs", "notices"
+
 #: Jobs that may still do something.
 OPEN: tuple[State, ...] = ("waiting", "queued", "running")
 
@@ -58,6 +64,9 @@ class Job(Frozen):
     attempt: int = Field(default=0, description="numbers the starts; each is a workflow of its own")
     tries: int = Field(default=0, description="failures in a row")
     due: float = Field(description="not before this moment")
+    notice: Notice | None = Field(default=None, description="what it tells others of; None: it does its task")
+    told: str = Field(default="", description="the job that a notice is about")
+    detail: str = Field(default="", description="why that one failed")
     outcome: str | None = None
     error: str | None = None
     superseded_by: str | None = None
@@ -74,6 +83,11 @@ class Job(Frozen):
     def partition(self) -> str:
         """What it is about: jobs on one issue or pull request run one after the other, others beside them."""
         return f"{self.repository}#{self.number}"
+
+    @property
+    def queue(self) -> str:
+        """Where it waits: a notice holds no work up."""
+        return NOTICES if self.notice else JOBS
 
     @property
     def workflow(self) -> str:

@@ -21,13 +21,14 @@ from typing import Any
 from dbos import DBOS, DBOSClient, DBOSConfig, WorkflowSerializationFormat, WorkflowStatus
 from sqlalchemy import Connection
 
-from bot.jobs.job import OPEN, GaveUp, Job, State, workflow_id
+from bot.jobs.job import JOBS, NOTICES, OPEN, GaveUp, Job, State, workflow_id
 from bot.store.database import Database
 from bot.store.locks import held
 
 NAME = "bouncer"
-QUEUE = "jobs"
 WORKFLOW = "job"
+#: Notices that are sent at once, and seconds between two looks for more.
+NOTICE_CONCURRENCY, NOTICE_SECONDS = 2, 0.5
 #: What a workflow was called when a table of ours still held the state of its job.
 FORMER_WORKFLOW = "run_job"
 
@@ -79,7 +80,7 @@ class Queue:
         facts = job.facts()
         options: Any = {
             "workflow_name": WORKFLOW,
-            "queue_name": QUEUE,
+            "queue_name": job.queue,
             "workflow_id": job.workflow,
             "queue_partition_key": job.partition,
             "priority": min(max(job.order, 1), 2**31 - 1),
@@ -172,7 +173,7 @@ class Queue:
         """Queue an attempt again that a dead worker was running, and count the death."""
         client = self._connected()
         client.update_workflow_attributes(job.workflow, {"deaths": self.deaths(job) + 1}, merge=True)
-        client.resume_workflow(job.workflow, queue_name=QUEUE)
+        client.resume_workflow(job.workflow, queue_name=job.queue)
 
     def cancel(self, job: Job) -> None:
         """Stop an attempt: one that waits never starts, of one that runs nothing is recorded any more."""
@@ -264,7 +265,7 @@ class Consumer:
             "executor_id": name,
             "application_version": VERSION,
             "use_listen_notify": False,
-            "sys_db_pool_size": concurrency + 4,
+            "sys_db_pool_size": concurrency + NOTICE_CONCURRENCY + 4,
             "log_level": "WARNING",
             "enable_otlp": False,
         }
@@ -279,13 +280,17 @@ class Consumer:
                     raise GaveUp(database.cut(str(error))) from None
 
             DBOS.launch()
-        DBOS.register_queue(
-            QUEUE,
-            worker_concurrency=concurrency,
-            partition_concurrency=1,
-            polling_interval_sec=polling_seconds,
-            on_conflict="always_update",
-        )
+        for queue, most, seconds in (
+            (JOBS, concurrency, polling_seconds),
+            (NOTICES, NOTICE_CONCURRENCY, max(NOTICE_SECONDS, polling_seconds)),
+        ):
+            DBOS.register_queue(
+                queue,
+                worker_concurrency=most,
+                partition_concurrency=1,
+                polling_interval_sec=seconds,
+                on_conflict="always_update",
+            )
 
     def close(self, drain_seconds: float) -> None:
         """Begin nothing more, let what runs end within ``drain_seconds``, and disconnect."""

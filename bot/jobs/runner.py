@@ -26,7 +26,8 @@ from bot.errors import ForgeError, NotFound, TransientError
 from bot.forge.protocol import ForgeWriter
 from bot.forge.replay import AskAnew
 from bot.jobs.inbox import Received
-from bot.jobs.job import GaveUp, Job, successor
+from bot.jobs.job import GaveUp, Job, Notice, successor
+from bot.jobs.notices import Notices
 from bot.jobs.queue import Queue
 from bot.jobs.readings import Readings, at_present
 from bot.jobs.recovery import MAX_DEATHS
@@ -77,15 +78,20 @@ class Runner:
         publisher: Publisher,
         *,
         paused: bool = False,
+        notices: Notices | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """``paused`` is the operator's kill switch: no model is asked and nothing is written."""
+        """``paused`` is the operator's kill switch: no model is asked and nothing is written.
+
+        ``notices`` tells somebody else; None where the operator named nobody.
+        """
         self._queue = queue
         self._received = Received(ledger.database)
         self._ledger = ledger
         self._services_for = services_for
         self._publisher = publisher
         self._paused = paused
+        self._notices = notices
         self._clock = clock
         self._readings = Readings()
 
@@ -136,7 +142,7 @@ class Runner:
     def _awaited(self, job: Job) -> Job | None:
         """What this job builds upon and what has not ended, although it began before: it waits for another try."""
         needed = router.BUILDS_ON.get(job.task, frozenset())
-        if not job.position or not needed:
+        if not job.position or not needed or job.notice:
             return None
         waiting = self._queue.open_among([f"{job.delivery}:{task}" for task in needed])
         return max(waiting, key=lambda each: each.due, default=None)
@@ -148,6 +154,8 @@ class Runner:
         return reason
 
     def _work(self, job: Job, executor: str) -> str:
+        if job.notice:
+            return self._notices.send(job) if self._notices else "nobody is to be told any more"
         if self._paused or self._ledger.installations.paused(job.repository):
             return "skipped: paused by the operator"
         event = self._event(job)
@@ -180,6 +188,8 @@ class Runner:
             return self._again(job.model_copy(update={"tries": job.tries + 1, "due": due, "error": "it moved"}))
         if job.tries < MAX_DAYS and any(decision.abstained == SPENT for decision in decisions):
             return self._tomorrow(job)
+        if Notices.worth(decisions):
+            self._tell(job, "decision")
         return "; ".join(outcomes) or "nothing to do"
 
     def _event(self, job: Job) -> Event:
@@ -283,10 +293,17 @@ class Runner:
         self._queue.replaced(job, later.workflow)
         return error
 
-    @staticmethod
-    def _gave_up(job: Job, error: str) -> GaveUp:
+    def _gave_up(self, job: Job, error: str) -> GaveUp:
         _log.error("job_dead", error=error, tries=job.tries + 1)
-        return GaveUp(error.replace("\0", "")[:1000])
+        error = error.replace("\0", "")[:1000]
+        self._tell(job, "failure", error)
+        return GaveUp(error)
+
+    def _tell(self, job: Job, notice: Notice, detail: str = "") -> None:
+        """Have somebody else told; a job that runs again has the same told once."""
+        if self._notices is not None and not job.notice:
+            with self._queue.transaction() as connection:
+                self._queue.enqueue(connection, Notices.about(job, notice, self._clock(), detail))
 
 
 def pause(tries: int, asked: float | None, jitter: float) -> float:

@@ -77,6 +77,11 @@ class Settings(BaseSettings):
     bouncer_metrics_token: SecretStr | None = Field(
         None, description="reads /metrics from elsewhere, as bearer token"
     )
+    bouncer_notify_url: SecretStr | None = Field(
+        None,
+        description="told of each verdict and each failed job, by a signed POST; a private address may be named",
+    )
+    bouncer_notify_secret: SecretStr | None = Field(None, description="signs what is sent to BOUNCER_NOTIFY_URL")
     bouncer_prompts_dir: Path | None = Field(None, description="other prompt templates")
     bouncer_prices_file: Path | None = Field(None, description="other model prices")
     bouncer_maps_file: Path | None = Field(
@@ -152,6 +157,14 @@ class Settings(BaseSettings):
             raise ValueError("must carry no user, password, query or fragment")
         return value.rstrip("/")
 
+    @field_validator("bouncer_notify_url")
+    @classmethod
+    def _receiver(cls, value: SecretStr | None) -> SecretStr | None:
+        parts = urlsplit(value.get_secret_value()) if value else None
+        if parts is not None and (parts.scheme not in ("http", "https") or not parts.hostname):
+            raise ValueError("must be an http:// or https:// URL")
+        return value
+
     @field_validator("bouncer_admins")
     @classmethod
     def _accounts(cls, value: str) -> str:
@@ -199,6 +212,14 @@ class Settings(BaseSettings):
             raise SettingsError(
                 "BOUNCER_MODEL is not set: name the model that judges, such as openai:gpt-5-mini; "
                 "without one nothing is ever posted"
+            )
+
+    def check_notify(self) -> None:
+        """Refuse to send what nobody could tell from anybody else's; raises SettingsError."""
+        if self.bouncer_notify_url and not self.bouncer_notify_secret:
+            raise SettingsError(
+                "BOUNCER_NOTIFY_SECRET is not set: without it, who gets BOUNCER_NOTIFY_URL's messages cannot tell "
+                "that they come from here"
             )
 
     @property

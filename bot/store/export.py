@@ -30,15 +30,15 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 def as_csv(overview: Overview, chosen: Filter, web_url: str) -> Iterator[str]:
     """Lines of a CSV file with a head; an unknown cost is an empty cell."""
     yield _csv(COLUMNS)
-    for row in _rows(overview, chosen, web_url):
-        yield _csv(_cell(row[name]) for name in COLUMNS)
+    for each in _rows(overview, chosen, web_url):
+        yield _csv(_cell(each[name]) for name in COLUMNS)
 
 
 def as_json(overview: Overview, chosen: Filter, web_url: str) -> Iterator[str]:
     """A JSON array with one object a line; an unknown cost is null."""
     before = "[\n"
-    for row in _rows(overview, chosen, web_url):
-        yield before + json.dumps(row, ensure_ascii=False)
+    for each in _rows(overview, chosen, web_url):
+        yield before + json.dumps(each, ensure_ascii=False)
         before = ",\n"
     yield "[]\n" if before == "[\n" else "\n]\n"
 
@@ -46,13 +46,14 @@ def as_json(overview: Overview, chosen: Filter, web_url: str) -> Iterator[str]:
 def _rows(overview: Overview, chosen: Filter, web_url: str) -> Iterator[dict[str, Any]]:
     before: int | None = None
     while page := overview.whole(chosen, before, BATCH):
-        yield from (_row(line, decision, web_url) for line, decision in page)
+        yield from (row(line, decision, web_url) for line, decision in page)
         before = page[-1][0].id
         if len(page) < BATCH:
             return
 
 
-def _row(line: Line, decision: Decision, web_url: str) -> dict[str, Any]:
+def row(line: Line, decision: Decision, web_url: str) -> dict[str, Any]:
+    """A decision as COLUMNS tell it."""
     values = line.model_dump(mode="json")
     values["reason"] = redact(decision.reason)
     values["actions"] = " ".join(action.type for action in decision.actions)

@@ -53,6 +53,7 @@ class Filter(Frozen):
     repository: str = ""
     kind: str = ""
     came: Came | None = None
+    job: str = ""
     outcome: str = Field("", description="what publishing came to")
     text: str = Field("", description="``#12``, ``owner/name#12``, or words of what was decided and written")
 
@@ -75,9 +76,24 @@ class Posted(Frozen):
     """Something that a job left on GitHub."""
 
     type: str
+    repository: str
     github_id: int
     number: int
     updated_at: datetime
+
+    def link(self, web_url: str) -> str:
+        """Where people see it; empty for what has no address of its own."""
+        base = f"{web_url}/{self.repository}"
+        match self.type:
+            case "upsert_comment":
+                return f"{base}/issues/{self.number}#issuecomment-{self.github_id}"
+            case "submit_review":
+                return f"{base}/pull/{self.number}#pullrequestreview-{self.github_id}"
+            case "set_check":
+                return f"{base}/runs/{self.github_id}"
+            case "open_draft_pull":
+                return f"{base}/pull/{self.github_id}"
+        return ""
 
 
 class Day(Frozen):
@@ -227,6 +243,8 @@ def _where(chosen: Filter) -> list[ColumnElement[bool]]:
         found.append(DECISIONS.c.kind == chosen.kind)
     if chosen.came:
         found.append(_CAME[chosen.came])
+    if chosen.job:
+        found.append(DECISIONS.c.job == chosen.job)
     if chosen.outcome:
         found.append(DECISIONS.c.outcome == chosen.outcome)
     if chosen.text:

@@ -63,30 +63,14 @@ def held_back(decision: Decision) -> tuple[Held, ...]:
     return tuple(found)
 
 
-def permalink(each: Posted, repository: str, web_url: str) -> str:
-    """The address of something that was posted; empty for what has none of its own."""
-    base = f"{web_url}/{repository}"
-    match each.type:
-        case "upsert_comment":
-            return f"{base}/issues/{each.number}#issuecomment-{each.github_id}"
-        case "submit_review":
-            return f"{base}/pull/{each.number}#pullrequestreview-{each.github_id}"
-        case "set_check":
-            return f"{base}/runs/{each.github_id}"
-        case "open_draft_pull":
-            return f"{base}/pull/{each.github_id}"
-    return ""
-
-
 class _Shown:
     """The actions of one decision as cards."""
 
     def __init__(self, decision: Decision, posted: Sequence[Posted], web_url: str) -> None:
-        self._repository = decision.subject.repository
-        self._base = f"{web_url}/{self._repository}"
+        self._base = f"{web_url}/{decision.subject.repository}"
         # The very pipeline that a body goes through before it is sent.
         self._rules = Rules(host=host_of(web_url))
-        self._urls = {each.type: permalink(each, self._repository, web_url) for each in posted}
+        self._urls = {each.type: each.link(web_url) for each in posted}
         self._code: Mapping[str, str] = {
             str(each.get("fingerprint")): "\n".join(map(str, each.get("code", ())))
             for each in decision.evidence.get("posted", ())
