@@ -1,0 +1,109 @@
+"""``bouncer calibrate`` from end to end: 200 issues and 200 pull requests of a simulated GitHub over HTTP.
+
+They are exported, judged with recorded answers and calibrated; once at a stretch, once killed on the way.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from bot.simgithub import App, SimulatedGitHub
+
+NAME = "acme/rocket"
+EACH = 200
+#: Issues that nobody acted on, among those that were fixed.
+IDLE = 80
+
+
+def fill(github: SimulatedGitHub) -> App:
+    """Fixed issues with the pull requests that closed them, and idle ones."""
+    app = github.create_app()
+    github.create_repository(NAME, {"app.py": "a = 0\n"})
+    github.install(app, NAME)
+    github.advance(days=-90)
+    for number in range(EACH):
+        issue = github.open_issue(NAME, f"It crashes {number}", "Steps to reproduce: start it.")
+        pull = github.open_pull(
+            NAME, f"Fix #{issue}", f"Fixes #{issue}.", files={f"f{number}.py": "x\n"}, closes=[issue]
+        )
+        github.merge(NAME, pull, by="carol")
+        if number % (EACH // IDLE) == 0:
+            github.close(NAME, github.open_issue(NAME, f"Better {number}", "Please."), reason="not_planned")
+    github.advance(days=90)
+    return app
+
+
+def record(github: SimulatedGitHub, file: Path) -> None:
+    """Answers of a model that ranks well and is not always right."""
+    generator = random.Random(1)
+    with github.world.lock:
+        issues = dict(github.world.repositories[NAME].issues)
+    with file.open("w") as out:
+        for number, issue in issues.items():
+            good = issue.pull is not None or bool(issue.closed_by)
+            chance = min(99, max(1, round(generator.gauss(30 if good else 70, 15))))
+            labels = ("INCORRECT", "CORRECT_AND_PRECISE") if issue.pull else ("VAGUE", "WELL_SPECIFIED")
+            said = {"explanation": f"On {number}.", "label": labels[chance < 50], "p_bounce": chance}
+            out.write(json.dumps({"model": "m", "subject": f"{NAME}#{number}", **said}) + "\n")
+
+
+def command(github: SimulatedGitHub, app: App, folder: Path, data: str) -> subprocess.Popen[str]:
+    """The command in a process of its own."""
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "PYTHONPATH": str(Path.cwd()),
+        "GITHUB_API_URL": github.api_url,
+        "GITHUB_APP_ID": str(app.id),
+        "GITHUB_APP_PRIVATE_KEY": app.private_key,
+        "BOUNCER_DATA_DIR": data,
+    }
+    return subprocess.Popen(
+        [sys.executable, "-m", "bot", "calibrate", NAME, "--model", "recorded:replies.jsonl#m", "--json",
+         "--limit", str(EACH)],
+        env=environment, cwd=folder, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def main() -> None:
+    """Measure and print."""
+    with tempfile.TemporaryDirectory() as place, SimulatedGitHub() as github:
+        folder = Path(place)
+        app = fill(github)
+        record(github, folder / "replies.jsonl")
+        before, began = len(github.requests), time.monotonic()
+        whole = command(github, app, folder, "whole")
+        said = json.loads(whole.communicate()[0])
+        seconds = time.monotonic() - began
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        asked = len(github.requests) - before
+        print(
+            f"{said['triage']['cases']} issues and {said['verify']['cases']} pull requests: {seconds:.1f} s "
+            f"({used.ru_utime + used.ru_stime:.1f} s of our own processor time), {asked} requests to GitHub "
+            f"({said['requests']} by its own count)"
+        )
+        print(f"line for issues: {said['triage']['line']['bounce_above']} %, {said['triage']['bounced']} bounced")
+
+        before = len(github.requests)
+        cut = command(github, app, folder, "cut")
+        while cut.poll() is None and len(github.requests) - before < asked // 2:
+            time.sleep(0.01)
+        cut.kill()
+        cut.communicate()
+        first = len(github.requests) - before
+        resumed = json.loads(command(github, app, folder, "cut").communicate()[0])
+        again = len(github.requests) - before - first
+        same = resumed["triage"]["line"] == said["triage"]["line"]
+        print(f"killed after {first} requests, {again} more to the end; {'the same' if same else 'another'} line")
+
+
+if __name__ == "__main__":
+    main()
