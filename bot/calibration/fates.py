@@ -73,11 +73,15 @@ def of_issue(past: PastIssue, asking: Iterable[str] = ()) -> Fate | None:
         return Fate(good=True, why=f"closed by the merged pull request #{past.closed_by[0]}")
     if past.state_reason == "not_planned":
         return Fate(good=False, why="closed as not planned")
-    known = ASKING | {_plain(name) for name in asking}
     for label in past.labelled:
-        if _plain(label.name) in known and (past.author_spoke_at is None or past.author_spoke_at <= label.at):
+        if asks(label.name, asking) and (past.author_spoke_at is None or past.author_spoke_at <= label.at):
             return Fate(good=False, why=f"labelled {label.name}, and its author did not answer")
     return None
+
+
+def asks(label: str, more: Iterable[str] = ()) -> bool:
+    """Whether a label asks the author for information; ``more`` are others that do."""
+    return _plain(label) in ASKING | {_plain(name) for name in more}
 
 
 class Undoings:

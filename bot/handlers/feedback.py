@@ -11,7 +11,7 @@ from typing import Literal
 
 from bot.bouncers import history, linked
 from bot.bouncers.feedback import Outcome, Signal
-from bot.calibration.fates import KnownFate, blamed, undone
+from bot.calibration.fates import KnownFate, asks, blamed, undone
 from bot.core import events
 from bot.core.actions import Decision
 from bot.core.commands import may
@@ -34,7 +34,7 @@ def concerns(event: Event) -> bool:
     if isinstance(event, events.CommentEdited | events.CommentDeleted | OnReviewComment):
         return event.comment.author.is_bot and event.comment.author.id != event.sender.id
     if isinstance(event, events.IssueClosed) and event.sender.is_bot:
-        return False  # for want of an answer, ours too: nobody's opinion
+        return event.issue.state_reason == "not_planned" and bool(event.issue.labels)
     return isinstance(event, OnFinding | OnBounce)
 
 
@@ -66,7 +66,10 @@ def _fates(event: OnFinding | OnBounce, services: Services) -> Iterator[KnownFat
     """What became of judged subjects, as this event shows: the line is held against it, in shadow mode too."""
     name = event.repository.full_name
     if isinstance(event, events.IssueClosed) and event.issue.state_reason == "not_planned":
-        yield from _fate("triage", f"{name}#{event.number}", False, "closed as not planned", services)
+        asked = [label for label in event.issue.labels if asks(label, (services.config.triage.label,))]
+        if asked or not event.sender.is_bot:
+            how = f"closed with {asked[0]}, and no answer" if asked else "closed as not planned"
+            yield from _fate("triage", f"{name}#{event.number}", False, how, services)
     if not isinstance(event, events.PullRequestClosed) or not event.pull_request.merged:
         return
     pull = event.pull_request
@@ -158,6 +161,8 @@ def _on_bounce(event: OnBounce, services: Services) -> Iterator[Signal]:
         return
     found: tuple[Outcome, str] | None = None
     if isinstance(event, events.IssueClosed):
+        if event.sender.is_bot:
+            return  # gone stale, by our own hand too: nobody's opinion
         # Closed as not planned: nobody could act on it either. Closed otherwise: it says nothing.
         found = (
             ("addressed", "not_planned") if event.issue.state_reason == "not_planned" else ("ignored", "closed")

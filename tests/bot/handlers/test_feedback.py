@@ -137,6 +137,31 @@ def test_how_a_bounced_issue_ends(
     assert told(event, services(ScriptedModel(), snapshot())) == {"acme/rocket#5": outcome}
 
 
+@pytest.mark.parametrize(
+    ("labels", "reason", "known"),
+    [
+        (("Status: Needs Info",), "not_planned", ["closed with Status: Needs Info, and no answer"]),
+        (("bug",), "not_planned", []),  # swept up by age alone: that says nothing about the issue
+        (("needs-info",), "completed", []),
+    ],
+)
+def test_a_bounced_issue_that_goes_stale_without_an_answer_was_probably_bounced_rightly(
+    services: Build, history: Remembered, labels: tuple[str, ...], reason: str, known: list[str]
+) -> None:
+    issue = ISSUE.model_copy(update={"state_reason": reason, "labels": labels})
+    event = events.IssueClosed(
+        sender=Actor(id=99, login="stale[bot]", is_bot=True), repository=REPOSITORY, issue=issue
+    )
+    history.past.append(
+        Decision(kind="triage", subject=event.subject, verdict="VAGUE", evidence={"bounced": True, "p_bounce": 80})
+    )
+    decisions = decide(event, services(ScriptedModel(), snapshot()), only="feedback")
+    fates = [each for decision in decisions for each in decision.evidence["fates"]]
+    assert [each["why"] for each in fates] == known
+    assert not any(each["good"] for each in fates)
+    assert signals(decisions) == (), "a bot has no opinion"
+
+
 def test_deleting_the_bounce_is_a_no(services: Build, history: Remembered) -> None:
     ours = Comment(id=9, body="needs more", author=OURS)
     event = events.CommentDeleted(sender=MAINTAINER, repository=REPOSITORY, issue=ISSUE, comment=ours)
