@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 
 import re2
 
-from bot.code.syntax import MAX_BYTES, PYTHON, grammar_of, nodes, parse
+from bot.code.syntax import MAX_BYTES, MAX_DEPTH, MAX_NODES, PYTHON, grammar_of, nodes, parse
 
 #: Endings of languages in which indentation and line breaks mean nothing, as far as no grammar is at hand.
 _FREE_FORM = frozenset(
@@ -81,14 +81,16 @@ def _python(text: str) -> str | None:
 
 
 def _tokens(text: str, path: str) -> Sequence[bytes] | None:
-    """The leaves of the tree without comments; None where the file does not parse."""
+    """The leaves of the tree without comments; None where the file does not parse, or is more than can be read."""
     grammar, tree = grammar_of(path), parse(text, path)
     if grammar is None or tree is None or tree.root_node.has_error:
         return None
     found: list[bytes] = []
     skip: int | None = None
-    for node, ancestors in nodes(tree):
+    for count, (node, ancestors) in enumerate(nodes(tree), start=1):
         depth = len(ancestors)
+        if count == MAX_NODES or depth == MAX_DEPTH:
+            return None
         if skip is not None and depth > skip:
             continue
         skip = None

@@ -87,6 +87,20 @@ def test_definitions_are_found_with_their_lines(path: str) -> None:
     assert {each.qualified: (each.first, each.last) for each in definitions(text, path)} == expected
 
 
+def test_a_function_without_a_name_is_called_after_what_it_is_handed_to() -> None:
+    text = "describe('app', () => {\n  it('works', async () => {\n    run();\n  });\n});\n"
+    found = definitions(text, "app.test.ts")
+    within = enclosing(found, 3, 3)
+    assert within is not None
+    assert (within.qualified, within.first, within.last) == ("it('works', async () => {", 2, 4)
+    macro = definitions("rgtest!(finds, |dir: Dir| {\n    a();\n});\n", "a.rs")
+    assert [each.qualified for each in macro] == ["rgtest!(finds, |dir: Dir| {"]
+    inside = definitions("function f() {\n  a.map((b) => {\n    c();\n  });\n}\n", "a.js")
+    outer = enclosing(inside, 3, 3)
+    assert outer is not None
+    assert outer.qualified == "f", "a function with a name says more"
+
+
 def test_the_innermost_function_is_around_a_line_else_its_class() -> None:
     found = definitions(SAMPLES["a.py"][0], "a.py")
     assert [enclosing(found, line, line) for line in (4, 1, 6)] == [found[1], found[0], None]
@@ -134,6 +148,7 @@ def test_layout_comments_and_quotes_change_nothing(path: str, before: str, after
         ("a.yml", "a:\n  b: 1\n", "a:\n b: 1\n"),
         ("Makefile", "a:\n\tb\n", "a:\n  b\n"),
         ("a.c", 's = "a  b";', 's = "a b";'),
+        ("a.js", "f(1);" * 90_000 + "a", "f(1);" * 90_000 + "b"),  # behind more than is looked at
         ("a.c", "#define A b\nc", "#define A\nb c"),
     ],
 )
@@ -147,6 +162,9 @@ HOSTILE = {
     "nested functions": "def f():\n" * 20_000,
     "nested classes": "class A{" * 20_000,
     "nested arrows": "(a=>" * 20_000,
+    "nested objects": "{a:" * 100_000,  # overflows the parser's own stack
+    "assignments": "a=" * 200_000 + "1",
+    "unclosed calls": "f(" * 200 + "f(1);" * 50_000,
     "nul": "\0" * 1000 + "def f(): pass\n",
     "surrogates": "def f():\n    return '\ud800'\n",
     "too large": "x\n" * 1_000_000,
