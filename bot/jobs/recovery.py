@@ -33,9 +33,9 @@ _log = structlog.get_logger(__name__)
 class Lease:
     """A worker's place and name. The place is taken again after a death, the name never."""
 
-    def __init__(self, slot: int, lock: Held) -> None:
-        self.slot = slot
-        self.executor = f"worker-{slot}-{uuid.uuid4().hex[:12]}"
+    def __init__(self, number: int, lock: Held) -> None:
+        self.number = number
+        self.executor = f"worker-{number}-{uuid.uuid4().hex[:12]}"
         self._lock = lock
 
     def alive(self) -> bool:
@@ -49,15 +49,15 @@ class Lease:
 
 def take_lease(locks: Locks) -> Lease:
     """The first free place. Raises OperatorError where all are taken."""
-    for slot in range(MAX_WORKERS):
-        lock = locks.take(_lock_name(slot))
+    for number in range(MAX_WORKERS):
+        lock = locks.take(_lock_name(number))
         if lock is not None:
-            return Lease(slot, lock)
+            return Lease(number, lock)
     raise OperatorError(f"{MAX_WORKERS} workers run on this database already")
 
 
-def _lock_name(slot: int) -> str:
-    return f"worker-{slot}"
+def _lock_name(number: int) -> str:
+    return f"worker-{number}"
 
 
 class Recovery:
@@ -80,14 +80,14 @@ class Recovery:
             "started_at": self._started,
             "seen_at": self._clock(),
         }
-        insert = self._database.insert(WORKERS).values(slot=self._lease.slot, **values)
+        insert = self._database.insert(WORKERS).values(lease=self._lease.number, **values)
         with self._database.write() as connection:
-            connection.execute(insert.on_conflict_do_update(index_elements=["slot"], set_=values))
+            connection.execute(insert.on_conflict_do_update(index_elements=["lease"], set_=values))
 
     def gone(self) -> None:
         """Note that this worker ended on purpose."""
         with self._database.write() as connection:
-            connection.execute(delete(WORKERS).where(WORKERS.c.slot == self._lease.slot))
+            connection.execute(delete(WORKERS).where(WORKERS.c.lease == self._lease.number))
 
     def take_over(self) -> int:
         """Queue again what workers were running that are gone; how many jobs that was. One worker at a time."""
@@ -104,11 +104,11 @@ class Recovery:
     def _alive(self) -> frozenset[str]:
         """The names whose place somebody holds; asked after what is running, and so never too early."""
         with self._database.read() as connection:
-            rows = connection.execute(select(WORKERS.c.slot, WORKERS.c.executor)).all()
-        return frozenset(row.executor for row in rows if self._held(row.slot)) | {self._lease.executor}
+            rows = connection.execute(select(WORKERS.c.lease, WORKERS.c.executor)).all()
+        return frozenset(row.executor for row in rows if self._held(row.lease)) | {self._lease.executor}
 
-    def _held(self, slot: int) -> bool:
-        lock = self._database.locks.take(_lock_name(slot))
+    def _held(self, number: int) -> bool:
+        lock = self._database.locks.take(_lock_name(number))
         if lock is None:
             return True
         lock.release()

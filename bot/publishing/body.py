@@ -32,7 +32,7 @@ class Rules(Frozen):
 
     def text(self, body: str, limit: int) -> str:
         """A body without a marker: as its template wrote it, or, if that is not harmless, as a stranger's text."""
-        body = _cut(redact(_shown(body), self.secrets), limit)
+        body = _cut(redact(_revealed(body), self.secrets), limit)
         return (
             body if harmless(body, {self.host}) else redact(clean(body, host=self.host, limit=limit), self.secrets)
         )
@@ -97,7 +97,7 @@ def _cut(body: str, limit: int) -> str:
     return cut + f"\n{fences[-1][:40]}" * (len(fences) % 2) + "\n\n</details>" * min(folds, 2)
 
 
-def _shown(body: str) -> str:
+def _revealed(body: str) -> str:
     """``body`` without characters that hide or reorder text; breaks stay where ``clean`` puts them."""
-    shown = BREAK.join(visible(part, lookalikes=False) for part in body.split(BREAK))
-    return _STRAY_BREAK.sub("", shown)
+    revealed = BREAK.join(visible(part, lookalikes=False) for part in body.split(BREAK))
+    return _STRAY_BREAK.sub("", revealed)

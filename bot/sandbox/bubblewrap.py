@@ -34,7 +34,7 @@ from bot.sandbox.archive import pack, relative, unpack
 from bot.sandbox.launch import launch
 from bot.sandbox.limits import ProcessTree, WrittenFolders
 from bot.sandbox.monitor import Monitor
-from bot.sandbox.mounts import View, bound, memory, own, own_python, search_path, shown
+from bot.sandbox.mounts import FileSystem, bound, memory, own, own_python, search_path, to_mount
 from bot.sandbox.network import NAMESERVER, Gate
 from bot.sandbox.protocol import WORKDIR, Limits, ProgramResult
 
@@ -108,15 +108,21 @@ class Bubblewrap:
         """See ``Sandbox.run``."""
         program = _found(self.program)
         names = tuple(relative(name) for name in collect)
-        visible, changeable = shown((*own_python(), *self.folders, *readable)), shown(writable)
+        visible, changeable = to_mount((*own_python(), *self.folders, *readable)), to_mount(writable)
         user = _fresh_user()
         own(changeable, user)
         packed = pack(workdir, files)
         with packed.stream, ExitStack() as resources:
             stage = resources.enter_context(_stage((*visible, *changeable), user))
-            view = View(resources)
+            view = FileSystem(resources)
             gate = Gate(resources) if network and not self.offline else None
-            arguments = [*stage.prefix, program, *_ISOLATION, "--seccomp", str(view.holding(seccomp.program()))]
+            arguments = [
+                *stage.prefix,
+                program,
+                *_ISOLATION,
+                "--seccomp",
+                str(view.holding(seccomp.program())),
+            ]
             arguments += [*(gate.arguments if gate else ()), *view.system(NAMESERVER if gate else None)]
             arguments += memory(limits, packed.size)
             arguments += bound(visible, "--ro-bind", stage.sources) + bound(changeable, "--bind", stage.sources)

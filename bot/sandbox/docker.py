@@ -26,13 +26,13 @@ from bot.sandbox.archive import pack, relative, unpack
 from bot.sandbox.launch import ENVIRONMENT, launch
 from bot.sandbox.limits import WrittenFolders
 from bot.sandbox.monitor import Monitor, Observation
-from bot.sandbox.mounts import WRITABLE_MOUNTS, own, shown
+from bot.sandbox.mounts import WRITABLE_MOUNTS, own, to_mount
 from bot.sandbox.protocol import Limits, ProgramResult
 
 _ENTRIES = 500_000
 _NOBODY = 65534
 #: Seconds that the engine gets to answer a question or to remove a container.
-_PATIENCE = 60
+_TIMEOUT = 60
 #: The client adds these from its own configuration, where they may hold a password.
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "NO_PROXY", "ALL_PROXY")
 
@@ -75,7 +75,7 @@ class Docker:
                 "name it in BOUNCER_SANDBOX_NETWORK, where none means that it has no network"
             )
         names = tuple(relative(name) for name in collect)
-        visible, changeable = shown(readable), shown(writable)
+        visible, changeable = to_mount(readable), to_mount(writable)
         user = os.geteuid() or _NOBODY
         own(changeable, user if os.geteuid() == 0 else None)
         packed = pack(workdir, files)
@@ -128,10 +128,10 @@ class Docker:
         """The engine's answer; a container that is gone already is no error."""
         try:
             done = subprocess.run(  # noqa: S603
-                [self.program, *arguments], capture_output=True, text=True, check=False, timeout=_PATIENCE
+                [self.program, *arguments], capture_output=True, text=True, check=False, timeout=_TIMEOUT
             )
         except subprocess.TimeoutExpired as error:
-            raise SandboxError(f"docker {arguments[0]} did not answer in {_PATIENCE} s") from error
+            raise SandboxError(f"docker {arguments[0]} did not answer in {_TIMEOUT} s") from error
         return done.stdout
 
 

@@ -39,7 +39,7 @@ WRITABLE_MOUNTS = (WORKDIR, "/tmp", "/dev/shm")  # noqa: S108 - paths inside the
 
 
 @dataclass
-class View:
+class FileSystem:
     """Builds the file system of one run; ``resources`` closes the descriptors that it opens."""
 
     resources: ExitStack
@@ -111,7 +111,7 @@ def _is_system(folder: Path) -> bool:
     return folder == Path("/") or any(folder.is_relative_to(each) for each in ("/usr", *_SYSTEM))
 
 
-def shown(folders: Iterable[Path]) -> tuple[Path, ...]:
+def to_mount(folders: Iterable[Path]) -> tuple[Path, ...]:
     """Absolute paths of the host folders to bind, each once, those of the system left out: they are there anyway.
 
     Raises SandboxError for a folder that does not exist, and for the root.

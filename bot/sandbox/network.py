@@ -33,7 +33,7 @@ _CLOSED = (
 _TUN = Path("/dev/net/tun")
 _NS_GET_USERNS = 0xB701
 #: Seconds that namespace and network get to be ready.
-_PATIENCE = 20.0
+_TIMEOUT = 20.0
 
 
 def missing() -> str | None:
@@ -86,13 +86,13 @@ class Gate:
         self.resources.callback(os.close, net)
         owner = fcntl.ioctl(net, _NS_GET_USERNS)
         self.resources.callback(os.close, owner)
-        with _carrier(pid, owner, user, _PATIENCE):
+        with _carrier(pid, owner, user, _TIMEOUT):
             _close_routes(net, owner, user)
             os.write(self._opens, b"1")
             yield
 
     def _child(self) -> int | None:
-        text, deadline = b"", time.monotonic() + _PATIENCE
+        text, deadline = b"", time.monotonic() + _TIMEOUT
         while select.select([self._told], [], [], max(0.0, deadline - time.monotonic()))[0]:
             data = os.read(self._told, 4096)
             text += data
@@ -109,7 +109,7 @@ class Gate:
 
 def _mapped(pid: int) -> None:
     """Wait until the namespace has users: who enters it before is nobody there and has no rights."""
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + _TIMEOUT
     while not Path(f"/proc/{pid}/uid_map").read_text().strip():
         if time.monotonic() > deadline:
             raise SandboxError("bubblewrap did not set up its user namespace")
@@ -124,7 +124,7 @@ def _close(descriptor: int) -> None:
 
 
 @contextmanager
-def _carrier(pid: int, owner: int, user: int | None, patience: float) -> Iterator[None]:
+def _carrier(pid: int, owner: int, user: int | None, timeout: float) -> Iterator[None]:
     """slirp4netns for the namespace of ``pid``, running until the block ends."""
     reads, writes = os.pipe2(os.O_CLOEXEC)
     # Where only root may open the device, root's carrier drops its rights itself.
@@ -146,7 +146,7 @@ def _carrier(pid: int, owner: int, user: int | None, patience: float) -> Iterato
     os.close(writes)
     with process:
         try:
-            ready = select.select([reads], [], [], patience)[0] and os.read(reads, 1) == b"1"
+            ready = select.select([reads], [], [], timeout)[0] and os.read(reads, 1) == b"1"
             if not ready:
                 process.kill()
                 said = (process.stderr.read() if process.stderr else b"").decode(errors="replace").strip()

@@ -17,7 +17,7 @@ from bot.simgithub.render import Renderer
 from bot.simgithub.state import App, DeliveryState, InstallationState, Json, RepositoryState, User, World
 
 #: GitHub gives a receiver this long, in seconds.
-PATIENCE = 10.0
+TIMEOUT = 10.0
 
 
 class Hooks:
@@ -33,7 +33,7 @@ class Hooks:
 
     def stop(self) -> None:
         self.world.outbox.put(None)
-        self._thread.join(PATIENCE + 5)
+        self._thread.join(TIMEOUT + 5)
 
     def emit(
         self, repository: RepositoryState, event: str, action: str | None, sender: User, payload: Json
@@ -95,7 +95,7 @@ class Hooks:
         # No proxy of the environment: the receiver is local.
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         try:
-            with opener.open(request, timeout=PATIENCE) as answer:
+            with opener.open(request, timeout=TIMEOUT) as answer:
                 code, status = answer.status, "OK"
         except urllib.error.HTTPError as error:
             code, status = error.code, f"Invalid HTTP Response: {error.code}"

@@ -14,7 +14,7 @@ from bot.store.tables import LOGIN_ATTEMPTS, SESSIONS
 FREE = 5
 LONGEST_SECONDS = 8.0
 #: Longer than this nobody waits for a turn: the attempt is refused, seconds.
-PATIENCE_SECONDS = 10.0
+LONGEST_WAIT_SECONDS = 10.0
 #: After this long without a wrong password an address begins anew, seconds.
 FORGET_SECONDS = 900.0
 
@@ -51,10 +51,10 @@ class Logins:
             connection.execute(delete(SESSIONS).where(SESSIONS.c.id == session))
 
     def turn(self, address: str) -> float:
-        """Take a turn at a password; seconds to wait for it. Above PATIENCE_SECONDS none was taken."""
+        """Take a turn at a password; seconds to wait for it. Above LONGEST_WAIT_SECONDS none was taken."""
         with self._database.write() as connection:
             everybody = self._next(connection, ALL, lambda failures: _apart_all(failures), LONGEST_ALL_SECONDS)
-            own = self._next(connection, address, lambda failures: _apart(failures), PATIENCE_SECONDS)
+            own = self._next(connection, address, lambda failures: _apart(failures), LONGEST_WAIT_SECONDS)
         return max(own, min(everybody, LONGEST_ALL_SECONDS))
 
     def failed(self, address: str) -> None:
@@ -84,7 +84,7 @@ class Logins:
         now = self._clock()
         failures = found.failures if now - found.failed_at < FORGET_SECONDS else 0
         # A moment far ahead is a clock that was set back, not a queue.
-        start = max(now, found.next_at) if found.next_at < now + 10 * PATIENCE_SECONDS else now
+        start = max(now, found.next_at) if found.next_at < now + 10 * LONGEST_WAIT_SECONDS else now
         if start - now <= longest:
             connection.execute(LOGIN_ATTEMPTS.update().where(own).values(next_at=start + apart(failures)))
         return float(start - now)

@@ -15,12 +15,12 @@ from bot.store.database import Database, open_database
 from bot.store.locks import held
 
 #: The newest migration; alembic itself is imported only where this one is not in place yet.
-HEAD = "0005"
+HEAD = "0006"
 VERSION_TABLE = "bouncer_version"
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 #: How long one process waits for another's migration, seconds.
-PATIENCE = 120.0
+TIMEOUT = 120.0
 #: The longest pause between two looks for a database that is away, seconds.
 LONGEST_PAUSE_SECONDS = 10.0
 
@@ -44,7 +44,7 @@ def migrate(database: Database, target: str = HEAD) -> None:
     """
     if version(database) == target:
         return
-    with held(database.locks, "migrate", PATIENCE):
+    with held(database.locks, "migrate", TIMEOUT):
         present = version(database)
         if present == target:
             return

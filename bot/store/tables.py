@@ -49,7 +49,7 @@ DELIVERIES = Table(
 WORKERS = Table(
     "workers",
     METADATA,
-    Column("slot", Integer, primary_key=True, autoincrement=False),
+    Column("lease", Integer, primary_key=True, autoincrement=False),
     Column("name", Text, nullable=False),
     Column("executor", Text, nullable=False, server_default=""),
     Column("started_at", Float, nullable=False),

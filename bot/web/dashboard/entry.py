@@ -18,7 +18,7 @@ from werkzeug.wrappers import Response as Answer
 
 from bot.errors import ForgeError, TransientError
 from bot.forge.github.oauth import GitHubLogin, Visitor
-from bot.store.logins import PATIENCE_SECONDS, Logins
+from bot.store.logins import LONGEST_WAIT_SECONDS, Logins
 from bot.web import session
 from bot.web.dashboard.backing import DashboardSettings
 
@@ -45,7 +45,7 @@ def add(
         session.check_form(_cookie())
         address = session.client_address()
         wait = logins().turn(address)
-        if wait > PATIENCE_SECONDS or not waiting.acquire(blocking=False):
+        if wait > LONGEST_WAIT_SECONDS or not waiting.acquire(blocking=False):
             return _page(target, f"Too many attempts. Try again in {max(wait, 1):.0f} seconds."), 429
         try:
             # Whoever guesses is slowed down; the right password is never refused because somebody else guessed.

@@ -16,7 +16,7 @@ from bot.store import open_database
 
 database = open_database(sys.argv[1])
 lease = take_lease(database.locks)
-assert lease.slot == 1, lease.slot
+assert lease.number == 1, lease.number
 Recovery(database, Queue(database), lease).seen()
 
 

@@ -25,7 +25,7 @@ HOLD = """
 import sys, time
 from bot.store import open_database
 from bot.jobs.recovery import take_lease
-print(take_lease(open_database(sys.argv[1]).locks).slot, flush=True)
+print(take_lease(open_database(sys.argv[1]).locks).number, flush=True)
 time.sleep(60)
 """
 
@@ -33,7 +33,7 @@ time.sleep(60)
 @pytest.fixture
 def lease(database: Database) -> Iterator[Lease]:
     lease = take_lease(database.locks)
-    assert lease.slot == 0
+    assert lease.number == 0
     yield lease
     lease.release()
 

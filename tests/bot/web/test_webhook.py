@@ -185,7 +185,7 @@ def test_health_readiness_and_metrics(site: Site) -> None:
     from bot.store.tables import WORKERS
 
     with site.database.write() as connection:
-        worker = {"slot": 0, "name": "x", "started_at": time.time(), "seen_at": time.time()}
+        worker = {"lease": 0, "name": "x", "started_at": time.time(), "seen_at": time.time()}
         connection.execute(WORKERS.insert(), worker)
     assert site.get("/readyz")[0] == 200
     with site.database.write() as connection:
