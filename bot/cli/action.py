@@ -126,8 +126,7 @@ def _deal(
 ) -> Iterator[Done]:
     """Each task's decisions, published; one that fails does not stop its siblings."""
     from bot import app, router
-    from bot.forge.replay import ReadOnce
-    from bot.jobs.readings import at_present
+    from bot.jobs.readings import ReadOnce, at_present
     from bot.publishing.standing import StandingHistory
 
     config = _config(settings, access, event)

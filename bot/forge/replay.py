@@ -1,14 +1,13 @@
-"""Forges that answer from what is known: what they asked before, or a snapshot of that.
+"""A forge that answers from a snapshot of what is known.
 
 What a snapshot does not hold raises NotRecorded; it is never answered with "nothing".
 """
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic import ConfigDict, Field
 
@@ -16,7 +15,6 @@ from bot.core.frozen import Frozen
 from bot.core.model import Actor, CheckRun, Comment, Issue, Permission, PullRequest, Repository, ReviewComment
 from bot.errors import NotFound, NotRecorded
 from bot.forge.protocol import (
-    Forge,
     IssueLink,
     PostedReview,
     PullDiff,
@@ -118,7 +116,7 @@ class ReplayForge:
         return self._find("permissions", self._snapshot.permissions, login)
 
     def reactions(self, comment_id: int, *, review: bool = False) -> Reactions:
-        return self._find("reactions", self._snapshot.reactions, _comment_key(comment_id, review))
+        return self._find("reactions", self._snapshot.reactions, comment_key(comment_id, review))
 
     def head(self, ref: str) -> str:
         return self._find("heads", self._snapshot.heads, ref)
@@ -148,137 +146,6 @@ class ReplayForge:
         raise NotRecorded(f"the snapshot of {self.repository} does not hold {name} {key}")
 
 
-class ReadOnce:
-    """Asks another forge each question once: a job thinks about one state of the world, and reads it once."""
-
-    def __init__(self, forge: Forge) -> None:
-        self._forge = forge
-        self._answers: dict[str, Any] = {}
-        self._missing: dict[str, NotFound] = {}
-
-    @property
-    def repository(self) -> str:
-        return self._forge.repository
-
-    def about(self) -> Repository:
-        return self._single("about", self._forge.about)
-
-    def identity(self) -> Actor:
-        return self._single("identity", self._forge.identity)
-
-    def issue(self, number: int) -> Issue:
-        return self._keep("issues", number, lambda: self._forge.issue(number))
-
-    def comments(self, number: int) -> tuple[Comment, ...]:
-        return self._keep("comments", number, lambda: self._forge.comments(number))
-
-    def pull_request(self, number: int) -> PullRequest:
-        return self._keep("pull_requests", number, lambda: self._forge.pull_request(number))
-
-    def diff(self, number: int) -> PullDiff:
-        return self._keep("diffs", number, lambda: self._forge.diff(number))
-
-    def linked_issues(self, number: int) -> tuple[IssueLink, ...]:
-        return self._keep("linked_issues", number, lambda: self._forge.linked_issues(number))
-
-    def review_comments(self, number: int) -> tuple[ReviewComment, ...]:
-        return self._keep("review_comments", number, lambda: self._forge.review_comments(number))
-
-    def reviews(self, number: int) -> tuple[PostedReview, ...]:
-        return self._keep("reviews", number, lambda: self._forge.reviews(number))
-
-    def resolved_threads(self, number: int) -> tuple[int, ...]:
-        return self._keep("resolved_threads", number, lambda: self._forge.resolved_threads(number))
-
-    def check_runs(self, sha: str, name: str) -> tuple[CheckRun, ...]:
-        return self._keep("check_runs", f"{sha}:{name}", lambda: self._forge.check_runs(sha, name))
-
-    def pulls_for_commit(self, sha: str) -> tuple[PullRequest, ...]:
-        return self._keep("pulls_for_commit", sha, lambda: self._forge.pulls_for_commit(sha))
-
-    def permission(self, login: str) -> Permission:
-        return self._keep("permissions", login, lambda: self._forge.permission(login))
-
-    def reactions(self, comment_id: int, *, review: bool = False) -> Reactions:
-        key = _comment_key(comment_id, review)
-        return self._keep("reactions", key, lambda: self._forge.reactions(comment_id, review=review))
-
-    def head(self, ref: str) -> str:
-        return self._keep("heads", ref, lambda: self._forge.head(ref))
-
-    def file(self, path: str, ref: str) -> bytes:
-        return self._keep("files", f"{ref}:{path}", lambda: self._forge.file(path, ref))
-
-    def tree(self, ref: str) -> tuple[TreeEntry, ...]:
-        return self._keep("trees", ref, lambda: self._forge.tree(ref))
-
-    def checkout(self, ref: str, folder: Path) -> None:
-        self._forge.checkout(ref, folder)
-
-    def sources(self, ref: str) -> SourceTree:
-        return self._forge.sources(ref)
-
-    def _single(self, name: str, ask: Callable[[], T]) -> T:
-        if name not in self._answers:
-            self._answers[name] = ask()
-        answer: T = self._answers[name]
-        return answer
-
-    def _keep(self, name: str, key: K, ask: Callable[[], T]) -> T:
-        if missing := self._missing.get(f"{name} {key}"):
-            raise NotFound(str(missing), missing.status)
-        answers: dict[K, T] = self._answers.setdefault(name, {})
-        if key not in answers:
-            try:
-                answers[key] = ask()
-            except NotFound as error:
-                self._missing[f"{name} {key}"] = error
-                raise
-        return answers[key]
-
-    def forget(self, number: int) -> None:
-        """Something was written there: what stood before is not the answer any more."""
-        for name in ("issues", "comments", "reviews", "review_comments"):
-            self._answers.get(name, {}).pop(number, None)
-            self._missing.pop(f"{name} {number}", None)
-        self._answers.pop("check_runs", None)
-
-
-class AskAnew(ReadOnce):
-    """Asks again, and whoever shares the answers knows the new ones.
-
-    A diff alone is taken as it is known: it belongs to a head, and the head is what is looked at again.
-    """
-
-    def __init__(self, known: ReadOnce) -> None:
-        self._forge, self._answers, self._missing = known._forge, known._answers, known._missing
-
-    def _keep(self, name: str, key: K, ask: Callable[[], T]) -> T:
-        if name != "diffs":
-            self._answers.get(name, {}).pop(key, None)
-            self._missing.pop(f"{name} {key}", None)
-        return super()._keep(name, key, ask)
-
-
-class RecordingForge(ReadOnce):
-    """Asks another forge each question once; ``snapshot`` returns all answers."""
-
-    def snapshot(self) -> Snapshot:
-        """Everything that was asked so far, with its answers."""
-        return Snapshot(repository=self.repository, **self._answers, missing=tuple(self._missing))
-
-    def checkout(self, ref: str, folder: Path) -> None:
-        super().checkout(ref, folder)
-        self._answers.setdefault("checkouts", {})[ref] = _read_all(folder)
-
-    def sources(self, ref: str) -> SourceTree:
-        """Kept whole, as a checkout is."""
-        if ref not in self._answers.get("checkouts", {}):
-            with tempfile.TemporaryDirectory(prefix="bouncer-record-") as name:
-                self.checkout(ref, Path(name))
-        return RecordedTree(self._answers["checkouts"][ref])
-
-
 class RecordedTree:
     """A ``SourceTree`` of files that are at hand."""
 
@@ -292,11 +159,6 @@ class RecordedTree:
         return as_source(self._files[path]) if path in self._files else None
 
 
-def _read_all(folder: Path) -> dict[str, bytes]:
-    files = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
-
-
 def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write files below an empty folder."""
     for path, content in files.items():
@@ -307,5 +169,6 @@ def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
         target.write_bytes(content)
 
 
-def _comment_key(comment_id: int, review: bool) -> str:
+def comment_key(comment_id: int, review: bool) -> str:
+    """Tells reactions to a comment in a conversation from those to one on a line."""
     return f"{'review' if review else 'issue'}:{comment_id}"

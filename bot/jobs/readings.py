@@ -9,9 +9,10 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import func, select
 
@@ -20,10 +21,10 @@ from bot.core.actions import Task
 from bot.core.config import PATH, RepoConfig
 from bot.core.config_file import Problem
 from bot.core.events import Event
-from bot.core.model import Repository
+from bot.core.model import Actor, CheckRun, Comment, Issue, Permission, PullRequest, Repository, ReviewComment
 from bot.errors import ForgeError, NotFound
-from bot.forge.protocol import Forge
-from bot.forge.replay import ReadOnce
+from bot.forge.protocol import Forge, IssueLink, PostedReview, PullDiff, Reactions, SourceTree, TreeEntry
+from bot.forge.replay import comment_key
 from bot.jobs.job import Job
 from bot.store import Database
 from bot.store.tables import DELIVERIES
@@ -32,12 +33,127 @@ if TYPE_CHECKING:
     from bot.forge.github import GitHubForge
 
 
+T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
+
 #: Tasks that judge what is there, whatever it was that happened to it.
 JUDGING: frozenset[Task] = frozenset({"triage", "verify", "review"})
 
 #: Deliveries whose readings are kept, and how long after the first of them, seconds.
 KEPT = 32
 KEPT_SECONDS = 300.0
+
+
+class ReadOnce:
+    """Asks another forge each question once: a job thinks about one state of the world, and reads it once."""
+
+    def __init__(self, forge: Forge) -> None:
+        self._forge = forge
+        self._answers: dict[str, Any] = {}
+        self._missing: dict[str, NotFound] = {}
+
+    @property
+    def repository(self) -> str:
+        return self._forge.repository
+
+    def about(self) -> Repository:
+        return self._single("about", self._forge.about)
+
+    def identity(self) -> Actor:
+        return self._single("identity", self._forge.identity)
+
+    def issue(self, number: int) -> Issue:
+        return self._keep("issues", number, lambda: self._forge.issue(number))
+
+    def comments(self, number: int) -> tuple[Comment, ...]:
+        return self._keep("comments", number, lambda: self._forge.comments(number))
+
+    def pull_request(self, number: int) -> PullRequest:
+        return self._keep("pull_requests", number, lambda: self._forge.pull_request(number))
+
+    def diff(self, number: int) -> PullDiff:
+        return self._keep("diffs", number, lambda: self._forge.diff(number))
+
+    def linked_issues(self, number: int) -> tuple[IssueLink, ...]:
+        return self._keep("linked_issues", number, lambda: self._forge.linked_issues(number))
+
+    def review_comments(self, number: int) -> tuple[ReviewComment, ...]:
+        return self._keep("review_comments", number, lambda: self._forge.review_comments(number))
+
+    def reviews(self, number: int) -> tuple[PostedReview, ...]:
+        return self._keep("reviews", number, lambda: self._forge.reviews(number))
+
+    def resolved_threads(self, number: int) -> tuple[int, ...]:
+        return self._keep("resolved_threads", number, lambda: self._forge.resolved_threads(number))
+
+    def check_runs(self, sha: str, name: str) -> tuple[CheckRun, ...]:
+        return self._keep("check_runs", f"{sha}:{name}", lambda: self._forge.check_runs(sha, name))
+
+    def pulls_for_commit(self, sha: str) -> tuple[PullRequest, ...]:
+        return self._keep("pulls_for_commit", sha, lambda: self._forge.pulls_for_commit(sha))
+
+    def permission(self, login: str) -> Permission:
+        return self._keep("permissions", login, lambda: self._forge.permission(login))
+
+    def reactions(self, comment_id: int, *, review: bool = False) -> Reactions:
+        key = comment_key(comment_id, review)
+        return self._keep("reactions", key, lambda: self._forge.reactions(comment_id, review=review))
+
+    def head(self, ref: str) -> str:
+        return self._keep("heads", ref, lambda: self._forge.head(ref))
+
+    def file(self, path: str, ref: str) -> bytes:
+        return self._keep("files", f"{ref}:{path}", lambda: self._forge.file(path, ref))
+
+    def tree(self, ref: str) -> tuple[TreeEntry, ...]:
+        return self._keep("trees", ref, lambda: self._forge.tree(ref))
+
+    def checkout(self, ref: str, folder: Path) -> None:
+        self._forge.checkout(ref, folder)
+
+    def sources(self, ref: str) -> SourceTree:
+        return self._forge.sources(ref)
+
+    def _single(self, name: str, ask: Callable[[], T]) -> T:
+        if name not in self._answers:
+            self._answers[name] = ask()
+        answer: T = self._answers[name]
+        return answer
+
+    def _keep(self, name: str, key: K, ask: Callable[[], T]) -> T:
+        if missing := self._missing.get(f"{name} {key}"):
+            raise NotFound(str(missing), missing.status)
+        answers: dict[K, T] = self._answers.setdefault(name, {})
+        if key not in answers:
+            try:
+                answers[key] = ask()
+            except NotFound as error:
+                self._missing[f"{name} {key}"] = error
+                raise
+        return answers[key]
+
+    def forget(self, number: int) -> None:
+        """Something was written there: what stood before is not the answer any more."""
+        for name in ("issues", "comments", "reviews", "review_comments"):
+            self._answers.get(name, {}).pop(number, None)
+            self._missing.pop(f"{name} {number}", None)
+        self._answers.pop("check_runs", None)
+
+
+class AskAnew(ReadOnce):
+    """Asks again, and whoever shares the answers knows the new ones.
+
+    A diff alone is taken as it is known: it belongs to a head, and the head is what is looked at again.
+    """
+
+    def __init__(self, known: ReadOnce) -> None:
+        self._forge, self._answers, self._missing = known._forge, known._answers, known._missing
+
+    def _keep(self, name: str, key: K, ask: Callable[[], T]) -> T:
+        if name != "diffs":
+            self._answers.get(name, {}).pop(key, None)
+            self._missing.pop(f"{name} {key}", None)
+        return super()._keep(name, key, ask)
 
 
 @dataclass(frozen=True)

@@ -24,12 +24,11 @@ from bot.core.actions import Decision
 from bot.core.events import Event
 from bot.errors import ForgeError, NotFound, TransientError
 from bot.forge.protocol import ForgeWriter
-from bot.forge.replay import AskAnew
 from bot.jobs.inbox import Received
 from bot.jobs.job import GaveUp, Job, Notice, successor
 from bot.jobs.notices import Notices
 from bot.jobs.queue import Queue
-from bot.jobs.readings import Readings, at_present
+from bot.jobs.readings import AskAnew, Readings, at_present
 from bot.jobs.recovery import MAX_DEATHS
 from bot.publishing.publisher import Publisher, Refused
 from bot.services import Services

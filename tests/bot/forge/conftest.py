@@ -13,8 +13,10 @@ from bot.core.actions import InlineComment
 from bot.errors import NotFound
 from bot.forge.github import GitHubApp, GitHubForge, GitHubWriter
 from bot.forge.protocol import Forge
-from bot.forge.replay import ReadOnce, RecordingForge, ReplayForge, Snapshot
+from bot.forge.replay import ReplayForge, Snapshot
+from bot.jobs.readings import ReadOnce
 from bot.simgithub import App, InstallationState, SimulatedGitHub
+from tests.bot.forge.recording import RecordingForge
 from tests.conformance.checking import violations
 
 NAME = "octo/demo"

@@ -7,7 +7,7 @@ import pytest
 from bot.errors import NotFound
 from bot.forge.github import http
 from bot.forge.github.http import Answers, Raw
-from bot.forge.replay import ReadOnce
+from bot.jobs.readings import ReadOnce
 from tests.bot.forge.conftest import NAME, Site
 
 

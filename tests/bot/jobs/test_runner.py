@@ -11,11 +11,10 @@ from sqlalchemy import update
 
 from bot.core import events
 from bot.errors import BudgetExceeded, ForgeError, NotFound, TransientError
-from bot.forge.replay import AskAnew, ReadOnce
 from bot.jobs.dispatch import Dispatcher
 from bot.jobs.inbox import Inbox
 from bot.jobs.job import Job
-from bot.jobs.readings import KEPT_SECONDS, Readings
+from bot.jobs.readings import KEPT_SECONDS, AskAnew, Readings, ReadOnce
 from bot.jobs.runner import MAX_TRIES, MAX_TRIES_BUG, Runner
 from bot.services import Services
 from bot.store import Database
