@@ -52,7 +52,6 @@ class Judgement:
 
     def decide(self, issues: Sequence[Issue], unjudged: list[Unjudged], judged: dict[str, str]) -> Decision:
         """One verdict an issue, one check for all."""
-        config = self.services.config.verify
         patch, unfit = self._patch()
         if unfit or not issues:
             why = unfit or "; ".join(each.why for each in unjudged)
@@ -68,6 +67,17 @@ class Judgement:
                 unjudged.append(outcome)
         runs = self._run([verdict.issue for verdict in verdicts])
         verdicts = [held_against(verdict, runs) for verdict in verdicts]
+        return self._decision(verdicts, unjudged, runs, judged)
+
+    def _decision(
+        self,
+        verdicts: Sequence[OutputVerdict],
+        unjudged: Sequence[Unjudged],
+        runs: Sequence[ExecutedTest],
+        judged: dict[str, str],
+    ) -> Decision:
+        """The check, and what is remembered beside it."""
+        config = self.services.config.verify
         check = output_check.check(
             self.pull.head_sha,
             verdicts,

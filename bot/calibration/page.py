@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import get_args
+from typing import Any, get_args
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from pydantic import Field
@@ -65,7 +65,7 @@ def title(each: Findings) -> str:
 
 def told(each: Findings) -> list[str]:
     """What was found, a sentence each."""
-    _, fine, _, harmed = _WORDS[each.bouncer]
+    _, fine, wrong, harmed = _WORDS[each.bouncer]
     promise, line = each.promise, each.promise.line
     if line is None:
         good = sum(case.good for case in each.cases)
@@ -79,12 +79,11 @@ def told(each: Findings) -> list[str]:
             "Run in shadow mode: everything is judged and recorded, nothing is written; then calibrate again.",
         ]
     else:
-        place = LABELS[each.bouncer][each.level - 1] if each.level else f"{line.bounce_above} %"
         lines = [
-            f"Promise: with the line at {place}, at most {_percent(promise.harm)} of the {fine} are {harmed} "
-            f"(95 % sure, as long as the future resembles this past).",
+            f"Promise: with the line at {_place(each)}, at most {_percent(promise.harm)} of the {fine} are "
+            f"{harmed} (95 % sure, as long as the future resembles this past).",
             f"Here it bounces {each.bounced} of {len(each.cases)}: {line.harmed} of {line.good} {fine} "
-            f"(at most {_percent(line.bound)} in truth), {line.caught} of {line.bad} of the others.",
+            f"(at most {_percent(line.bound)} in truth), {_caught(line, wrong)}.",
             f"Such a promise takes at least {promise.needed} {fine}.",
         ]
     if each.by_label:
@@ -93,6 +92,10 @@ def told(each: Findings) -> list[str]:
         lines.append(f"Expected calibration error {each.calibration_error:.3f}, Brier score {each.brier:.3f}.")
     lines += [f"{count} not judged: {why}." for why, count in each.unjudged.items()]
     return lines
+
+
+def _caught(line: OperatingPoint, wrong: str) -> str:
+    return f"{line.caught} of {line.bad} of the others" if line.bad else f"and there were no {wrong} to catch"
 
 
 def _percent(share: float) -> str:
@@ -108,23 +111,42 @@ def as_html(found: Calibration) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    parts = [
-        {
-            "name": _WORDS[each.bouncer][0],
-            "title": title(each),
-            "told": told(each),
-            "fine": _WORDS[each.bouncer][1],
-            "harmed": _WORDS[each.bouncer][3],
-            "rows": rows(each),
-            "by_line": plots.by_line(each.curve, _drawn(each), *_WORDS[each.bouncer][1:3]),
-            "coverage": plots.risk_over_coverage(each.curve, _drawn(each)),
-            "reliability": None if each.by_label else plots.reliability(each.reliability),
-            "mistakes": each.mistakes(),
-            "by_label": each.by_label,
-        }
-        for each in found.findings
-    ]
-    return pages.get_template("page.html.jinja").render(found=found, parts=parts, settings=found.settings)
+    return pages.get_template("page.html.jinja").render(
+        found=found, parts=[_part(each) for each in found.findings], settings=found.settings
+    )
+
+
+def _part(each: Findings) -> dict[str, Any]:
+    """One bouncer, for the page. Without a bad subject, risk and reliability have nothing to show."""
+    subjects, fine, wrong, harmed = _WORDS[each.bouncer]
+    both = any(not case.good for case in each.cases)
+    mistakes = each.mistakes()
+    return {
+        "name": subjects,
+        "title": title(each),
+        "told": told(each),
+        "fine": fine,
+        "wrong": wrong,
+        "harmed": harmed,
+        "line": each.promise.line,
+        "place": _place(each),
+        "cases": len(each.cases),
+        "rows": rows(each),
+        "by_line": plots.by_line(each.curve, _drawn(each), fine, wrong),
+        "coverage": plots.risk_over_coverage(each.curve, _drawn(each)) if both else None,
+        "reliability": plots.reliability(each.reliability) if both and not each.by_label else None,
+        "mistakes": [
+            (f"{fine.capitalize()} that would have been {harmed}", [one for one in mistakes if one.good]),
+            (f"Let through: {wrong}", [one for one in mistakes if not one.good]),
+        ],
+    }
+
+
+def _place(each: Findings) -> str:
+    """Where the promised line lies, as people say it; empty without one."""
+    if each.promise.line is None:
+        return ""
+    return LABELS[each.bouncer][each.level - 1] if each.level else f"{each.promise.line.bounce_above} %"
 
 
 def _drawn(each: Findings) -> int | None:

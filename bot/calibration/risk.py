@@ -201,7 +201,13 @@ def curve(cases: Sequence[Judged], delta: float = DELTA) -> tuple[OperatingPoint
 
 
 def instructive(cases: Iterable[Judged], bounce_above: int, most: int = 10) -> tuple[Judged, ...]:
-    """The mistakes that a line makes, the most confident first: good ones bounced, bad ones passed."""
+    """The mistakes that a line makes: good ones bounced, then bad ones passed, the most confident first.
+
+    Half are of each kind where there are so many of both.
+    """
     wrong = [case for case in cases if (case.p_bounce >= bounce_above) == case.good]
     wrong.sort(key=lambda case: (-abs(case.p_bounce - bounce_above), case.subject))
-    return tuple(wrong[:most])
+    bounced, passed = ([case for case in wrong if case.good is good] for good in (True, False))
+    half = max(most // 2, most - len(passed))
+    bounced = bounced[:half]
+    return (*bounced, *passed[: most - len(bounced)])

@@ -124,6 +124,11 @@ def test_the_most_confident_mistakes_come_first() -> None:
         Judged(subject="nearly", p_bounce=48, good=False),
     ]
     assert [case.subject for case in risk.instructive(cases, 50)] == ["good-bounced", "bad-passed", "nearly"]
+    passed = [Judged(subject=f"p{number}", p_bounce=number, good=False) for number in range(10)]
+    bounced = [Judged(subject=f"b{number}", p_bounce=50 + number, good=True) for number in range(10)]
+    shown = risk.instructive([*passed, *bounced], 50, 4)
+    assert [case.subject for case in shown] == ["b9", "b8", "p0", "p1"], "both kinds of harm are to be seen"
+    assert len(risk.instructive([*passed, *bounced[:1]], 50, 4)) == 4
 
 
 def test_the_isotonic_map_is_scikit_learns() -> None:

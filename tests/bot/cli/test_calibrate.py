@@ -120,6 +120,19 @@ def test_a_promise_is_printed_with_the_lines_for_bouncer_yml(run: Run, past: tup
     page = Path("calibration.html").read_text()
     assert "http://" not in page.replace(github.web_url, "")
     assert "<script" not in page
+    assert "Actionable issues that would have been bounced" not in page
+
+
+def test_the_page_shows_mistakes_of_both_kinds_with_links(run: Run, past: tuple[SimulatedGitHub, App]) -> None:
+    github, _ = past
+    first = next(number for number in range(1, 200) if actionable(github, number))
+    replies(github, lambda number: 99 if number == first else 10)
+    run("--harm", "10%")
+    page = Path("calibration.html").read_text()
+    bounced = page.index("Actionable issues that would have been bounced")
+    passed = page.index("Let through: issues that were probably not actionable")
+    assert bounced < page.index(f'href="{github.web_url}/{NAME}/issues/{first}"') < passed
+    assert "1 of 64</b> actionable issues bounced" in " ".join(page.split())
 
 
 def test_json_is_one_object_and_an_export_replays_without_github(
@@ -198,11 +211,11 @@ def test_what_was_judged_is_not_asked_again_and_failures_are(run: Run, past: tup
     replies(github, lambda number: 10, but=(newest,))
     said = json.loads(run("--json", "--limit", "30")[1])
     assert sum(said["triage"]["unjudged"].values()) == 1
-    lines = len(next(Path("data").rglob("judged.jsonl")).read_text().splitlines())
+    lines = len(Path("data/calibration/acme+rocket/judged.jsonl").read_text().splitlines())
     replies(github, lambda number: 10)
     again = json.loads(run("--json", "--limit", "30")[1])
     assert not again["triage"]["unjudged"]
-    assert len(next(Path("data").rglob("judged.jsonl")).read_text().splitlines()) == lines + 1
+    assert len(Path("data/calibration/acme+rocket/judged.jsonl").read_text().splitlines()) == lines + 1
 
 
 @pytest.mark.parametrize(
