@@ -1,7 +1,7 @@
 """``bouncer demo``: the main job on this machine alone, with a simulated GitHub and recorded answers of a model.
 
-Everything else is what a maintainer runs: ``bouncer serve`` receives signed deliveries over HTTP, records them,
-asks the model, and posts through the same publisher.
+Everything else is what a maintainer runs: ``bouncer web`` receives signed deliveries over HTTP and records them,
+``bouncer worker`` asks the model and posts through the same publisher.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -133,7 +134,7 @@ def command(model: str | None, html: Path | None) -> int:
         where = Path(folder)
         shutil.copy(ANSWERS, where)
         database = f"sqlite:///{where / 'bouncer.db'}"
-        console.print(f"A simulated GitHub at {github.web_url}, and `bouncer serve` on a temporary SQLite file.")
+        console.print(f"A simulated GitHub at {github.web_url}, `bouncer web` and `bouncer worker`.")
         console.print(f"[bold]{_who(model)}[/bold]\n")
         with _serving(github, where, database, model):
             seen = _story(github, _jobs(database))
@@ -251,7 +252,7 @@ def _settle(github: SimulatedGitHub, jobs: Jobs) -> None:
     while _busy(jobs):
         if time.monotonic() > deadline:
             raise OperatorError(f"not everything was dealt with within {ROUND_SECONDS} s")
-        time.sleep(0.1)
+        time.sleep(0.2)
     github.settle()
     if _busy(jobs):
         # Our own labels and comments are events, too.
@@ -276,7 +277,7 @@ def _jobs(url: str) -> Jobs:
 
 @contextmanager
 def _serving(github: SimulatedGitHub, where: Path, database: str, model: str) -> Iterator[None]:
-    """``bouncer serve`` as an app that is installed on the simulated GitHub; its log goes to a file."""
+    """Web server and worker of an app that is installed on the simulated GitHub; their log goes to a file."""
     port = _free_port()
     github.create_repository(REPOSITORY, FILES)
     app = github.create_app(owner="acme", webhook_url=f"http://127.0.0.1:{port}/webhook", webhook_secret=SECRET)
@@ -292,34 +293,45 @@ def _serving(github: SimulatedGitHub, where: Path, database: str, model: str) ->
         "HOST": "127.0.0.1",
         "PORT": str(port),
     }
-    log = where / "serve.log"
+    log = where / "server.log"
+    commands = (("web", "--processes", "1"), ("worker", "--apart", "0.05"))
     with log.open("wb") as output:
-        server = subprocess.Popen(
-            [sys.executable, "-m", "bot", "serve", "--apart", "0.05"],
-            env=environment,
-            stdout=output,
-            stderr=output,
-            cwd=where,
-        )
+        servers = [
+            subprocess.Popen(  # noqa: S603 - this very program
+                [sys.executable, "-m", "bot", *command],
+                env=environment,
+                stdout=output,
+                stderr=output,
+                cwd=where,
+                process_group=0,
+            )
+            for command in commands
+        ]
         try:
-            _wait(f"http://127.0.0.1:{port}/readyz", server, log)
+            # What this process needs is read while the others start.
+            import_module("bot.jobs.queue")
+            import_module("rich.markdown")
+            _wait(f"http://127.0.0.1:{port}/readyz", servers, log)
             github.install(app)
             yield
         finally:
-            server.send_signal(signal.SIGTERM)
-            server.wait(40)
+            # All that they know lies in a folder that goes: there is nothing to end in order.
+            for server in servers:
+                with suppress(ProcessLookupError):
+                    os.killpg(server.pid, signal.SIGKILL)
+                server.wait()
 
 
-def _wait(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
+def _wait(url: str, servers: Sequence[subprocess.Popen[bytes]], log: Path) -> None:
     deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline and server.poll() is None:
+    while time.monotonic() < deadline and all(server.poll() is None for server in servers):
         try:
             with urllib.request.urlopen(url, timeout=2):  # noqa: S310 - loopback
                 return
         except (urllib.error.URLError, OSError):
             time.sleep(0.1)
     last = log.read_text("utf-8", "replace").strip().splitlines()[-1:] or ["no output"]
-    raise OperatorError(f"bouncer serve did not start: {last[0]}")
+    raise OperatorError(f"the server did not start: {last[0]}")
 
 
 def _free_port() -> int:
