@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 from posixpath import normpath
-from time import thread_time
+from time import monotonic
 from typing import NamedTuple
 
 import re2
@@ -22,8 +22,8 @@ from bot.forge.protocol import SourceTree
 _IMPORTS = 50
 #: Bytes of a repository that are searched, and files that are parsed for it.
 MAX_SEARCHED, MAX_PARSED = 60_000_000, 150
-#: Seconds of processor time after which no further file is parsed or searched; the linear case never comes near.
-SECONDS = 10.0
+#: Seconds after which no further file is parsed or searched; the linear case never comes near.
+SECONDS = 20.0
 #: Places of one name: more definitions tell nothing, and more uses are only counted.
 MAX_PLACES, MAX_USES = 2, 8
 
@@ -68,7 +68,7 @@ class ParsedFiles:
         self._tree = tree
         self._texts = dict(texts)
         self._parsed: dict[str, tuple[Definition, ...]] = {}
-        self._until = thread_time() + SECONDS
+        self._until = monotonic() + SECONDS
         self.paths = tuple(path for path in tree.paths() if texts.get(path, "") is not None)
         self._known = frozenset(self.paths) | {path for path, text in texts.items() if text is not None}
 
@@ -82,7 +82,7 @@ class ParsedFiles:
         """All definitions of a file; none once the limits are reached."""
         if path not in self._parsed:
             text = self.text(path)
-            spent = len(self._parsed) >= MAX_PARSED or thread_time() > self._until
+            spent = len(self._parsed) >= MAX_PARSED or monotonic() > self._until
             self._parsed[path] = () if text is None or spent else definitions(text, path)
         return self._parsed[path]
 
@@ -141,7 +141,7 @@ class ParsedFiles:
             if text is None:
                 continue
             left -= len(text)
-            if left < 0 or thread_time() > self._until:
+            if left < 0 or monotonic() > self._until:
                 return
             if wanted.search(text):
                 yield path, text

@@ -142,8 +142,10 @@ class ReviewConfig(Frozen):
     )
     iterations: int = Field(2, ge=1, le=5, description="reflexion: rounds of looking again")
     looks: int = Field(4, ge=2, le=12, description="panel: looks at each part of the change, side by side")
-    doubt: bool = Field(
-        False, description="put each finding to a second question before it is posted; one model call a finding"
+    doubt: bool | None = Field(
+        None,
+        description="put each finding to a second question before it is posted, one model call a finding; unset: "
+        "only with `panel`",
     )
     prove: bool = Field(
         False,
@@ -169,6 +171,11 @@ class ReviewConfig(Frozen):
     max_calls: int = Field(
         4, ge=1, le=20, description="model calls per round at most; the rest is named, not reviewed"
     )
+
+    @property
+    def doubts(self) -> bool:
+        """Whether findings are put to a second question."""
+        return self.strategy == "panel" if self.doubt is None else self.doubt
 
 
 class PullConfig(Frozen):

@@ -7,6 +7,7 @@ line can carry, and nothing at all otherwise. A commit is never reviewed twice; 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,7 +27,7 @@ from bot.review.background import background
 from bot.review.context import CodeContext, Surroundings, surroundings
 from bot.review.diff import Diff, parse
 from bot.review.doubt import Code, Doubting, around
-from bot.review.filtering import Policy, Suppressed, select
+from bot.review.filtering import DOUBTED, POSTED, Policy, Suppressed, select
 from bot.review.findings import Finding
 from bot.review.history import PastFindings, last_on, outdated, recall, submitted
 from bot.review.packing import Packed, Skipped, pack
@@ -91,7 +92,7 @@ class _Review:
         look = strategies.looker(self.config, self.services.model, self.services.prompts)
         looking = self._look_around if self.config.investigate else None
         result = strategies.review(packed, change, look, looking)
-        code = partial(self._code, packed.diff, surrounded)
+        code = partial(self._code, packed, surrounded)
         doubting = Doubting(self.services.model, self.services.prompts, change, code)
         proving = Proving(self.services, self.pull, surrounded.diff, packed.omitted) if self._proves else None
         with TemporaryDirectory(prefix="bouncer-") as folder:
@@ -164,29 +165,35 @@ class _Review:
         """What to post; where one falls, the next in line takes its place and is doubted and tried too."""
         while True:
             doubted = [each.fingerprint for each in result.findings if doubting.dropped(each)]
-            findings = [proving.seen(each) if proving else each for each in result.findings]
+            findings = [doubting.seen(each) for each in result.findings]
+            findings = [proving.seen(each) if proving else each for each in findings]
             chosen, held = select(findings, self._policy(), memory.posted, memory.dismissed, doubted)
-            if self.config.doubt and doubting.ask(chosen):
+            if self.config.doubts and doubting.ask(chosen):
                 continue
             if proving is None or not proving.ask(chosen, doubting.doubts, folder):
                 return chosen, held
 
-    def _code(self, diff: Diff, surrounded: Surroundings, finding: Finding) -> Code:
+    def _code(self, packed: Packed, surrounded: Surroundings, finding: Finding) -> Code:
         """The code around a finding, with the file at the head where it can be read."""
         source = surrounded.now(finding.path)
-        if source is not None:
-            return around(finding, diff, source)
-        try:
-            source = self.services.forge.file(finding.path, self.pull.head_sha).decode("utf-8", "replace")
-        except ForgeError:
-            # A deleted file, or a replay that holds the change alone: the hunks are shown then.
-            source = None
-        return around(finding, diff, source)
+        if source is None:
+            try:
+                source = self.services.forge.file(finding.path, self.pull.head_sha).decode("utf-8", "replace")
+            except ForgeError:
+                # A deleted file, or a replay that holds the change alone: the hunks are shown then.
+                source = None
+        short = sum(piece.tokens for piece in packed.pieces) <= self.config.context_tokens
+        return replace(
+            around(finding, packed.diff, source),
+            whole="\n\n".join(piece.text for piece in packed.pieces) if short else "",
+            context=surrounded.within(self.config.context_tokens, {finding.path}).text,
+        )
 
     def _policy(self) -> Policy:
         return Policy(
             min_severity=Severity(self.config.min_severity),
             max_findings=self.config.max_findings,
+            likely=DOUBTED if self.config.doubts else POSTED,
             muted=self.services.history.muted(self.subject.repository),
         )
 

@@ -166,6 +166,7 @@ def _finding(
         impact=reported.impact,
         severity=reported.severity,
         suggestion=suggestion,
+        confidence=reported.confidence,
     )
 
 

@@ -10,6 +10,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from bot.bouncers.labels import Chance
 from bot.code.syntax import definitions, enclosing
 from bot.core.actions import Usage
 from bot.core.frozen import Frozen
@@ -29,6 +30,8 @@ PARALLEL = 4
 AROUND = 60
 #: A function that is longer is shown around the finding only.
 LONGEST = 200
+#: The chance from which on a finding holds, percent.
+LIKELY = 50
 #: Characters of the reasons that are kept.
 WHY = 600
 
@@ -42,7 +45,8 @@ class DoubtReply(BaseModel):
     breaks_when: str = Field(description="the input or state with which it goes wrong; empty if none can be named")
     quote: str = Field(description="the line where it goes wrong, copied without line number; or empty")
     instead: str = Field(description="what the code does then instead of what it should; empty if nothing")
-    holds: bool = Field(description="whether the finding holds")
+    p_holds: Chance = Field(None, description="chance in percent that a maintainer who checks it agrees")
+    holds: bool = Field(description="whether the finding holds: from 50 percent on")
 
 
 class Doubt(Frozen):
@@ -54,6 +58,7 @@ class Doubt(Frozen):
     breaks_when: str = ""
     quote: str = ""
     instead: str = ""
+    p_holds: int | None = None
     prompt_hash: str = ""
 
     @property
@@ -64,14 +69,26 @@ class Doubt(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """What is shown around a finding: as a text, and its bare lines."""
+    """What is shown around a finding: the change near it, the function that it lies in, and their bare lines.
 
-    text: str
+    ``whole`` is the whole change where it is short, ``context`` the code around its file's part of it.
+    """
+
+    change: str
+    function: str
     lines: tuple[str, ...]
+    whole: str = ""
+    context: str = ""
+
+    @property
+    def text(self) -> str:
+        """The change near the finding, and the function."""
+        return "\n\n".join(filter(None, (self.change, self.function)))
 
     def holds(self, quote: str) -> bool:
         """Whether the quoted line stands in it."""
-        known = "\n" + "\n".join(squeeze(line) for line in self.lines) + "\n"
+        beside = (without_margin(line) for line in f"{self.whole}\n{self.context}".split("\n"))
+        known = "\n" + "\n".join(squeeze(line) for line in (*self.lines, *beside)) + "\n"
         return any(len(words) > 1 and words in known for words in (bare(quote), bare(without_margin(quote))))
 
 
@@ -99,6 +116,13 @@ class Doubting:
                 self.usage += usage
         return True
 
+    def seen(self, finding: Finding) -> Finding:
+        """The finding with what the second question says of its chance."""
+        doubt = self.doubts.get(finding.fingerprint)
+        if doubt is None or doubt.p_holds is None:
+            return finding
+        return finding.model_copy(update={"confidence": doubt.p_holds})
+
     def dropped(self, finding: Finding) -> bool:
         """Whether the finding was asked about and did not stand."""
         return finding.fingerprint in self.doubts and self.doubts[finding.fingerprint].dropped
@@ -109,7 +133,9 @@ class Doubting:
             "review.doubt",
             title=self.change.title[:MAX_TITLE],
             description=self.change.description[:MAX_DESCRIPTION],
-            code=code.text,
+            whole=code.whole,
+            code=code.function if code.whole else code.text,
+            context=code.context,
             path=finding.path if finding.line is None else f"{finding.path}, line {finding.line}",
             finding=f"{finding.comment}\n\nSeverity: {finding.severity}. The code:\n" + "\n".join(finding.code),
         )
@@ -130,8 +156,9 @@ def judged(finding: Finding, reply: DoubtReply, code: Code) -> Doubt:
         breaks_when=reply.breaks_when.strip()[:WHY],
         quote=reply.quote.strip()[:WHY],
         instead=reply.instead.strip()[:WHY],
+        p_holds=reply.p_holds,
     )
-    if not reply.holds:
+    if not (reply.holds if reply.p_holds is None else reply.p_holds >= LIKELY):
         return named.model_copy(update={"outcome": "refuted", "why": reply.trace.strip()[:WHY]})
     lacking = ""
     if not named.breaks_when:
@@ -155,13 +182,13 @@ def around(finding: Finding, diff: Diff, source: str | None) -> Code:
                 lines += [line.text for line in shown]
         rows = [render(file, rows)]
     if source is None or finding.line is None or finding.side == "LEFT":
-        return Code("\n".join(rows), tuple(lines))
+        return Code("\n".join(rows), "", tuple(lines))
     text = source.split("\n")
     first, last = _span(source, finding)
     whole = text[first - 1 : last]
     numbered = (render_line(DiffLine(" ", at, at, line)) for at, line in enumerate(whole, start=first))
     header = f"=== {show(finding.path)} (after the change)"
-    return Code("\n".join([*rows, "", header, *numbered]), (*lines, *whole))
+    return Code("\n".join(rows), "\n".join([header, *numbered]), (*lines, *whole))
 
 
 def _near(line: DiffLine, finding: Finding) -> bool:

@@ -13,8 +13,14 @@ from bot.review.taxonomy import Impact, Severity
 
 #: Why a finding that holds against the diff is not posted, in the order in which it is asked.
 Reason = Literal[
-    "duplicate", "out_of_scope", "dismissed", "already_posted", "muted", "below_severity", "doubted", "over_limit"
-]
+    "duplicate", "out_of_scope", "dismissed", "already_posted", "muted", "below_severity", "unlikely", "doubted",
+    "over_limit",
+]  # fmt: skip
+
+#: What a further look that saw the same is worth, in percent of confidence; the confidence where none is given.
+AGREEMENT, UNSAID = 15, 50
+#: The confidence from which on a finding is posted, and from which on it is worth a second question.
+POSTED, DOUBTED = 50, 25
 
 #: Functional, performance, reliability and security defects are in scope; code that is hard to change is not.
 OUT_OF_SCOPE = frozenset({Impact.MAINTAINABILITY})
@@ -32,6 +38,7 @@ class Policy(Frozen):
 
     min_severity: Severity = Severity.MEDIUM
     max_findings: int = Field(5, ge=0, description="new findings per push at most")
+    likely: int = Field(POSTED, description="the confidence that it takes, percent; for those that give one")
     muted: frozenset[str] = Field(frozenset(), description="categories that its people dismissed too often")
 
 
@@ -42,7 +49,7 @@ def select(
     dismissed: Sequence[Finding] = (),
     doubted: Collection[str] = (),
 ) -> tuple[tuple[Finding, ...], tuple[Suppressed, ...]]:
-    """Split into what to post (proven, seen by most looks, worst: in this order), and what to hold back.
+    """Split into what to post and what to hold back: proven first, then likely and seen by many looks, then worst.
 
     ``posted`` are findings that stand on the pull request already, ``dismissed`` those that people rejected,
     ``doubted`` the fingerprints of those that did not stand the second question.
@@ -50,7 +57,7 @@ def select(
     chosen: list[Finding] = []
     held: list[Suppressed] = []
     ordered = sorted(
-        findings, key=lambda each: (not each.proven, -each.looks, -each.severity.rank, each.line is None)
+        findings, key=lambda each: (not each.proven, -_weight(each), -each.severity.rank, each.line is None)
     )
     for finding in ordered:
         reason = _why_held(finding, policy, chosen, posted, dismissed, doubted)
@@ -59,6 +66,12 @@ def select(
         else:
             held.append(Suppressed(finding=finding, reason=reason))
     return tuple(chosen), tuple(held)
+
+
+def _weight(finding: Finding) -> int:
+    """How much speaks for a finding: what is said of it, and how many looks agree."""
+    said = UNSAID if finding.confidence is None else finding.confidence
+    return said + AGREEMENT * (finding.looks - 1)
 
 
 def _why_held(
@@ -83,4 +96,6 @@ def _why_held(
         return "below_severity"
     if finding.fingerprint in doubted:
         return "doubted"
+    if finding.confidence is not None and not finding.proven and _weight(finding) < policy.likely:
+        return "unlikely"
     return "over_limit" if len(chosen) >= policy.max_findings else None

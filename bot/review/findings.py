@@ -8,6 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from bot.bouncers.labels import Chance
 from bot.core.frozen import Frozen
 from bot.core.model import Side
 from bot.review.taxonomy import Category, Impact, Severity
@@ -44,6 +45,9 @@ class Reported(BaseModel):
     category: Category = Field(description="root cause")
     impact: Impact = Field(description="what it compromises")
     severity: Severity = Field(description="high: crash, data loss, security; medium: wrong result; low: minor")
+    confidence: Chance = Field(
+        None, description="chance in percent that a maintainer who checks it agrees that the change breaks this"
+    )
     suggestion: str | None = Field(
         None, description="code that replaces exactly the quoted lines, one or several; null unless surely right"
     )
@@ -86,6 +90,9 @@ class Finding(Frozen):
     impact: Impact
     severity: Severity
     suggestion: str | None = None
+    confidence: int | None = Field(
+        None, description="percent: what the look says, then what the second question does; None = it did not say"
+    )
     proof: Proof | None = Field(None, description="None where nobody tried")
     looks: int = Field(1, ge=1, description="independent looks that saw it")
     places: tuple[str, ...] = Field((), description="further places of the same cause: ``path:line``")

@@ -23,7 +23,7 @@ LENSES = (
 def merged(opinions: Sequence[Sequence[Finding]]) -> tuple[Finding, ...]:
     """Each defect once, in the words of the first look that saw it, with the number of looks that did.
 
-    Its severity is the highest that was given. What one look names twice are two defects.
+    Its severity and confidence are the highest that were given. What one look names twice are two defects.
     """
     groups: list[list[Finding]] = []
     for opinion in opinions:
@@ -41,7 +41,9 @@ def merged(opinions: Sequence[Sequence[Finding]]) -> tuple[Finding, ...]:
 def _as_one(group: Sequence[Finding]) -> Finding:
     severity = max((each.severity for each in group), key=lambda each: each.rank)
     places = dict.fromkeys(place for each in group for place in each.places)
-    return group[0].model_copy(update={"looks": len(group), "severity": severity, "places": tuple(places)})
+    more = {"severity": severity, "places": tuple(places)}
+    confidence = max((each.confidence for each in group if each.confidence is not None), default=None)
+    return group[0].model_copy(update={"looks": len(group), "confidence": confidence, **more})
 
 
 def _one_defect(one: Finding, other: Finding) -> bool:

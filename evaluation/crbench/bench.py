@@ -175,7 +175,7 @@ def _harness(wanted: Wanted, config: ReproduceConfig, test_command: str | None) 
 def _asked(config: ReviewConfig) -> tuple[str, ...]:
     """The prompts that a reviewer of this config may ask."""
     names = [f"review.{config.strategy}"]
-    names += ["review.doubt"] if config.doubt else []
+    names += ["review.doubt"] if config.doubts else []
     names += ["investigate", "investigated"] if config.investigate else []
     return (*names, *(("reproduce.draft", "reproduce.repair") if config.prove else ()))
 

@@ -15,7 +15,7 @@ from tests.bot.handlers.reviews import finding, opened, reply, snapshot
 from tests.scripted import ScriptedModel
 
 Build = Callable[..., Services]
-PANEL = "review: {strategy: panel, min_severity: low}"
+PANEL = "review: {strategy: panel, min_severity: low, doubt: false}"
 DOUBT = "review: {doubt: true, max_findings: 1}"
 NAMED = {
     "trace": "An empty file gives None.",
@@ -126,6 +126,51 @@ def test_the_function_at_the_head_is_shown_and_may_be_quoted(services: Build) ->
     assert "=== src/app.py (after the change)\n    9   def load(path):" in model.asked[1].user
     assert "far below" not in model.asked[1].user
     assert len(comments(decision)) == 1
+
+
+def test_a_panel_doubts_unless_it_is_told_not_to(services: Build) -> None:
+    refuted = {**NAMED, "trace": "It cannot be None.", "holds": False}
+    model = ScriptedModel(lambda prompt: reply(EMPTY) if prompt.purpose == "review" else refuted)
+    decision = review(services(model, snapshot(), "review: {strategy: panel}"))
+    assert [each.purpose for each in model.asked] == ["review"] * 4 + ["review.doubt"]
+    assert (comments(decision), decision.evidence["counts"]["suppressed:doubted"]) == ([], 1)
+
+
+def test_how_likely_a_finding_is_decides_what_is_asked_posted_and_comes_first(services: Build) -> None:
+    unsure, guess = {**EMPTY, "confidence": 30}, {**OTHER, "confidence": 60}
+    decision = review(services(ScriptedModel([reply(unsure, guess)]), snapshot()))
+    assert [each["reason"] for each in decision.evidence["suppressed"]] == ["unlikely"]
+    assert [body[:11] for body in comments(decision)] == ["Reads twice"]
+
+    # The second question has the last word, whatever the first look thought; below 25 % it is not put.
+    def answer(prompt: Prompt) -> Any:
+        if prompt.purpose == "review":
+            return reply(unsure, guess)
+        return {**NAMED, "p_holds": 80 if EMPTY["comment"] in prompt.user else 40, "holds": True}
+
+    model = ScriptedModel(answer)
+    decision = review(services(model, snapshot(), "review: {doubt: true}"))
+    assert [body[:5] for body in comments(decision)] == ["Fails"]
+    assert decision.evidence["posted"][0]["confidence"] == 80
+    assert [each["p_holds"] for each in decision.evidence["doubts"]] == [40, 80]
+    nothing = review(
+        services(ScriptedModel([reply({**EMPTY, "confidence": 20})]), snapshot(), "review: {doubt: true}")
+    )
+    assert (nothing.verdict, nothing.usage.calls) == ("clean", 1)
+
+
+def test_a_doubter_sees_the_whole_of_a_short_change_and_the_code_around_it(services: Build) -> None:
+    head = b"from lib import parse\n" + b"\n" * 7
+    head += (
+        b"def load(path):\n    with open(path) as file:\n        data = parse(file)\n        return data.value\n"
+    )
+    files = {"src/app.py": head, "lib.py": b"def parse(file):\n    return file.read() or None\n"}
+    held = snapshot().model_copy(update={"checkouts": {"a" * 40: files}})
+    model = ScriptedModel([reply(EMPTY), {**NAMED, "quote": "return file.read() or None"}])
+    decision = review(services(model, held, DOUBT))
+    assert "The whole change." in model.asked[1].user
+    assert "--- lib.py, parse (called):\n    1   def parse(file):" in model.asked[1].user
+    assert len(comments(decision)) == 1, "the line where it goes wrong may be in what is called"
 
 
 def test_a_doubt_that_cannot_be_asked_drops_nothing(services: Build) -> None:
