@@ -19,6 +19,18 @@ QUESTION = 240
 EXPLANATION = 1_500
 #: From the warning to the end of an issue that nobody answers, days.
 WARNING = 7
+#: What a report lacks, as its author is told.
+_MISSING: Mapping[str, str] = {
+    "steps to reproduce": "the steps to reproduce it",
+    "expected result": "what you expected to happen",
+    "actual result": "what happens instead",
+    "version": "the version you use",
+    "minimal example": "a minimal example",
+    "error text": "the error message, as text",
+    "name of the option": "the name of the option",
+    "output format": "the format of the output",
+    "decision between alternatives": "which of the alternatives it should be",
+}
 
 
 def bounced(
@@ -28,12 +40,13 @@ def bounced(
 
     ``again``: its author has answered before, so nothing is listed that they may have been asked already.
     """
-    said = _sentences(verdict.language)
+    said = sentences(verdict.language)
     host = urlsplit(repository.html_url).netloc
     wanted = [clean_line(question, host=host, limit=QUESTION) for question in verdict.questions]
     if not wanted and not again:
         # The names of what is missing are English.
-        wanted = [*(verdict.missing if said is _sentences("en") else ())] or [said["generic"]]
+        named = [_MISSING.get(each, each) for each in verdict.missing] if said is sentences("en") else []
+        wanted = named or [said["generic"]]
     thanks = said["again" if again else "thanks"]
     lines = [f"{thanks} {said['needed']}", *(f"- {each}" for each in wanted)]
     if not wanted:
@@ -56,39 +69,45 @@ def bounced(
 
 def cleared(language: str) -> str:
     """The same comment once the issue can be acted on."""
-    said = _sentences(language)
+    said = sentences(language)
     return f"{said['cleared']} *{said['read']}*"
 
 
 def accepted(login: str, why: str, language: str) -> str:
     """The same comment after a maintainer's word."""
     reason = f": {clean_line(why, limit=QUESTION).rstrip('.')}" if why else ""
-    return _sentences(language)["accepted"].format(login=login, why=reason)
+    return sentences(language)["accepted"].format(login=login, why=reason)
 
 
 def warning(days: int, language: str) -> str:
     """A week before an unanswered issue is closed."""
-    said = _sentences(language)
+    said = sentences(language)
     return f"{said['warning'].format(days=days)} *{said['disclosed']}*"
 
 
 def closed(days: int, language: str) -> str:
     """The same comment once it is closed."""
-    said = _sentences(language)
+    said = sentences(language)
     return f"{said['closed'].format(days=days)} *{said['disclosed']}*"
 
 
 def answered(language: str) -> str:
     """The same comment after an answer."""
-    return _sentences(language)["answered"]
+    return sentences(language)["answered"]
 
 
 def recorded(language: str) -> str:
     """What stands below an answer to ``/bouncer why``."""
-    return _sentences(language)["recorded"]
+    return sentences(language)["recorded"]
 
 
-def _sentences(language: str) -> Mapping[str, str]:
+def languages() -> frozenset[str]:
+    """Those in which the sentences here are known."""
+    return frozenset(_table())
+
+
+def sentences(language: str) -> Mapping[str, str]:
+    """All fixed sentences in a language; in English where it is not known."""
     table = _table()
     return table.get(language, table["en"])
 
@@ -100,7 +119,7 @@ def _table() -> Mapping[str, Mapping[str, str]]:
 
 
 def _label(verdict: InputVerdict) -> str:
-    chance = "" if verdict.p_bounce is None else f" ({verdict.p_bounce:.0f} %)"
+    chance = "" if verdict.p_bounce is None else f" ({verdict.p_bounce:.0f}%)"
     return f"{verdict.label}{chance}"
 
 

@@ -106,14 +106,16 @@ def _title(verdicts: Sequence[OutputVerdict], runs: dict[int, ExecutedTest]) -> 
     if not ran:
         return f"{title} (not executed)"
     if len(ran) < len(of) or not all(run.solved for run in ran):
-        return f"{title}; a reproducing test says nothing here"
+        return f"{title}; its reproducing test is inconclusive"
     which = "its reproducing test passes" if len(ran) == 1 else "their reproducing tests pass"
     return f"{title}; {which} here"
 
 
 #: Behind every pass on head: the pull request's code ran in the process that reported it.
-_UNVERIFIED = "The pass is unverified and no verdict: code of the pull request could have written it, and wrong \
-patches pass such tests too."
+_UNVERIFIED = (
+    "The pass proves nothing by itself: the pull request's own code ran in the test, and a wrong patch can \
+pass it."
+)
 
 _SOLVED, _NOT_FULLY, _NOT = "Appears to solve", "May not fully solve", "Probably doesn't solve"
 
@@ -131,7 +133,7 @@ def _section(verdict: OutputVerdict, run: ExecutedTest | None, host: str) -> str
     lines += _points("Missing", verdict.missing, host)
     lines += _points("Worked before and may not now", verdict.regressions, host)
     lines += _points("Covered", verdict.covered, host)
-    lines += _points("Remarks, which count for nothing", verdict.remarks, host)
+    lines += _points("Remarks (not counted)", verdict.remarks, host)
     if run is not None:
         lines += [f"Test {code_span(run.test, limit=POINT)}: {run.base} on base, {run.head} on head."]
         lines += [_UNVERIFIED, ""] if run.head == "passed" else [""]
@@ -147,11 +149,11 @@ def _section(verdict: OutputVerdict, run: ExecutedTest | None, host: str) -> str
 def _chances(verdict: OutputVerdict) -> str:
     if verdict.p_bounce is None:
         return ""
-    said = f"{verdict.p_bounce} % that it falls short"
+    said = f"{verdict.p_bounce}% that it falls short"
     if verdict.p_objects is None:
         return f" ({said})"
     line = "the first" if verdict.line == "p_bounce" else "the label"
-    return f" ({said}, {verdict.p_objects} % that a careful reviewer objects; {line} draws the line)"
+    return f" ({said}, {verdict.p_objects}% that a careful reviewer objects; {line} decides)"
 
 
 def _points(title: str, points: Sequence[str], host: str) -> list[str]:

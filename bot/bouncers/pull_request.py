@@ -134,7 +134,7 @@ def _elsewhere(pull: PullRequest, paths: Sequence[str], forge: Forge) -> tuple[s
     names = [name for file in parse(diff.text).files for name in (file.path, file.old_path) if name]
     if diff.unlisted or any(counted.match_file(name) for name in (*names, *diff.omitted)):
         return None
-    return "skipped:paths", "it changes nothing in pulls.paths"
+    return "skipped:paths", "it changes no file in pulls.paths"
 
 
 def _unwanted(pull: PullRequest, config: PullConfig) -> tuple[str, str] | None:

@@ -147,6 +147,6 @@ def _text(decision: Decision) -> str:
     if not lines:
         lines.append("No defects found.")
     if dropped := [each for each in decision.evidence["doubts"] if each["outcome"] in ("refuted", "not named")]:
-        lines.append(f"Left out after a second question: {len(dropped)}.")
+        lines.append(f"Dropped after a second look: {len(dropped)}.")
     asked = f"{decision.model}, {decision.usage.seconds:.1f} s" if decision.model else "No model was asked."
     return "\n".join([*lines, "", asked])

@@ -72,7 +72,7 @@ def _text(decision: Decision) -> str:
     if decision.verdict is None:
         return f"Not judged: {decision.reason}"
     seen = decision.evidence
-    chance = "" if seen["p_bounce"] is None else f" ({seen['p_bounce']:.0f} %)"
+    chance = "" if seen["p_bounce"] is None else f" ({seen['p_bounce']:.0f}%)"
     lines = [f"{decision.verdict}{chance}: {'bounced' if seen['bounced'] else 'passes'}", "", seen["explanation"]]
     lines += [f"- {question}" for question in seen["questions"]]
     if seen["missing"]:

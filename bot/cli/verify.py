@@ -99,7 +99,7 @@ def _text(decision: Decision) -> str:
 
 
 def _card(seen: dict[str, Any], *, named: bool) -> list[str]:
-    chance = "" if seen["p_bounce"] is None else f" ({seen['p_bounce']:.0f} % that it falls short)"
+    chance = "" if seen["p_bounce"] is None else f" ({seen['p_bounce']:.0f}% that it falls short)"
     issue = f"{seen['issue']}: " if named else ""
     lines = [
         f"{issue}{seen['label']}{chance}: {'bounced' if seen['bounced'] else 'passes'}",

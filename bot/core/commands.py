@@ -26,15 +26,16 @@ AUTHORS: frozenset[Word] = frozenset({"recheck", "why"})
 MEANINGS: dict[Word, str] = {
     "help": "show this list",
     "recheck": "read the issue or pull request again (its author may ask too)",
-    "accept": "this issue is fine as it is; it is not bounced again",
+    "accept": "this issue is fine as is; it is not bounced again",
     "pause": "leave this issue or pull request alone",
     "resume": "look at it again from now on",
-    "review": "review the pull request now; `--run <commit>` also proves findings on that commit of a fork",
+    "review": "review the pull request now; `--run <commit>` also tries to prove findings by running "
+    "that commit of a fork",
     "verify": "check the pull request against its issue now; `--run <commit>` also runs a stored test on "
     "that commit of a fork",
-    "dismiss": "as a reply to a finding: wrong or unwanted, not to be posted here again",
-    "reproduce": "draft a test that fails as the issue reports",
-    "why": "what the verdict rests on, or as a reply to a finding, that finding (its author may ask too)",
+    "dismiss": "as a reply to a finding: it is wrong or unwanted, and is not posted here again",
+    "reproduce": "draft a test that fails the way the issue describes",
+    "why": "explain what the verdict rests on, or in a finding's thread, that finding (its author may ask too)",
 }
 
 #: A reason may follow, behind a mark that ends the word: "/bouncer accept would be wrong" is no command.

@@ -78,7 +78,7 @@ class TriageConfig(Frozen):
     ignore_kinds: tuple[Literal["question", "tracking", "form"], ...] = Field(
         ("question", "tracking"),
         description="which of questions, tracking issues and issues from a form (told by type, label, title or "
-        "headings) are left alone; the others are judged as what they are",
+        "headings) are left alone; the others are judged as what they are, but with the paper's question",
     )
     ignore_authors: tuple[str, ...] = Field((), description="logins whose issues are not judged")
     ignore_labels: tuple[str, ...] = Field((), description="issues that carry one of these are not judged")

@@ -11,7 +11,7 @@ from typing import Literal
 from bot.bouncers import history, input_comment
 from bot.bouncers.granted import Said, by_author, explains, granted
 from bot.core import events
-from bot.core.actions import Action, Decision, React, SetLabels, UpsertComment
+from bot.core.actions import Action, Decision, React, SetIssueState, SetLabels, UpsertComment
 from bot.core.commands import AUTHORS, MEANINGS, Command, Word, near_miss, read
 from bot.core.events import Event
 from bot.core.model import Comment, ReviewComment, at_least
@@ -44,8 +44,8 @@ def handle(event: Event, services: Services) -> Decision | None:
     may_say = granted(event, services)
     done = tuple(command for command in may_say if command.word in fits)
     words = [
-        *([_meant(near_miss(event.comment.body) or "help")] if not commands else ()),
-        *(_refusal(each, event, fits) for each in commands if each not in done),
+        *([meant(near_miss(event.comment.body) or "help")] if not commands else ()),
+        *(refusal(each, event, fits) for each in commands if each not in done),
     ]
     told = (UpsertComment(task="commands", number=event.number, body="\n".join(words)),) if words else ()
     return Decision(
@@ -88,22 +88,24 @@ def _unlabeled(event: events.IssueUnlabeled, services: Services) -> Decision | N
     )
 
 
-def _meant(word: Word) -> str:
+def meant(word: Word) -> str:
+    """The answer to what is almost a command."""
     return (
-        f"I know no such command. Did you mean `/bouncer {word}`? It stands on a line of its own; "
-        "a reason may follow after a comma."
+        f"I don't know that command. Did you mean `/bouncer {word}`? Put it on a line of its own; "
+        "you can add a reason after a comma."
     )
 
 
-def _refusal(command: Command, event: Said, fits: frozenset[str]) -> str:
+def refusal(command: Command, event: Said, fits: frozenset[str]) -> str:
     """Why a command was not carried out, for the person who gave it."""
     name = f"`/bouncer {command.word}`"
     if command.word not in fits:
-        return f"{name} works on {'issues' if _on_pull(event) else 'pull requests'}, not here."
+        there, here = ("issues", "pull requests") if _on_pull(event) else ("pull requests", "issues")
+        return f"{name} works on {there}, not on {here}."
     if command.word in AUTHORS and by_author(event):
-        often = "once in ten minutes" if command.word == "recheck" else "three times a day"
-        return f"{name} works for authors {often}, and six times a day in all. Please try again later."
-    return f"{name} is for people with triage permission in this repository."
+        often = "every ten minutes, six times a day" if command.word == "recheck" else "three times a day"
+        return f"Authors can use {name} {often}. Please try again later."
+    return f"Only people with triage permission in this repository can use {name}."
 
 
 def _on_pull(event: Said) -> bool:
@@ -134,6 +136,9 @@ def _accept(event: Said | events.IssueUnlabeled, services: Services, why: str) -
     if history.bounced(history.last_verdict(past)):
         actions.append(UpsertComment(task="triage", number=event.number, body=body, only_edit=True))
     warned = history.last_verdict(services.history.decisions(event.subject.key, "closing"))
+    closed = not isinstance(event, events.ReviewCommentCreated) and event.issue.state == "closed"
+    if warned and warned.verdict == "closed" and closed:
+        actions.append(SetIssueState(number=event.number, state="open"))
     if warned and warned.verdict != "answered":
         about = str(warned.evidence["about"])
         actions.append(UpsertComment(task="closing", number=event.number, body=body, about=about, only_edit=True))
@@ -160,4 +165,4 @@ def _reason(event: Said, commands: tuple[Command, ...], done: tuple[Command, ...
 def help_text() -> str:
     """The list of commands."""
     rows = [f"- `/bouncer {word}`: {meaning}" for word, meaning in MEANINGS.items()]
-    return "\n".join(["Commands, each at the start of a line:", "", *rows])
+    return "\n".join(["Commands, each on a line of its own:", "", *rows])

@@ -43,7 +43,7 @@ def handle(event: Event, services: Services) -> Decision | None:
 def report(problems: Sequence[Problem]) -> str:
     """The comment: key, line and allowed values of each problem."""
     lines = [
-        f"**Maintainers: `{PATH}` has {_count(len(problems))}; the default is used for each.**",
+        f"**Maintainers: `{PATH}` has {_count(len(problems))} instead.**",
         "",
         *(f"- {clean_line(str(problem), limit=400)}" for problem in problems[:MAX_PROBLEMS]),
     ]
@@ -53,7 +53,7 @@ def report(problems: Sequence[Problem]) -> str:
 
 
 def _count(number: int) -> str:
-    return "a problem" if number == 1 else f"{number} problems"
+    return "a problem; the default is used" if number == 1 else f"{number} problems; the defaults are used"
 
 
 def _hash(problems: Sequence[Problem]) -> str:

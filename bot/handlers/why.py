@@ -36,8 +36,8 @@ MOST = 10
 MATERIAL = 20_000
 ANSWER = 1_500
 
-NOTHING = "I have no verdict on record here that I could explain."
-ENOUGH = f"I have explained myself {MOST} times here. A maintainer can decide without me."
+NOTHING = "There is no verdict of mine here to explain."
+ENOUGH = f"I have answered this {MOST} times here and leave it at that. A maintainer can decide without me."
 
 
 class WhyReply(BaseModel):
@@ -91,13 +91,18 @@ def handle(event: Event, services: Services) -> Decision | None:
     prompt = Prompt(purpose="why", system=system, user=user, subject=event.subject.key)
     reply = services.model.complete(prompt, WhyReply)
     grounded = _grounded(reply.value.answer, verdict)
+    text = reply.value.answer if grounded else verdict.explanation
     host = host_of(services.repository.html_url)
-    text = clean(reply.value.answer if grounded else verdict.explanation, host=host, limit=ANSWER)
-    note = caveat(reply.model)
-    closing = f"*{recorded(verdict.language)}* `{reply.model}`"
-    decision = _said(event, "\n\n".join(filter(None, (text, closing, f"_{note}_" if note else ""))), "answered")
+    decision = _said(event, answer(text, reply.model, verdict.language, host), "answered")
     evidence = {"grounded": grounded, "reply": reply.text[:20_000], "prompt_hash": prompt.hash}
     return decision.model_copy(update={"evidence": evidence, "usage": reply.usage, "model": reply.model})
+
+
+def answer(text: str, model: str, language: str, host: str = "") -> str:
+    """What is posted: a model's words, and whose they are."""
+    note = caveat(model)
+    whose = f"*{recorded(language)}* `{model}`"
+    return "\n\n".join([clean(text, host=host, limit=ANSWER), whose, *([f"_{note}_"] if note else [])])
 
 
 def _said(event: Said, body: str, verdict: str) -> Decision:

@@ -89,7 +89,7 @@ def pull_body(result: Reproduction, place: Place, issue: int, note: str = "") ->
         f"This adds one test for #{issue} and nothing else. {_headline(best, result, place)}",
         "",
         *_output(best.outcome),
-        "It fails until the bug is fixed. Push the fix to this branch, or take the test over into your own.",
+        "It fails until the bug is fixed. Push the fix to this branch, or copy the test into yours.",
         "A model wrote it, so its commit says `[skip ci]`: CI runs with the next push, once you have read it.",
         "",
         *_footer(result, note),
@@ -134,8 +134,8 @@ def _take_over(best: OfferedTest, pull_request: bool) -> str:
     if pull_request:
         return "The test is in a draft pull request of its own."
     if best.candidate.new_file:
-        return f"To take it over, save it as {path}."
-    return f"To take it over, add it to {path}."
+        return f"To use it, save it as {path}."
+    return f"To use it, add it to {path}."
 
 
 def _tried(result: Reproduction) -> str:

@@ -233,11 +233,12 @@ def opening(count: int, skipped: Sequence[Skipped], model: str, page: Page, drop
     """
     found = "1 possible defect" if count == 1 else f"{count} possible defects"
     head = page.pull.head_sha[:7]
-    lines = [f"AI review of {head}: {found}. Reply `/bouncer dismiss` to one that is wrong. `{model}`"]
+    which = "if it is wrong" if count == 1 else "to any that is wrong"
+    lines = [f"AI review of {head}: {found}. Reply `/bouncer dismiss` {which}. `{model}`"]
     if note := caveat(model):
         lines.append(f"_{note}_")
     if dropped:
-        lines.append(f"Left out after a second question: {dropped}.")
+        lines.append(f"Dropped after a second look: {dropped}.")
     if left_out := [each for each in skipped if each.reason in EXPECTED]:
         lines.append(f"Not reviewed: {_names(left_out)}.")
     return "\n\n".join(lines)
@@ -251,7 +252,7 @@ def summary(
         return None
     sections = [
         _section(
-            "Possible defects without a line to carry them:",
+            "Possible defects that no single line shows:",
             (
                 f"{page.link(each.path)}: {clean_line(each.comment, host=page.host, limit=COMMENT)} "
                 f"Severity: {each.severity}."

@@ -23,7 +23,7 @@ Maintainers: `/bouncer accept` to override.*
 
 Nobody can tell what is meant.
 
-VAGUE (90 %), `openai:gpt-5-mini`, DAY, [what this bot does](SITE/apps/bouncer)
+VAGUE (90%), `openai:gpt-5-mini`, DAY, [what this bot does](SITE/apps/bouncer)
 </details>
 
 <!-- bouncer:triage:v1 -->"""
@@ -99,13 +99,13 @@ def test_a_maintainer_accepts_and_it_is_never_bounced_again(shop: Site, home: st
     number = bounced(shop, home)
     said = shop.github.comment(home, number, "/bouncer accept", "mia")
     shop.quiet()
-    assert read(shop, home, number) == "Accepted as it is by mia.\n\n<!-- bouncer:triage:v1 -->"
+    assert read(shop, home, number) == "Accepted as is by mia.\n\n<!-- bouncer:triage:v1 -->"
     assert shop.github.labels(home, number) == []
     assert reactions(shop, home, said) == ["+1"]
     shop.github.edit(home, number, body="Shorter.")
     shop.github.comment(home, number, "/bouncer recheck", "alice")
     shop.quiet()
-    assert read(shop, home, number).startswith("Accepted as it is by mia.")
+    assert read(shop, home, number).startswith("Accepted as is by mia.")
     assert shop.github.labels(home, number) == []
 
 
@@ -113,7 +113,7 @@ def test_a_maintainer_takes_the_label_off_and_sets_it_again(shop: Site, home: st
     number = bounced(shop, home)
     shop.github.unlabel(home, number, "needs-info", by="mia")
     shop.quiet()
-    assert read(shop, home, number).startswith("Accepted as it is by mia.")
+    assert read(shop, home, number).startswith("Accepted as is by mia.")
     shop.github.edit(home, number, body="Shorter.")
     shop.quiet()
     assert shop.github.labels(home, number) == []
@@ -132,7 +132,7 @@ def test_a_reason_and_a_slip_of_the_pen_are_understood(shop: Site, home: str) ->
     assert "Did you mean `/bouncer accept`?" in shop.said(home, number)[1]
     shop.github.comment(home, number, "/Bouncer accept, this is known", "mia")
     shop.quiet()
-    assert shop.said(home, number)[0].startswith("Accepted as it is by mia: this is known.\n")
+    assert shop.said(home, number)[0].startswith("Accepted as is by mia: this is known.\n")
 
 
 def test_a_stranger_cannot_accept(shop: Site, home: str) -> None:
@@ -142,7 +142,7 @@ def test_a_stranger_cannot_accept(shop: Site, home: str) -> None:
     assert reactions(shop, home, said) == ["confused"]
     bounce, told = shop.said(home, number)
     assert "a maintainer will probably need" in bounce
-    assert told.startswith("`/bouncer accept` is for people with triage permission in this repository.\n")
+    assert told.startswith("Only people with triage permission in this repository can use `/bouncer accept`.\n")
     assert shop.github.labels(home, number) == ["needs-info"]
 
 
@@ -167,7 +167,7 @@ def test_help_is_one_comment_however_often_it_is_asked_for(shop: Site, home: str
         shop.quiet()
     bounce, told = shop.said(home, number)
     assert "a maintainer will probably need" in bounce
-    assert "- `/bouncer accept`: this issue is fine as it is; it is not bounced again" in told
+    assert "- `/bouncer accept`: this issue is fine as is; it is not bounced again" in told
 
 
 def test_a_wrong_bouncer_yml_is_reported_once_and_the_rest_of_it_counts(
@@ -177,7 +177,7 @@ def test_a_wrong_bouncer_yml_is_reported_once_and_the_rest_of_it_counts(
     first = shop.github.open_issue(home, "It breaks", "Help.")
     shop.quiet()
     report = next(body for body in shop.said(home, first) if "bouncer.yml" in body)
-    assert "has 2 problems; the default is used for each" in report
+    assert "has 2 problems; the defaults are used instead" in report
     assert "line 3, triage.mode" in report
     assert "'comment', 'label', 'shadow' or 'off'" in report
     assert "line 4, triage.nonsense" in report

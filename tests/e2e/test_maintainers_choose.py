@@ -44,7 +44,7 @@ def test_in_a_monorepo_only_the_paths_that_count_are_judged_and_reviewed(
 
     elsewhere = opened(**{APP: BROKEN})
     (check,) = shop.checks(home, shop.head(home, elsewhere))
-    assert check.output["title"] == "Not judged: it changes nothing in pulls.paths"
+    assert check.output["title"] == "Not judged: it changes no file in pulls.paths"
     assert shop.inline(home, elsewhere) == []
     both = opened(**{APP: BROKEN, "services/api/app.py": BROKEN})
     assert [each.path for each in shop.inline(home, both)] == ["services/api/app.py"]

@@ -12,7 +12,7 @@ from tests.e2e.site import APP, BASE, BOUNCER, BROKEN, Site
 Repository = Callable[..., str]
 CLEAR = ("Empty files", "With version 4.2 `load` fails on an empty file.")
 VAGUE = ("It breaks", "It does not work any more.")
-ASIDE = "*An AI model's answer from what was recorded with the verdict; it may be wrong.* `openai:gpt-5-mini`"
+ASIDE = "*An AI model's answer, based on the record of this verdict; it may be wrong.* `openai:gpt-5-mini`"
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def test_authors_ask_three_times_and_where_nothing_was_said_nobody_is_asked(shop
     assert "three times a day" in shop.said(home, number)[-1]
     shop.github.comment(home, unread, "/bouncer why", "mia")
     shop.quiet()
-    assert answers(shop, home, unread) == ["I have no verdict on record here that I could explain."]
+    assert answers(shop, home, unread) == ["There is no verdict of mine here to explain."]
     assert asked(shop, "") == before + 3
 
 

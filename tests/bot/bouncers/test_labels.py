@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from bot.bouncers.input import question
 from bot.bouncers.labels import InputLabel, OutputLabel, bounces, severity, tidy_label
+from bot.core.config import TriageConfig
 from bot.core.model import Actor, Issue
 from bot.prompts import Prompts
 
@@ -37,5 +38,6 @@ def test_labels_are_read_as_models_write_them() -> None:
 def test_the_paper_s_question_knows_no_kinds_of_issues(name: str) -> None:
     plain = Issue(number=1, title="How do I read a file?", author=Actor(id=1, login="sue"))
     asked = plain.model_copy(update={"labels": ("question",)})
-    same = question(Prompts(), name, plain) == question(Prompts(), name, asked)
+    config = TriageConfig.model_validate({"prompt": name})
+    same = question(Prompts(), config, plain) == question(Prompts(), config, asked)
     assert same == (name == "paper")

@@ -40,7 +40,7 @@ def test_a_pull_request_is_held_against_the_issues_that_it_closes_and_reviewed(d
     pull = desk.github.open_pull("acme/rocket", "Mean", f"Fixes #{issue}", files=files, closes=[issue], draft=True)
     address, token = desk.url("pull", pull), desk.github.token("acme/rocket", READ)
     verified = desk.run("verify", address, token=token)
-    assert verified.out.startswith("CORRECT_AND_PRECISE (5 % that it falls short): passes")
+    assert verified.out.startswith("CORRECT_AND_PRECISE (5% that it falls short): passes")
     # Who asks nobody's leave is told what the words of the pull request link.
     assert desk.run("verify", f"{address}/files", "--json").out.count("CORRECT_AND_PRECISE")
     reviewed = desk.run("review", f"{address}#discussion", "--fail-on", "high", token=token)
@@ -52,8 +52,8 @@ def test_the_repository_s_own_configuration_counts_and_options_lie_on_top(desk: 
     desk.replies["It crashes"] = VAGUE
     desk.github.commit("acme/rocket", {".github/bouncer.yml": "triage: {bounce_at: IMPOSSIBLE_TO_SOLVE}\n"})
     address = desk.url("issues", desk.github.open_issue("acme/rocket", "It crashes", "Sometimes."))
-    assert desk.run("triage", address).out.startswith("VAGUE (80 %): passes")
-    assert desk.run("triage", address, "--bounce-at", "VAGUE").out.startswith("VAGUE (80 %): bounced")
+    assert desk.run("triage", address).out.startswith("VAGUE (80%): passes")
+    assert desk.run("triage", address, "--bounce-at", "VAGUE").out.startswith("VAGUE (80%): bounced")
 
 
 def test_each_thing_that_is_missing_is_named_in_one_line(desk: Desk) -> None:

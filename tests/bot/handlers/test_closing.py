@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bot.core import events
-from bot.core.actions import Decision
+from bot.core.actions import Decision, SetIssueState
 from bot.core.model import Comment
 from bot.router import decide
 from bot.services import Services
@@ -100,9 +100,18 @@ def test_accepting_takes_the_warning_back(services: Build, history: Remembered) 
     )
     edits = [each for each in accepted.actions if each.type == "upsert_comment"]
     assert [(each.task, each.body, each.only_edit) for each in edits] == [
-        ("triage", "Accepted as it is by mia.", True),
-        ("closing", "Accepted as it is by mia.", True),
+        ("triage", "Accepted as is by mia.", True),
+        ("closing", "Accepted as is by mia.", True),
     ]
+
+
+def test_accepting_what_was_closed_here_opens_it_again(services: Build, history: Remembered) -> None:
+    bounced(services, history)
+    for _ in ("warned", "closed"):
+        history.past.append(later(services, history))
+    event = said("/bouncer accept", MAINTAINER, state="closed")
+    (accepted,) = decide(event, services(ScriptedModel([]), snapshot(), CONFIG), only="commands")
+    assert SetIssueState(number=5, state="open") in accepted.actions
 
 
 @pytest.mark.parametrize("config", ["", "triage: {close_after_days: 30, mode: label}", "triage: {mode: 'off'}"])

@@ -107,7 +107,7 @@ def test_a_maintainer_asks_and_the_test_is_offered_in_a_comment(services: Build)
         "```python\ndef test_issue_12():\n    assert split([1, 2, 3], 2) == [[1, 2], [3]]\n```\n\n"
     )
     assert "E   assert [[1, 2]] == [[1, 2], [3]]" in rest
-    assert "To take it over, add it to `tests/test_lists.py`." in rest
+    assert "To use it, add it to `tests/test_lists.py`." in rest
     assert "_A scripted model answered: this is a rehearsal, not a verdict._" in rest
 
 

@@ -44,7 +44,7 @@ def test_a_defect_becomes_one_comment_on_its_line(services: Build) -> None:
     (action,) = decision.actions
     assert (action.number, action.commit_id) == (20, "a" * 40)
     assert action.body == (
-        "AI review of aaaaaaa: 1 possible defect. Reply `/bouncer dismiss` to one that is wrong. `scripted:test`"
+        "AI review of aaaaaaa: 1 possible defect. Reply `/bouncer dismiss` if it is wrong. `scripted:test`"
         "\n\n_A scripted model answered: this is a rehearsal, not a verdict._"
     )
     (comment,) = action.comments
@@ -104,7 +104,7 @@ def test_a_finding_that_no_line_can_carry_goes_to_the_summary_with_a_permalink(s
     (action,) = decision.actions
     assert action.body == (
         "**AI review of aaaaaaa**\n\n"
-        "Possible defects without a line to carry them:\n"
+        "Possible defects that no single line shows:\n"
         f"- [`src/app.py`](https://ghe.example/acme/rocket/blob/{'a' * 40}/src/app.py): "
         "Callers rely on the old result. Severity: high."
     )

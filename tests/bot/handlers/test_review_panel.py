@@ -95,7 +95,7 @@ def test_a_finding_that_is_refuted_gives_its_place_to_the_next_one(services: Bui
     assert comments(decision) == [
         "Reads twice. The file was read before.\n\nSeverity: medium. *AI review, may be wrong.*"
     ]
-    assert "Left out after a second question: 1." in decision.actions[0].body
+    assert "Dropped after a second look: 1." in decision.actions[0].body
     assert decision.evidence["counts"] == {"reported": 2, "posted": 1, "suppressed:doubted": 1}
     first, second = decision.evidence["doubts"]
     assert (first["outcome"], first["why"]) == ("refuted", "`parse` never returns None.")

@@ -209,7 +209,7 @@ def test_ten_planted_regressions_are_seen_doubted_and_proven(services: Build) ->
     assert set(posted) == {*PLANTED, "shout"}
     assert decision.evidence["proofs"] == {"proven": 10, "passes on both": 1}
     assert decision.evidence["counts"]["suppressed:doubted"] == 1
-    assert "Left out after a second question: 1." in decision.actions[0].body  # type: ignore[union-attr]
+    assert "Dropped after a second look: 1." in decision.actions[0].body  # type: ignore[union-attr]
     assert posted["shout"] == f"{FALSE['shout'][2]}\n\nSeverity: medium. *AI review, may be wrong.*"
     told, _, output = posted["clamp"].partition("```\n\n```\n")
     assert told == (

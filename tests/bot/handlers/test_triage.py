@@ -84,7 +84,7 @@ def test_a_vague_issue_gets_one_short_comment_and_a_label(services: Build) -> No
         "\n"
         "It does not say what should happen.\n"
         "\n"
-        "VAGUE (72 %), `scripted:test`, 2026-03-04, [what this bot does](https://ghe.example/apps/bouncer)\n"
+        "VAGUE (72%), `scripted:test`, 2026-03-04, [what this bot does](https://ghe.example/apps/bouncer)\n"
         "</details>"
     )
     assert labels == SetLabels(number=5, add=("needs-info",))
@@ -236,7 +236,7 @@ def test_accept_by_a_maintainer_ends_bouncing_for_good(services: Build, history:
     history.past += decide(opened(), services(ScriptedModel([VAGUE]), snapshot()))
     commands = decide(said("/bouncer accept", MAINTAINER), services(ScriptedModel([]), snapshot()))
     assert [action.type for action in commands[0].actions] == ["react", "upsert_comment", "set_labels"]
-    assert commands[0].actions[1].body == "Accepted as it is by mia."  # type: ignore[union-attr]
+    assert commands[0].actions[1].body == "Accepted as is by mia."  # type: ignore[union-attr]
     assert commands[0].actions[2] == SetLabels(number=5, remove=("needs-info",))
     history.past += commands
     edited = events.IssueEdited(sender=ANN, repository=REPOSITORY, issue=issue(body="Worse."))
@@ -293,7 +293,7 @@ def test_an_author_who_asks_again_and_again_is_told_once_by_a_reaction(
 
 def test_help_lists_the_commands(services: Build) -> None:
     (decision,) = decide(said("/bouncer help", BOB), services(ScriptedModel([]), snapshot()))
-    assert "- `/bouncer accept`: this issue is fine as it is" in decision.actions[1].body  # type: ignore[union-attr]
+    assert "- `/bouncer accept`: this issue is fine as is" in decision.actions[1].body  # type: ignore[union-attr]
 
 
 def test_a_model_that_fails_is_an_abstention(services: Build) -> None:
@@ -311,7 +311,7 @@ def test_a_wrong_configuration_is_reported_once(services: Build, history: Rememb
     config = "triage:\n  mode: loud\n"
     report, judged = decide(opened(), services(ScriptedModel([CLEAR]), snapshot(), config))
     assert report.actions[0].body == (  # type: ignore[union-attr]
-        "**Maintainers: `.github/bouncer.yml` has a problem; the default is used for each.**\n\n"
+        "**Maintainers: `.github/bouncer.yml` has a problem; the default is used instead.**\n\n"
         "- line 2, triage.mode: must be 'comment', 'label', 'shadow' or 'off', not 'loud'"
     )
     assert judged.verdict == "WELL_SPECIFIED"

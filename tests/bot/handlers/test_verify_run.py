@@ -107,7 +107,7 @@ def test_a_pass_is_shown_beside_the_verdict(services: Build) -> None:
         "Appears to solve #12; its reproducing test passes here",
     )
     assert (
-        "Test `test_issue.py::test_issue_12`: failed on base, passed on head.\nThe pass is unverified"
+        "Test `test_issue.py::test_issue_12`: failed on base, passed on head.\nThe pass proves nothing by itself"
         in check.summary
     )
     assert "assert 1 == 1.5" in check.summary
@@ -133,7 +133,7 @@ def test_no_pass_lifts_a_verdict_or_opens_the_gate(services: Build, files: dict[
     assert (check.conclusion, check.title) == ("failure", "Probably doesn't solve #12")
     assert decision.evidence["bounced"]
     assert decision.evidence["runs"][0]["head"] == "passed"  # the forgery did its worst
-    assert "The pass is unverified" in check.summary
+    assert "The pass proves nothing by itself" in check.summary
 
 
 @pytest.mark.usefixtures("reproduced")
@@ -142,7 +142,7 @@ def test_fails_on_both_is_evidence_against(services: Build) -> None:
     check = check_of(decision)
     assert check.title == "Probably doesn't solve #12"
     assert "failed on base, failed on head" in check.summary
-    assert "unverified" not in check.summary
+    assert "proves nothing" not in check.summary
     assert (check.conclusion, decision.evidence["bounced"]) == ("neutral", True)
 
 
@@ -151,7 +151,7 @@ def test_a_test_that_cannot_be_run_on_head_says_nothing(services: Build) -> None
     check = check_of(verify(services(ScriptedModel([GOOD]), snapshot(b"import nothing_here\n"), EXECUTE)))
     assert (check.conclusion, check.title) == (
         "success",
-        "Appears to solve #12; a reproducing test says nothing here",
+        "Appears to solve #12; its reproducing test is inconclusive",
     )
 
 

@@ -1,0 +1,310 @@
+"""``python -m tests.comments``: every text that Bouncer can post, written to ``comments.md`` for people to read.
+
+The texts come from the functions that the handlers call and go through the publisher's last look, so that what
+stands in the file is what stands on GitHub. The words of the model are made up here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+
+from bot.bouncers import input_comment, output_check, pull_request
+from bot.bouncers.input import InputVerdict
+from bot.bouncers.labels import InputLabel, OutputLabel
+from bot.bouncers.output import OutputVerdict
+from bot.bouncers.output_check import ExecutedTest, Unjudged
+from bot.bouncers.pull_request import Asked
+from bot.core.actions import Usage
+from bot.core.commands import Command
+from bot.core.config_file import load
+from bot.core.model import Actor, Comment, Issue, PullRequest, Repository
+from bot.handlers import commands, config, why
+from bot.publishing.body import Rules
+from bot.reproduce import texts as reproduce
+from bot.reproduce.attempt import Attempt, OfferedTest, Reproduction
+from bot.reproduce.inject import Candidate
+from bot.reproduce.outcome import TestOutcome
+from bot.reproduce.texts import Place
+from bot.review import texts as review
+from bot.review.findings import Finding, Proof
+from bot.review.packing import Skipped
+from bot.review.taxonomy import Category, Impact, Severity
+from bot.review.texts import Page
+
+FILE = Path(__file__).with_name("comments.md")
+HOST = "github.example"
+MODEL = "openai:gpt-5-mini"
+DAY = date(2026, 3, 4)
+ACME = Repository(id=1, owner="acme", name="rocket", html_url=f"https://{HOST}/acme/rocket")
+ANN, MIA = Actor(id=2, login="ann"), Actor(id=3, login="mia")
+SHA = "620aa51" + "0" * 33
+PULL = PullRequest(number=7, title="Read values", author=ANN, head_sha=SHA, base_repository="acme/rocket")
+PAGE = Page(ACME, PULL)
+USAGE = Usage(calls=2, input_tokens=5200, output_tokens=410, cost_usd=0.0021)
+#: Who wrote a text by the sentence that says so: a model's words are never shown without.
+DISCLOSURES = ("AI model", "AI review")
+
+Text = tuple[str, str]
+
+
+def on_issues() -> Iterator[Text]:
+    """What authors of issues read."""
+    asked = ("What should `load` return for an empty file: None, or an error?", "Which version is this?")
+    yield "A bounced issue", _bounced(asked)
+    yield (
+        "A bounced issue, where the model has no question",
+        _bounced((), missing=("steps to reproduce", "version")),
+    )
+    yield "A bounced issue, where it names nothing that is missing", _bounced(())
+    yield "After an answer that leaves a question open", _bounced(asked[:1], again=True)
+    yield "After an answer that leaves all open", _bounced((), again=True)
+    yield "The same comment once the issue is clear", input_comment.cleared("en")
+    yield "... once a maintainer has accepted it", input_comment.accepted("mia", "", "en")
+    yield "... with a reason", input_comment.accepted("mia", "this is known.", "en")
+    yield "Before an unanswered issue is closed", input_comment.warning(23, "en")
+    yield "The same comment once it is closed", input_comment.closed(30, "en")
+    yield "... after an answer", input_comment.answered("en")
+
+
+def in_other_languages() -> Iterator[Text]:
+    """What stands below an issue where it is not English."""
+    for code in sorted(input_comment.languages() - {"en"}):
+        yield f"{code}: a bounced issue", _bounced(("?",), language=code)
+        yield f"{code}: after an answer", _bounced((), language=code, again=True)
+        yield f"{code}: nothing asked", _bounced((), language=code)
+        yield f"{code}: clear", input_comment.cleared(code)
+        yield f"{code}: accepted", input_comment.accepted("mia", "#7", code)
+        yield f"{code}: before it is closed", input_comment.warning(23, code)
+        yield f"{code}: closed", input_comment.closed(30, code)
+        yield f"{code}: answered", input_comment.answered(code)
+        yield f"{code}: below an answer to why", input_comment.recorded(code)
+
+
+def _bounced(
+    questions: tuple[str, ...], *, missing: tuple[str, ...] = (), again: bool = False, language: str = "en"
+) -> str:
+    verdict = InputVerdict(
+        label=InputLabel.VAGUE,
+        bounced=True,
+        p_bounce=86,
+        explanation="It says that loading fails, not with which file or how.",
+        questions=questions,
+        missing=missing,  # type: ignore[arg-type]
+        language=language,
+    )
+    return input_comment.bounced(verdict, MODEL, DAY, ACME, "bouncer[bot]", again=again)
+
+
+def to_commands() -> Iterator[Text]:
+    """Answers to people who said ``/bouncer``."""
+    on_issue = _said("", ANN)
+    yield "/bouncer help", commands.help_text()
+    yield "/bouncer acept", commands.meant("accept")
+    yield "/bouncer accept, from somebody who may not", _refused("accept", on_issue)
+    yield "/bouncer recheck, from an author who has asked before", _refused("recheck", on_issue)
+    yield "/bouncer why, from an author who has asked before", _refused("why", on_issue)
+    yield "/bouncer review on an issue", _refused("review", on_issue)
+    yield "/bouncer accept on a pull request", _refused("accept", _said("", ANN, pull=True))
+    yield "/bouncer why", why.answer("`load` is called with a file that the text does not name.", MODEL, "en")
+    yield "/bouncer why, where there is nothing to explain", why.NOTHING
+    yield "/bouncer why, once too often", why.ENOUGH
+
+
+def _said(body: str, by: Actor, *, pull: bool = False) -> commands.Said:
+    from bot.core.events import CommentCreated
+
+    issue = Issue(number=5, title="Loading fails", author=ANN, is_pull_request=pull)
+    return CommentCreated(sender=by, repository=ACME, issue=issue, comment=Comment(id=9, body=body, author=by))
+
+
+def _refused(word: str, event: commands.Said) -> str:
+    fits = commands.ON_PULLS if event.issue.is_pull_request else commands.ON_ISSUES  # type: ignore[union-attr]
+    return commands.refusal(Command(word=word), event, fits)  # type: ignore[arg-type]
+
+
+def on_settings() -> Iterator[Text]:
+    """What maintainers read whose file is wrong."""
+    one = load("triage:\n  mode: loud\n")[1]
+    several = load("triage:\n  mode: loud\n  nonsense: 1\nreview:\n  max_findings: 900\n")[1]
+    yield "A wrong bouncer.yml", config.report(one)
+    yield "Several mistakes in it", config.report(several)
+
+
+def in_checks() -> Iterator[Text]:
+    """Titles and summaries of the check."""
+    solved = _verdict(2, OutputLabel.CORRECT_AND_PRECISE, covered=("empty files",))
+    partly = _verdict(
+        2,
+        OutputLabel.BROAD_MISSING_KEY_ASPECTS,
+        covered=("empty files",),
+        missing=("Files with a header only still fail.",),
+        regressions=("`load` of a missing file returns None. (suspected)",),
+        remarks=("`notes.txt` does not belong here.",),
+    )
+    wrong = _verdict(2, OutputLabel.INCORRECT, missing=("Empty files still fail.",))
+    unjudged = Unjudged(issue="#3", why="the linked issue is in another repository")
+    run = ExecutedTest(
+        issue=2, test="tests/test_load.py::test_empty", command="pytest tests/test_load.py::test_empty",
+        base="failed", head="passed", solved=True, output="1 passed",
+    )  # fmt: skip
+    still = run.model_copy(update={"head": "failed", "solved": False, "output": "1 failed"})
+    silent = run.model_copy(update={"base": "passed", "solved": None})
+    fork = Asked(
+        pull_request=PULL.model_copy(update={"head_repository": "ann/rocket"}),
+        command=Command(word="verify", run="1234567"),
+    )
+    yield from _check("A patch that solves its issue", [solved])
+    yield from _check("... with its reproducing test", [solved], runs=[run])
+    yield from _check("... with a test that says nothing", [solved], runs=[silent])
+    yield from _check("A patch that leaves something out", [partly], others=[unjudged])
+    yield from _check("A wrong patch", [wrong], runs=[still])
+    yield from _check("A patch for two issues", [solved, wrong.model_copy(update={"issue": 4})])
+    yield from _check("A fork's patch", [solved], note=pull_request.no_run(fork, "verify") or "")
+    yield from _check("Nothing that can be judged", [], others=[unjudged])
+    for reason in (
+        "no linked issue",
+        "it is a draft",
+        "it changes nothing in pulls.paths",
+        "paused by a maintainer",
+    ):
+        check = output_check.skipped(SHA, reason)
+        yield f"Not judged: {reason}", f"{check.title}\n\n{check.summary}"
+
+
+def _verdict(issue: int, label: OutputLabel, **points: tuple[str, ...]) -> OutputVerdict:
+    bounced = label in (OutputLabel.BROAD_MISSING_KEY_ASPECTS, OutputLabel.INCORRECT)
+    return OutputVerdict(
+        issue=issue,
+        label=label,
+        bounced=bounced,
+        p_bounce=88 if bounced else 6,
+        explanation="The issue asks for empty files to load; the patch looks for data first.",
+        covered=points.get("covered", ()),
+        missing=points.get("missing", ()),
+        regressions=points.get("regressions", ()),
+        remarks=points.get("remarks", ()),
+    )
+
+
+def _check(
+    name: str,
+    verdicts: list[OutputVerdict],
+    *,
+    runs: list[ExecutedTest] | None = None,
+    others: list[Unjudged] | None = None,
+    note: str = "",
+) -> Iterator[Text]:
+    check = output_check.check(
+        SHA, verdicts, others or [], runs or [], gate=False, repository=ACME, usage=USAGE, model=MODEL, note=note
+    )
+    yield name, f"{Rules(host=HOST).title(check.title)}\n\n{check.summary}"
+
+
+def in_reviews() -> Iterator[Text]:
+    """What authors of pull requests read."""
+    finding = Finding(
+        path="src/app.py",
+        line=4,
+        code=("return data.value",),
+        fingerprint="0123456789abcdef",
+        comment="Fails for an empty file. `parse` returns None then, which has no `value`.",
+        category=Category.CODING,
+        impact=Impact.FUNCTIONAL_SUITABILITY,
+        severity=Severity.HIGH,
+        suggestion="        return data.value if data else None",
+        places=("src/cli.py:12",),
+    )
+    proof = Proof(
+        outcome="proven", command="pytest tests/test_load.py", test="def test_empty():\n    load(EMPTY)",
+        output="AttributeError: 'NoneType' object has no attribute 'value'",
+    )  # fmt: skip
+    left_out = [Skipped(path="uv.lock", reason="lock file"), Skipped(path="docs/a.md", reason="pulls.paths")]
+    large = [Skipped(path="data.py", reason="beyond the limit of one review")]
+    yield "A finding on its line", review.inline(finding, PAGE).body
+    yield "A finding with its proof", review.inline(finding.model_copy(update={"proof": proof}), PAGE).body
+    yield "Above one finding", review.opening(1, (), MODEL, PAGE)
+    yield "Above several", review.opening(2, left_out, MODEL, PAGE, dropped=1)
+    gone = finding.model_copy(update={"path": "src/cli.py", "comment": "Opens the file twice."})
+    unplaced = finding.model_copy(update={"line": None})
+    yield "The summary", review.summary([unplaced], large, [gone], PAGE) or ""
+    yield "The summary once nothing is left to say", review.settled(PAGE)
+    yield "Nothing found, for somebody who asked", review.nothing_found(PAGE, MODEL)
+
+
+def about_reproducing() -> Iterator[Text]:
+    """Drafted tests."""
+    place = Place(repository=ACME, branch="main", sha="abc1234" + "0" * 33)
+    outcome = TestOutcome(
+        status="failed",
+        phase="call",
+        exception_type="ValueError",
+        message="empty file",
+        output="ValueError: empty file",
+    )
+    code = "def test_empty():\n    load(EMPTY)\n"
+    candidate = Candidate(
+        number=1, draft=code, path="tests/test_load.py", content=code, name="test_empty", code=code, new_file=True,
+        syntax="", tokens=9,
+    )  # fmt: skip
+    offered = OfferedTest(
+        candidate=candidate, outcome=outcome, agreeing=7, grade="reported", command="pytest tests/test_load.py"
+    )
+    found = Reproduction(
+        state="reproduced", shown=(offered,), drafted=10, sandbox="bubblewrap", usage=USAGE, model=MODEL
+    )
+    attempts = (
+        Attempt(number=1, fate="passed"),
+        Attempt(number=2, fate="unusable", why="it imports nothing that exists"),
+    )
+    vain = Reproduction(
+        state="not reproduced",
+        reason="no draft fails as reported",
+        attempts=attempts,
+        drafted=2,
+        usage=USAGE,
+        model=MODEL,
+    )
+    yield "Reproduced", reproduce.reproduced(found, place)
+    yield (
+        "A draft pull request",
+        f"{reproduce.pull_title(5, 'Loading fails')}\n\n{reproduce.pull_body(found, place, 5)}",
+    )
+    yield "Not reproduced", reproduce.not_reproduced(vain, place)
+    yield "Not run", reproduce.not_run("drafting tests is switched off here (`reproduce.mode`)", place)
+
+
+SECTIONS = {
+    "On issues": on_issues,
+    "Answers to commands": to_commands,
+    "On settings": on_settings,
+    "Checks: the title, then the summary": in_checks,
+    "Reviews": in_reviews,
+    "Drafted tests": about_reproducing,
+    "In other languages": in_other_languages,
+}
+
+
+def texts() -> Iterator[Text]:
+    """Each with its name."""
+    for section in SECTIONS.values():
+        yield from section()
+
+
+def page() -> str:
+    """The file."""
+    parts = [
+        "# Every text that Bouncer posts",
+        "",
+        "Made by `python -m tests.comments`; the model's words are made up.",
+    ]
+    for title, section in SECTIONS.items():
+        parts += ["", f"## {title}"]
+        for name, body in section():
+            parts += ["", f"### {name}", "", "~~~~~text", Rules(host=HOST).text(body, 65_000), "~~~~~"]
+    return "\n".join(parts) + "\n"
+
+
+if __name__ == "__main__":
+    FILE.write_text(page(), "utf-8")
