@@ -164,13 +164,13 @@ def _dashboard(browser: Browser) -> None:
 @contextmanager
 def _site() -> Iterator[str]:
     from bot.jobs.admin import Jobs
-    from bot.store import migrate, open_database, open_ledger
+    from bot.store import Ledger, migrate, open_database
     from bot.web.dashboard.pages import blueprint
 
     with tempfile.TemporaryDirectory() as folder:
         database = open_database(f"sqlite:///{Path(folder) / 'bouncer.db'}")
         migrate(database)
-        backend = dashboard.Backend(open_ledger(database), Jobs(database))
+        backend = dashboard.Backend(Ledger(database), Jobs(database))
         for number in range(1, 60):
             verdict = ("VAGUE", "WELL_SPECIFIED", "WELL_SPECIFIED", None)[number % 4]
             backend.memory.decisions.record(f"d{number}:triage", (_plain(number, verdict),), "example")

@@ -176,16 +176,14 @@ def _config(settings: Settings, access: Access, event: Event) -> RepoConfig:
 def _publisher(settings: Settings) -> Iterator[Publisher]:
     """The live publisher, with a register that is thrown away: what stands is told by its markers."""
     from bot.publishing.publisher import Publisher
-    from bot.store import migrate, open_database, open_ledger
+    from bot.store import Ledger, migrated
 
-    with tempfile.TemporaryDirectory(prefix="bouncer-action-") as folder:
-        database = open_database(f"sqlite:///{folder}/register.db")
-        try:
-            migrate(database)
-            ledger = open_ledger(database)
-            yield Publisher(ledger.postings, ledger.paces, secrets=settings.secrets)
-        finally:
-            database.close()
+    with (
+        tempfile.TemporaryDirectory(prefix="bouncer-action-") as folder,
+        migrated(f"sqlite:///{folder}/register.db") as database,
+    ):
+        ledger = Ledger(database)
+        yield Publisher(ledger.postings, ledger.paces, secrets=settings.secrets)
 
 
 def _publish(publisher: Publisher, decision: Decision, services: Services, access: Access) -> Done:

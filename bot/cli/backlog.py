@@ -122,19 +122,15 @@ def command(
 @contextmanager
 def _kept(settings: Settings, name: str) -> Iterator[Ledger]:
     """What was answered about this repository before, in a file below BOUNCER_DATA_DIR."""
-    from bot.store import migrate, open_database, open_ledger
+    from bot.store import Ledger, migrated
 
     folder = settings.bouncer_data_dir / "backlog"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise OperatorError(f"BOUNCER_DATA_DIR: {folder}: {error.strerror}") from None
-    database = open_database(f"sqlite:///{folder / name.replace('/', '+')}.db")
-    try:
-        migrate(database)
-        yield open_ledger(database)
-    finally:
-        database.close()
+    with migrated(f"sqlite:///{folder / name.replace('/', '+')}.db") as database:
+        yield Ledger(database)
 
 
 def _services(

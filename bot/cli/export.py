@@ -19,16 +19,12 @@ from bot.cli.running import without_password
 def command(form: str, repository: str, database_url: str | None) -> None:
     """Print every decision on record, newest first: verdict, reason, model, tokens and cost."""
     from bot.ops import settings
-    from bot.store import migrate, open_database
+    from bot.store import migrated
     from bot.store.export import as_csv, as_json
     from bot.store.overview import Filter, Overview
 
     loaded = settings.load(database_url=database_url)
-    database = open_database(loaded.database_url, must_exist=True)
-    try:
-        migrate(database)
+    with migrated(loaded.database_url, must_exist=True) as database:
         make = as_csv if form == "csv" else as_json
         for line in make(Overview(database), Filter(repository=repository), loaded.github_web_url):
             click.echo(line, nl=False)
-    finally:
-        database.close()

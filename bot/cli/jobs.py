@@ -102,16 +102,12 @@ def cancel_jobs(job_ids: tuple[str, ...], database_url: str | None, as_json: boo
 def _open(database_url: str | None) -> Iterator[tuple[Jobs, Ledger]]:
     from bot.jobs.admin import Jobs
     from bot.ops import settings
-    from bot.store import migrate, open_database, open_ledger
+    from bot.store import Ledger, migrated
 
-    database = open_database(settings.load(database_url=database_url).database_url, must_exist=True)
-    try:
-        migrate(database)
+    with migrated(settings.load(database_url=database_url).database_url, must_exist=True) as database:
         jobs = Jobs(database)
-        yield jobs, open_ledger(database)
+        yield jobs, Ledger(database)
         jobs.close()
-    finally:
-        database.close()
 
 
 def _told(jobs: list[Job], as_json: bool) -> None:

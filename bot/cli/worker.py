@@ -103,14 +103,14 @@ def work(settings: Settings, stop: threading.Event, pace: Pace, *, apart: float 
     from bot.jobs.worker import Worker
     from bot.ops.metrics import Counts
     from bot.publishing.publisher import Publisher
-    from bot.store import await_database, open_ledger, withhold
+    from bot.store import Ledger, await_database, withhold
 
     database = await_database(settings.database_url, stop)
     if database is None:
         return True
     # Set-up is over where a worker runs: they are read once, not at every statement.
     withhold(database, partial(tuple, settings.withheld))
-    ledger, queue, counts = open_ledger(database), Queue(database), Counts()
+    ledger, queue, counts = Ledger(database), Queue(database), Counts()
     live = Live(settings, ledger, counts.observe)
     publisher = Publisher(
         ledger.postings,

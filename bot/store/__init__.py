@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from bot.store.calls import Budgets, Calls
 from bot.store.counters import Counters
 from bot.store.database import Database, database_at, open_database, withhold
 from bot.store.decisions import Decisions, Fates, Signals
 from bot.store.installations import Installations
 from bot.store.logins import Logins
-from bot.store.migrate import await_database, migrate
+from bot.store.migrate import await_database, migrate, migrated
 from bot.store.postings import Paces, Posting, Postings
 
 __all__ = [
@@ -20,41 +18,24 @@ __all__ = [
     "await_database",
     "database_at",
     "migrate",
+    "migrated",
     "open_database",
-    "open_ledger",
     "withhold",
 ]
 
 
-@dataclass(frozen=True)
 class Ledger:
-    """The parts of the memory; each is a few statements on tables of its own."""
+    """The parts of the memory, in a database that is up to date; each is a few statements on tables of its own."""
 
-    database: Database
-    decisions: Decisions
-    signals: Signals
-    fates: Fates
-    calls: Calls
-    postings: Postings
-    budgets: Budgets
-    paces: Paces
-    counters: Counters
-    logins: Logins
-    installations: Installations
-
-
-def open_ledger(database: Database) -> Ledger:
-    """The ledger in a database that is up to date (see ``migrate``)."""
-    return Ledger(
-        database=database,
-        decisions=Decisions(database),
-        signals=Signals(database),
-        fates=Fates(database),
-        calls=Calls(database),
-        postings=Postings(database),
-        budgets=Budgets(database),
-        paces=Paces(database),
-        counters=Counters(database),
-        logins=Logins(database),
-        installations=Installations(database),
-    )
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.decisions = Decisions(database)
+        self.signals = Signals(database)
+        self.fates = Fates(database)
+        self.calls = Calls(database)
+        self.postings = Postings(database)
+        self.budgets = Budgets(database)
+        self.paces = Paces(database)
+        self.counters = Counters(database)
+        self.logins = Logins(database)
+        self.installations = Installations(database)

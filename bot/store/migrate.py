@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import structlog
@@ -53,6 +55,17 @@ def migrate(database: Database, target: str = HEAD) -> None:
                 f"the database is at version {present}, which only a newer Bouncer knows: upgrade it"
             )
         _upgrade(database, target)
+
+
+@contextmanager
+def migrated(url: str, *, must_exist: bool = False) -> Iterator[Database]:
+    """The database at ``url``, up to date, for a block. Raises what ``open_database`` and ``migrate`` raise."""
+    database = open_database(url, must_exist=must_exist)
+    try:
+        migrate(database)
+        yield database
+    finally:
+        database.close()
 
 
 def await_database(url: str, stop: threading.Event) -> Database | None:

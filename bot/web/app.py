@@ -14,7 +14,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from bot.jobs.admin import Jobs
 from bot.jobs.inbox import Inbox
 from bot.ops.metrics import Counts
-from bot.store import Ledger, database_at, open_ledger, withhold
+from bot.store import Ledger, database_at, withhold
 from bot.web import health, webhook
 from bot.web.health import Readers
 from bot.web.webhook import Secrets
@@ -61,7 +61,7 @@ class Backend:
                 if self._parts is None:
                     database = database_at(self._url, busy_seconds=BUSY_SECONDS)
                     withhold(database, self._withheld)
-                    ledger = open_ledger(database)
+                    ledger = Ledger(database)
                     threading.Thread(target=self._flush_all, args=(ledger,), name="counts", daemon=True).start()
                     self._parts = ledger, Jobs(database), Inbox(database)
         return self._parts

@@ -18,7 +18,7 @@ from sqlalchemy import insert
 from bot.core.actions import Decision, Usage
 from bot.core.model import Subject
 from bot.jobs.admin import Jobs
-from bot.store import Ledger, migrate, open_database, open_ledger
+from bot.store import Ledger, migrate, open_database
 from bot.store.tables import DECISIONS, MODEL_CALLS, SIGNALS
 from bot.web.dashboard.pages import DashboardSettings, blueprint
 
@@ -65,7 +65,7 @@ def main(arguments: list[str] | None = None) -> None:
     with tempfile.TemporaryDirectory() as folder:
         database = open_database(f"sqlite:///{Path(folder) / 'bench.db'}")
         migrate(database)
-        backend = Backend(open_ledger(database), Jobs(database))
+        backend = Backend(Ledger(database), Jobs(database))
         _fill(backend.memory, given.decisions)
         _measure(backend, given.rounds)
         database.close()

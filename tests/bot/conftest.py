@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from bot.store import Database, Ledger, migrate, open_database, open_ledger
+from bot.store import Database, Ledger, migrate, open_database
 
 _numbers = count()
 
@@ -59,4 +59,4 @@ def database(database_url: str) -> Iterator[Database]:
 @pytest.fixture
 def ledger(database: Database) -> Ledger:
     """The ledger in a migrated database."""
-    return open_ledger(database)
+    return Ledger(database)

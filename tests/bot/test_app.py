@@ -11,7 +11,7 @@ from bot.core.events import IssueOpened
 from bot.core.model import Actor, Issue, Repository
 from bot.ops import settings
 from bot.simgithub import SimulatedGitHub
-from bot.store import migrate, open_database, open_ledger
+from bot.store import Ledger, migrate, open_database
 
 YML = "triage:\n  mode: comment\nreview:\n  mode: off\nreproduce:\n  mode: comment\n"
 
@@ -40,7 +40,7 @@ def test_a_model_without_signal_runs_in_shadow_mode_whatever_the_file_says(
             bouncer_model=model,
             openai_api_key="sk-nobody-is-asked",
         )
-        live = Live(loaded, open_ledger(database))
+        live = Live(loaded, Ledger(database))
         author = Actor(id=5, login="alice")
         services, _ = live.services_for(
             IssueOpened(

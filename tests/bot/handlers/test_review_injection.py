@@ -22,7 +22,7 @@ from bot.publishing.publisher import Publisher
 from bot.review.diff import parse
 from bot.router import decide
 from bot.services import Services
-from bot.store import Ledger, migrate, open_database, open_ledger
+from bot.store import Ledger, migrate, open_database
 from tests.attacks.injections import PAYLOADS, WORD
 from tests.bot.handlers.conftest import Remembered
 from tests.bot.handlers.reviews import DIFF, finding, opened, reply, snapshot
@@ -66,7 +66,7 @@ def register(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], 
         file = folder / f"{len(opened_)}.db"
         shutil.copy(folder / "blank.db", file)
         opened_.append(open_database(f"sqlite:///{file}"))
-        return open_ledger(opened_[-1])
+        return Ledger(opened_[-1])
 
     yield fresh
     for database in opened_:

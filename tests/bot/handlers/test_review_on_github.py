@@ -18,7 +18,7 @@ from bot.publishing.publisher import Publisher
 from bot.router import decide
 from bot.services import Services
 from bot.simgithub import SimulatedGitHub
-from bot.store import Ledger, migrate, open_database, open_ledger
+from bot.store import Ledger, migrate, open_database
 from tests.bot.handlers.conftest import NOON
 from tests.bot.handlers.reviews import finding, reply
 from tests.scripted import ScriptedModel
@@ -92,7 +92,7 @@ def site(tmp_path: Path) -> Iterator[Site]:
         github.grant(NAME, "mia", "triage")
         installation = github.install(registered, NAME)
         with GitHubApp(registered.id, registered.private_key, github.api_url) as app:
-            yield Site(github, app, installation.id, open_ledger(database))
+            yield Site(github, app, installation.id, Ledger(database))
     database.close()
 
 

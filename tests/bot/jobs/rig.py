@@ -18,7 +18,7 @@ from typing import Any
 from bot.forge.github.webhook import sign
 from bot.jobs.admin import Jobs
 from bot.simgithub import SimulatedGitHub
-from bot.store import Ledger, migrate, open_database, open_ledger
+from bot.store import Ledger, migrate, open_database
 
 ROOT = Path(__file__).resolve().parents[3]
 SECRET = "rig-secret"
@@ -71,7 +71,7 @@ class Rig:
         self.processes: list[subprocess.Popen[bytes]] = []
         self.database = open_database(url)
         migrate(self.database)
-        self.ledger: Ledger = open_ledger(self.database)
+        self.ledger: Ledger = Ledger(self.database)
         self.jobs = Jobs(self.database)
 
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:

@@ -15,7 +15,7 @@ from bot.forge.github import GitHubApp, GitHubForge, GitHubWriter
 from bot.publishing.publisher import Published, Publisher
 from bot.services import NoHistory, Services
 from bot.simgithub import SimulatedGitHub
-from bot.store import Database, Ledger, migrate, open_database, open_ledger
+from bot.store import Database, Ledger, migrate, open_database
 from tests.conformance.checking import violations
 from tests.scripted import ScriptedModel
 
@@ -49,7 +49,7 @@ class Desk:
         """The same with an empty register, as after a crash between a write and its record."""
         database = open_database(f"sqlite:///{folder}/forgot-{len(list(folder.iterdir()))}.db")
         migrate(database)
-        ledger = open_ledger(database)
+        ledger = Ledger(database)
         publisher = Publisher(ledger.postings, ledger.paces, apart=0, secrets=[SECRET])
         return replace(self, ledger=ledger, publisher=publisher)
 
@@ -65,7 +65,7 @@ class Desk:
 @contextmanager
 def make_desk(database: Database) -> Iterator[Desk]:
     """A publisher, a repository, and the app installed on it."""
-    ledger = open_ledger(database)
+    ledger = Ledger(database)
     with SimulatedGitHub() as github:
         registered = github.create_app()
         github.create_repository(NAME, {"README.md": "# demo\n", "table.py": "def read():\n    return 1\n"})

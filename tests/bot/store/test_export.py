@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bot.core.actions import Decision, Usage
 from bot.core.model import Subject
-from bot.store import migrate, open_database, open_ledger
+from bot.store import Ledger, migrate, open_database
 from bot.store.export import as_csv, as_json
 from bot.store.overview import Filter, Overview
 
@@ -20,7 +20,7 @@ from bot.store.overview import Filter, Overview
 def recorded(folder: Path, count: int, reason: str = "unclear") -> Overview:
     database = open_database(f"sqlite:///{folder}/bouncer.db")
     migrate(database)
-    ledger = open_ledger(database)
+    ledger = Ledger(database)
     for number in range(1, count + 1):
         told = Decision(
             kind="verify",

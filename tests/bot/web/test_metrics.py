@@ -15,7 +15,7 @@ from sqlalchemy.exc import OperationalError
 from bot.app import metrics_readers, pages
 from bot.ops.metrics import Counts
 from bot.ops.settings import Settings
-from bot.store import migrate, open_database, open_ledger
+from bot.store import Ledger, migrate, open_database
 from bot.web.app import Backend, create_app
 
 ELSEWHERE = {"REMOTE_ADDR": "192.0.2.1"}
@@ -82,7 +82,7 @@ def test_no_count_is_lost_between_two_that_write_or_to_a_busy_database(tmp_path:
     url = f"sqlite:///{tmp_path}/x.db"
     database = open_database(url, busy_seconds=1)
     migrate(database)
-    ledger = open_ledger(database)
+    ledger = Ledger(database)
     counts = Counts()
     counts.add("bouncer_deliveries", answer="accepted")
     failures: list[Exception] = []

@@ -18,7 +18,7 @@ from bot.core.model import Subject
 from bot.jobs.admin import Jobs
 from bot.jobs.job import Job
 from bot.models.protocol import Prompt
-from bot.store import Ledger, Posting, migrate, open_database, open_ledger
+from bot.store import Ledger, Posting, migrate, open_database
 from bot.store.tables import DELIVERIES
 from bot.web.dashboard.pages import DashboardSettings, blueprint
 from tests.bot.jobs.dead import dead_letter
@@ -45,7 +45,7 @@ def backend(tmp_path: Path) -> Iterator[Backend]:
     database = open_database(f"sqlite:///{tmp_path / 'bouncer.db'}")
     migrate(database)
     jobs = Jobs(database)
-    yield Backend(open_ledger(database), jobs)
+    yield Backend(Ledger(database), jobs)
     jobs.close()
     database.close()
 
