@@ -167,7 +167,7 @@ def _coverage(found: Sequence[Cases], harm: float, seed: int) -> Section:
             "ones bounce. Own: the line comes from the repository's own cases, as bouncer calibrate draws it, "
             "95 % sure where the cases of one repository are exchangeable. Same: from the others together, for a "
             "future drawn from these. Strict: from the others, for the one held out, where whole repositories are "
-            f"exchangeable (Dunn, Wasserman and Ramdas 2022); {elsewhere} others make that promise "
+            f"exchangeable (Dunn, Wasserman and Ramdas 2022); with {elsewhere} of them that promise is "
             f"{100 * elsewhere / (elsewhere + 1):.0f} % sure at most, 95 % takes {risk.repositories_needed()}. "
             "Moved: the line of same on the one held out, which promises nothing there: what breaks it is the "
             "shift between repositories.",

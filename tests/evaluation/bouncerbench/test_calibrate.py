@@ -79,6 +79,21 @@ def test_lines_are_fitted_on_one_repository_and_proved_on_the_other(
     assert found["coverage"]["m"][0]["given"] == 1.0
 
 
+def test_a_report_on_a_run_has_the_table_of_broken_promises(
+    tasks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = replies(tmp_path, m=lambda number: 30 if number % 5 == 0 else number % 20)
+    folder = tmp_path / "run"
+    run("replay", "bouncerbench-input", "--tasks", tasks, "--model", f"recorded:{said}#m", "--out", folder)
+    capsys.readouterr()
+    assert run("report", folder) == 0
+    shown = capsys.readouterr().out
+    table = shown[shown.index("Coverage of the promise by simulation") :]
+    row = table.splitlines()[4]
+    assert row.count("100.0") == 6, "own, same and strict are given in every resample"
+    assert "with 1 of them that promise is 50 % sure at most, 95 % takes 19" in shown
+
+
 def test_maps_are_written_where_the_models_read_them(
     tasks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -170,5 +185,9 @@ def test_the_promise_holds_on_recorded_answers_of_five_models(
         assert max(row["own_broken"] for row in rows) <= 0.05 + 3 * 0.007
         # Drawn on four other repositories, a line is 80 % sure and no more.
         assert sum(row["strict_broken"] for row in rows) / len(rows) <= 0.2 + 3 * 0.007
-    together, best = found["lines"]["mean of 5"], max(found["lines"].values(), key=lambda each: each["auc"])
+    told = found["lines"]
+    together, best = told["mean of 5"], max(told.values(), key=lambda each: each["auc"])
     assert best is together
+    # A fitted line beats the usual one for every model, on repositories that it was not fitted on.
+    assert all(each["f_m_fitted_line"] > each["f_m_usual_line"] for each in told.values())
+    assert f"{together['auc']:.3f}" == "0.694"
