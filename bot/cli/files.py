@@ -105,14 +105,30 @@ class Judging(NamedTuple):
         return settings.load(bouncer_model=self.model, bouncer_prompts_dir=self.prompts)
 
 
-def decide(task: Task, event: RepositoryEvent, snapshot: Snapshot, judging: Judging) -> Decision:
-    """What the live handler of ``task`` makes of an event."""
+def decide(
+    task: Task, event: RepositoryEvent, snapshot: Snapshot, judging: Judging, repo: Path | None = None
+) -> Decision:
+    """What the live handler of ``task`` makes of an event; ``repo`` is a checkout of the code around it."""
     from bot import app
+    from bot.forge.offline import CheckedOut
     from bot.forge.replay import ReplayForge
 
     config = app.repo_config(judging.config, judging.overrides)
-    services = app.offline_services(judging.settings(), ReplayForge(snapshot), config)
+    forge = ReplayForge(snapshot) if repo is None else CheckedOut(snapshot, repo, _commit(snapshot, repo))
+    services = app.offline_services(judging.settings(), forge, config)
     return answered(task, event, services, str(judging.config))
+
+
+def _commit(snapshot: Snapshot, repo: Path) -> str:
+    """Which commit a checkout stands for: the head where the change is in it, else the base."""
+    from bot.forge.github.archive import FolderTree
+    from bot.review.diff import parse
+    from bot.review.sides import Sides
+
+    [(number, pull)] = snapshot.pull_requests.items()
+    diff = parse(snapshot.diffs[number].text)
+    sides = Sides(FolderTree(repo, working=True))
+    return pull.head_sha if any(sides.after(file) is not None for file in diff.files) else pull.base_sha
 
 
 def answered(task: Task, event: RepositoryEvent, services: Services, place: str) -> Decision:

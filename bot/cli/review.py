@@ -31,6 +31,11 @@ if TYPE_CHECKING:
 )
 @click.option("--max-findings", type=click.IntRange(1, 25), help="Findings at most.")
 @click.option(
+    "--repo",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="A checkout, with the change or without: the code around it is read there; nothing is run or changed.",
+)
+@click.option(
     "--fail-on",
     type=click.Choice(["finding", "low", "medium", "high", "abstain"]),
     multiple=True,
@@ -49,6 +54,7 @@ def command(
     doubt: bool | None,
     min_severity: str | None,
     max_findings: int | None,
+    repo: Path | None,
     fail_on: tuple[str, ...],
     sarif_file: str | None,
     model: str | None,
@@ -69,7 +75,8 @@ def command(
         "min_severity": min_severity or _lowest(fail_on),
         "max_findings": max_findings,
     }
-    decision = _decision(url, diff_file, title, description, Judging(model, prompts, config, {"review": keys}))
+    judging = Judging(model, prompts, config, {"review": keys})
+    decision = _decision(url, diff_file, title, description, judging, repo)
     if sarif_file:
         write_sarif(sarif_file, decision)
     if as_json:
@@ -79,18 +86,20 @@ def command(
     return gate(fail_on, decision)
 
 
-def _decision(url: str | None, diff_file: str | None, title: str, description: str, judging: Judging) -> Decision:
+def _decision(
+    url: str | None, diff_file: str | None, title: str, description: str, judging: Judging, repo: Path | None
+) -> Decision:
     from bot.forge.offline import pull_request_opened
 
     if url is not None:
-        if diff_file or title or description or not is_url(url):
+        if diff_file or title or description or repo or not is_url(url):
             raise click.UsageError("give the URL of a pull request, or --diff")
         return decide_at("review", url, judging)
     if diff_file is None:
         raise click.UsageError("Missing option '--diff'")
     # No change at all is no error: there is nothing to say about it.
     diff = read_diff(diff_file, may_be_empty=True)
-    return decide("review", *pull_request_opened(diff, title=title, body=description), judging)
+    return decide("review", *pull_request_opened(diff, title=title, body=description), judging, repo)
 
 
 def _lowest(fail_on: tuple[str, ...]) -> str | None:

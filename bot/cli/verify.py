@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -33,6 +34,11 @@ if TYPE_CHECKING:
 @click.option("--prompt", type=click.Choice(["paper", "panel", "careful"]), help="Which question is asked.")
 @click.option("--bounce-at", metavar="LABEL", help="The mildest label that bounces.")
 @click.option("--bounce-above", type=click.IntRange(0, 100), help="Bounce from this percentage on instead.")
+@click.option(
+    "--repo",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="A checkout, with the change or without: the code around it is read there; nothing is run or changed.",
+)
 @fail_on_option
 @model_options
 def command(
@@ -42,6 +48,7 @@ def command(
     prompt: str | None,
     bounce_at: str | None,
     bounce_above: int | None,
+    repo: Path | None,
     fail_on: tuple[str, ...],
     model: str | None,
     prompts: str | None,
@@ -57,12 +64,12 @@ def command(
     }
     judging = Judging(model, prompts, config, overrides)
     if url is not None:
-        if issue_file or patch_file or not is_url(url):
+        if issue_file or patch_file or repo or not is_url(url):
             raise click.UsageError("give the URL of a pull request, or --issue and --patch")
         decision = decide_at("verify", url, judging)
     else:
         event, snapshot = _opened(issue_file, patch_file)
-        decision = decide("verify", event, snapshot, judging)
+        decision = decide("verify", event, snapshot, judging, repo)
     if as_json:
         print_json({**as_object(decision), **_only(decision)})
     else:

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from bot.core.events import IssueOpened, PullRequestOpened
 from bot.core.model import Actor, Issue, PullRequest, Repository
-from bot.forge.protocol import IssueLink, PullDiff
-from bot.forge.replay import Snapshot
+from bot.errors import NotRecorded
+from bot.forge.protocol import IssueLink, PullDiff, SourceTree
+from bot.forge.replay import ReplayForge, Snapshot
 
 AUTHOR = Actor(id=2, login="author")
 BOUNCER = Actor(id=1, login="bouncer[bot]", is_bot=True)
+#: The commit that a patch from a file is put on, where a checkout of it is at hand.
+BASE_SHA = "0" * 40
 REPOSITORY = Repository(id=1, owner="offline", name="files", html_url="https://offline.invalid/offline/files")
 
 
@@ -55,7 +59,7 @@ def pull_request_opened(
     issues: Sequence[Issue] = (),
     repository: Repository = REPOSITORY,
     number: int = 1,
-    base_sha: str = "",
+    base_sha: str = BASE_SHA,
 ) -> OpenedPull:
     """The opening of a pull request with this patch on ``base_sha``, linked to ``issues``."""
     pull = PullRequest(
@@ -86,6 +90,21 @@ def pull_request_opened(
         resolved_threads={number: ()},
     )
     return OpenedPull(PullRequestOpened(sender=AUTHOR, repository=repository, pull_request=pull), snapshot)
+
+
+class CheckedOut(ReplayForge):
+    """A snapshot, and the files of a local checkout, which stand for one commit."""
+
+    def __init__(self, snapshot: Snapshot, folder: Path, commit: str) -> None:
+        super().__init__(snapshot)
+        self._folder, self._commit = folder, commit
+
+    def sources(self, ref: str) -> SourceTree:
+        if ref != self._commit:
+            raise NotRecorded(f"{self._folder} does not hold {ref}")
+        from bot.forge.github.archive import FolderTree
+
+        return FolderTree(self._folder, working=True)
 
 
 def split_title(text: str) -> tuple[str, str]:

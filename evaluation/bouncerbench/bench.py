@@ -120,8 +120,9 @@ def _asked(handler: str, config: TriageConfig | VerifyConfig, code: Clones | Non
     """The prompts that are asked. Raises OperatorError where code is wanted and not at hand, or the reverse."""
     question = f"{handler}.{config.prompt}"
     if not config.investigate:
-        if code is not None:
-            raise OperatorError("--repos: nobody looks at the clones without --investigate")
+        around = isinstance(config, VerifyConfig) and config.prompt != "paper" and config.context_tokens > 0
+        if code is not None and not around:
+            raise OperatorError("--repos: this question is asked without the code; --investigate looks at it")
         return (question,)
     if code is None:
         raise OperatorError(f"--repos DIR is needed: {handler}.investigate is on, and there is no code to look at")

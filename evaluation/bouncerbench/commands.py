@@ -53,7 +53,7 @@ _replay = with_options(
         "--repos",
         metavar="DIR",
         type=_repos,
-        help="Local clones named owner+name or owner/name, for --investigate.",
+        help="Local clones named owner+name or owner/name: for --investigate, and for the code around a patch.",
     ),
 )
 _score = with_options(

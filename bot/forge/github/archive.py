@@ -128,10 +128,14 @@ def _age(folder: Path) -> float:
 
 
 class FolderTree:
-    """A ``SourceTree`` of the files below a folder. Links are not followed."""
+    """A ``SourceTree`` of the files below a folder. Links are not followed.
 
-    def __init__(self, folder: Path) -> None:
+    ``working``: somebody works there, so that hidden folders and what tools make there are no part of it.
+    """
+
+    def __init__(self, folder: Path, *, working: bool = False) -> None:
         self._folder = folder
+        self._working = working
         self._paths: dict[str, None] | None = None
 
     def paths(self) -> Sequence[str]:
@@ -148,12 +152,18 @@ class FolderTree:
 
     def _known(self) -> dict[str, None]:
         if self._paths is None:
-            self._paths = dict.fromkeys(sorted(_files_below(self._folder)))
+            self._paths = dict.fromkeys(sorted(_files_below(self._folder, self._working)))
         return self._paths
 
 
-def _files_below(folder: Path) -> Iterator[str]:
-    for parent, _, names in os.walk(folder, followlinks=False):
+#: Folders that tools make in a checkout.
+_MADE = frozenset({"node_modules", "__pycache__", "venv", "site-packages", "build", "dist", "target"})
+
+
+def _files_below(folder: Path, working: bool) -> Iterator[str]:
+    for parent, folders, names in os.walk(folder, followlinks=False):
+        if working:
+            folders[:] = [name for name in folders if not name.startswith(".") and name not in _MADE]
         inside = Path(parent).relative_to(folder).as_posix()
         for name in names:
             if not Path(parent, name).is_symlink():

@@ -44,6 +44,53 @@ ON_FILE = {**HIGH, "quote": "def load(path):", "comment": "Callers\nbreak.", "ca
 Run = Callable[..., tuple[int, str]]
 
 
+LOAD = """
+
+def load(path):
+    check(path)
+    with open(path) as file:
+        return parse(file)
+    raise Missing(path)
+
+
+def check(path):
+    return path
+"""
+
+
+@pytest.mark.parametrize("done", [False, True], ids=["without the change", "with the change"])
+@pytest.mark.parametrize("command", ["review", "verify"])
+def test_the_code_around_a_change_is_read_from_a_checkout(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str, done: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    diff = DIFF.replace("@@ -10,3 +10,4 @@", "@@ -5,3 +5,4 @@").partition("diff --git a/uv.lock")[0]
+    new = LOAD.replace("return parse(file)", "data = parse(file)\n        return data.value")
+    for name, text in {"src/app.py": new if done else LOAD, ".venv/app.py": LOAD, "change.diff": diff}.items():
+        Path("here", name).parent.mkdir(parents=True, exist_ok=True)
+        Path("here", name).write_text(text)
+    Path("issue.md").write_text("It fails\n\nFor an empty file.\n")
+    # Answers only where the function around the change stands in the question.
+    line = {
+        "model": "m",
+        "subject": "offline/files#1",
+        "contains": "    3   def load(path):\n    4       check(path)",
+    }
+    said = {"findings": [], "reasoning": "r", "explanation": "e", "label": "INCORRECT"}
+    Path("replies.jsonl").write_text(json.dumps({**line, **said}) + "\n")
+    files = (
+        ["--diff", "here/change.diff"]
+        if command == "review"
+        else ["--issue", "issue.md", "--patch", "here/change.diff"]
+    )
+
+    with pytest.raises(SystemExit) as ended:
+        main([command, *files, "--repo", "here", "--model", "recorded:replies.jsonl#m", "--json"])
+
+    assert ended.value.code == 0
+    assert json.loads(capsys.readouterr().out)["verdict"] == ("clean" if command == "review" else "INCORRECT")
+
+
 @pytest.fixture
 def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run the command in an empty folder with a model that reports ``findings``; exit code and output."""

@@ -95,6 +95,18 @@ def test_a_patch_is_judged_with_the_code_that_it_changes(plain: Project, write: 
     assert "2:     return items[0]" in model.asked[1].user
 
 
+def test_with_clones_at_hand_a_patch_is_judged_with_the_code_around_it(plain: Project, write: Write) -> None:
+    patch = "diff --git a/engine.py b/engine.py\n--- a/engine.py\n+++ b/engine.py\n@@ -2 +2 @@\n"
+    patch += "-    return items[0]\n+    return items[1]\n"
+    tasks = str(write("t.jsonl", [plain.task(patch=patch)]))
+    model = ScriptedModel([said("INCORRECT")])
+    with opened(OUTPUT, Wanted(out="run"), None, plain.repos, {"prompt": "careful"}) as session:
+        outcome = session.run(next(iter(output_tasks(tasks))), model)
+    assert "--- engine.py, first (after the change):\n    1   def first(items):" in model.asked[0].user
+    assert outcome.decision is not None
+    assert outcome.decision.evidence["context"]["parts"] == 1
+
+
 def test_the_base_commit_is_all_that_can_be_seen(plain: Project, write: Write, tmp_path: Path) -> None:
     (task,) = input_tasks(str(write("t.jsonl", [plain.task()])))
     with Clones(plain.repos) as clones:
@@ -194,7 +206,7 @@ def calls(comparison: Mapping[str, Any]) -> dict[str, tuple[bool, int]]:
     ("more", "message"),
     [
         (["--investigate"], "--repos DIR is needed: triage.investigate is on"),
-        (["--repos", "{repos}"], "--repos: nobody looks at the clones without --investigate"),
+        (["--repos", "{repos}"], "--repos: this question is asked without the code"),
         (["--investigate", "--repos", "{repos}/none"], "none' does not exist"),
     ],
 )
