@@ -175,7 +175,7 @@ _FIELDS: Mapping[str, Callable[[str, Payload], object]] = {
 
 
 def _happened(name: str, payload: Payload) -> Event | None:
-    action = str(payload.get("action"))
+    action = str(payload["action"])
     kind = _KINDS[name].get(action)
     texts = _TEXTS.get(name) if action == "edited" else None
     if kind is None or (texts is not None and texts.isdisjoint(payload.get("changes") or {})):
