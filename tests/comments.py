@@ -105,6 +105,7 @@ def to_commands() -> Iterator[Text]:
     yield "/bouncer accept, from somebody who may not", _refused("accept", on_issue)
     yield "/bouncer recheck, from an author who has asked before", _refused("recheck", on_issue)
     yield "/bouncer why, from an author who has asked before", _refused("why", on_issue)
+    yield "/bouncer why, from somebody who may not", _refused("why", _said("", MIA))
     yield "/bouncer review on an issue", _refused("review", on_issue)
     yield "/bouncer accept on a pull request", _refused("accept", _said("", ANN, pull=True))
     yield "/bouncer why", why.answer("`load` is called with a file that the text does not name.", MODEL, "en")

@@ -105,7 +105,8 @@ def refusal(command: Command, event: Said, fits: frozenset[str]) -> str:
     if command.word in AUTHORS and by_author(event):
         often = "every ten minutes, six times a day" if command.word == "recheck" else "three times a day"
         return f"Authors can use {name} {often}. Please try again later."
-    return f"Only people with triage permission in this repository can use {name}."
+    who = "the author and people" if command.word in AUTHORS else "people"
+    return f"Only {who} with triage permission in this repository can use {name}."
 
 
 def _on_pull(event: Said) -> bool:

@@ -242,7 +242,7 @@ def test_the_dashboard_shows_what_was_decided_and_why(shop: Site, home: str) -> 
     whole = page.get(f"/decisions/{found[1]}")
     for words in ("INCORRECT", "Read values", "Empty files still fail.", "gpt-5-mini", "200 + 50", f"{home}#"):
         assert words in whole
-    assert "set check" in whole
+    assert "Check bouncer / verify: neutral" in whole
     assert home in page.get(f"/?repository={home}")
     assert home in page.get("/costs")
     job = shop.jobs.list(("done",), home)[0]
