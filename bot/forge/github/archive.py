@@ -9,7 +9,7 @@ import tarfile
 import tempfile
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -28,28 +28,43 @@ DEADLINE = 600.0
 MAX_ARCHIVE = 512 << 20
 MAX_UNPACKED = 4 << 30
 MAX_FILES = 300_000
+MAX_LINKS = 20_000
 #: Commits whose files are kept on disk.
 KEPT = 8
 #: Bytes that are held in memory at once; a header of an archive may claim any size.
 MAX_READ = 2 << 20
-#: Characters of a link's target: no system follows more.
-_MAX_TARGET = 4095
+#: What headers, names and padding add to the files, bytes.
+_MAX_HEADERS = 1 << 30
+#: Folders in folders; deeper paths, which no git server shows either, are left out.
+_MAX_DEPTH = 200
+#: Links on the way of one, as Linux follows them, and names on it.
+_MAX_FOLLOWED, _MAX_STEPS = 40, 400
+
+
+#: The names of a path below the root.
+_Parts = tuple[str, ...]
 
 
 class _Stream(gzip.GzipFile):
     """What comes out of the compressed archive, in pieces that fit in memory. Raises ForgeError."""
 
+    total = 0
+
     def read(self, size: int | None = -1) -> bytes:
         if size is None or not 0 <= size <= MAX_READ:
             raise ForgeError("the repository's archive holds a header of more than is accepted")
+        self.total += size
+        if self.total > MAX_UNPACKED + _MAX_HEADERS:
+            raise ForgeError("the repository's archive unpacks to more than is accepted")
         return super().read(size)
 
 
 def unpack(url: str, folder: Path) -> None:
     """Download the archive at ``url`` and unpack it into ``folder``, without its one top folder.
 
-    ``url`` carries its own short-lived secret; no header of ours goes with it. Links that lead outside are left
-    out. Raises TransientError where the download breaks, ForgeError where the archive is too large or broken.
+    ``url`` carries its own short-lived secret; no header of ours goes with it. Links that lead outside, and paths
+    of unheard-of depth, are left out. Raises TransientError where the download breaks, ForgeError where the
+    archive is too large or broken.
     """
     with tempfile.TemporaryFile() as file:
         try:
@@ -59,7 +74,8 @@ def unpack(url: str, folder: Path) -> None:
         file.seek(0)
         try:
             _extract(file, folder)
-        except (tarfile.TarError, EOFError, OSError) as error:
+        # RecursionError: of headers that announce headers.
+        except (tarfile.TarError, EOFError, OSError, RecursionError) as error:
             raise ForgeError(f"the archive cannot be unpacked: {type(error).__name__}") from None
 
 
@@ -184,32 +200,34 @@ def _download(url: str, file: IO[bytes]) -> None:
 
 def _extract(file: IO[bytes], folder: Path) -> None:
     root = folder.resolve()
-    links: list[tuple[Path, str]] = []
+    links: dict[_Parts, _Parts] = {}
     count = size = 0
     with _Stream(fileobj=file) as stream, tarfile.open(fileobj=stream, mode="r:") as archive:
-        for member in archive:
+        while (member := archive.next()) is not None:
+            archive.members.clear()  # type: ignore[attr-defined]  # each would be kept to the end
             count, size = count + 1, size + max(member.size, 0)
-            if count > MAX_FILES or size > MAX_UNPACKED:
+            if count > MAX_FILES or size > MAX_UNPACKED or len(links) + member.issym() > MAX_LINKS:
                 raise ForgeError("the repository's archive unpacks to more than is accepted")
-            target = _target(root, member.name)
-            if target is None:
+            path = _path(member.name)
+            if path is None:
                 continue
             if member.issym():
-                if len(member.linkname) <= _MAX_TARGET and "\0" not in member.linkname:
-                    links.append((target, member.linkname))
+                target = PurePosixPath(member.linkname)
+                if not target.is_absolute() and "\0" not in member.linkname:
+                    links.setdefault(path, target.parts)
             elif member.isfile():
-                _write(archive, member, target)
+                _write(archive, member, root.joinpath(*path))
             elif member.isdir():
-                target.mkdir(parents=True, exist_ok=True)
+                root.joinpath(*path).mkdir(parents=True, exist_ok=True)
     _link(root, links)
 
 
-def _target(root: Path, name: str) -> Path | None:
+def _path(name: str) -> _Parts | None:
     """Where an entry goes, without the archive's top folder; None for what would land elsewhere."""
     parts = PurePosixPath(name).parts[1:]
-    if not parts or ".." in parts or "\0" in name:
+    if not parts or ".." in parts or "\0" in name or len(parts) > _MAX_DEPTH:
         return None
-    return root.joinpath(*parts)
+    return parts
 
 
 def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
@@ -224,30 +242,32 @@ def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> N
         target.chmod(0o755)
 
 
-def _link(root: Path, links: list[tuple[Path, str]]) -> None:
-    made = list(_make(links))
-    while outside := [link for link in made if not _stays(link, root)]:
-        # A link may lead outside only through another one: look again until none does.
-        for link in outside:
-            link.unlink()
-            made.remove(link)
+def _link(root: Path, links: Mapping[_Parts, _Parts]) -> None:
+    """Make the links that stay inside; one whose folder is a link itself is left out."""
+    for path, target in links.items():
+        place = root.joinpath(*path)
+        if any(path[:end] in links for end in range(1, len(path))) or os.path.lexists(place):
+            continue
+        if _stays(path, links):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.symlink_to(PurePosixPath(*target))
 
 
-def _stays(link: Path, root: Path) -> bool:
-    """Whether a link leads to somewhere inside, there or not; a circle leads nowhere."""
-    try:
-        target = os.path.realpath(link, strict=True)
-    except FileNotFoundError:
-        target = os.path.realpath(link)
-    except OSError:
-        return False
-    return Path(target).is_relative_to(root)
-
-
-def _make(links: list[tuple[Path, str]]) -> Iterator[Path]:
-    for link, target in links:
-        parent = link.parent
-        parent.mkdir(parents=True, exist_ok=True)
-        if parent.resolve() == parent and not os.path.lexists(link) and not PurePosixPath(target).is_absolute():
-            link.symlink_to(target)
-            yield link
+def _stays(path: _Parts, links: Mapping[_Parts, _Parts]) -> bool:
+    """Whether the way that begins with a link never leaves the root, through whichever other links it leads."""
+    here: _Parts = ()
+    ahead, followed = list(reversed(path)), 0
+    for _ in range(_MAX_STEPS):
+        if not ahead:
+            return True
+        name = ahead.pop()
+        if name == ".." and not here:
+            return False
+        here = here[:-1] if name == ".." else (*here, name)
+        if here in links:
+            followed += 1
+            if followed > _MAX_FOLLOWED:
+                return False
+            ahead += reversed(links[here])
+            here = here[:-1]
+    return False
