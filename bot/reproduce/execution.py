@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from os.path import lexists
 from pathlib import Path
 
 from bot.core.frozen import Frozen
@@ -82,7 +83,7 @@ class Harness:
             argv, readable = program.argv, (*program.readable, *readable)
         kept = self.command.reports(targets)
         # A report of an earlier run must not be taken for this one's.
-        stale = {path: "" for path in kept if (workdir / path).exists()}
+        stale = {path: "" for path in (REPORT, *kept) if not (workdir / path).is_dir() and lexists(workdir / path)}
         outcome = self.sandbox.run(
             argv,
             workdir=workdir,

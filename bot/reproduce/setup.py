@@ -64,9 +64,9 @@ class Recipe(Frozen):
     python: str = "python3"
     commands: tuple[str, ...] = Field((), description="lines for the shell, in order, the environment's bin first")
 
-    def key(self, workdir: Path, sandbox: str) -> str:
+    def key(self, workdir: Path, surroundings: str) -> str:
         """Identifies the environment for a checkout."""
-        facts = (_FORMAT, str(self.repository), sandbox, self.python, *self.commands)
+        facts = (_FORMAT, str(self.repository), surroundings, self.python, *self.commands)
         digest = hashlib.sha256("\0".join(facts).encode())
         files = {path for pattern in _DEPENDENCY_FILES for path in workdir.glob(pattern)}
         for path in sorted(files):
@@ -112,7 +112,7 @@ class Environments:
         if not recipe.commands:
             yield Environment()
             return
-        place = self.folder.resolve() / recipe.key(workdir, sandbox.name)
+        place = self.folder.resolve() / recipe.key(workdir, sandbox.surroundings)
         while True:
             with self._locked(place, fcntl.LOCK_SH):
                 if (place / _COMPLETE).exists():

@@ -21,13 +21,13 @@ import secrets
 import shutil
 import stat
 import subprocess
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
+from bot.core.leased import leased
 from bot.errors import SandboxError
 from bot.sandbox import seccomp
 from bot.sandbox.archive import pack, relative, unpack
@@ -91,6 +91,11 @@ class Bubblewrap:
     def path(self) -> str:
         """See ``Sandbox.path``."""
         return search_path(self.folders)
+
+    @property
+    def surroundings(self) -> str:
+        """See ``Sandbox.surroundings``."""
+        return f"{self.name} {self.path} {'none' if self.offline else 'public addresses'}"
 
     def run(
         self,
@@ -177,9 +182,9 @@ def _stage(folders: Iterable[Path], user: int | None) -> Iterator[_Stage]:
     # What lies side by side (the parts of an installation) is made reachable by its folder: one mount for all.
     bases = {folder: folder.parent if _enterable(folder.parent) else folder for folder in closed}
     numbers = {base: number for number, base in enumerate(dict.fromkeys(bases.values()))}
-    with tempfile.TemporaryDirectory(prefix="bouncer-stage-", dir="/tmp") as place:
+    with leased(Path("/tmp"), "bouncer-stage-") as place:  # noqa: S108 - open to all, and not where TMPDIR says
         yield _Stage(
-            ("unshare", "--mount", *prepare, place, as_user, *map(str, numbers), "--"),
+            ("unshare", "--mount", *prepare, str(place), as_user, *map(str, numbers), "--"),
             {each: Path(place, str(numbers[base]), each.relative_to(base)) for each, base in bases.items()},
         )
 

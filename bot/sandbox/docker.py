@@ -53,6 +53,11 @@ class Docker:
         """See ``Sandbox.path``."""
         return ENVIRONMENT["PATH"]
 
+    @property
+    def surroundings(self) -> str:
+        """See ``Sandbox.surroundings``."""
+        return f"{self.name} {self.image} {self.network}"
+
     def run(
         self,
         argv: Sequence[str],

@@ -68,6 +68,11 @@ class Sandbox(Protocol):
         ...
 
     @property
+    def surroundings(self) -> str:
+        """What an environment that is made in it depends on: the runner, where programs come from, the network."""
+        ...
+
+    @property
     def path(self) -> str:
         """Where programs are found inside, as PATH says it."""
         ...

@@ -17,6 +17,7 @@ from urllib.parse import quote, urlsplit
 
 import httpx2
 
+from bot.core.leased import leased
 from bot.core.network import TooLarge, TooSlow, bounded
 from bot.errors import ForgeError, TransientError
 from bot.forge.github.http import check
@@ -125,8 +126,8 @@ class Archives:
             return Path(self._own.name)
 
     def _add(self, place: Path, fetch: Callable[[Path], None]) -> None:
-        with tempfile.TemporaryDirectory(prefix=".new-", dir=place.parent) as name:
-            fresh = Path(name, "files")
+        with leased(place.parent, ".new-") as folder:
+            fresh = folder / "files"
             fresh.mkdir()
             fetch(fresh)
             with suppress(OSError):  # somebody else was quicker

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import io
+import os
+import subprocess
+import sys
 import tarfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -117,3 +121,28 @@ def test_a_program_stays_executable(httpserver: HTTPServer, folder: Path) -> Non
         file.addfile(info, io.BytesIO(b"x"))
     unpacked(httpserver, stream.getvalue(), folder)
     assert (folder / "run.sh").stat().st_mode & 0o7777 == 0o755
+
+
+def test_what_a_killed_process_fetched_goes_with_the_next_fetch(tmp_path: Path) -> None:
+    script = (
+        "import sys, time; from pathlib import Path\n"
+        "from bot.forge.github.archive import Archives\n"
+        "def fetch(folder):\n"
+        "    (folder / 'half').write_text('x'); print('fetching', flush=True); time.sleep(60)\n"
+        "Archives(Path(sys.argv[1])).tree('o/r', 'a', fetch)\n"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=Path(__file__).parents[3]) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"fetching\n"
+        (left,) = tmp_path.iterdir()
+        long_ago = time.time() - 3_600
+        os.utime(left, (long_ago, long_ago))
+        archives = archive.Archives(tmp_path)
+        archives.tree("o/r", "b", lambda folder: None)
+        assert left.exists()  # its process lives
+        process.kill()
+        process.wait()
+    os.utime(left, (long_ago, long_ago))
+    archives.tree("o/r", "c", lambda folder: None)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["o%2Fr@b", "o%2Fr@c"]

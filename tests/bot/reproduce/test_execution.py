@@ -303,6 +303,13 @@ def test_a_forged_or_bombed_report_is_not_believed(checkout: Path) -> None:
     assert report.outcome.status != "passed"
 
 
+def test_a_report_that_lies_in_the_repository_is_none_of_this_run(checkout: Path) -> None:
+    passed = '<testsuites><testsuite><testcase classname="t" name="test_x" file="t.py"/></testsuite></testsuites>'
+    (checkout / ".bouncer-junit.xml").write_text(passed)
+    report = harness("sh -c false").run(checkout, [Target(path="tests/test_pytest.py")], {})
+    assert report.outcome.status == "error"
+
+
 def test_the_failing_draft_is_ready_for_ranking(pytest_run: Run) -> None:
     failure = pytest_run("test_crashes").failure
     assert (failure.short_type, failure.message, failure.in_test) == ("OddError", "3 is odd\nand stays so", False)

@@ -20,6 +20,7 @@ from bot.reproduce.execution import Harness
 from bot.reproduce.setup import Environments, Recipe, SetupFailed
 from bot.sandbox import network
 from bot.sandbox.bubblewrap import Bubblewrap
+from bot.sandbox.docker import Docker
 from bot.sandbox.protocol import Limits, Sandbox
 from tests.conftest import missing
 
@@ -86,6 +87,18 @@ def test_it_is_made_once_and_anew_when_dependencies_commands_or_interpreter_chan
     assert made(environments, checkout) != first
 
 
+def test_an_environment_is_of_its_network_its_folders_and_its_image(checkout: Path) -> None:
+    sandboxes = (
+        Bubblewrap(),
+        Bubblewrap(offline=True),
+        Bubblewrap(folders=(Path("/opt/jdk"),)),
+        Docker(),
+        Docker(image="python:3.13"),
+        Docker(network="apart"),
+    )
+    assert len({RECIPE.key(checkout, each.surroundings) for each in sandboxes}) == len(sandboxes)
+
+
 def test_without_commands_there_is_no_environment(tmp_path: Path, checkout: Path) -> None:
     with Environments(tmp_path / "environments").prepared(SANDBOX, checkout, Recipe(repository=1)) as environment:
         assert (dict(environment.env), environment.readable) == ({}, ())
@@ -132,7 +145,7 @@ def test_killed_half_way_it_is_made_anew(tmp_path: Path, checkout: Path) -> None
     worker.wait()
     half = next(folder.glob("*/env/made"))
     recipe = RECIPE.model_copy(update={"commands": (COMMAND, "sleep 60")})
-    place = folder / recipe.key(checkout, "bubblewrap")
+    place = folder / recipe.key(checkout, SANDBOX.surroundings)
     assert half.parent.parent == place
     (place / "env" / "left").write_text("over")
     quick = Environments(folder, limits=Limits(seconds=5))
@@ -145,7 +158,7 @@ def test_killed_half_way_it_is_made_anew(tmp_path: Path, checkout: Path) -> None
 def test_old_and_surplus_environments_go_but_not_one_in_use(tmp_path: Path, checkout: Path) -> None:
     folder = tmp_path / "environments"
     recipes = [RECIPE.model_copy(update={"commands": (COMMAND, f"true {number}")}) for number in range(3)]
-    places = [folder / recipe.key(checkout, "bubblewrap") for recipe in recipes]
+    places = [folder / recipe.key(checkout, SANDBOX.surroundings) for recipe in recipes]
     roomy, tight = Environments(folder), Environments(folder, max_bytes=1)
     with roomy.prepared(SANDBOX, checkout, recipes[0]):
         made(roomy, checkout, recipes[1])

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -21,6 +23,7 @@ from bot.sandbox import network
 from bot.sandbox.bubblewrap import Bubblewrap
 from bot.sandbox.limits import descendants
 from bot.sandbox.protocol import Limits
+from tests.bot.jobs.rig import wait
 from tests.bot.sandbox.conftest import RunPython
 from tests.conftest import missing
 
@@ -100,6 +103,36 @@ def test_what_the_operator_allows_is_shown_and_what_only_its_owner_may_read_is_n
     assert result.output.startswith("tool")
     assert "Permission denied" in result.output
     assert SECRET not in result.output
+
+
+def test_a_worker_that_is_killed_leaves_no_program_and_its_folder_goes_with_the_next_run(
+    project: Path, tmp_path: Path
+) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("an ordinary worker makes no folder")
+    tmp_path.chmod(0o700)  # closed to the program's user: it is shown through a folder below /tmp
+    script = (
+        "import sys; from pathlib import Path\n"
+        "from bot.sandbox.bubblewrap import Bubblewrap\n"
+        "from bot.sandbox.protocol import Limits\n"
+        "folder, project = map(Path, sys.argv[1:])\n"
+        "Bubblewrap().run(['sh', '-c', f'touch {folder}/up; sleep 60'], workdir=project, files={},"
+        " limits=Limits(), writable=[folder])\n"
+    )
+    shown = tmp_path / "shown"
+    shown.mkdir()
+    with subprocess.Popen([sys.executable, "-c", script, shown, project], cwd=Path(__file__).parents[3]) as worker:
+        wait(lambda: (shown / "up").exists())
+        (child, *_) = descendants(worker.pid)[1:]
+        found = re.search(rb"/tmp/bouncer-stage-[^/\0]+", Path(f"/proc/{child}/cmdline").read_bytes())
+        assert found
+        worker.kill()
+        worker.wait()
+    left = Path(os.fsdecode(found[0]))
+    os.utime(left, (0, 0))
+    wait(lambda: not Path(f"/proc/{child}").exists())
+    Bubblewrap().run(["true"], workdir=project, files={}, limits=Limits(), readable=[shown])
+    assert not left.exists()
 
 
 def test_closed_system_calls_answer_as_if_they_did_not_exist(attack: RunPython) -> None:
