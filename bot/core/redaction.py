@@ -19,24 +19,25 @@ _SHAPES = re.compile(
       -----BEGIN\ [A-Z0-9 ]{{0,30}}PRIVATE\ KEY(?:\ BLOCK)?-----
       (?:{_BETWEEN}(?:[A-Za-z0-9+/=]{{16,}}+|(?:Proc-Type|DEK-Info|Version|Comment):[^\n`~<]{{0,100}}+))*+
       (?:{_BETWEEN}[A-Za-z0-9+/=]{{0,15}}{_BETWEEN}-----END\ [A-Z0-9 ]{{0,30}}PRIVATE\ KEY(?:\ BLOCK)?-----)?
-    | gh[pousr]_[A-Za-z0-9_.-]{{20,}}                    # GitHub: personal, OAuth, user, server, refresh
-    | github_pat_[A-Za-z0-9_]{{20,}}
+      # GitHub: personal, OAuth, user, server, refresh. Markdown may have escaped an underscore.
+    | gh[pousr]\\?_(?:[A-Za-z0-9.-]|\\?_){{20,}}
+    | github\\?_pat\\?_(?:[A-Za-z0-9]|\\?_){{20,}}
     | \bv1\.[0-9a-f]{{40}}\b                               # GitHub: older installation tokens
     | glpat-[A-Za-z0-9_-]{{20,}}
-    | (?:\bsk-|sk-(?:proj|ant)-)[A-Za-z0-9_-]{{16,}}      # OpenAI, Anthropic and compatible servers
-    | \b[sr]k_(?:live|test)_[A-Za-z0-9]{{16,}}
+    | (?:\bsk-|sk-(?:proj|ant)-)(?:[A-Za-z0-9-]|\\?_){{16,}}      # OpenAI, Anthropic and compatible servers
+    | \b[sr]k\\?_(?:live|test)\\?_[A-Za-z0-9]{{16,}}
     | \b(?:AKIA|ASIA)[A-Z0-9]{{16}}\b
     | \bAIza[A-Za-z0-9_-]{{35}}
     | xox[abeoprs]-[A-Za-z0-9-]{{10,}}
-    | \b(?:hf|npm)_[A-Za-z0-9]{{30,}}
-    | \bpypi-[A-Za-z0-9_-]{{40,}}
+    | \b(?:hf|npm)\\?_[A-Za-z0-9]{{30,}}
+    | \bpypi-(?:[A-Za-z0-9-]|\\?_){{40,}}
     | \beyJ[A-Za-z0-9_-]{{10,}}\.eyJ[A-Za-z0-9_-]{{10,}}\.[A-Za-z0-9_-]{{5,}}
     | \bsha(?:1|256)=[0-9a-f]{{40,64}}\b                   # a webhook signature
     """,
     re.VERBOSE,
 )
 #: A password may hold an ``@``: it ends at the last one before the host.
-_URL_PASSWORD = re.compile(r"(://[^\s:/@]{0,200}:)[^\s/`<>]{1,500}(?=@)")
+_URL_PASSWORD = re.compile(r"(:\\?/\\?/[^\s:/@]{0,200}:)[^\s/`<>]{1,500}(?=@)")
 #: ``api_key = "…"``: only where the value looks drawn at random, so that code such as ``token = next()`` stays.
 _NAMED = re.compile(
     r"""

@@ -67,6 +67,7 @@ _ALIVE = (
     "<details>````(word\n- \n    ===&#64;octocat: fixes &#35;1<summary>",
     "\u3000\n\t```\n\n[x",
     "fixes\nGH-7\n",
+    "postgresql:/\\/me:hunter3@db@host/x",
     "[^1]:\r\n`[x]<img_src=x>![a](http://e.x)12",
     "[^1]:  \nwww.e.x~~bouncer:triage:v1",
     "[^1]: a\n\n    ```suggestion\n    x\n    ```\n\nb[^1]",

@@ -241,6 +241,9 @@ def test_a_key_without_its_end_takes_nothing_else_with_it():
 SECRETS = [
     "ghp_" + "a1B2" * 9,
     "github_pat_" + "a1B2" * 9,
+    "ghp\\_" + "a1B2" * 9,
+    "github\\_pat\\_" + "a1B2\\_" * 9,
+    "hf\\_" + "aB3" * 11,
     "ghs_123456_eyJhbGciOi.JIUzI1NiJ9-abc_def",
     "v1." + "0a" * 20,
     "sk-proj-abcdefghij0123456789",
@@ -265,6 +268,7 @@ def test_what_looks_like_a_secret_is_redacted(secret):
     [
         ("postgresql://me:hush@db/x", "postgresql://me:REDACTED@db/x"),
         ("postgresql://me:hu@sh@db/x", "postgresql://me:REDACTED@db/x"),
+        ("postgresql:/\\/me:hush@db/x", "postgresql:/\\/me:REDACTED@db/x"),
         ("API_KEY = 'abcd1234abcd1234abcd1234'", "API_KEY = 'REDACTED'"),
         ("Authorization: Bearer abcd1234abcd1234abcd1234", "Authorization: Bearer REDACTED"),
         ("token = tokenizer.next_token()", "token = tokenizer.next_token()"),
