@@ -45,7 +45,7 @@ class DatabaseAway(SettingsError):
 
 
 class UserError(BouncerError):
-    """Something that a person on GitHub can mend; the message may be posted as it stands."""
+    """Something that a person on GitHub can fix; the message may be posted as it stands."""
 
 
 class ConfigError(UserError):

@@ -47,14 +47,14 @@ class Done(NamedTuple):
 
 @click.command()
 @click.option(
-    "--run", "chosen", default=" ".join(TASKS), show_default=True, help="What is done, separated by blanks."
+    "--run", "chosen", default=" ".join(TASKS), show_default=True, help="What to do, separated by spaces."
 )
-@click.option("--model", metavar="ID", help="Who judges: provider:name.")
+@click.option("--model", metavar="ID", help="The model that judges: provider:name.")
 @click.option(
     "--fail-on",
     default="",
     metavar="WORDS",
-    help="End with 1 on: bounce, abstain, finding, low, medium, high; separated by blanks.",
+    help="End with 1 on: bounce, abstain, finding, low, medium, high; separated by spaces.",
 )
 @click.option(
     "--sarif", "sarif_file", default="", metavar="FILE", help="Write a review's findings as SARIF 2.1.0."
@@ -66,7 +66,7 @@ class Done(NamedTuple):
 def command(
     chosen: str, model: str | None, fail_on: str, sarif_file: str, max_cost: float | None, as_json: bool
 ) -> int:
-    """Deal with the event of the workflow that this runs in: judge, and post with the workflow's token.
+    """Handle the event of the workflow that this runs in: judge, and post with the workflow's token.
 
     No code is checked out or executed: issues, diffs and files are read over the API.
     """

@@ -84,7 +84,7 @@ def model_options(command: F) -> F:
         click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else."),
         click.option("--config", metavar="FILE", help="A bouncer.yml; the defaults without it."),
         click.option("--prompts", metavar="DIR", help="Other prompt templates."),
-        click.option("--model", metavar="ID", help="provider:name; a comma list is a fallback chain."),
+        click.option("--model", metavar="ID", help="provider:name; more after commas, to fall back on."),
     ):
         command = option(command)
     return command

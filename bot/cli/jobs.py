@@ -1,4 +1,4 @@
-"""``bouncer jobs``: list, show, retry and cancel, dead letters included."""
+"""``bouncer jobs``: list, show, retry and cancel, failed jobs included."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def command() -> None:
 def list_jobs(
     states: tuple[State, ...], repository: str, limit: int, database_url: str | None, as_json: bool
 ) -> None:
-    """The newest jobs; dead letters are --state dead."""
+    """List the newest jobs; --state dead lists failed ones."""
     with _open(database_url) as (jobs, _):
         found = jobs.list(states, repository, limit)
         counts, untaken = jobs.counts(), jobs.untaken()
@@ -63,7 +63,7 @@ def list_jobs(
 @_database
 @_json
 def show_job(job_id: str, database_url: str | None, as_json: bool) -> None:
-    """One job: its state, what it decided, what went wrong."""
+    """Show one job: its state, what it decided, what went wrong."""
     with _open(database_url) as (jobs, ledger):
         job = jobs.get(job_id)
         decisions = ledger.decisions.of_job(job_id)
@@ -83,7 +83,7 @@ def show_job(job_id: str, database_url: str | None, as_json: bool) -> None:
 @_database
 @_json
 def retry_jobs(job_ids: tuple[str, ...], database_url: str | None, as_json: bool) -> None:
-    """Start dead or cancelled jobs anew. What was decided and paid for is kept."""
+    """Retry failed or cancelled jobs. What was decided and paid for is kept."""
     with _open(database_url) as (jobs, _):
         _told([jobs.retry(job_id) for job_id in job_ids], as_json)
 
@@ -93,7 +93,7 @@ def retry_jobs(job_ids: tuple[str, ...], database_url: str | None, as_json: bool
 @_database
 @_json
 def cancel_jobs(job_ids: tuple[str, ...], database_url: str | None, as_json: bool) -> None:
-    """Stop jobs: a pending one never starts, a running one writes nothing more."""
+    """Cancel jobs. Waiting ones never start, running ones post nothing more."""
     with _open(database_url) as (jobs, _):
         _told([jobs.cancel(job_id) for job_id in job_ids], as_json)
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @click.option(
     "--threshold", default=1, show_default=True, type=click.IntRange(1, 50), help="Drafts that must agree."
 )
-@click.option("--pick", is_flag=True, help="The model has the last word among the best drafts.")
+@click.option("--pick", is_flag=True, help="Let the model choose among the best drafts.")
 @click.option(
     "--seconds", default=120, show_default=True, type=click.IntRange(1, 1800), help="Limit of one test run."
 )
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     multiple=True,
     help="Exit with 1 in this state; may be given twice.",
 )
-@click.option("--model", metavar="ID", help="provider:name; a comma list is a fallback chain.")
+@click.option("--model", metavar="ID", help="provider:name; more after commas, to fall back on.")
 @click.option("--prompts", metavar="DIR", help="Other prompt templates.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def command(

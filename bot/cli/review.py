@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("url", required=False)
 @click.option("--diff", "diff_file", metavar="FILE|-", help="A unified diff, e.g. of `git diff`.")
-@click.option("--title", default="", help="What the change says of itself, in a line.")
-@click.option("--description", default="", help="What it says of itself at length.")
-@click.option("--strategy", type=click.Choice(["single-shot", "reflexion", "panel"]), help="How it is read.")
-@click.option("--iterations", type=click.IntRange(1, 5), help="Reflexion: rounds of looking again.")
-@click.option("--looks", type=click.IntRange(2, 12), help="Panel: looks side by side.")
-@click.option("--doubt/--no-doubt", default=None, help="Put each finding to a second question.")
+@click.option("--title", default="", help="The pull request's title.")
+@click.option("--description", default="", help="The pull request's description.")
+@click.option("--strategy", type=click.Choice(["single-shot", "reflexion", "panel"]), help="How to review.")
+@click.option("--iterations", type=click.IntRange(1, 5), help="Reflexion: rounds of revision.")
+@click.option("--looks", type=click.IntRange(2, 12), help="Panel: independent reviews.")
+@click.option("--doubt/--no-doubt", default=None, help="Ask about each finding again.")
 @click.option(
     "--min-severity", type=click.Choice(["low", "medium", "high"]), help="Weaker findings are held back."
 )

@@ -27,7 +27,7 @@ judged or posted until you name a model and start `bouncer serve` again.
 @worker.apart_option
 @settings_options
 def command(concurrency: int, apart: float, **values: Any) -> int:
-    """Accept deliveries and work on them."""
+    """Receive webhook deliveries and work on them."""
     from bot.store import migrate
 
     settings = load_settings(**values)

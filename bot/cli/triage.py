@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("file", metavar="FILE|-|URL")
 @click.option("--prompt", type=click.Choice(["paper", "panel", "careful"]), help="Which question is asked.")
-@click.option("--bounce-at", metavar="LABEL", help="The mildest label that bounces.")
-@click.option("--bounce-above", type=click.IntRange(0, 100), help="Bounce from this percentage on instead.")
+@click.option("--bounce-at", metavar="LABEL", help="Bounce at this label or worse.")
+@click.option(
+    "--bounce-above", type=click.IntRange(0, 100), help="Bounce at this probability (percent) or above instead."
+)
 @fail_on_option
 @model_options
 def command(

@@ -32,8 +32,10 @@ if TYPE_CHECKING:
 @click.option("--issue", "issue_file", metavar="FILE", help="Markdown; its first line is the title.")
 @click.option("--patch", "patch_file", metavar="FILE", help="A unified diff, e.g. of `git diff`.")
 @click.option("--prompt", type=click.Choice(["paper", "panel", "careful"]), help="Which question is asked.")
-@click.option("--bounce-at", metavar="LABEL", help="The mildest label that bounces.")
-@click.option("--bounce-above", type=click.IntRange(0, 100), help="Bounce from this percentage on instead.")
+@click.option("--bounce-at", metavar="LABEL", help="Bounce at this label or worse.")
+@click.option(
+    "--bounce-above", type=click.IntRange(0, 100), help="Bounce at this probability (percent) or above instead."
+)
 @click.option(
     "--repo",
     type=click.Path(path_type=Path, file_okay=False, exists=True),

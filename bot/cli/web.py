@@ -31,7 +31,7 @@ LOOK_SECONDS = 0.5
 @click.option("--processes", type=click.IntRange(1, 32), help=f"Server processes.  [default: {PROCESSES}]")
 @settings_options
 def command(processes: int | None, **values: Any) -> None:
-    """Accept webhook deliveries and record them; workers do the rest."""
+    """Receive webhook deliveries and record them for workers."""
     settings = load_settings(**values)
     check(settings)
     check_address(settings)

@@ -34,7 +34,7 @@ _OURS = (
 @apart_option
 @settings_options
 def command(concurrency: int, apart: float, **values: Any) -> None:
-    """Work on recorded deliveries: decide, and publish."""
+    """Work on recorded deliveries: decide and post."""
     from bot.jobs.worker import Pace
 
     settings = load_settings(**values)

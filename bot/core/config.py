@@ -45,43 +45,44 @@ class TriageConfig(Frozen):
     """The input bouncer on issues."""
 
     mode: Literal["comment", "label", "shadow", "off"] = Field(
-        "comment", description="comment and label; label only; record only; nothing at all"
+        "comment", description="comment and label; label only; record only; off"
     )
     bounce_at: Literal["REASONABLY_SPECIFIED", "VAGUE", "IMPOSSIBLE_TO_SOLVE"] = Field(
-        "VAGUE", description="the mildest label that bounces (BouncerBench, III: VAGUE)"
+        "VAGUE", description="bounce at this label or worse (BouncerBench, III: VAGUE)"
     )
     bounce_above: int | None = Field(
         None,
         ge=0,
         le=100,
-        description="bounce at this probability (percent) or above, whatever the label says",
+        description="bounce at this probability (percent) or above instead, whatever the label",
     )
     harm: int | None = Field(
         None,
         ge=1,
         le=50,
-        description="what `bouncer calibrate` promised: so many percent of actionable issues bounce at most; "
-        "the dashboard warns where that is broken",
+        description="the promise of `bouncer calibrate`: at most this percentage of actionable issues bounce; "
+        "the dashboard warns when it is broken",
     )
     prompt: PromptSet = Field(
         "paper",
         description="the paper's question; the harshest of three reviewers; or with a base rate and strictness",
     )
     investigate: bool = Field(
-        False, description="let the model look at the default branch's code first; several model calls an issue"
+        False,
+        description="let the model look at the default branch's code first; costs several model calls per issue",
     )
     label: LabelName = Field("needs-info", description="set on a bounced issue, removed when it is clear")
     accepted_label: LabelName | None = Field(None, description="set on an issue that is clear enough")
     authors: Literal["external", "all"] = Field(
-        "external", description="issues of outside contributors; or those of owners, members and collaborators too"
+        "external", description="judge issues by outside contributors only, or by everyone"
     )
     ignore_kinds: tuple[Literal["question", "tracking", "form"], ...] = Field(
         ("question", "tracking"),
         description="which of questions, tracking issues and issues from a form (told by type, label, title or "
         "headings) are left alone; the others are judged as what they are, but with the paper's question",
     )
-    ignore_authors: tuple[str, ...] = Field((), description="logins whose issues are not judged")
-    ignore_labels: tuple[str, ...] = Field((), description="issues that carry one of these are not judged")
+    ignore_authors: tuple[str, ...] = Field((), description="logins whose issues are left alone")
+    ignore_labels: tuple[str, ...] = Field((), description="issues with one of these labels are left alone")
     language: Annotated[str, StringConstraints(pattern=r"^(auto|[a-z]{2})$")] = Field(
         "en", description="what issues are answered in: auto = in their own language, or a code (de, pt, zh...)"
     )
@@ -97,24 +98,25 @@ class TriageConfig(Frozen):
 class VerifyConfig(Frozen):
     """The output bouncer on pull requests."""
 
-    mode: Literal["check", "shadow", "off"] = Field("check", description="a check run; record only; nothing")
+    mode: Literal["check", "shadow", "off"] = Field("check", description="a check run; record only; off")
     bounce_at: Literal["CORRECT_BUT_INCOMPLETE", "BROAD_MISSING_KEY_ASPECTS", "INCORRECT"] = Field(
-        "BROAD_MISSING_KEY_ASPECTS", description="the mildest label that bounces (BouncerBench, III)"
+        "BROAD_MISSING_KEY_ASPECTS", description="bounce at this label or worse (BouncerBench, III)"
     )
     bounce_above: int | None = Field(None, ge=0, le=100, description="as triage.bounce_above")
-    harm: int | None = Field(None, ge=1, le=50, description="as triage.harm, of good patches held back")
+    harm: int | None = Field(None, ge=1, le=50, description="as triage.harm, for good patches held back")
     prompt: PromptSet = Field(
         "careful",
-        description="as triage.prompt; only the paper's question goes without the code around the change",
+        description="as triage.prompt; the paper's question is asked without the code around the change",
     )
     investigate: bool = Field(
-        False, description="let the model look at the base commit's code first; several model calls an issue"
+        False,
+        description="let the model look at the base commit's code first; costs several model calls per issue",
     )
     context_tokens: int = Field(
         8_000,
         ge=0,
         le=100_000,
-        description="tokens of the code around the patch in one question at most; 0 = none",
+        description="most tokens of surrounding code in one question; 0 = none",
     )
     gate: bool = Field(False, description="a bounced patch fails the check instead of leaving it neutral")
     execute: bool = Field(
@@ -134,17 +136,16 @@ class Instruction(Frozen):
 class ReviewConfig(Frozen):
     """The reviewer."""
 
-    mode: Literal["comment", "shadow", "off"] = Field(
-        "comment", description="inline comments; record only; nothing"
-    )
+    mode: Literal["comment", "shadow", "off"] = Field("comment", description="inline comments; record only; off")
     strategy: Literal["single-shot", "reflexion", "panel"] = Field(
-        "single-shot", description="one look; looking again at one's own review; several independent looks, merged"
+        "single-shot",
+        description="read once; read, then revise its own review; several independent reviews, merged",
     )
-    iterations: int = Field(2, ge=1, le=5, description="reflexion: rounds of looking again")
-    looks: int = Field(4, ge=2, le=12, description="panel: looks at each part of the change, side by side")
+    iterations: int = Field(2, ge=1, le=5, description="reflexion: rounds of revision")
+    looks: int = Field(4, ge=2, le=12, description="panel: independent reviews of each part of the change")
     doubt: bool | None = Field(
         None,
-        description="put each finding to a second question before it is posted, one model call a finding; unset: "
+        description="ask about each finding again before it is posted, one model call per finding; unset: "
         "only with `panel`",
     )
     prove: bool = Field(
@@ -153,23 +154,23 @@ class ReviewConfig(Frozen):
         "reproduce's command and set-up; of forks only what a maintainer names",
     )
     min_severity: Literal["low", "medium", "high"] = Field("medium", description="weaker findings are not posted")
-    max_findings: int = Field(5, ge=1, le=25, description="inline comments per push at most")
-    ignore: Patterns = Field((), description="paths that are not reviewed, as in .gitignore")
+    max_findings: int = Field(5, ge=1, le=25, description="most inline comments per push")
+    ignore: Patterns = Field((), description="paths not to review, as in .gitignore")
     instructions: Annotated[tuple[Instruction, ...], Field(max_length=50)] = Field(
-        (), description="what to look for besides; AGENTS.md and its like on the default branch are read too"
+        (), description="what else to look for; AGENTS.md and similar files on the default branch are read too"
     )
     investigate: bool = Field(
-        False, description="let the model look at the head commit's code first; several model calls a piece"
+        False, description="let the model look at the head commit's code first; costs several model calls per part"
     )
     context_tokens: int = Field(
         6_000,
         ge=0,
         le=100_000,
-        description="tokens of the code around the change in one model call at most; 0 = none",
+        description="most tokens of surrounding code in one model call; 0 = none",
     )
-    call_tokens: int = Field(24_000, ge=2_000, le=400_000, description="tokens of diff in one model call at most")
+    call_tokens: int = Field(24_000, ge=2_000, le=400_000, description="most tokens of diff in one model call")
     max_calls: int = Field(
-        4, ge=1, le=20, description="model calls per round at most; the rest is named, not reviewed"
+        4, ge=1, le=20, description="most model calls per round; what does not fit is named, not reviewed"
     )
 
     @property
@@ -179,11 +180,11 @@ class ReviewConfig(Frozen):
 
 
 class PullConfig(Frozen):
-    """Which pull requests are looked at at all, by verify and review."""
+    """Which pull requests verify and review look at."""
 
-    drafts: bool = Field(False, description="look at drafts too")
-    bots: bool = Field(False, description="look at pull requests of bots too")
-    branches: Globs = Field((), description="base branches that count, as globs; empty = all")
+    drafts: bool = Field(False, description="also judge drafts")
+    bots: bool = Field(False, description="also judge pull requests by bots")
+    branches: Globs = Field((), description="only pull requests into these branches (globs); empty = all")
     paths: Patterns = Field(
         (),
         description="files that count, as in .gitignore; a pull request that changes none of them is left alone, "
@@ -203,11 +204,11 @@ class ReproduceConfig(Frozen):
         "is to run what a model wrote only after somebody read it",
     )
     automatic: bool = Field(False, description="also without a command, for accepted issues with ``label``")
-    label: LabelName = Field("bug", description="the label of issues that are tried automatically")
+    label: LabelName = Field("bug", description="issues with this label are tried automatically")
     reproduced_label: LabelName = Field("reproduced", description="set when a test reproduces the report")
-    samples: int = Field(10, ge=1, le=50, description="drafts (LIBRO: 50; here 10 for the cost)")
+    samples: int = Field(10, ge=1, le=50, description="drafts to ask for (LIBRO uses 50; 10 costs less)")
     examples: Literal["static", "repository"] = Field(
-        "static", description="few-shot examples: two fixed ones, or nearest of the repository's own"
+        "static", description="few-shot examples: two fixed ones, or the most similar of the repository's own"
     )
     setup: Annotated[tuple[str, ...], Field(max_length=20)] = Field(
         (), description="commands that prepare the environment, with network, on the default branch's files"
@@ -217,11 +218,11 @@ class ReproduceConfig(Frozen):
         description="how tests are run (Maven, Gradle, JUnit's console, too); {tests} becomes test ids or files",
     )
     python: Annotated[str, StringConstraints(max_length=200, pattern=r"^[A-Za-z0-9._/-]+$")] = Field(
-        "python3", description="the interpreter to make the environment with"
+        "python3", description="the Python to create the environment with"
     )
-    threshold: int = Field(1, ge=1, le=50, description="agreement: failing drafts in the largest cluster needed")
-    pick: bool = Field(False, description="the model has the last word among the best drafts")
-    seconds: int = Field(120, ge=1, le=1800, description="wall-clock limit of one test run")
+    threshold: int = Field(1, ge=1, le=50, description="how many drafts must fail the same way")
+    pick: bool = Field(False, description="let the model choose among the best drafts")
+    seconds: int = Field(120, ge=1, le=1800, description="most seconds for one test run")
 
 
 class RepoConfig(Frozen):

@@ -88,7 +88,7 @@ class Jobs:
         return self.get(job)
 
     def retry(self, job: str) -> Job:
-        """Start a dead or cancelled job anew; what it decided, and what it paid a model for, is kept."""
+        """Run a failed or cancelled job again; what it decided, and what it paid a model for, is kept."""
         found = self.get(job)
         if found.state not in ("dead", "cancelled"):
             raise OperatorError(f"job {job} cannot be retried: it is {found.state}")
@@ -99,7 +99,7 @@ class Jobs:
         return self.get(job)
 
     def retry_failed(self) -> int:
-        """Start every job anew that gave up; how many those were."""
+        """Run every failed job again; how many those were."""
         failed = self._queue.list(DEAD, limit=1000)
         for each in failed:
             self.retry(each.id)

@@ -46,7 +46,7 @@ _CAME = {"state", "outcome", "superseded_by", "started_at", "finished_at"}
 
 
 class GaveUp(Exception):
-    """Ends a job as a dead letter; the message says why."""
+    """Ends a job as a failed job; the message says why."""
 
 
 class Job(Frozen):

@@ -256,7 +256,7 @@ class Consumer:
         """Begin to run jobs under a name that no other process has or had.
 
         ``run`` is called in threads of which there are ``concurrency`` at most. What it returns is the job's
-        outcome; what it raises makes a dead letter of it.
+        outcome; what it raises makes a failed job of it.
         """
         _quiet()
         config: DBOSConfig = {

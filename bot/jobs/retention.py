@@ -21,7 +21,7 @@ from bot.store.tables import BUDGETS, CLOSED, DECISIONS, DELIVERIES, FATES, MODE
 DAY = 24 * 3600.0
 #: GitHub redelivers for about three days; a week leaves room for somebody to look.
 KEEP_SECONDS = 7 * DAY
-#: Dead letters wait for a person.
+#: Failed jobs wait for a person.
 KEEP_DEAD_SECONDS = 30 * DAY
 #: Decisions and replies of models, unless the operator says otherwise, days.
 KEEP_DAYS = 180

