@@ -75,6 +75,8 @@ def _candidates(bug: Bug) -> list[dict[str, str]]:
         {"instance_id": bug.id, "candidate_id": name, "path": path, "content": test}
         for name, test in tests.items()
     ]
+    if bug is not BUGS[0]:
+        return lines
     added = "".join(f"+{line}\n" for line in bug.gold.splitlines())
     header = f"--- /dev/null\n+++ b/{path}\n@@ -0,0 +1,{len(bug.gold.splitlines())} @@\n"
     lines.append({"instance_id": bug.id, "candidate_id": "patch", "patch": header + added})
@@ -87,7 +89,8 @@ def _write(path: Path, rows: list[dict[str, Any]]) -> None:
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.id)
 def test_the_gold_test_reproduces_the_bug(records: Mapping[str, dict[str, Any]], bug: Bug) -> None:
-    for name in ("gold", "patch"):
+    # As a patch it is the same test: once is enough.
+    for name in ("gold", "patch") if bug is BUGS[0] else ("gold",):
         record = records[f"{bug.id}/{name}"]
         assert (record["applied"], record["brt"], record["flaky"]) == (True, True, False), record["reason"]
         assert record["base"]["status"] == ("timeout" if bug.exception is None else "failed")
