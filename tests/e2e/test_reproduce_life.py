@@ -22,7 +22,7 @@ CONFIG = """\
 reproduce:
   mode: MODE
   automatic: true
-  samples: 3
+  samples: SAMPLES
   command: python -m pytest -q {tests}
 verify:
   execute: true
@@ -31,21 +31,19 @@ REPORT = "With version 4.2 `split([1, 2, 3], 2)` returns `[[1, 2]]`. I expect `[
 
 
 @pytest.fixture
-def home(repository: Repository) -> Callable[[str], str]:
-    def make(mode: str) -> str:
+def home(repository: Repository) -> Callable[..., str]:
+    def make(mode: str, samples: int = 3) -> str:
         files = {
             "shapes.py": BUGGY,
             "tests/test_shapes.py": TESTS,
-            ".github/bouncer.yml": CONFIG.replace("MODE", mode),
+            ".github/bouncer.yml": CONFIG.replace("MODE", mode).replace("SAMPLES", str(samples)),
         }
         return repository(**files)
 
     return make
 
 
-def test_a_labelled_issue_becomes_a_draft_pull_request_with_its_test(
-    shop: Site, home: Callable[[str], str]
-) -> None:
+def test_a_labelled_issue_becomes_a_draft_pull_request_with_its_test(shop: Site, home: Callable[..., str]) -> None:
     name = home("pull")
     number = shop.github.open_issue(name, "split drops the rest", REPORT)
     shop.quiet()
@@ -71,7 +69,7 @@ def test_a_labelled_issue_becomes_a_draft_pull_request_with_its_test(
     assert "as reported (3 of 3 drafts agree)" in opened.body
 
 
-def test_a_maintainer_asks_and_is_answered_in_a_comment(shop: Site, home: Callable[[str], str]) -> None:
+def test_a_maintainer_asks_and_is_answered_in_a_comment(shop: Site, home: Callable[..., str]) -> None:
     name = home("comment")
     number = shop.github.open_issue(name, "split drops the rest", REPORT)
     shop.quiet()
@@ -86,8 +84,8 @@ def test_a_maintainer_asks_and_is_answered_in_a_comment(shop: Site, home: Callab
     assert "reproduced" in shop.github.labels(name, number)
 
 
-def test_what_cannot_be_reproduced_is_said_once(shop: Site, home: Callable[[str], str]) -> None:
-    name = home("comment")
+def test_what_cannot_be_reproduced_is_said_once(shop: Site, home: Callable[..., str]) -> None:
+    name = home("comment", samples=1)
     number = shop.github.open_issue(name, "Colours", "With version 4.2 the colours are wrong.")
     shop.quiet()
 
@@ -100,8 +98,8 @@ def test_what_cannot_be_reproduced_is_said_once(shop: Site, home: Callable[[str]
     assert shop.github.labels(name, number) == []
 
 
-def test_the_stored_test_is_evidence_for_a_fix_and_against_none(shop: Site, home: Callable[[str], str]) -> None:
-    name = home("comment")
+def test_the_stored_test_is_evidence_for_a_fix_and_against_none(shop: Site, home: Callable[..., str]) -> None:
+    name = home("comment", samples=1)
     number = shop.github.open_issue(name, "split drops the rest", REPORT)
     shop.github.comment(name, number, "/bouncer reproduce", "mia")
     shop.quiet(120)
