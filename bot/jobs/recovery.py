@@ -19,7 +19,7 @@ from sqlalchemy import delete, select
 from bot.errors import OperatorError
 from bot.jobs.queue import Queue
 from bot.store.database import Database
-from bot.store.locks import Held, Locks
+from bot.store.locks import HeldLock, Locks
 from bot.store.tables import WORKERS
 
 #: Workers on one database.
@@ -33,7 +33,7 @@ _log = structlog.get_logger(__name__)
 class Lease:
     """A worker's place and name. The place is taken again after a death, the name never."""
 
-    def __init__(self, number: int, lock: Held) -> None:
+    def __init__(self, number: int, lock: HeldLock) -> None:
         self.number = number
         self.executor = f"worker-{number}-{uuid.uuid4().hex[:12]}"
         self._lock = lock

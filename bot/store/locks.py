@@ -22,7 +22,7 @@ from sqlalchemy.exc import DBAPIError
 CLASS = 0x626E6372
 
 
-class Held(Protocol):
+class HeldLock(Protocol):
     """A lock that this process holds."""
 
     def alive(self) -> bool:
@@ -35,7 +35,7 @@ class Held(Protocol):
 class Locks(Protocol):
     """Named exclusive locks."""
 
-    def take(self, name: str) -> Held | None:
+    def take(self, name: str) -> HeldLock | None:
         """The lock, or None where somebody holds it."""
         ...
 
@@ -60,7 +60,7 @@ class Leadership:
     def __init__(self, locks: Locks, name: str) -> None:
         self._locks = locks
         self._name = name
-        self._lock: Held | None = None
+        self._lock: HeldLock | None = None
 
     def ours(self) -> bool:
         """Take the lock where it is free, and let go of one that was lost; whether this process holds it."""
@@ -81,7 +81,7 @@ class FileLocks:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def take(self, name: str) -> Held | None:
+    def take(self, name: str) -> HeldLock | None:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = self._folder / re.sub(r"[^A-Za-z0-9_-]", "-", name)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -111,7 +111,7 @@ class AdvisoryLocks:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def take(self, name: str) -> Held | None:
+    def take(self, name: str) -> HeldLock | None:
         key = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big", signed=True)
         # Detached from the pool: the lock lives and dies with this very connection.
         connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
