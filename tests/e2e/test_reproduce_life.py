@@ -134,8 +134,10 @@ def test_a_repository_s_command_cannot_make_the_operator_s_files_public(
     (data / "x" / "bin").mkdir(parents=True)
     for folder in (data, data / "x", data / "x" / "bin"):
         (folder / "credentials.json").write_text("ghs_PLANTEDsecret")
-    config = CONFIG.replace("MODE", "comment").replace(
-        "python -m pytest -q {tests}", '"' + command.format(data=data) + '"'
+    config = (
+        CONFIG.replace("MODE", "comment")
+        .replace("SAMPLES", "1")
+        .replace("python -m pytest -q {tests}", '"' + command.format(data=data) + '"')
     )
     name = repository(**{"shapes.py": BUGGY, "tests/test_shapes.py": TESTS, ".github/bouncer.yml": config})
     number = shop.github.open_issue(name, "split drops the rest", REPORT)
