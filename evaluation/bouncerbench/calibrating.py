@@ -158,38 +158,38 @@ def _coverage(found: Sequence[Cases], harm: float, seed: int) -> Section:
                 _percents([each.broken_here for each in rows]),
             )
         )
-    promise = f"{100 * harm:g} %"
-    elsewhere = min(len(one.groups) for one in found) - 1
-    return Section(
-        "How often the promise is broken",
-        (
-            f"{lines.RESAMPLES:,} resamples for each repository held out; broken: more than {promise} of its good "
-            "ones bounce. Own: the line comes from the repository's own cases, as bouncer calibrate draws it, "
-            "95 % sure where the cases of one repository are exchangeable. Same: from the others together, for a "
-            "future drawn from these. Strict: from the others, for the one held out, where whole repositories are "
-            f"exchangeable (Dunn, Wasserman and Ramdas 2022); with {elsewhere} of them that promise is "
-            f"{100 * elsewhere / (elsewhere + 1):.0f} % sure at most, 95 % takes {risk.repositories_needed()}. "
-            "Moved: the line of same on the one held out, which promises nothing there: what breaks it is the "
-            "shift between repositories.",
+    tables = (
+        Table(
+            ("model", "own: given %", "broken %", "same: given %", "broken %", "strict: given %", "broken %",
+             "moved: broken %"),
+            tuple(summary),
+            title="Coverage of the promise by simulation",
+            note="Mean over repositories, in brackets the highest. A promise that is not given is not broken.",
         ),
-        (
-            Table(
-                ("model", "own: given %", "broken %", "same: given %", "broken %", "strict: given %", "broken %",
-                 "moved: broken %"),
-                tuple(summary),
-                title="Coverage of the promise by simulation",
-                note="Mean over repositories, in brackets the highest. A promise that is not given is not broken.",
-            ),
-            Table(
-                ("model, held out", "good here", "own: given %", "broken %", "good elsewhere", "same: given %",
-                 "broken %", "strict: broken %", "harm %", "moved: broken %", "harm %"),
-                tuple(full),
-                title="Coverage, each repository",
-                folded=True,
-            ),
+        Table(
+            ("model, held out", "good here", "own: given %", "broken %", "good elsewhere", "same: given %",
+             "broken %", "strict: broken %", "harm %", "moved: broken %", "harm %"),
+            tuple(full),
+            title="Coverage, each repository",
+            folded=True,
         ),
-        data={"coverage": data},
     )  # fmt: skip
+    told = (_promises(min(len(one.groups) for one in found) - 1, harm),)
+    return Section("How often the promise is broken", told, tables, data={"coverage": data})
+
+
+def _promises(others: int, harm: float) -> str:
+    """What each way to draw a line promises, and what that rests on."""
+    return (
+        f"{lines.RESAMPLES:,} resamples for each repository held out; broken: more than {100 * harm:g} % of its "
+        "good ones bounce. Own: the line comes from the repository's own cases, as bouncer calibrate draws it, "
+        "95 % sure where the cases of one repository are exchangeable. Same: from the others together, for a "
+        "future drawn from these. Strict: from the others, for the one held out, where whole repositories are "
+        f"exchangeable (Dunn, Wasserman and Ramdas 2022); with {others} of them that promise is "
+        f"{100 * others / (others + 1):.0f} % sure at most, 95 % takes {risk.repositories_needed()}. "
+        "Moved: the line of same on the one held out, which promises nothing there: what breaks it is the "
+        "shift between repositories."
+    )
 
 
 def _coverage_row(one: Cases, each: Coverage) -> tuple[Cell, ...]:

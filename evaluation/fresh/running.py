@@ -16,7 +16,7 @@ from bot.reproduce.execution import Harness, essence
 from bot.reproduce.outcome import TestOutcome, TestReport
 from evaluation.bouncerbench.tasks import Failing
 from evaluation.brt.cases import Case
-from evaluation.brt.judge import added_in, verdict
+from evaluation.brt.judge import Added, added_in, verdict
 from evaluation.brt.patching import PatchRejected
 
 #: How often tests are run before what they say counts.
@@ -102,24 +102,7 @@ def prove(
     except PatchRejected as error:
         raise NotProven(f"no test to name: {error}") from None
 
-    def on_base() -> TestReport:
-        return harness.run(case.base, added.targets, files)
-
-    def on_fixed() -> TestReport:
-        return harness.run(case.fixed, added.targets, files)
-
-    before = on_base()
-    if before.outcome.status == "error" and not before.outcome.fails:
-        raise NotProven(f"cannot be loaded before: {before.outcome.message}")
-    if not before.outcome.fails:
-        raise NotProven(f"does not fail before: {verdict(before, before, added.alone)[1]}")
-    after = on_fixed()
-    shown, why = verdict(before, after, added.alone)
-    # A test that the environment does not let pass takes nothing from one that the fix turns.
-    if not (shown or verdict(before, after, alone=False)[0]):
-        raise NotProven(f"does not pass after: {why}")
-    if not (_agree(before, on_base) and _agree(after, on_fixed)):
-        raise NotProven(f"flaky: {RUNS} runs did not come out the same")
+    before, after = _turned(case, harness, added, files)
     mended = _broken(before) - _broken(after)
     whole = tuple(dict.fromkeys(Target(path=target.path) for target in added.targets))
     targets: tuple[Target, ...] = added.targets
@@ -138,6 +121,30 @@ def prove(
         broken=_broken(after),
         told=sum(test.status == "passed" and bool(test.name) for test in after.tests),
     )
+
+
+def _turned(case: Case, harness: Harness, added: Added, files: Mapping[str, str]) -> tuple[TestReport, TestReport]:
+    """What the tests say before the fix and after it. Raises NotProven where they do not show it each time."""
+
+    def on_base() -> TestReport:
+        return harness.run(case.base, added.targets, files)
+
+    def on_fixed() -> TestReport:
+        return harness.run(case.fixed, added.targets, files)
+
+    before = on_base()
+    if before.outcome.status == "error" and not before.outcome.fails:
+        raise NotProven(f"cannot be loaded before: {before.outcome.message}")
+    if not before.outcome.fails:
+        raise NotProven(f"does not fail before: {verdict(before, before, added.alone)[1]}")
+    after = on_fixed()
+    shown, why = verdict(before, after, added.alone)
+    # A test that the environment does not let pass takes nothing from one that the fix turns.
+    if not (shown or verdict(before, after, alone=False)[0]):
+        raise NotProven(f"does not pass after: {why}")
+    if not (_agree(before, on_base) and _agree(after, on_fixed)):
+        raise NotProven(f"flaky: {RUNS} runs did not come out the same")
+    return before, after
 
 
 def _target(test: TestOutcome) -> Target:

@@ -1,0 +1,201 @@
+"""One fix after the other is run, each in two trees: what its tests say, and the output tasks that follow."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from bot.core.frozen import Frozen
+from bot.errors import NotRecorded, OperatorError, SandboxError
+from bot.reproduce.command import TestCommand
+from bot.reproduce.execution import Harness
+from bot.reproduce.interpreter import typed
+from bot.reproduce.setup import Environment, Environments, Recipe, SetupFailed
+from bot.sandbox.protocol import Limits, Sandbox
+from evaluation.bouncerbench.tasks import OutputTask
+from evaluation.brt.cases import Candidate, Case
+from evaluation.brt.patching import PatchRejected, apply, difference, read_text
+from evaluation.crbench.mapping import Instance
+from evaluation.fresh.history import Fix, Stated
+from evaluation.fresh.running import NotProven, Proof, Truth, prove
+from evaluation.fresh.variants import variants
+from evaluation.git.clones import checkout
+from evaluation.git.repository import GitRepository
+from evaluation.report.terminal import say
+
+
+class Examined(Frozen):
+    """One fix after it was run: a line of ``fixes.jsonl``."""
+
+    instance_id: str
+    commit: str
+    instance: Instance
+    fixed_at: datetime
+    stated: Stated
+    kept: bool
+    reason: str = Field("", description="why it was not kept; its kind comes before the first colon")
+    unfinished: bool = Field(False, description="looked at again by the next call")
+    case: dict[str, Any] | None = None
+    tests: tuple[str, ...] = ()
+    outputs: tuple[dict[str, Any], ...] = ()
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Runs fixes of one clone, each in two trees below ``out``."""
+
+    out: Path
+    clone: GitRepository
+    sandbox: Sandbox
+    command: tuple[str, ...]
+    environment: Callable[[Path], Any]
+    env: dict[str, str]
+    limits: Limits
+    patches: dict[str, list[Candidate]]
+    added: dict[str, bytes]
+    """Files that every tree gets, by path: what a build would write and the tests need."""
+    narrow: bool
+
+    def examine(self, fix: Fix) -> Examined:
+        """Run a fix. Raises OperatorError where the sandbox breaks."""
+        began = time.monotonic()
+        place = self.out / "trees" / fix.instance.instance_id
+        shutil.rmtree(place, ignore_errors=True)  # what a kill left of it
+        told = Examined(
+            instance_id=fix.instance.instance_id,
+            commit=fix.commit,
+            instance=fix.instance,
+            fixed_at=fix.fixed_at,
+            stated=fix.stated,
+            kept=False,
+        )
+        try:
+            found = self._run(fix, place)
+        except (NotProven, NotRecorded, PatchRejected) as refusal:
+            found = {"reason": str(refusal)}
+        except SetupFailed as error:
+            found = {"reason": f"no environment: {error}", "unfinished": True}
+        except SandboxError as broken:
+            raise OperatorError(f"{told.instance_id}: its tests cannot be run: {broken}") from None
+        if not found.get("kept"):
+            shutil.rmtree(place, ignore_errors=True)
+        return told.model_copy(update={**found, "seconds": round(time.monotonic() - began, 1)})
+
+    def _run(self, fix: Fix, place: Path) -> dict[str, Any]:
+        base, fixed = place / "base", place / "fixed"
+        checkout(self.clone, fix.instance.base_commit, base)
+        checkout(self.clone, fix.commit, fixed)
+        for path, content in self.added.items():
+            for tree in (base, fixed):
+                (tree / path).parent.mkdir(parents=True, exist_ok=True)
+                (tree / path).write_bytes(content)
+        files = {path: text for path in fix.tests if (text := _text(fixed, path)) is not None}
+        with self.environment(base) as made:
+            case = Case(
+                instance_id=fix.instance.instance_id,
+                problem_statement=fix.instance.problem_statement,
+                base=base,
+                fixed=fixed,
+                command=_placed(self.command, made),
+                env={**made.env, **self.env},
+                test_patch="".join(difference(path, read_text(base, path), text) for path, text in files.items()),
+            )
+            harness = Harness(
+                self.sandbox,
+                TestCommand(argv=case.command),
+                case.env,
+                made.readable,
+                self.limits,
+                by_operator=True,
+            )
+            proof = prove(case, harness, files, fix.named, narrow=self.narrow)
+            outputs = tuple(self._outputs(fix, proof))
+        plain = case.model_dump(mode="json")
+        plain |= {"base": f"trees/{place.name}/base", "fixed": f"trees/{place.name}/fixed"}
+        return {"kept": True, "case": plain, "tests": proof.tests, "outputs": outputs}
+
+    def _outputs(self, fix: Fix, proof: Proof) -> Iterator[dict[str, Any]]:
+        """The fix, its wrong variants, and the patches that were given."""
+
+        def read(path: str) -> str | None:
+            return read_text(proof.case.base, path)
+
+        yield _output(
+            fix, "fix", "the fix", fix.instance.patch, Truth(wrong=False, pass_fraction=1.0, failing=None)
+        )
+        for number, variant in enumerate(variants(fix.instance.patch, read), 1):
+            truth = proof.of(variant.texts, only_wrong=True)
+            if truth is not None:
+                patch = "".join(difference(path, read(path), text) for path, text in variant.texts.items())
+                yield _output(fix, f"variant{number}", variant.made, patch, truth)
+        for given in self.patches.get(fix.instance.instance_id, ()):
+            assert given.patch is not None, "checked when they were read"
+            try:
+                truth = proof.of(apply(given.patch, read))
+            except PatchRejected as error:
+                say(f"{given.task}: {error}")
+                continue
+            if truth is not None:
+                yield _output(fix, given.candidate_id, "a given patch", given.patch, truth)
+
+
+def _output(fix: Fix, name: str, made: str, patch: str, truth: Truth) -> dict[str, Any]:
+    """A row of an output task. No id ends in the issue's number, which would tell the fix from the others."""
+    task = OutputTask(
+        instance_id=f"{fix.instance.instance_id}.{name}",
+        repo=fix.instance.repo,
+        problem_statement=fix.instance.problem_statement,
+        patch=patch,
+        base_commit=fix.instance.base_commit,
+        bounce=truth.wrong,
+        pass_fraction=truth.pass_fraction,
+        failing=truth.failing,
+    )
+    plain = task.model_dump(mode="json", exclude={"bounce", "pass_fraction", "quality"})
+    return {**plain, "output_bounce": truth.wrong, "pass_frac": truth.pass_fraction, "made": made}
+
+
+def _text(tree: Path, path: str) -> str | None:
+    """A test file as the fix left it; None where it took it away. Raises NotProven for one that is no text."""
+    try:
+        text = read_text(tree, path)
+        if text is not None:
+            text.encode("utf-8")
+    except (PatchRejected, UnicodeEncodeError):
+        raise NotProven(f"no test to name: {path} is no text") from None
+    return text
+
+
+def _placed(command: Sequence[str], made: Environment) -> tuple[str, ...]:
+    """The command with its program where the environment has it, so that a case needs nothing else."""
+    home = made.env.get("VIRTUAL_ENV")
+    program = Path(home, "bin", command[0]) if home else None
+    return (str(program), *command[1:]) if program is not None and program.is_file() else tuple(command)
+
+
+def environments(
+    out: Path, sandbox: Sandbox, folder: Path | None, commands: tuple[str, ...]
+) -> Callable[[Path], Any]:
+    """What makes the environment of a tree: a folder that is there, or commands, once for equal dependencies."""
+    made = Environments(out / "environments")
+
+    @contextmanager
+    def prepared(tree: Path) -> Iterator[Environment]:
+        if folder is not None:
+            home = folder.absolute()
+            path = {"PATH": f"{home}/bin:{sandbox.path}", "VIRTUAL_ENV": str(home)}
+            yield Environment(path, typed((f"{home}/bin/python",), tree).readable)
+            return
+        with made.prepared(sandbox, tree, Recipe(repository=0, commands=commands)) as found:
+            yield found
+
+    return prepared
