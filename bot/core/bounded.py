@@ -1,12 +1,15 @@
-"""Reading files that somebody named without trusting them to end."""
+"""Reading what a server sends, or a named file holds, without trusting it to end; a server's wish to wait."""
 
 from __future__ import annotations
 
 import errno
+import math
 import os
 import stat
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import IO
 
@@ -33,3 +36,45 @@ def read_file(path: Path, max_bytes: int) -> bytes:
     """The bytes of a regular file. Raises OSError, also where it is none or holds more than ``max_bytes``."""
     with regular(path) as stream:
         return complete(stream, path, max_bytes)
+
+
+class TooLarge(Exception):
+    """More bytes came than are wanted."""
+
+
+class TooSlow(Exception):
+    """It was not complete in time, however steadily it drips."""
+
+
+def bounded(chunks: Iterable[bytes], max_bytes: int, seconds: float) -> Iterator[bytes]:
+    """The chunks of an answer, after decompression. Raises TooLarge or TooSlow."""
+    deadline, size = time.monotonic() + seconds, 0
+    for chunk in chunks:
+        size += len(chunk)
+        if size > max_bytes:
+            raise TooLarge(f"more than {max_bytes} bytes")
+        if time.monotonic() > deadline:
+            raise TooSlow(f"longer than {seconds:.0f} s")
+        yield chunk
+
+
+def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
+    """Seconds that ``retry-after`` asks for, as a number or as a date; None where it says nothing readable."""
+    if (milliseconds := _seconds(headers.get("retry-after-ms"))) is not None:
+        return milliseconds / 1000
+    value = headers.get("retry-after", "")
+    if (seconds := _seconds(value)) is not None:
+        return seconds
+    try:
+        moment = parsedate_to_datetime(value).timestamp()
+    except (ValueError, OverflowError):
+        return None
+    return max(moment - (time.time() if now is None else now), 0.0)
+
+
+def _seconds(text: str | None) -> float | None:
+    try:
+        value = float(text or "")
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and value >= 0 else None

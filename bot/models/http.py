@@ -14,7 +14,7 @@ from typing import Any
 
 import httpx2
 
-from bot.core.network import TooLarge, TooSlow, bounded, retry_after
+from bot.core.bounded import TooLarge, TooSlow, bounded, retry_after
 from bot.core.redaction import REDACTED
 from bot.errors import ModelError, TransientError
 

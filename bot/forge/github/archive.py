@@ -17,8 +17,8 @@ from urllib.parse import quote, urlsplit
 
 import httpx2
 
+from bot.core.bounded import TooLarge, TooSlow, bounded
 from bot.core.leased import leased
-from bot.core.network import TooLarge, TooSlow, bounded
 from bot.errors import ForgeError, TransientError
 from bot.forge.github.http import check
 from bot.forge.protocol import MAX_SOURCE, as_source

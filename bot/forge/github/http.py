@@ -20,7 +20,7 @@ from github.Requester import Requester
 from pydantic import ValidationError
 
 from bot import __version__
-from bot.core.network import TooLarge, TooSlow, bounded, retry_after
+from bot.core.bounded import TooLarge, TooSlow, bounded, retry_after
 from bot.errors import ForgeError, NotFound, TransientError
 from bot.forge.github.payloads import readable
 
