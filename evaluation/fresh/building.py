@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import count
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -33,7 +34,7 @@ from evaluation.dataset import fingerprint
 from evaluation.fresh.bench import Bench, Examined, environments
 from evaluation.fresh.history import Export, Fix, fixes, read_export
 from evaluation.git.repository import GitError, GitRepository
-from evaluation.report.terminal import print_json
+from evaluation.report.terminal import print_json, say
 from evaluation.run.lines import LineFile, replace
 
 REPRODUCTION, OUTPUT, REVIEW = "reproduction.jsonl", "output.jsonl", "review.jsonl"
@@ -127,7 +128,15 @@ def _examined(found: Sequence[Fix], bench: Bench, lines: LineFile, workers: int)
     lines.forget(lambda row: bool(row.get("unfinished")))
     done = {row["instance_id"] for row in lines.rows()}
     waiting = [fix for fix in found if fix.instance.instance_id not in done]
-    _each(waiting, lambda fix: lines.append(bench.examine(fix)), workers)
+    number = count(len(found) - len(waiting) + 1)
+
+    def examine(fix: Fix) -> None:
+        row = bench.examine(fix)
+        lines.append(row)
+        came = f"kept, {len(row.outputs)} output tasks" if row.kept else row.reason.partition("\n")[0]
+        say(f"{next(number)} of {len(found)}: {row.instance_id}, {row.seconds:.0f} s: {came}")
+
+    _each(waiting, examine, workers)
     chosen = {fix.instance.instance_id for fix in found}
     return [Examined.model_validate(row) for row in lines.rows() if row["instance_id"] in chosen]
 
@@ -205,6 +214,6 @@ def _report(out: Path, steps: Counter[str], seconds: float, as_json: bool) -> No
         print_json({"out": str(out), "steps": dict(steps), "minutes": round(seconds / 60, 2)})
         return
     width = max(map(len, steps))
-    for step, count in steps.items():
-        click.echo(f"{step:<{width}} {count:>6,}")
+    for step, number in steps.items():
+        click.echo(f"{step:<{width}} {number:>6,}")
     click.echo(f"{seconds / 60:.1f} minutes; {out}")

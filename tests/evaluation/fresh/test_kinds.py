@@ -198,7 +198,9 @@ def compared(found: dict[str, Any], figure: str) -> tuple[float, float, float]:
 def test_a_set_up_that_fails_is_told_and_tried_again(capsys: pytest.CaptureFixture[str]) -> None:
     run("build", "fresh", "--repo", "ada+lists", "--since", "2020-01-01", "--out", "other", "--setup", "exit 3",
         "--test-command", "python -m unittest {tests}", "--json")  # fmt: skip
-    steps = json.loads(capsys.readouterr().out)["steps"]
+    out, err = capsys.readouterr()
+    steps = json.loads(out)["steps"]
+    assert f"1 of 1: {BUG}, " in err
     assert steps["not kept: no environment"] == 1
     [row] = rows("other/fixes.jsonl")
     assert "exit code 3" in row["reason"]
