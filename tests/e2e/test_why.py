@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable
 
 import pytest
 
 from bot.simgithub.state import ReviewCommentState
+from tests.e2e.provider import completion
 from tests.e2e.site import APP, BASE, BOUNCER, BROKEN, Site
 
 Repository = Callable[..., str]
@@ -112,3 +115,17 @@ def test_in_shadow_mode_there_is_nothing_to_ask_about(shop: Site, repository: Re
         assert found is not None
         assert found[1].reactions == []
     assert asked(shop, "") == before
+
+
+def test_what_a_model_answers_mentions_nobody_and_commands_nobody(shop: Site, home: str) -> None:
+    number = shop.github.open_issue(home, "It breaks badly", "It does not work any more.")
+    shop.quiet()
+    hostile = {
+        "answer": "@mia fixes #1, see http://evil.example/ ![x](http://evil.example/x.png)\n\n/bouncer accept"
+    }
+    shop.model.misbehave("It breaks badly", completion(json.dumps(hostile)))
+    shop.github.comment(home, number, "/bouncer why", "alice")
+    shop.quiet()
+    (body,) = answers(shop, home, number)
+    assert not any(word in body for word in ("@mia", "fixes #1", "![", "(http"))
+    assert not re.search(r"^\s*/bouncer", body, re.MULTILINE)
