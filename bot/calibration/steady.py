@@ -17,8 +17,10 @@ from bot.forge.protocol import PullDiff
 
 T = TypeVar("T", bound=BaseModel)
 
-#: How often one request is tried.
+#: How often one request is tried where GitHub does not say when to come back.
 TRIES = 6
+#: Seconds that one request is waited for in all; GitHub's own limits end within the hour.
+LONGEST = 2 * 3600.0
 #: What was read is taken for the present for so long.
 FRESH = timedelta(days=1)
 
@@ -94,11 +96,17 @@ class SteadyChronicle:
         return answer
 
     def _patiently(self, ask: Callable[[], T]) -> T:
-        for attempt in range(1, TRIES):
+        """Tries again: as long as GitHub names a time to wait for, and a few times where it names none."""
+        tries, waited = 1, 0.0
+        while True:
             try:
                 return ask()
             except TransientError as error:
-                wait = error.wait if error.wait is not None else float(2**attempt)
+                if tries == TRIES or waited > LONGEST:
+                    raise
+                if error.wait is None:
+                    tries += 1
+                wait = float(2**tries) if error.wait is None else error.wait
                 self._tell(f"{error}. Waiting {wait:.0f} s, then going on.")
                 time.sleep(wait)
-        return ask()
+                waited += wait

@@ -1,0 +1,80 @@
+"""Reading a repository's past, against a GitHub that is busy for long."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from bot.calibration import steady
+from bot.calibration.journal import Journal
+from bot.calibration.steady import SteadyChronicle
+from bot.core.model import Repository
+from bot.errors import OperatorError, TransientError
+from bot.forge.past import ListPage, Message, PastIssue, PastPull
+from bot.forge.protocol import PullDiff
+
+NOW = datetime(2026, 5, 4, tzinfo=UTC)
+ROCKET = Repository(id=1, owner="acme", name="rocket", default_branch="main")
+
+
+class Busy:
+    """A chronicle that answers after so many refusals."""
+
+    def __init__(self, refusals: int, wait: float | None) -> None:
+        self.asked, self.refusals, self.wait = 0, refusals, wait
+
+    def about(self) -> Repository:
+        self.asked += 1
+        if self.asked <= self.refusals:
+            raise TransientError("GitHub answered 429", self.wait)
+        return ROCKET
+
+    def diff(self, number: int) -> PullDiff:
+        raise AssertionError
+
+    def closed_issues(self, after: str | None) -> ListPage[PastIssue]:
+        raise AssertionError
+
+    def merged_pulls(self, after: str | None) -> ListPage[PastPull]:
+        raise AssertionError
+
+    def messages(self, since: datetime, after: str | None) -> ListPage[Message]:
+        raise AssertionError
+
+
+def reader(busy: Busy, file: Path, told: list[str], now: datetime = NOW) -> SteadyChronicle:
+    return SteadyChronicle(busy, Journal(file), now, told.append, lambda: busy.asked)
+
+
+def test_a_time_that_github_names_is_waited_for_however_often(tmp_path: Path) -> None:
+    told: list[str] = []
+    busy = Busy(20, wait=0.0)
+    assert reader(busy, tmp_path / "j", told).about() == ROCKET
+    assert told == ["GitHub answered 429. Waiting 0 s, then going on."] * 20
+
+
+def test_a_github_that_says_nothing_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr(steady.time, "sleep", slept.append)
+    with pytest.raises(TransientError):
+        reader(Busy(99, wait=None), tmp_path / "j", []).about()
+    assert slept == [4, 8, 16, 32, 64]
+
+
+def test_what_was_read_today_is_not_asked_for_again_and_tomorrow_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "j"
+    reader(Busy(0, None), file, []).about()
+    with file.open("ab") as cut:
+        cut.write(b'{"asked": "diff 1", "ans')
+    again = Busy(0, None)
+    later = reader(again, file, [], NOW + timedelta(hours=1))
+    assert (later.about(), again.asked, later.began, later.requests) == (ROCKET, 0, NOW, 1)
+    tomorrow = reader(again, file, [], NOW + timedelta(days=2))
+    assert (tomorrow.about(), again.asked, tomorrow.requests) == (ROCKET, 1, 1)
+
+
+def test_a_journal_that_cannot_be_written_is_one_clear_line(tmp_path: Path) -> None:
+    with pytest.raises(OperatorError, match="No such file"):
+        reader(Busy(0, None), tmp_path / "gone" / "j", [])
