@@ -26,6 +26,7 @@ class Attempt(Frozen):
     fate: Fate
     why: str = Field("", description="one sentence, where it did not simply fail as reported")
     repaired: bool = False
+    fault: Literal["", "environment", "interface"] = Field("", description="what its author says it fails for")
     inverted: bool = False
     flaky: bool = False
     outcome: TestOutcome | None = Field(None, description="None where it was never run")
@@ -48,6 +49,9 @@ class Reproduction(Frozen):
     state: State
     reason: str = Field("", description="one sentence; why nothing is shown, where nothing is")
     environment: bool = Field(False, description="not one test can be run here; no model was asked")
+    abstained: Literal["", "environment", "interface"] = Field(
+        "", description="why no test can be drafted, where its author says so: the reason tells the rest"
+    )
     shown: tuple[OfferedTest, ...] = Field((), description="best first; never empty where ``state`` is reproduced")
     attempts: tuple[Attempt, ...] = ()
     drafted: int = Field(0, ge=0, description="drafts that the model gave")

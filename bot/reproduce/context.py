@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import PurePosixPath
 
 from pydantic import Field
@@ -22,6 +23,10 @@ MAX_DEFINITIONS = 8
 #: Characters of the nearest test file, and of all definitions together.
 MAX_HOST = 8_000
 MAX_SOURCE = 16_000
+#: Tests that use the report's symbols, their characters, and files beside the host that are looked at for them.
+MAX_TESTS, MAX_USING, MAX_TEST_FILES = 4, 6_000, 5
+#: Characters of the host's beginning where such tests are shown, of all fixtures, and lines of one fixture.
+MAX_HEAD, MAX_FIXTURES, MAX_FIXTURE = 2_500, 4_000, 12
 #: Lines of a function that holds a string of the report, and files that may hold it: more tell nothing.
 MAX_LINES, MAX_HOLDERS = 60, 2
 
@@ -36,8 +41,12 @@ class Context(Frozen):
 
     layout: str = Field(description="folders with the number of files in them, one a line")
     host: str | None = Field(description="path of the test file most like the report; None without test files")
-    host_text: str = Field("", description="its beginning and end")
+    host_text: str = Field("", description="its beginning; its end too where none of its tests is shown")
     definitions: tuple[Excerpt, ...] = ()
+    tests: tuple[Excerpt, ...] = Field((), description="existing tests that use what the report speaks of")
+    fixtures: tuple[Excerpt, ...] = Field((), description="pytest's, that a test in the host can ask for")
+    command: str = Field("", description="how the test is run, with {tests} where it is named")
+    machine: str = Field("", description="where it is run")
 
 
 def context(facts: Facts, checkout: Checkout, language: Language) -> Context:
@@ -54,12 +63,52 @@ def context(facts: Facts, checkout: Checkout, language: Language) -> Context:
     host = _test_of([each.path for each in shown], checkout) or choose_host(
         " ".join((*facts.names, facts.text)), checkout.tests
     )
+    used = {each.name.rpartition(".")[2] for each in shown} | {name.rpartition(".")[2] for name in facts.names}
+    tests = _using(used, host, checkout, language) if host else ()
     return Context(
         layout=layout(checkout.paths),
         host=host,
-        host_text=_ends(checkout.tests[host], MAX_HOST) if host else "",
+        host_text=_beginning(checkout.tests[host], tests) if host else "",
         definitions=_within(shown, MAX_SOURCE),
+        tests=tests,
+        fixtures=_fixtures(host, checkout) if host else (),
     )
+
+
+def _using(used: Collection[str], host: str, checkout: Checkout, language: Language) -> tuple[Excerpt, ...]:
+    """The tests that name most of these symbols, those of the host first."""
+    wanted = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(used)))})\b") if used else None
+    found: list[tuple[int, Excerpt]] = []
+    others = (path for path, text in checkout.tests.items() if wanted and path != host and wanted.search(text))
+    for path in (host, *islice(others, MAX_TEST_FILES)):
+        for name, text in language.tests_in(checkout.tests[path]):
+            known = len(set(wanted.findall(text))) if wanted else 0
+            if known:
+                line = checkout.tests[path].partition(text)[0].count("\n") + 1
+                found.append((known + (path == host), Excerpt(name=name, path=path, line=line, source=text)))
+    best = [each for _, each in sorted(found, key=lambda pair: -pair[0])[:MAX_TESTS]]
+    return _within(best, MAX_USING)
+
+
+def _beginning(text: str, tests: Sequence[Excerpt]) -> str:
+    """The host's imports and set-up, and its end where no test of it is shown for its style."""
+    if not tests or len(text) <= MAX_HEAD:
+        return _ends(text, MAX_HOST)
+    return f"{text[:MAX_HEAD].rpartition(chr(10))[0]}\n\n[... lines left out ...]"
+
+
+def _fixtures(host: str, checkout: Checkout) -> tuple[Excerpt, ...]:
+    """Fixtures of the host, and of the conftest files in its folder and above."""
+    above = [str(folder / "conftest.py") for folder in PurePosixPath(host).parents]
+    found: list[Excerpt] = []
+    for path in (host, *above):
+        text = checkout.sources.get(path) or checkout.tests.get(path) or ""
+        lines = text.split("\n")
+        for each in definitions(text, path) if "fixture" in text else ():
+            if any("fixture" in line for line in lines[each.first - 1 : each.body - 1]):
+                source = "\n".join(lines[each.first - 1 : min(each.last, each.first + MAX_FIXTURE)])
+                found.append(Excerpt(name=each.qualified, path=path, line=each.first, source=source))
+    return _within(found, MAX_FIXTURES)
 
 
 def _is_code(path: str, checkout: Checkout) -> bool:

@@ -27,7 +27,7 @@ class Deciding:
     def decide(self, result: Reproduction, command: TestCommand, place: Place) -> Decision:
         """The decision on a result."""
         if result.state == "not run":
-            found = self.not_run("sandbox", result.reason, result.usage)
+            found = self.not_run(result.abstained or "sandbox", result.reason, result.usage)
             return found.model_copy(update={"model": result.model})
         test = evidence.stored(result, command, place.branch, place.sha)
         return Decision(

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field
+from typing import Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -17,6 +18,11 @@ from bot.prompts import Prompts
 from bot.reproduce.context import Context
 from bot.reproduce.examples import Example
 from bot.reproduce.report import Report
+
+T = TypeVar("T", bound=BaseModel)
+
+#: What is at fault where a draft cannot be used; all but the first end the trying.
+Fault = Literal["the test", "the environment", "the interface"]
 
 #: Enough variety for n drafts to differ (LIBRO, section IV.C).
 TEMPERATURE = 0.7
@@ -31,6 +37,19 @@ class Draft(BaseModel):
 
     plan: str = Field("", description="what goes wrong, what is right, and which call shows the difference")
     code: str = Field(description="the whole code of the test with its imports, without a fence")
+
+
+class Mended(BaseModel):
+    """A draft that could not be used, mended, or why it cannot be."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    plan: str = Field("", description="what was wrong, in a sentence or two")
+    at_fault: Fault = Field(
+        "the test",
+        description="the environment: no test could work here; the interface: the report does not determine it",
+    )
+    code: str = Field("", description="the whole code of the test again, without a fence; empty if not the test")
 
 
 class Pick(BaseModel):
@@ -81,12 +100,13 @@ class Drafting:
             language=self.language,
         )
         numbers = range(samples)
-        replies = self._ask_all((number, self._prompt("reproduce", system, user, number)) for number in numbers)
+        questions = ((number, self._prompt("reproduce", system, user, number)) for number in numbers)
+        replies = self._ask_all(questions, Draft)
         if not replies and self.failures:
             raise self.failures[0]
-        return replies
+        return {number: reply.code for number, reply in replies.items()}
 
-    def mended(self, broken: dict[int, tuple[str, str]]) -> dict[int, str]:
+    def mended(self, broken: dict[int, tuple[str, str]]) -> dict[int, Mended]:
         """Drafts mended by the model, by number, from (code, what is wrong with it). Each is tried once."""
         questions = []
         for number, (code, problem) in broken.items():
@@ -100,7 +120,7 @@ class Drafting:
                 language=self.language,
             )
             questions.append((number, self._prompt("reproduce-repair", system, user, number)))
-        return self._ask_all(questions)
+        return self._ask_all(questions, Mended)
 
     def pick(self, choices: Sequence[Option], drafted: int) -> int | None:
         """The place, from 0, of the test that the model would show; None where it finds every one wrong.
@@ -135,18 +155,18 @@ class Drafting:
             sample=number,
         )
 
-    def _ask_all(self, questions: Iterable[tuple[int, Prompt]]) -> dict[int, str]:
+    def _ask_all(self, questions: Iterable[tuple[int, Prompt]], schema: type[T]) -> dict[int, T]:
         """Answers by number, in the order of the questions; a spent budget leaves the rest unasked."""
-        answers: dict[int, str] = {}
+        answers: dict[int, T] = {}
         with ThreadPoolExecutor(MAX_THREADS) as pool:
             # Each thread sees what the caller's context binds (log fields, the job at hand).
             asked = [
-                (number, pool.submit(copy_context().run, self.model.complete, prompt, Draft))
+                (number, pool.submit(copy_context().run, self.model.complete, prompt, schema))
                 for number, prompt in questions
             ]
             for number, pending in asked:
                 try:
-                    reply: Reply[Draft] = pending.result()
+                    reply: Reply[T] = pending.result()
                 except BudgetExceeded as error:
                     self._failed(error)
                     for _, other in asked:
@@ -156,7 +176,7 @@ class Drafting:
                     self._failed(error)
                     continue
                 self._count(reply.usage, reply.model)
-                answers[number] = reply.value.code
+                answers[number] = reply.value
         return answers
 
     def _failed(self, error: ModelError) -> None:

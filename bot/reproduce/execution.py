@@ -76,25 +76,41 @@ class Harness:
 
         Raises SandboxError where the sandbox itself breaks; whatever the tests do is a report.
         """
-        argv = self.command.fill(targets)
+        kept = self.command.reports(targets)
+        # A report of an earlier run must not be taken for this one's.
+        stale = {path: "" for path in (REPORT, *kept) if not (workdir / path).is_dir() and lexists(workdir / path)}
+        outcome = self.execute(
+            self.command.fill(targets),
+            workdir,
+            {**stale, **files},
+            {**self._environment(), "PYTEST_ADDOPTS": self._pytest_options()},
+            (REPORT, *kept),
+        )
+        paths = {target.path for target in targets}
+        return report(outcome, paths.pop() if len(paths) == 1 else "", java=self.command.runs_java)
+
+    def execute(
+        self,
+        argv: Sequence[str],
+        workdir: Path,
+        files: Mapping[str, str] | None = None,
+        env: Mapping[str, str] | None = None,
+        collect: Sequence[str] = (),
+    ) -> ProgramResult:
+        """Run a program as tests are run: on a copy of ``workdir``, with what they see around them."""
         readable = self.readable
         if self.by_operator and self.sandbox.host_programs:
             program = typed(argv, workdir, self.env)
             argv, readable = program.argv, (*program.readable, *readable)
-        kept = self.command.reports(targets)
-        # A report of an earlier run must not be taken for this one's.
-        stale = {path: "" for path in (REPORT, *kept) if not (workdir / path).is_dir() and lexists(workdir / path)}
-        outcome = self.sandbox.run(
+        return self.sandbox.run(
             argv,
             workdir=workdir,
-            files={**stale, **files},
+            files=files or {},
             limits=self.limits,
-            env={**self._environment(), **self.env, "PYTEST_ADDOPTS": self._pytest_options()},
+            env={**self.env, **(env or {})},
             readable=readable,
-            collect=(REPORT, *kept),
+            collect=collect,
         )
-        paths = {target.path for target in targets}
-        return report(outcome, paths.pop() if len(paths) == 1 else "", java=self.command.runs_java)
 
     def run_twice(self, workdir: Path, targets: Sequence[Target], files: Mapping[str, str]) -> Execution:
         """The same, two times: tests that do not agree with themselves are marked flaky."""

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from pydantic import Field
 
@@ -21,7 +23,7 @@ from bot.reproduce.checkout import Checkout
 from bot.reproduce.cluster import FailingTest
 from bot.reproduce.command import Target
 from bot.reproduce.context import Context
-from bot.reproduce.drafting import Drafting, Option
+from bot.reproduce.drafting import Drafting, Mended, Option
 from bot.reproduce.execution import Harness
 from bot.reproduce.language import DraftRejected, Language
 from bot.reproduce.report import Facts, squeezed
@@ -97,7 +99,7 @@ def reproduce(bench: Bench, facts: Facts, drafting: Drafting, options: Options) 
     if shown:
         return base
     _raise_if_spent(drafting)
-    return _or_not_run(base)
+    return _given_up(_or_not_run(base))
 
 
 def _raise_if_spent(drafting: Drafting) -> None:
@@ -127,8 +129,38 @@ def _mended(
     broken = repairable(tuple(attempts.values()), drafts)
     if not broken:
         return {}
-    again = trial.attempts(drafting.mended(broken))
-    return {each.number: each.model_copy(update={"repaired": True}) for each in again}
+    answers = drafting.mended(broken)
+    given_up = {
+        number: attempts[number].model_copy(update={"fault": fault, "why": f"{_FAULTS[fault]}: {said.plan}"})
+        for number, said in answers.items()
+        if (fault := _fault(said))
+    }
+    again = trial.attempts({number: said.code for number, said in answers.items() if number not in given_up})
+    return given_up | {each.number: each.model_copy(update={"repaired": True}) for each in again}
+
+
+#: What people are told where a draft's author gives up.
+_FAULTS: Mapping[str, str] = {
+    "environment": "the environment that tests run in is at fault, not the report",
+    "interface": "the report does not determine the interface that a test would have to call",
+}
+
+
+def _fault(said: Mended) -> Literal["", "environment", "interface"]:
+    """Why no test is given; one that comes with code is tried all the same."""
+    if said.code.strip() or said.at_fault == "the test":
+        return ""
+    return "environment" if said.at_fault == "the environment" else "interface"
+
+
+def _given_up(result: Reproduction) -> Reproduction:
+    """An abstention, where no draft ran and most of their authors name the same reason."""
+    faults = Counter(each.fault for each in result.attempts if each.fate == "unusable")
+    fault, count = max(faults.items(), key=lambda each: each[1], default=("", 0))
+    if not fault or count * 2 <= len(result.attempts):
+        return result
+    why = next(each.why for each in result.attempts if each.fault == fault)
+    return result.model_copy(update={"state": "not run", "abstained": fault, "reason": why})
 
 
 def _does_the_same(draft: str, facts: Facts) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from bot.reproduce.drafting import Drafting
 from bot.reproduce.examples import Example
 from bot.reproduce.execution import Harness
 from bot.reproduce.language import Language
+from bot.reproduce.machine import machine
 from bot.reproduce.pipeline import Bench, Options, reproduce
 from bot.reproduce.report import Report, facts
 
@@ -54,7 +56,9 @@ def reproduce_in(
     language = language or language_of(folder, harness.command)
     checkout = read_checkout(folder, language)
     known = facts(report)
-    around = context(known, checkout, language)
+    around = context(known, checkout, language).model_copy(
+        update={"command": shlex.join(harness.command.argv), "machine": machine(harness, folder)}
+    )
     if shown is None:
         own = examples.from_repository(report, checkout.tests, language, fetch) if fetch else ()
         shown = own or examples.fixed(language.name)

@@ -19,7 +19,7 @@ from bot.reproduce.outcome import TestOutcome
 #: Sandboxes at a time: tests share the machine with the worker.
 PARALLEL = 2
 #: Characters of a run's output that go into a repair: the whole traceback of most.
-PRINTED = 8_000
+PRINTED = 20_000
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,10 @@
 """What the code around a change costs and how often it is found.
 
-``python -m tests.bench context --repos DIR [--patches 200] [--commits 60]``: DIR holds clones named
+``python -m tests.bench context --repos DIR [--patches 200] [--commits 60] [--tasks F]``: DIR holds clones named
 ``owner+name``. Python: SWE-bench fixes and agents' patches of the shared data whose base is at hand, held against
-the functions that Python's own ``ast`` sees. Other languages: each clone's newest commits, over the hunks whose
-changed lines are all indented (which is nearly, not exactly, "inside of something").
+the functions that Python's own ``ast`` sees. Every language: each clone's newest commits, over the hunks of which
+a new line lies in a node of the syntax tree that has a body and is no statement (told by a walk over all nodes,
+not by what looks for definitions). ``--tasks``: review tasks, as ``bouncer-eval build golden`` makes them.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import gzip
 import json
 import os
 import random
+import re
 import statistics
 import tempfile
 import warnings
@@ -21,17 +23,21 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from time import perf_counter, process_time
+from typing import NamedTuple
 
 from bot.code.excerpt import around
-from bot.code.syntax import PYTHON, definitions, grammar_of
+from bot.code.syntax import PYTHON, definitions, grammar_of, nodes
+from bot.code.syntax import parse as parse_tree
 from bot.core.config import RepoConfig
 from bot.forge.github.archive import FolderTree
 from bot.review.context import Surroundings
-from bot.review.diff import Diff, FileDiff, Hunk, parse
-from bot.review.packing import estimate, pack
+from bot.review.diff import Diff, FileDiff, parse
+from bot.review.file_classes import Risk, left_out, risk
+from bot.review.packing import Packed, estimate, pack, render, render_line
 from bot.review.sides import Sides, reformatted
+from evaluation.crbench.task import read_tasks
 from evaluation.git.clones import CommitTree
-from evaluation.git.repository import GitRepository, find_clone
+from evaluation.git.repository import GitError, GitRepository, find_clone
 
 REVIEW = RepoConfig().review
 
@@ -42,13 +48,23 @@ def main() -> None:
     parser.add_argument("--repos", type=Path, required=True)
     parser.add_argument("--patches", type=int, default=200)
     parser.add_argument("--commits", type=int, default=60)
+    parser.add_argument("--tasks")
     given = parser.parse_args()
     patches(given.repos, given.patches)
+    if given.tasks:
+        reviews(given.repos, given.tasks)
+    counts: dict[str, Counter[str]] = {}
     for folder in sorted(given.repos.iterdir()):
         clone = find_clone(given.repos, folder.name.replace("+", "/", 1))
         if clone is not None:
             with GitRepository(clone) as repository:
-                commits(repository, folder.name, given.commits)
+                commits(repository, given.commits, counts)
+                large(repository, folder.name)
+                reformattings(repository, folder.name)
+    for language, found in sorted(counts.items()):
+        share = 100 * found["found"] / max(found["inside"], 1)
+        print(f"{language}: {found['found']} of {found['inside']} hunks inside of something: found {share:.1f} %; "
+              f"{found['top']} at the top of a file")  # fmt: skip
 
 
 def tree(repository: GitRepository, commit: str) -> CommitTree:
@@ -73,7 +89,7 @@ def patches(repos: Path, count: int) -> None:
     random.Random(13).shuffle(tasks)
     counts: Counter[str] = Counter()
     spent: list[float] = []
-    tokens: dict[str, list[tuple[int, int, int]]] = {}
+    tokens: dict[str, list[Tokens]] = {}
     opened: dict[str, GitRepository] = {}
     for row, patch, kind in tasks[:count]:
         name = row["repo"]
@@ -81,15 +97,9 @@ def patches(repos: Path, count: int) -> None:
         diff = parse(patch)
         sides = Sides(tree(opened[name], row["base_commit"]), is_old=True)
         started = process_time()
-        same = reformatted(diff, sides)
-        packed = pack(diff, REVIEW.call_tokens, REVIEW.max_calls, same=same)
-        surrounded = Surroundings(diff, sides)
-        shown = sum(surrounded.within(REVIEW.context_tokens, piece.paths).tokens for piece in packed.pieces)
+        cost = measured(diff, patch, sides)
         spent.append(process_time() - started)
-        kept = sum(piece.tokens for piece in packed.pieces)
-        kind = "layout only" if packed.reformatted else kind
-        tokens.setdefault(kind, []).append((estimate(patch), kept, kept + shown))
-        assert all(piece.tokens <= REVIEW.call_tokens for piece in packed.pieces)
+        tokens.setdefault(f"{kind}, {cost.kind}", []).append(cost)
         for file in diff.files:
             count_hunks(file, sides, counts)
     for repository in opened.values():
@@ -98,10 +108,84 @@ def patches(repos: Path, count: int) -> None:
           f"{100 * counts['found'] / max(counts['inside'], 1):.1f} %; {counts['top']} at the top of a file, "
           f"{counts['unknown']} in files that do not fit or do not parse")  # fmt: skip
     print(f"processor seconds a patch: median {statistics.median(spent):.2f}, most {max(spent):.2f}")
+    tell(tokens)
+
+
+class Tokens(NamedTuple):
+    """What one change costs, upper estimates; ``gone`` is what was left out as it cannot matter."""
+
+    kind: str
+    raw: int
+    gone: int
+    marks: int
+    context: int
+    calls: int
+
+
+def measured(diff: Diff, patch: str, sides: Sides) -> Tokens:
+    same = reformatted(diff, sides)
+    packed = pack(diff, REVIEW.call_tokens, REVIEW.max_calls, same=same)
+    surrounded = Surroundings(diff, sides)
+    context = sum(surrounded.within(REVIEW.context_tokens, piece.paths).tokens for piece in packed.pieces)
+    assert all(piece.tokens <= REVIEW.call_tokens for piece in packed.pieces)
+    kept = sum(piece.tokens for piece in packed.pieces)
+    # The same change with nothing left out, in the same form: what is left out, apart from what numbers cost.
+    whole = sum(estimate(render(file, [render_line(line) for hunk in file.hunks for line in hunk.lines]))
+                for file in diff.files)  # fmt: skip
+    raw = estimate(patch)
+    return Tokens(kind_of(diff, packed), raw, max(0, whole - kept), whole - raw, context, len(packed.pieces))
+
+
+def kind_of(diff: Diff, packed: Packed) -> str:
+    """By what the files are: the code decides, where there is any."""
+    if packed.reformatted:
+        return "layout only"
+    kinds = {risk(file) for file in diff.files if left_out(file) is None}
+    if kinds & {Risk.SENSITIVE, Risk.SOURCE}:
+        return "code with tests" if Risk.TEST in kinds else "code"
+    return "tests" if Risk.TEST in kinds else "settings and texts" if kinds else "nothing that is read"
+
+
+def tell(tokens: dict[str, list[Tokens]]) -> None:
     for kind, rows in sorted(tokens.items()):
-        raw, kept, full = (statistics.median(column) for column in zip(*rows, strict=True))
-        print(f"tokens (upper estimate), {kind}, {len(rows)}: median patch {raw:,.0f}, shown of it {kept:,.0f}, "
-              f"with the code around it {full:,.0f}")  # fmt: skip
+        means = {name: statistics.mean(getattr(each, name) for each in rows) for name in Tokens._fields[1:]}
+        print(f"tokens a pull request (upper estimate, means), {kind}, {len(rows)}: patch {means['raw']:,.0f}, "
+              f"left out as it cannot matter -{means['gone']:,.0f}, line numbers {means['marks']:+,.0f}, "
+              f"code around it +{means['context']:,.0f}; {means['calls']:.2f} calls a look")  # fmt: skip
+
+
+def reviews(repos: Path, source: str) -> None:
+    """Review tasks: pull requests of the shared review data, by kind of change."""
+    tokens: dict[str, list[Tokens]] = {}
+    for task in read_tasks(source):
+        clone = find_clone(repos, task.repo)
+        if clone is None or task.pull is None:
+            continue
+        with GitRepository(clone) as repository:
+            diff = parse(task.pull.diff)
+            cost = measured(diff, task.pull.diff, Sides(tree(repository, task.pull.head_sha)))
+        tokens.setdefault(f"review data, {cost.kind}", []).append(cost)
+    tell(tokens)
+
+
+def reformattings(repository: GitRepository, name: str) -> None:
+    """The newest commits whose message says that they change the layout: how many ask no model."""
+    words = (
+        "--grep=^reformat",
+        "--grep=^apply black",
+        "--grep=^run black",
+        "--grep=^ruff format",
+        "--grep=^gofmt",
+    )
+    log = repository.run("log", "--no-merges", "-i", "--format=%H", "-6", *words, repository.head())
+    calls = []
+    for sha in log.decode().split():
+        diff, after = change(repository, sha)
+        if len(diff.files) <= 60:
+            packed = pack(diff, REVIEW.call_tokens, REVIEW.max_calls, same=reformatted(diff, Sides(after)))
+            calls.append(len(packed.pieces))
+    if calls:
+        print(f"{name}: {len(calls)} commits that say they reformat; calls to a model: {calls}")
 
 
 def count_hunks(file: FileDiff, sides: Sides, counts: Counter[str]) -> None:
@@ -133,36 +217,48 @@ def functions(text: str) -> list[tuple[int, int]] | None:
     return [(node.lineno, node.end_lineno or node.lineno) for node in nodes if isinstance(node, kinds)]
 
 
-def commits(repository: GitRepository, name: str, limit: int) -> None:
-    """A clone's newest commits: hunks found by language, and the seconds that a large Python change takes."""
+def commits(repository: GitRepository, limit: int, counts: dict[str, Counter[str]]) -> None:
+    """A clone's newest commits: hunks found, by language."""
     shas = repository.run("log", "--no-merges", "--format=%H", f"-{limit}", repository.head()).decode().split()
-    found: Counter[str] = Counter()
-    total: Counter[str] = Counter()
     for sha in shas:
-        diff, after = change(repository, sha)
+        try:
+            diff, after = change(repository, sha)
+        except GitError:  # of a clone that lacks some old file
+            continue
         for file in diff.files:
             grammar, text = grammar_of(file.path), after.read(file.path)
             if grammar is None or text is None or file.change == "added":
                 continue
-            known = definitions(text, file.path)
-            for numbers in map(indented, file.hunks):
-                if numbers:
-                    total[grammar.name] += 1
-                    found[grammar.name] += bool(around(known, numbers))
-    for language in total:
-        share = 100 * found[language] / total[language]
-        print(f"{name}: {language}: {found[language]} of {total[language]} indented hunks found, {share:.1f} %")
-    large(repository, name)
+            known, spans = definitions(text, file.path), bodies(text, file.path)
+            of_language = counts.setdefault("typescript" if grammar.name == "tsx" else grammar.name, Counter())
+            for hunk in file.hunks:
+                numbers = [line.new for line in hunk.lines if line.mark == "+" and line.text.strip() and line.new]
+                if numbers and any(first <= number <= last for number in numbers for first, last in spans):
+                    of_language["inside"] += 1
+                    of_language["found"] += bool(around(known, numbers))
+                elif numbers:
+                    of_language["top"] += 1
+
+
+#: Nodes with a body that are statements, and not what people would call a function or a class.
+STATEMENT = re.compile(r"statement|loop|block|clause|arm|case|switch|if|else|while|for|try|catch|finally|unsafe")
+
+
+def bodies(text: str, path: str) -> list[tuple[int, int]]:
+    """The lines of everything in a file that has a body and is no statement."""
+    tree = parse_tree(text, path)
+    if tree is None:
+        return []
+    return [
+        (node.start_point.row + 1, node.end_point.row + 1)
+        for node, _ in nodes(tree)
+        if node.child_by_field_name("body") is not None and not STATEMENT.search(node.type)
+    ]
 
 
 def change(repository: GitRepository, sha: str) -> tuple[Diff, CommitTree]:
     text = repository.run("diff-tree", "-p", "-M", "--root", "--no-commit-id", sha).decode("utf-8", "replace")
     return parse(text), tree(repository, sha)
-
-
-def indented(hunk: Hunk) -> list[int]:
-    lines = [line for line in hunk.lines if line.mark == "+" and line.text.strip()]
-    return [line.new or 0 for line in lines] if all(line.text[0] in " \t" for line in lines) else []
 
 
 def large(repository: GitRepository, name: str) -> None:

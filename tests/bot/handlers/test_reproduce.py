@@ -250,6 +250,22 @@ def test_a_bounced_or_reworded_issue_is_not_tried_by_itself(services: Build, his
             "sandbox",
             "Tests cannot be run here",
         ),
+        (
+            CONFIG,
+            True,
+            ScriptedModel(
+                lambda prompt: (
+                    {
+                        "plan": "",
+                        "code": "import no_such_package\n\ndef test_a():\n    assert no_such_package.a() == 1\n",
+                    }
+                    if prompt.purpose == "reproduce"
+                    else {"plan": "`no_such_package` is not installed.", "at_fault": "the environment", "code": ""}
+                )
+            ),
+            "environment",
+            "The environment that tests run in is at fault, not the report: `no_such_package` is not",
+        ),
     ],
 )
 def test_not_run_is_a_state_of_its_own_with_its_reason(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -124,6 +125,49 @@ def test_a_draft_that_cannot_be_used_is_mended_once_by_its_author(project: Path,
     assert result.state == "reproduced"
 
 
+def test_a_drafter_is_told_where_its_test_is_put_and_run_and_which_tests_and_fixtures_are_there(
+    project: Path, harness: Harness
+) -> None:
+    conftest = "import pytest\n\n\n@pytest.fixture\ndef pair():\n    return [1, 2]\n"
+    (project / "tests/conftest.py").write_text(conftest)
+    model = scripted([BROKEN], repairs=[RIGHT])
+    run(project, harness, model)
+    for question in (each.user for each in model.asked):
+        assert "The test is added to the test file `tests/test_lists.py`" in question
+        assert "def test_split_even():\n    assert split([1, 2, 3, 4], 2) == [[1, 2], [3, 4]]" in question
+        assert "@pytest.fixture\ndef pair():\n    return [1, 2]" in question
+        assert "-m pytest -q -p no:cacheprovider" in question
+        assert f"Python {platform.python_version()} on Linux" in question
+        assert "pytest" in question.partition("can be imported: ")[2].split(".")[0]
+
+
+@pytest.mark.parametrize(
+    ("at_fault", "word", "told"),
+    [
+        (
+            "the environment",
+            "environment",
+            "the environment that tests run in is at fault, not the report: No db.",
+        ),
+        (
+            "the interface",
+            "interface",
+            "the report does not determine the interface that a test would have to call",
+        ),
+    ],
+)
+def test_an_author_may_say_that_no_test_can_be_written(
+    project: Path, harness: Harness, at_fault: str, word: str, told: str
+) -> None:
+    given_up: Line = {"plan": "No db.", "at_fault": at_fault, "code": ""}
+    result = run(project, harness, scripted([NO_SUCH_MODULE, BROKEN], repairs=[given_up, given_up]), samples=2)
+    assert (result.state, result.abstained) == ("not run", word)
+    assert result.reason.startswith(told)
+    # One of two is no majority, and what comes with code is tried.
+    result = run(project, harness, scripted([NO_SUCH_MODULE, BROKEN], repairs=[given_up, RIGHT]), samples=2)
+    assert (result.state, result.abstained) == ("reproduced", "")
+
+
 def test_a_passing_draft_that_shows_the_bug_is_turned_round(project: Path, harness: Harness) -> None:
     result = run(project, harness, scripted([SHOWS_THE_BUG]))
 
@@ -229,6 +273,6 @@ def test_ten_drafts_cost_at_most_three_seconds_beside_the_tests_own_time(project
     wall = time.monotonic() - started
 
     assert {each.fate for each in result.attempts} == {"failed"}
-    # Each draft twice, and before them one existing test.
-    assert len(timed.busy) == 21
+    # Each draft twice; before them the machine is asked what it is, and one existing test is run.
+    assert len(timed.busy) == 22
     assert wall - timed.seconds() <= 3.0
