@@ -14,7 +14,7 @@ from pydantic import Field, ValidationError
 from bot.core.frozen import Frozen
 from bot.errors import ForgeError, NotFound, SettingsError
 from bot.forge.github.app import checked_url
-from bot.forge.github.http import Client, Nobody, read
+from bot.forge.github.http import Client, Holder, read
 
 FILE = "credentials.json"
 
@@ -87,7 +87,7 @@ def convert(code: str, api_url: str, web_url: str) -> Credentials:
     """
     if not _CODE.fullmatch(code):
         raise NotFound("that is no code of GitHub's")
-    client = Client(Nobody(), checked_url(api_url))
+    client = Client(Holder(), checked_url(api_url))
     try:
         # Named, because the address holds the code.
         value = client.send("POST", f"/app-manifests/{code}/conversions", what="the conversion of the manifest")

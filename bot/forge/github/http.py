@@ -83,11 +83,13 @@ class Identity(Protocol):
         ...
 
 
-class Nobody:
-    """Asks without credentials."""
+class Holder:
+    """Whoever a token was given to, or nobody where it is empty; one that is refused cannot be replaced."""
 
     installation = None
-    token = ""
+
+    def __init__(self, token: str = "") -> None:
+        self.token = token
 
     def refuse(self, secret: str) -> bool:
         return False
@@ -187,7 +189,7 @@ class Client:
 
     def graphql(self, query: str, variables: Mapping[str, Any]) -> Any:
         """The ``data`` of a GraphQL answer. NotFound where object or field are not known, or nobody asks."""
-        if isinstance(self._identity, Nobody):
+        if not self._identity.token:
             raise NotFound("GitHub answers GraphQL to nobody without a token")
         body = {"query": query, "variables": dict(variables)}
         # An Enterprise Server has its REST API at /api/v3 and this one at /api/graphql.

@@ -15,8 +15,7 @@ from pydantic import Field
 
 from bot.core.frozen import Frozen
 from bot.errors import ForgeError, NotFound
-from bot.forge.github.http import Client, Nobody, read
-from bot.forge.github.token import TokenIdentity
+from bot.forge.github.http import Client, Holder, read
 
 
 class Visitor(Frozen):
@@ -50,7 +49,7 @@ class GitHubLogin:
 
     def visitor(self, code: str, back: str, verifier: str, organizations: Collection[str]) -> Visitor:
         """Whose code this is. Raises ForgeError where GitHub does not take it; TransientError."""
-        client = Client(TokenIdentity(self._token(code, back, verifier)), self.api_url)
+        client = Client(Holder(self._token(code, back, verifier)), self.api_url)
         try:
             user = client.get("/user")
             login = read(lambda: str(user["login"]))
@@ -62,7 +61,7 @@ class GitHubLogin:
             client.close()
 
     def _token(self, code: str, back: str, verifier: str) -> str:
-        client = Client(Nobody(), self.web_url)
+        client = Client(Holder(), self.web_url)
         body = {
             "client_id": self.client_id,
             "client_secret": self.client_secret,

@@ -8,7 +8,7 @@ from typing import Any
 
 from bot.core.model import Actor
 from bot.forge.github.archive import Archives
-from bot.forge.github.http import Client, Identity, Nobody, Observe, read, unobserved
+from bot.forge.github.http import Client, Holder, Observe, read, unobserved
 from bot.forge.github.reader import GitHubForge
 from bot.forge.github.writer import GitHubWriter
 
@@ -21,25 +21,12 @@ QUERIES = (_VIEWER,)
 _STRANGER = Actor(id=-1, login="bouncer[bot]", is_bot=True)
 
 
-class TokenIdentity:
-    """Whoever the token was given to; one that is refused cannot be replaced."""
-
-    installation = None
-
-    def __init__(self, token: str) -> None:
-        self.token = token
-
-    def refuse(self, secret: str) -> bool:
-        return False
-
-
 @contextmanager
 def forge_as(
     token: str, repository: str, api_url: str, observe: Observe = unobserved
 ) -> Iterator[tuple[GitHubForge, GitHubWriter]]:
     """Both halves of the forge for ``owner/name``; without a token what is public can be read."""
-    identity: Identity = TokenIdentity(token) if token else Nobody()
-    client, archives = Client(identity, api_url, observe), Archives()
+    client, archives = Client(Holder(token), api_url, observe), Archives()
     viewers: list[Actor] = []
 
     def viewer(_: Any) -> Actor:
