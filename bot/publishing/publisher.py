@@ -11,18 +11,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import partial
 
-from bot.core.actions import (
-    Action,
-    Decision,
-    InlineComment,
-    OpenDraftPull,
-    React,
-    SetCheck,
-    SetIssueState,
-    SetLabels,
-    SubmitReview,
-    UpsertComment,
-)
+from bot.core import actions
 from bot.core.markdown import host_of
 from bot.core.model import Issue, PullRequest
 from bot.errors import ForgeError, NotFound
@@ -68,7 +57,7 @@ class Publisher:
 
     def publish(
         self,
-        decision: Decision,
+        decision: actions.Decision,
         job: str,
         installation: int,
         services: Services,
@@ -131,7 +120,7 @@ class Executor:
     Methods return notes; a note without a write is a refusal.
     """
 
-    decision: Decision
+    decision: actions.Decision
     job: str
     services: Services
     writer: ForgeWriter
@@ -142,27 +131,27 @@ class Executor:
     done: int = 0
     _present: Issue | PullRequest | None = field(default=None, init=False)
 
-    def carry_out(self, action: Action) -> tuple[str, ...]:
+    def carry_out(self, action: actions.Action) -> tuple[str, ...]:
         match action:
-            case UpsertComment():
+            case actions.UpsertComment():
                 return self._comment(action)
-            case SetLabels():
+            case actions.SetLabels():
                 return self._labels(action)
-            case SetIssueState():
+            case actions.SetIssueState():
                 return self._state(action)
-            case SubmitReview():
+            case actions.SubmitReview():
                 return self._review(action)
-            case SetCheck():
+            case actions.SetCheck():
                 return self._check(action)
-            case OpenDraftPull():
+            case actions.OpenDraftPull():
                 return self._draft(action)
-            case React():
+            case actions.React():
                 self.pause()
                 self.writer.react(action.comment_id, action.content, review=action.on == "review")
                 self.done += 1
                 return ()
 
-    def _comment(self, action: UpsertComment) -> tuple[str, ...]:
+    def _comment(self, action: actions.UpsertComment) -> tuple[str, ...]:
         about = f":{action.about}" if action.about else ""
         key = f"comment:{self.services.forge.repository}#{action.number}:{action.task}{about}"
         body = self.rules.marked(action.body, action.task, action.about)
@@ -197,7 +186,7 @@ class Executor:
         self.done += 1
         return True
 
-    def _own_comment(self, action: UpsertComment) -> int | None:
+    def _own_comment(self, action: actions.UpsertComment) -> int | None:
         here = self._present
         if isinstance(here, Issue) and here.number == action.number and here.comments == 0:
             return None
@@ -209,7 +198,7 @@ class Executor:
                 return comment.id
         return None
 
-    def _labels(self, action: SetLabels) -> tuple[str, ...]:
+    def _labels(self, action: actions.SetLabels) -> tuple[str, ...]:
         allowed = self.services.config.labels
         notes = tuple(
             f"label {label!r} is not one of ours"
@@ -235,7 +224,7 @@ class Executor:
         self.done += 1
         return notes
 
-    def _state(self, action: SetIssueState) -> tuple[str, ...]:
+    def _state(self, action: actions.SetIssueState) -> tuple[str, ...]:
         self._turn()
         here = self._present
         if not isinstance(here, Issue) or here.number != action.number:
@@ -248,7 +237,7 @@ class Executor:
         self.done += 1
         return ()
 
-    def _review(self, action: SubmitReview) -> tuple[str, ...]:
+    def _review(self, action: actions.SubmitReview) -> tuple[str, ...]:
         key = f"review:{self.services.forge.repository}#{action.number}:{action.commit_id}"
         if self.postings.find(key):
             self.done += 1
@@ -268,7 +257,7 @@ class Executor:
         self._stands(key, action, action.number, standing, body)
         return tuple(notes)
 
-    def _own_review(self, action: SubmitReview) -> int | None:
+    def _own_review(self, action: actions.SubmitReview) -> int | None:
         here = self._present
         if isinstance(here, PullRequest) and here.number == action.number and here.review_comments == 0:
             # A review of ours has a comment on a line, always.
@@ -280,7 +269,7 @@ class Executor:
                 return review.id
         return None
 
-    def _check(self, action: SetCheck) -> tuple[str, ...]:
+    def _check(self, action: actions.SetCheck) -> tuple[str, ...]:
         key = f"check:{self.services.forge.repository}@{action.head_sha}:{action.name}"
         texts = (
             self.rules.title(action.title),
@@ -304,13 +293,13 @@ class Executor:
         self._stands(key, action, self.decision.subject.number, standing, sent)
         return ()
 
-    def _own_check(self, action: SetCheck) -> int | None:
+    def _own_check(self, action: actions.SetCheck) -> int | None:
         if self.unseen:
             return None
         runs = self.services.forge.check_runs(action.head_sha, action.name)
         return runs[0].id if runs else None
 
-    def _draft(self, action: OpenDraftPull) -> tuple[str, ...]:
+    def _draft(self, action: actions.OpenDraftPull) -> tuple[str, ...]:
         problem = _bad_draft(action)
         if problem:
             return (problem,)
@@ -332,7 +321,7 @@ class Executor:
         self._stands(key, action, action.number, standing, action.content)
         return ()
 
-    def _stands(self, key: str, action: Action, number: int, github_id: int, sent: str) -> None:
+    def _stands(self, key: str, action: actions.Action, number: int, github_id: int, sent: str) -> None:
         self.postings.put(
             Posting(
                 key=key,
@@ -366,7 +355,7 @@ class Executor:
             raise Moved
 
 
-def _anchored(comment: InlineComment, diff: Diff) -> bool:
+def _anchored(comment: actions.InlineComment, diff: Diff) -> bool:
     """Whether GitHub takes a comment there: lines of one hunk, on their own side."""
     first = comment.line if comment.start_line is None else comment.start_line
     if first > comment.line:
@@ -378,7 +367,7 @@ def _anchored(comment: InlineComment, diff: Diff) -> bool:
     )
 
 
-def _bad_draft(action: OpenDraftPull) -> str:
+def _bad_draft(action: actions.OpenDraftPull) -> str:
     """Why a drafted test is not put where it asks to be; empty where nothing speaks against it."""
     parts = action.path.split("/")
     if not action.branch.startswith("bouncer/"):

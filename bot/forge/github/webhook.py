@@ -12,35 +12,7 @@ from urllib.parse import parse_qs
 
 from pydantic import ValidationError
 
-from bot.core.events import (
-    BranchPushed,
-    CheckRerequested,
-    CommentCreated,
-    CommentDeleted,
-    CommentEdited,
-    Event,
-    InstallationChanged,
-    InstallationRepositoriesChanged,
-    IssueClosed,
-    IssueEdited,
-    IssueLabeled,
-    IssueOpened,
-    IssueReopened,
-    IssueUnlabeled,
-    MergeGroupRequested,
-    Pinged,
-    PullRequestClosed,
-    PullRequestEdited,
-    PullRequestOpened,
-    PullRequestReadied,
-    PullRequestReopened,
-    PullRequestSynchronized,
-    RepositoryEvent,
-    ReviewCommentCreated,
-    ReviewCommentDeleted,
-    ReviewCommentEdited,
-    ReviewThreadResolved,
-)
+from bot.core import events
 from bot.errors import InvalidSignature, MalformedDelivery
 from bot.forge.github.payloads import actor, comment, issue, pull_request, readable, repository, review_comment
 
@@ -98,7 +70,7 @@ def load(body: bytes, content_type: str) -> Payload:
     return payload
 
 
-def parse(name: str, payload: Payload) -> Event | None:
+def parse(name: str, payload: Payload) -> events.Event | None:
     """The event in a payload of GitHub's event ``name``; None for what Bouncer does not act on.
 
     Raises MalformedDelivery where a field is missing without which the event means nothing.
@@ -126,33 +98,37 @@ def _in_repository(payload: Payload) -> dict[str, Any]:
 
 
 #: GitHub's names of what happened, by event and action; other actions are not read.
-_KINDS: Mapping[str, Mapping[str, type[RepositoryEvent]]] = {
+_KINDS: Mapping[str, Mapping[str, type[events.RepositoryEvent]]] = {
     "issues": {
-        "opened": IssueOpened,
-        "edited": IssueEdited,
-        "reopened": IssueReopened,
-        "closed": IssueClosed,
-        "labeled": IssueLabeled,
-        "unlabeled": IssueUnlabeled,
+        "opened": events.IssueOpened,
+        "edited": events.IssueEdited,
+        "reopened": events.IssueReopened,
+        "closed": events.IssueClosed,
+        "labeled": events.IssueLabeled,
+        "unlabeled": events.IssueUnlabeled,
     },
-    "issue_comment": {"created": CommentCreated, "edited": CommentEdited, "deleted": CommentDeleted},
+    "issue_comment": {
+        "created": events.CommentCreated,
+        "edited": events.CommentEdited,
+        "deleted": events.CommentDeleted,
+    },
     "pull_request": {
-        "opened": PullRequestOpened,
-        "synchronize": PullRequestSynchronized,
-        "reopened": PullRequestReopened,
-        "ready_for_review": PullRequestReadied,
-        "edited": PullRequestEdited,
-        "closed": PullRequestClosed,
+        "opened": events.PullRequestOpened,
+        "synchronize": events.PullRequestSynchronized,
+        "reopened": events.PullRequestReopened,
+        "ready_for_review": events.PullRequestReadied,
+        "edited": events.PullRequestEdited,
+        "closed": events.PullRequestClosed,
     },
     "pull_request_review_comment": {
-        "created": ReviewCommentCreated,
-        "edited": ReviewCommentEdited,
-        "deleted": ReviewCommentDeleted,
+        "created": events.ReviewCommentCreated,
+        "edited": events.ReviewCommentEdited,
+        "deleted": events.ReviewCommentDeleted,
     },
-    "pull_request_review_thread": {"resolved": ReviewThreadResolved},
-    "check_run": {"rerequested": CheckRerequested},
-    "check_suite": {"rerequested": CheckRerequested},
-    "merge_group": {"checks_requested": MergeGroupRequested},
+    "pull_request_review_thread": {"resolved": events.ReviewThreadResolved},
+    "check_run": {"rerequested": events.CheckRerequested},
+    "check_suite": {"rerequested": events.CheckRerequested},
+    "merge_group": {"checks_requested": events.MergeGroupRequested},
 }
 
 #: An edit of anything else is no event.
@@ -174,7 +150,7 @@ _FIELDS: Mapping[str, Callable[[str, Payload], object]] = {
 }
 
 
-def _happened(name: str, payload: Payload) -> Event | None:
+def _happened(name: str, payload: Payload) -> events.Event | None:
     action = str(payload["action"])
     kind = _KINDS[name].get(action)
     texts = _TEXTS.get(name) if action == "edited" else None
@@ -184,9 +160,9 @@ def _happened(name: str, payload: Payload) -> Event | None:
     return kind(**_in_repository(payload), **fields)
 
 
-def _push(payload: Payload) -> Event | None:
+def _push(payload: Payload) -> events.Event | None:
     fields = _in_repository(payload)
-    pushed = BranchPushed(**fields)
+    pushed = events.BranchPushed(**fields)
     return pushed if payload["ref"] == f"refs/heads/{pushed.repository.default_branch}" else None
 
 
@@ -199,8 +175,8 @@ def _names(repositories: Iterable[Payload] | None) -> tuple[str, ...]:
     return tuple(each["full_name"] for each in repositories or ())
 
 
-def _installation(payload: Payload) -> Event:
-    return InstallationChanged(
+def _installation(payload: Payload) -> events.Event:
+    return events.InstallationChanged(
         **_common(payload),
         action=str(payload.get("action")),
         account=_account(payload),
@@ -208,8 +184,8 @@ def _installation(payload: Payload) -> Event:
     )
 
 
-def _installation_repositories(payload: Payload) -> Event:
-    return InstallationRepositoriesChanged(
+def _installation_repositories(payload: Payload) -> events.Event:
+    return events.InstallationRepositoriesChanged(
         **_common(payload),
         account=_account(payload),
         added=_names(payload.get("repositories_added")),
@@ -217,12 +193,12 @@ def _installation_repositories(payload: Payload) -> Event:
     )
 
 
-_READERS: dict[str, Callable[[Payload], Event | None]] = {
+_READERS: dict[str, Callable[[Payload], events.Event | None]] = {
     **{name: partial(_happened, name) for name in _KINDS},
     "push": _push,
     "installation": _installation,
     "installation_repositories": _installation_repositories,
-    "ping": lambda payload: Pinged(**_common(payload)),
+    "ping": lambda payload: events.Pinged(**_common(payload)),
 }
 
 #: GitHub's names of the events that are read.
