@@ -79,7 +79,7 @@ class TriageConfig(Frozen):
     ignore_kinds: tuple[Literal["question", "tracking", "form"], ...] = Field(
         ("question", "tracking"),
         description="which of questions, tracking issues and issues from a form (told by type, label, title or "
-        "headings) are left alone; the others are judged as what they are, but with the paper's question",
+        "headings) are left alone; the others are judged as what they are, except with `prompt: paper`",
     )
     ignore_authors: tuple[str, ...] = Field((), description="logins whose issues are left alone")
     ignore_labels: tuple[str, ...] = Field((), description="issues with one of these labels are left alone")

@@ -75,7 +75,8 @@ class StandingHistory(NoHistory):
             sign = read_marker(comment.body)
             if comment.author.id != me or sign is None or sign[0] != "triage":
                 continue
-            found = _LABEL.search(comment.body.partition("<details>")[2])
+            folded = comment.body.partition("</summary>")[2].partition("</details>")[0]
+            found = _LABEL.search(folded.rpartition("\n\n")[2])
             if found is None or label.lower() not in map(str.lower, self._issue().labels):
                 return
             asked = [line[2:] for line in comment.body.partition("<details>")[0].split("\n") if line[:2] == "- "]
@@ -90,6 +91,7 @@ class StandingHistory(NoHistory):
                 ),
                 evidence={
                     "bounced": True,
+                    "explanation": folded.rpartition("\n\n")[0].strip(),
                     "questions": asked,
                     "answers": [each.id for each in conversation if each.id < comment.id],
                 },

@@ -88,6 +88,18 @@ def test_a_maintainer_s_word_counts_without_a_ledger(desk: Desk, workflow: Workf
     assert desk.github.labels("acme/rocket", number) == []
 
 
+def test_why_is_answered_from_what_the_comment_says(desk: Desk, workflow: Workflow) -> None:
+    desk.replies |= {"Why was this verdict reached": {"answer": "It names no file."}, "It crashes": VAGUE}
+    number = desk.github.open_issue("acme/rocket", "It crashes", "Sometimes.")
+    workflow.run()
+    desk.github.comment("acme/rocket", number, "/bouncer why", author="alice")
+    for _ in range(2):
+        assert "why: answered; posted" in workflow.run().out
+    _, answer = desk.github.comments("acme/rocket", number, by="github-actions[bot]")
+    assert answer.startswith("It names no file.\n\n*An AI model's answer")
+    assert "Of what?" in desk.questions[-1]
+
+
 @pytest.mark.parametrize("fork", [False, True])
 def test_a_pull_request_gets_its_check_and_its_review_once(desk: Desk, workflow: Workflow, fork: bool) -> None:
     desk.replies |= {"findings": DEFECT, "Mean of nothing": SOLVES}

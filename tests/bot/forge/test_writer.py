@@ -48,6 +48,27 @@ def test_labels_are_made_where_the_repository_lacks_them_and_removing_twice_is_n
     assert site.github.labels(NAME, issue) == ["needs-info"]
 
 
+def test_an_issue_is_closed_as_not_planned_by_our_bot_and_opened_again(site: Site, issue: int) -> None:
+    for _ in range(2):
+        site.writer.set_issue_state(issue, "closed")
+    closed = site.forge.issue(issue)
+    assert (closed.state, closed.state_reason) == ("closed", "not_planned")
+    assert closed.closed_by == site.forge.identity().id
+    site.writer.set_issue_state(issue, "open")
+    opened = site.forge.issue(issue)
+    assert (opened.state, opened.closed_by) == ("open", None)
+
+
+def test_an_answer_stands_in_the_thread_of_a_comment_on_a_line(site: Site, pull: int) -> None:
+    site.writer.create_review(pull, head(site, pull), "", (InlineComment(path=TABLE, line=2, body="x"),))
+    (first,) = site.forge.review_comments(pull)
+    answer = site.writer.reply(pull, first.id, "Because.")
+    (_, said) = site.forge.review_comments(pull)
+    assert (said.id, said.in_reply_to, said.body) == (answer, first.id, "Because.")
+    with pytest.raises(NotFound):
+        site.writer.reply(pull, 999, "To nobody.")
+
+
 def test_removing_a_label_from_an_issue_that_is_gone_is_an_error(site: Site) -> None:
     with pytest.raises(NotFound):
         site.writer.remove_label(999, "needs-info")
