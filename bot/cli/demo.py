@@ -35,6 +35,9 @@ SECRET = "demo"  # noqa: S105 - signs deliveries of this machine to itself
 #: Seconds to wait for the server to come up, and for what follows from one round of deliveries.
 START_SECONDS, ROUND_SECONDS = 60, 600
 
+#: The worker need not leave GitHub time between two writes.
+_QUICK = ("--apart", "0.05")
+
 #: A capable language model's answers to the very prompts of this story; the file says so, too.
 ANSWERS = Path(__file__).parent / "demo_answers.jsonl"
 RECORDED = f"recorded:{ANSWERS.name}#capable-language-model-2026-11-22"
@@ -293,43 +296,47 @@ def _serving(github: SimulatedGitHub, where: Path, database: str, model: str) ->
         "HOST": "127.0.0.1",
         "PORT": str(port),
     }
-    log = where / "server.log"
-    commands = (("web", "--processes", "1"), ("worker", "--apart", "0.05"))
+    servers = [_started(where, environment, *each) for each in (("web", "--processes", "1"), ("worker", *_QUICK))]
+    try:
+        # What this process needs is read while the others start.
+        import_module("bot.jobs.queue")
+        import_module("rich.markdown")
+        _wait(f"http://127.0.0.1:{port}/readyz", servers)
+        github.install(app)
+        yield
+    finally:
+        # All that they know lies in a folder that goes: there is nothing to end in order.
+        for server, _ in servers:
+            with suppress(ProcessLookupError):
+                os.killpg(server.pid, signal.SIGKILL)
+            server.wait()
+
+
+def _started(where: Path, environment: dict[str, str], *command: str) -> tuple[subprocess.Popen[bytes], Path]:
+    """A process of the server, and the file that its log goes to."""
+    log = where / f"{command[0]}.log"
     with log.open("wb") as output:
-        servers = [
-            subprocess.Popen(  # noqa: S603 - this very program
-                [sys.executable, "-m", "bot", *command],
-                env=environment,
-                stdout=output,
-                stderr=output,
-                cwd=where,
-                process_group=0,
-            )
-            for command in commands
-        ]
-        try:
-            # What this process needs is read while the others start.
-            import_module("bot.jobs.queue")
-            import_module("rich.markdown")
-            _wait(f"http://127.0.0.1:{port}/readyz", servers, log)
-            github.install(app)
-            yield
-        finally:
-            # All that they know lies in a folder that goes: there is nothing to end in order.
-            for server in servers:
-                with suppress(ProcessLookupError):
-                    os.killpg(server.pid, signal.SIGKILL)
-                server.wait()
+        process = subprocess.Popen(  # noqa: S603 - this very program
+            [sys.executable, "-m", "bot", *command],
+            env=environment,
+            stdout=output,
+            stderr=output,
+            cwd=where,
+            process_group=0,
+        )
+    return process, log
 
 
-def _wait(url: str, servers: Sequence[subprocess.Popen[bytes]], log: Path) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline and all(server.poll() is None for server in servers):
+def _wait(url: str, servers: Sequence[tuple[subprocess.Popen[bytes], Path]]) -> None:
+    deadline, ended = time.monotonic() + START_SECONDS, None
+    while time.monotonic() < deadline and ended is None:
         try:
             with urllib.request.urlopen(url, timeout=2):  # noqa: S310 - loopback
                 return
         except (urllib.error.URLError, OSError):
             time.sleep(0.1)
+        ended = next((log for server, log in servers if server.poll() is not None), None)
+    log = ended or servers[0][1]
     last = log.read_text("utf-8", "replace").strip().splitlines()[-1:] or ["no output"]
     raise OperatorError(f"the server did not start: {last[0]}")
 

@@ -15,6 +15,7 @@ from werkzeug.serving import make_server
 from bot.bouncers.feedback import Signal
 from bot.core.actions import Decision, InlineComment, SetLabels, SubmitReview, UpsertComment, Usage
 from bot.core.model import Subject
+from bot.forge.github.oauth import GitHubLogin
 from bot.jobs.admin import Jobs
 from bot.jobs.job import Job
 from bot.models.protocol import Prompt
@@ -24,6 +25,7 @@ from bot.web.dashboard.pages import DashboardSettings, blueprint
 from tests.bot.jobs.dead import dead_letter
 
 PASSWORD = "correct horse"
+LOGIN = GitHubLogin("an-id", "a-secret", "https://github.example", "https://github.example/api/v3")
 HOSTILE = '<script>document.title="owned"</script>"\'><img src=x onerror=alert(1)>'
 
 
@@ -65,7 +67,7 @@ def settings(**values: Any) -> DashboardSettings:
 @pytest.fixture
 def app(backend: Backend) -> Flask:
     flask = Flask("bot.web")
-    flask.register_blueprint(blueprint(settings())(backend))
+    flask.register_blueprint(blueprint(settings(github=LOGIN))(backend))
     return flask
 
 

@@ -50,6 +50,7 @@ def test_log_in_filter_open_a_decision_and_retry_a_dead_letter(page: Page, site:
     page.on("request", lambda request: None if request.url.startswith(site) else foreign.append(request.url))
 
     page.goto(site)
+    assert page.get_by_role("link", name="Log in with GitHub").is_visible()
     faults += serious(page)
     page.get_by_label("The operator's password").fill(PASSWORD)
     page.get_by_role("button", name="Log in").click()
