@@ -59,7 +59,10 @@ def test_it_is_warned_closed_and_opened_again_by_an_answer_whoever_dies(hasty: S
     assert (state(hasty, home, talked), len(hasty.said(home, talked))) == (("open", None), 1)
     (left,) = hasty.decided(home, talked, "closing")
     assert (left.abstained, left.reason) == ("skipped:touched", "people are talking about it")
+    wait(lambda: hasty.decided(home, number, "feedback"), 60, "what became of it")
     heard = hasty.decided(home, number, "feedback")
+    [fate] = [fate for each in heard for fate in each.evidence["fates"]]
+    assert (fate["good"], fate["bounced"], fate["why"]) == (False, True, "closed with needs-info, and no answer")
     assert [each.evidence["signals"] for each in heard if each.evidence["signals"]] == [], "nobody's opinion"
 
     hasty.github.comment(home, number, "It is version 4.2, on an empty file.", "alice")

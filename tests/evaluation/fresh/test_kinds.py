@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -180,6 +181,11 @@ def test_every_kind_of_task_is_replayed_and_scored_on_fresh_bugs(
     found = scored(capsys, "crbench", "--tasks", reviews, "--run", "reviews", "--judge", f"recorded:{judge}#j")
     assert compared(found, "recall") == (0.0, 1.0, 1.0)
 
+    run("report", "brt", "outputs", "reviews", *CUTOFF, "--out", "report.html")
+    page = Path("report.html").read_text()
+    assert page.count("Before and after 2020-09-01") >= 3
+    assert "Without recognised answers" in page
+
 
 def only(found: dict[str, Any]) -> dict[str, Any]:
     """Before and after, of the one run."""
@@ -205,3 +211,15 @@ def test_a_set_up_that_fails_is_told_and_tried_again(capsys: pytest.CaptureFixtu
     [row] = rows("other/fixes.jsonl")
     assert "exit code 3" in row["reason"]
     assert row["unfinished"]
+
+
+def test_pytest_names_the_tests_that_a_wrong_variant_breaks() -> None:
+    Path("_version.py").write_text("NUMBER = 1\n")
+    Path("dep.py").write_text("ANSWER = 42\n")
+    run("build", "fresh", "--repo", "ada+lists", "--since", "2020-01-01", "--out", "out",
+        "--add-file", "lists/_version.py=_version.py", "--add-file", "dep.py=dep.py",
+        "--env", "PYTEST_DISABLE_PLUGIN_AUTOLOAD=1",
+        "--test-command", f"{sys.executable} -m pytest {{tests}}")  # fmt: skip
+    truths = [(row["output_bounce"], row["pass_frac"], row["failing"]) for row in rows("out/output.jsonl")]
+    # The condition turned breaks both tests of the fix: one that was mended, one that never failed.
+    assert truths == [(False, 1.0, None), (True, 0.0, "both")]
