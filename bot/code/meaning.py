@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import ast
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from functools import lru_cache
+from hashlib import sha256
 from pathlib import PurePosixPath
 
 import re2
@@ -71,17 +73,20 @@ def _quiet(text: str) -> bool:
     return not any(each in text for each in ('"', "'", "`", "\\\n")) and "\n#" not in f"\n{text}"
 
 
-def _python(text: str) -> str | None:
+@lru_cache(maxsize=4)
+def _python(text: str) -> bytes | None:
+    """Identifies the syntax tree; the last ones are kept, as one text is held against several."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return ast.dump(ast.parse(text))
+            return sha256(ast.dump(ast.parse(text)).encode("utf-8", "surrogatepass")).digest()
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
 
-def _tokens(text: str, path: str) -> Sequence[bytes] | None:
-    """The leaves of the tree without comments; None where the file does not parse, or is more than can be read."""
+@lru_cache(maxsize=4)
+def _tokens(text: str, path: str) -> bytes | None:
+    """Identifies the tree without comments; None where it does not parse, or is more than can be read."""
     grammar, tree = grammar_of(path), parse(text, path)
     if grammar is None or tree is None or tree.root_node.has_error:
         return None
@@ -104,7 +109,7 @@ def _tokens(text: str, path: str) -> Sequence[bytes] | None:
             found.append(f"{depth} {node.type}".encode())
         elif node.text:
             found.append(node.text)
-    return found
+    return sha256(b"".join(b"%d:%b" % (len(each), each) for each in found)).digest()
 
 
 def _plain_string(text: bytes) -> bytes:

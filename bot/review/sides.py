@@ -76,23 +76,22 @@ def reformatted(diff: Diff, sides: Sides) -> dict[str, frozenset[int]]:
     for file in diff.files:
         if file.change != "modified" or not file.hunks or file.mode or file.binary:
             continue
-        before, after = sides.before(file), sides.after(file)
-        if before is None or after is None or before == after:
+        before = sides.before(file)
+        if before is None or sides.after(file) is None:
             continue
-        if left < 0:
-            break
-        possible = [number for number, hunk in enumerate(file.hunks) if _may_be_same(hunk)]
-        left -= len(before)
-        if len(possible) == len(file.hunks) and meaning.same(before, after, file.path):
-            found[file.path] = frozenset(possible)
-            continue
-        equal = []
-        for number in possible:
-            hunk = file.hunks[number]
+        waiting = [[number for number, hunk in enumerate(file.hunks) if _may_be_same(hunk)]]
+        equal: list[int] = []
+        while waiting and left > 0:
+            # All at once, and halves of them where they are not all the same: most are, and a parse is dear.
+            some = waiting.pop()
+            if not some:
+                continue
             left -= len(before)
-            alone = replaced(before, (hunk,), back=False) if left > 0 and len(file.hunks) > 1 else None
-            if alone is not None and meaning.same(before, alone, file.path):
-                equal.append(number)
+            changed = replaced(before, [file.hunks[number] for number in some], back=False)
+            if changed is not None and meaning.same(before, changed, file.path):
+                equal += some
+            elif len(some) > 1:
+                waiting += [some[: len(some) // 2], some[len(some) // 2 :]]
         if equal:
             found[file.path] = frozenset(equal)
     return found
