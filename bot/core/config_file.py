@@ -13,6 +13,8 @@ from bot.core.frozen import Frozen
 from bot.errors import ConfigError
 
 MAX_BYTES = 64 * 1024
+#: Half of a surrogate pair, which YAML can write and nothing can store.
+_HALF = re.compile("[\ud800-\udfff]")
 _MAX_DEPTH = 10
 
 
@@ -64,12 +66,14 @@ def load(text: str | bytes) -> tuple[RepoConfig, tuple[Problem, ...]]:
 
 
 def _refuse_tricks(text: str) -> None:
-    """Raise MarkedYAMLError for what no configuration needs: depth, tags, anchors and aliases."""
+    """Raise MarkedYAMLError for what no configuration needs: depth, tags, anchors, aliases, half characters."""
     depth = 0
     for event in yaml.parse(text, Loader=_Loader):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         tag = getattr(event, "tag", None)
         trick = "nested too deeply" if depth > _MAX_DEPTH else f"{tag[:60]}: tags are not used here" if tag else ""
+        if isinstance(event, yaml.ScalarEvent) and _HALF.search(event.value):
+            trick = "half a character stands here"
         if trick or getattr(event, "anchor", None):
             problem = trick or "anchors and aliases are not used here"
             raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)  # type: ignore[arg-type]

@@ -63,7 +63,7 @@ class _Reader(ContentHandler):
         if self._depth > _MAX_DEPTH or len(self.tests) >= _MAX_TESTS:
             raise MalformedReport("nested too deeply, or too many tests")
         if name == "testcase":
-            self._case, self._results = attributes, {}
+            self._case, self._results, self._open = attributes, {}, None
         elif name in _RESULTS and self._case is not None:
             self._open, self._text = name, []
             self._results[name] = (attributes, "")

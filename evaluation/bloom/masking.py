@@ -30,6 +30,7 @@ import libcst as cst
 from libcst.metadata import ImportAssignment, MetadataWrapper, Scope, ScopeProvider
 
 from bot.reproduce.python import Python
+from bot.reproduce.python.draft import UNREADABLE
 
 PREFIX = "func_"
 
@@ -417,7 +418,7 @@ def mask_python(path: str, names: Mapping[str, tuple[str, frozenset[Kind]]], cod
         return text
     try:
         wrapper = MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
-    except cst.ParserSyntaxError:
+    except UNREADABLE:
         return text
     return wrapper.visit(_Renamer(path, wanted, code)).code
 

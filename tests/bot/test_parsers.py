@@ -51,6 +51,7 @@ def test_hard_texts_are_read_or_refused(parser: Parser) -> None:
         ("triage:\n  mode: !!bool x\n", 2, "tag:yaml.org,2002:bool: tags are not used here"),
         ("triage:\n  mode: !!python/object/apply:os.system [id]\n", 2, "tags are not used here"),
         ("a: &a [x]\nb: *a\n", 1, "anchors and aliases are not used here"),
+        ('triage:\n  "\\ud800": x\n', 2, "half a character"),
         ("\n" + "[" * 30_000, 2, "nested too deeply"),
         ("review:\n  ignore: ['" + "*a" * 200 + "']\n", 2, "at most 300 characters"),
     ],

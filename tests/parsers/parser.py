@@ -64,8 +64,19 @@ def _taken_apart(sample: str) -> tuple[str, ...]:
     return tuple(_WORD.findall(sample))
 
 
+@cache
+def _word_places(sample: str) -> tuple[int, ...]:
+    return tuple(place for place, word in enumerate(_taken_apart(sample)) if word[0].isalnum() or word[0] in '"_')
+
+
 def _changed(sample: str, words: tuple[str, ...], dice: random.Random) -> str:
     text = list(_taken_apart(sample))
+    if dice.random() < 0.5:
+        # Another word in a word's place: most grammars still hold.
+        for _ in range(dice.randint(1, _MOST_CHANGES)):
+            at = dice.choice(_word_places(sample))
+            text[at] = dice.choice(_ODD) if dice.random() < 0.5 else text[dice.choice(_word_places(sample))]
+        return "".join(text)
     for _ in range(dice.randint(1, _MOST_CHANGES)):
         at = dice.randrange(len(text))
         match dice.randrange(6):

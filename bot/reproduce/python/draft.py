@@ -23,6 +23,8 @@ _SCRIPT_CALLS = frozenset({"print", "unittest.main", "pytest.main", "main"})
 #: Larger than any test that a model was seen to write: characters, and steps down its syntax tree.
 MAX_LENGTH, MAX_DEPTH = 20_000, 100
 
+#: What reading Python ends with where it cannot be read: TypeError is libcst's of ``or(lambda: x)``.
+UNREADABLE = (ValueError, TypeError, RecursionError, MemoryError, cst.ParserSyntaxError)
 #: Statements of a module, as libcst has them.
 Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
 
@@ -67,7 +69,7 @@ def parse(code: str) -> cst.Module:
         return module
     except SyntaxError as error:
         raise DraftRejected(f"it does not parse: line {error.lineno}: {error.msg}") from error
-    except (ValueError, RecursionError, MemoryError, cst.ParserSyntaxError) as error:
+    except UNREADABLE as error:
         raise DraftRejected(f"it does not parse: {str(error).partition(chr(10))[0]}") from error
 
 

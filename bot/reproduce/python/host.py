@@ -11,6 +11,7 @@ import libcst as cst
 
 from bot.reproduce.language import DraftRejected
 from bot.reproduce.lexical import Bm25, words
+from bot.reproduce.python.draft import UNREADABLE
 from bot.reproduce.python.names import module_imports, module_names
 
 
@@ -94,7 +95,7 @@ def read_host(source: str) -> Host:
 def _indent(source: str) -> str:
     try:
         return cst.parse_module(source).default_indent
-    except cst.ParserSyntaxError:
+    except UNREADABLE:
         return "    "
 
 

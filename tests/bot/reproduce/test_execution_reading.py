@@ -51,6 +51,12 @@ def test_a_report_that_is_a_trap_or_broken_is_refused(text: str, reason: str) ->
     assert time.monotonic() - started < 5
 
 
+def test_a_test_inside_a_failure_is_a_test_of_its_own() -> None:
+    inside = "<failure message='ValueError: x'><testcase name='b'/></failure>"
+    (test,) = junit.parse(f"<testsuites><testcase name='a'>{inside}</testcase></testsuites>")
+    assert (test.name, test.status) == ("b", "passed")
+
+
 def test_a_refused_report_leaves_what_was_printed() -> None:
     total = report(outcome("Traceback (most recent call last):\nValueError: real\n", text=BOMB)).outcome
     assert (total.status, total.exception_type, total.message) == ("failed", "ValueError", "real")

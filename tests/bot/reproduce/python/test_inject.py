@@ -216,6 +216,7 @@ def test_a():
         ("def test_x():\n    assert frobnicate() == 3\n", "it uses `frobnicate` without importing it"),
         ("def test_x():\n    return await f()\n", "it does not parse"),
         ("def test_x():\n    s = '\x00'\n", "it does not parse"),
+        ("def test_x():\n    assert not x or(lambda: y)\n", "it does not parse"),
         ("def test_x():\n    x = " + "lambda: " * 2_000 + "1\n", "it is nested more than 100 deep"),
         ("def test_x():\n    x = " + "[" * 150 + "]" * 150 + "\n", "it is nested more than 100 deep"),
         ("def test_x():\n    x = 1\n" + "    x = 2\n" * 2_500, "it has 25,024 characters"),
@@ -224,6 +225,11 @@ def test_a():
 def test_a_draft_that_cannot_become_a_test_is_refused_with_what_to_mend(draft: str, reason: str) -> None:
     with pytest.raises(DraftRejected, match=reason):
         PYTHON.inject(draft, FUNCTIONS, None, NoNames())
+
+
+def test_a_file_that_only_python_itself_can_read_takes_a_test() -> None:
+    host = "y = False or(lambda: 1)\n\n\ndef test_b():\n    assert y\n"
+    assert PYTHON.inject("def test_a():\n    assert 1\n", host, None, NoNames()).content.startswith(host)
 
 
 def test_helpers_of_helpers_come_along_in_their_order() -> None:
