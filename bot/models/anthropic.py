@@ -9,7 +9,7 @@ import anthropic
 import httpx2
 from pydantic import BaseModel, Field, ValidationError
 
-from bot.models import capabilities, http
+from bot.models import capabilities, faults, http
 from bot.models.capabilities import Capabilities
 from bot.models.conversation import Answer, Finish, Request
 from bot.models.schema import strict
@@ -66,11 +66,11 @@ class Anthropic:
             known = capabilities.learned(self._capabilities, payload, said) if error.status_code == 400 else None
             if known is None:
                 headers = error.response.headers
-                raise http.of_status(PROVIDER, error.status_code, headers, said, "ANTHROPIC_API_KEY") from None
+                raise faults.of_status(PROVIDER, error.status_code, headers, said, "ANTHROPIC_API_KEY") from None
             self._capabilities = known
             return self.complete(request)
         except anthropic.APIConnectionError as error:
-            raise http.of_connection(PROVIDER, error) from None
+            raise faults.of_connection(PROVIDER, error) from None
         return answer(response.content)
 
 
@@ -103,7 +103,7 @@ def answer(content: bytes) -> Answer:
     try:
         message = _Message.model_validate_json(content)
     except ValidationError:
-        raise http.unreadable(PROVIDER, content) from None
+        raise faults.unreadable(PROVIDER, content) from None
     called = [block.input for block in message.content if block.type == "tool_use"]
     said = "".join(block.text for block in message.content if block.type == "text")
     tokens = message.usage

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
-from bot.models import http
+from bot.models import faults
 from bot.models.capabilities import Capabilities
 from bot.models.conversation import Answer, Finish, Request
 from bot.models.schema import strict
@@ -89,13 +89,13 @@ def answer(provider: str, content: bytes) -> Answer:
     try:
         completion = _Completion.model_validate_json(content)
     except ValidationError:
-        raise http.unreadable(provider, content) from None
+        raise faults.unreadable(provider, content) from None
     if completion.error and not completion.choices:
         # Some gateways report their backend's failure with status 200.
         code = completion.error.code
-        raise http.of_status(provider, code if isinstance(code, int) else 500, {}, completion.error.message)
+        raise faults.of_status(provider, code if isinstance(code, int) else 500, {}, completion.error.message)
     if not completion.choices:
-        raise http.unreadable(provider, content)
+        raise faults.unreadable(provider, content)
     choice = completion.choices[0]
     message, tokens = choice.message, completion.usage or _Tokens()
     called = message.tool_calls[0].function.arguments if message.tool_calls else None

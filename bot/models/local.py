@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.errors import ModelError, SettingsError
-from bot.models import chat, http
+from bot.models import chat, faults
 from bot.models.capabilities import Capabilities
 from bot.models.conversation import Answer, Request
 from bot.models.schema import bounded
@@ -53,7 +53,7 @@ class Local:
             self._server = self._server or self._start()
             said: dict[str, Any] = self._server.handle_chat_completions(payload)
         if error := said.get("error"):
-            raise http.of_status(PROVIDER, int(error.get("code", 500)), {}, json.dumps(said))
+            raise faults.of_status(PROVIDER, int(error.get("code", 500)), {}, json.dumps(said))
         return chat.answer(PROVIDER, json.dumps(said).encode())
 
     def _start(self) -> Any:

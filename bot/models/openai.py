@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx2
 import openai
 
-from bot.models import capabilities, chat, http
+from bot.models import capabilities, chat, faults, http
 from bot.models.conversation import Answer, Request
 
 PROVIDER = "openai"
@@ -40,9 +40,9 @@ class OpenAI:
             )
             if known is None:
                 headers = error.response.headers
-                raise http.of_status(PROVIDER, error.status_code, headers, said, "OPENAI_API_KEY") from None
+                raise faults.of_status(PROVIDER, error.status_code, headers, said, "OPENAI_API_KEY") from None
             self._capabilities = known
             return self.complete(request)
         except openai.APIConnectionError as error:
-            raise http.of_connection(PROVIDER, error) from None
+            raise faults.of_connection(PROVIDER, error) from None
         return chat.answer(PROVIDER, response.content)

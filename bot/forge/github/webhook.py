@@ -151,13 +151,14 @@ _FIELDS: Mapping[str, Callable[[str, Payload], object]] = {
 
 
 def _happened(name: str, payload: Payload) -> events.Event | None:
-    action = str(payload["action"])
+    common, action = _in_repository(payload), str(payload.get("action"))
     kind = _KINDS[name].get(action)
     texts = _TEXTS.get(name) if action == "edited" else None
     if kind is None or (texts is not None and texts.isdisjoint(payload.get("changes") or {})):
         return None
-    fields = {field: _FIELDS[field](name, payload) for field in kind.model_fields if field in _FIELDS}
-    return kind(**_in_repository(payload), **fields)
+    return kind(
+        **common, **{field: _FIELDS[field](name, payload) for field in kind.model_fields if field in _FIELDS}
+    )
 
 
 def _push(payload: Payload) -> events.Event | None:
