@@ -37,14 +37,9 @@ def add(
     """Add the pages."""
     waiting = threading.BoundedSemaphore(MOST_WAITING)
 
-    @routes.route("/login", methods=["GET", "POST"])
-    def log_in() -> Answer | str | tuple[str, int]:
-        target = session.local_path(request.values.get("next"), url_for("dashboard.overview"))
-        if request.method == "GET":
-            return _page(target)
-        session.check_form(_cookie())
-        address = session.client_address()
-        wait = logins().turn(address)
+    def took_turn(target: str) -> tuple[str, int] | None:
+        """Wait for this address's turn at an attempt; the page that refuses it where that would take too long."""
+        wait = logins().turn(session.client_address())
         if wait > LONGEST_WAIT_SECONDS or not waiting.acquire(blocking=False):
             return _page(target, f"Too many attempts. Try again in {max(wait, 1):.0f} seconds."), 429
         try:
@@ -52,6 +47,17 @@ def add(
             time.sleep(wait)
         finally:
             waiting.release()
+        return None
+
+    @routes.route("/login", methods=["GET", "POST"])
+    def log_in() -> Answer | str | tuple[str, int]:
+        target = session.local_path(request.values.get("next"), url_for("dashboard.overview"))
+        if request.method == "GET":
+            return _page(target)
+        session.check_form(_cookie())
+        if refused := took_turn(target):
+            return refused
+        address = session.client_address()
         if not session.matches(request.form.get("password", ""), settings.password):
             logins().failed(address)
             return _page(target, "That is not the password."), 403
@@ -71,18 +77,25 @@ def add(
             abort(403, "This answer of GitHub's does not belong to this browser. Log in again.")
         if not request.args.get("code"):
             return _page(target, "GitHub was told not to let you in."), 403
+        if refused := took_turn(target):
+            # Each attempt asks GitHub.
+            return refused
+        address = session.client_address()
         try:
             visitor = _visitor(settings, request.args["code"])
         except TransientError as error:
             return _page(target, f"GitHub did not answer: {error}. Try again in a moment."), 502
         except ForgeError as error:
+            logins().failed(address)
             return _page(target, f"GitHub refused: {error}."), 403
         if not settings.admins.admit(visitor):
             _log.warning("log_in_refused", login=visitor.login)
+            logins().failed(address)
             return _page(
                 target, f"{visitor.login} may not open this dashboard: BOUNCER_ADMINS names who may."
             ), 403
         _log.info("logged_in", login=visitor.login)
+        logins().succeeded(address)
         g.cookie = sessions.begin(visitor.login)
         return redirect(session.local_path(target, url_for("dashboard.overview")))
 

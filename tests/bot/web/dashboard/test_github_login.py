@@ -116,6 +116,16 @@ def test_a_missing_permission_is_named(desk: Desk) -> None:
     assert "Members (read)" in refused.text
 
 
+def test_whoever_goes_on_trying_codes_waits_and_github_is_not_asked(desk: Desk, backend: Backend) -> None:
+    for _ in range(9):
+        backend.memory.logins.turn("127.0.0.1")
+        backend.memory.logins.failed("127.0.0.1")
+    for _ in range(3):
+        backend.memory.logins.turn("127.0.0.1")
+    refused = desk.get(desk.authorize("ann"))
+    assert (refused.status_code, desk.github.world.user_tokens) == (429, {})
+
+
 def test_a_github_that_is_away_is_said(desk: Desk) -> None:
     answer = desk.authorize("ann")
     desk.github.fail("reset", path="/user")
