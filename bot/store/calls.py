@@ -70,6 +70,7 @@ class Calls:
             "calls": usage.calls,
             "input_tokens": usage.input_tokens,
             "output_tokens": usage.output_tokens,
+            "cached_tokens": usage.cached_tokens,
             "seconds": usage.seconds,
             "cost_usd": usage.cost_usd,
             "reply": reply,

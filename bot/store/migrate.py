@@ -17,7 +17,7 @@ from bot.store.database import Database, open_database
 from bot.store.locks import held
 
 #: The newest migration; alembic itself is imported only where this one is not in place yet.
-HEAD = "0006"
+HEAD = "0007"
 VERSION_TABLE = "bouncer_version"
 MIGRATIONS = Path(__file__).parent / "migrations"
 

@@ -66,6 +66,7 @@ class Call(Frozen):
     prompt_hash: str
     input_tokens: int
     output_tokens: int
+    cached_tokens: int = Field(description="of the input: read from the provider's prompt cache")
     seconds: float
     cost_usd: float | None
     error: str | None
@@ -111,6 +112,7 @@ class Cost(Frozen):
     name: str
     calls: int
     tokens: int
+    cached: int = Field(description="of the tokens: read from a provider's prompt cache")
     cost_usd: float | None = Field(description="None where no call of it has a known price")
     unpriced: int = Field(description="calls of models whose price is not known; their cost is in no sum")
 
@@ -215,6 +217,7 @@ class Overview:
                 func.sum(MODEL_CALLS.c.input_tokens + MODEL_CALLS.c.output_tokens),
                 func.sum(MODEL_CALLS.c.cost_usd),
                 func.sum(case((MODEL_CALLS.c.cost_usd.is_(None), MODEL_CALLS.c.calls), else_=0)),
+                func.sum(MODEL_CALLS.c.cached_tokens),
             )
             .where(MODEL_CALLS.c.created_at >= since.timestamp())
             .group_by(column)
@@ -286,4 +289,5 @@ def _cost(row: Any, by: str) -> Cost:
         tokens=int(row[2] or 0),
         cost_usd=None if row[3] is None else float(row[3]),
         unpriced=int(row[4] or 0),
+        cached=int(row[5] or 0),
     )

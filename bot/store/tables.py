@@ -109,6 +109,7 @@ MODEL_CALLS = Table(
     Column("calls", Integer, nullable=False),
     Column("input_tokens", BigInteger, nullable=False),
     Column("output_tokens", BigInteger, nullable=False),
+    Column("cached_tokens", BigInteger, nullable=False, server_default="0"),
     Column("seconds", Float, nullable=False),
     Column("cost_usd", Float),
     Column("reply", Text),
@@ -132,6 +133,7 @@ MODEL_CALLS = Table(
         "input_tokens",
         "output_tokens",
         "cost_usd",
+        "cached_tokens",
     ),
 )
 

@@ -74,3 +74,16 @@ def test_an_unknown_cost_is_unknown_and_not_none(app: Flask, backend: Backend) -
         page = client.get(path).text
         assert "unknown" in page, path
         assert "0.0000 $" not in page, path
+
+
+def test_what_a_prompt_cache_saved_is_shown_with_a_call_and_with_the_costs(app: Flask, backend: Backend) -> None:
+    cached = Usage(calls=1, input_tokens=1_000, output_tokens=5, cached_tokens=800, seconds=1.0, cost_usd=0.01)
+    told = decision(1).model_copy(update={"usage": cached})
+    backend.memory.decisions.record("d1:triage", (told,), "c0ffee")
+    prompt = Prompt(purpose="triage", system="s", user="1", subject="acme/rocket#1")
+    backend.memory.calls.record("d1:triage", prompt, "InputReply", "openai:gpt-5", cached, reply="{}")
+    client = app.test_client()
+    log_in(client)
+    assert "1000 (800 cached) + 5" in client.get("/decisions/1").text
+    costs = client.get("/costs").text
+    assert '<td class="number">1005</td><td class="number">800</td>' in costs
