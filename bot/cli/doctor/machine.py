@@ -61,6 +61,10 @@ def _special(name: str, settings: Settings) -> Diagnosis | None:
             "nobody can log in with GitHub: the App's client id or secret is not set",
             "set GITHUB_APP_CLIENT_ID and GITHUB_APP_CLIENT_SECRET, as the App's settings on GitHub show them",
         )
+    if name == "bouncer_notify_url" and value and not settings.bouncer_notify_secret:
+        return fail(
+            variable, "BOUNCER_NOTIFY_SECRET is not set: nobody could tell who sends", "set a long random one"
+        )
     if name == "bouncer_paused" and value:
         return note(variable, "everything is paused: no model is asked and nothing is posted")
     if name == "bouncer_daily_budget_usd" and value is None:

@@ -74,9 +74,9 @@ def add(
     def from_github() -> Answer | tuple[str, int]:
         target = request.args.get("state", "").partition(".")[2]
         if not hmac.compare_digest(_state(target).encode(), request.args.get("state", "").encode()):
-            abort(403, "This answer of GitHub's does not belong to this browser. Log in again.")
+            abort(403, "This answer from GitHub does not belong to this browser. Log in again.")
         if not request.args.get("code"):
-            return _page(target, "GitHub was told not to let you in."), 403
+            return _page(target, "The log-in was cancelled on GitHub."), 403
         if refused := took_turn(target):
             # Each attempt asks GitHub.
             return refused

@@ -25,9 +25,9 @@ _log = structlog.get_logger(__name__)
 
 #: What a callback with a state that cannot be used is told.
 _REFUSALS = {
-    "unknown": "This answer of GitHub's does not belong to a set-up that was started here.",
-    "used": "This answer of GitHub's was used already.",
-    "expired": "Between the start of the set-up and GitHub's answer lies more than an hour.",
+    "unknown": "This answer from GitHub does not belong to a set-up that was started here.",
+    "used": "This answer from GitHub was used already.",
+    "expired": "More than an hour passed between the start of set-up and GitHub's answer.",
 }
 
 
@@ -183,7 +183,7 @@ def _callback(setup: Setup) -> Answer | str:
     if isinstance(choice, str):
         return _message("GitHub's answer cannot be used", f"{_REFUSALS[choice]} Start again.", 400, again=True)
     if request.args.get("error") or not code:
-        return _message("GitHub did not create the app", "It was refused or broken off there.", 400, again=True)
+        return _message("GitHub did not create the app", "It was refused or cancelled there.", 400, again=True)
     try:
         credentials = setup.convert(code, choice.api_url, choice.web_url)
     except NotFound:

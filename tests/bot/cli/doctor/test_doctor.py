@@ -166,6 +166,11 @@ def test_what_is_not_set_is_named(run: Run, name: str, line: str) -> None:
         ),
         ({"BOUNCER_MODEL": "openai:brand-new"}, "fail  budget: model openai:brand-new: a budget in USD is set"),
         ({"BOUNCER_PAUSED": "true"}, "note  BOUNCER_PAUSED: everything is paused"),
+        ({"BOUNCER_ADMINS": "ann,org:acme"}, "fail  BOUNCER_ADMINS: nobody can log in with GitHub"),
+        (
+            {"BOUNCER_NOTIFY_URL": "http://127.0.0.1:9/hook"},
+            "fail  BOUNCER_NOTIFY_URL: BOUNCER_NOTIFY_SECRET is not",
+        ),
         ({"GITHUB_WEBHOOK_SECRET": "short"}, "note  GITHUB_WEBHOOK_SECRET: shorter than 16 characters"),
     ],
 )

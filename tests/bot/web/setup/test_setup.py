@@ -65,7 +65,7 @@ def test_the_environment_wins_over_what_was_stored(site: Site, browser: Browser)
 
 def test_the_key_can_go_to_the_terminal_instead(site: Site, browser: Browser) -> None:
     done = browser.open(browser.create(browser.choose(keep="terminal")).headers["Location"])
-    assert "stand in the terminal" in done.text
+    assert "are shown in the terminal" in done.text
     [lines] = site.printed
     assert not site.folder.exists()
     names = [line.partition("=")[0] for line in lines.splitlines()]
@@ -228,7 +228,7 @@ def test_a_set_up_that_took_more_than_an_hour_starts_again(site: Site, browser: 
     site.clock.now += 3601
     answer = browser.open(back)
     assert answer.status_code == 400
-    assert "more than an hour" in answer.text
+    assert "More than an hour" in answer.text
 
 
 def test_a_code_that_github_no_longer_knows_is_said_so(site: Site, browser: Browser) -> None:
