@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 from bot.core.actions import Usage
 from bot.models.protocol import Prompt
 from tests.bot.web.dashboard.conftest import Backend, decision
-from tests.bot.web.dashboard.test_access import log_in
+from tests.bot.web.dashboard.test_access import log_in, token
 
 
 @pytest.fixture
@@ -87,3 +87,17 @@ def test_what_a_prompt_cache_saved_is_shown_with_a_call_and_with_the_costs(app: 
     assert "1000 (800 cached) + 5" in client.get("/decisions/1").text
     costs = client.get("/costs").text
     assert '<td class="number">1005</td><td class="number">800</td>' in costs
+
+
+def test_all_failed_jobs_can_be_retried_at_once(client: FlaskClient, filled: Backend) -> None:
+    page = client.get("/jobs?state=dead")
+    assert "Retry all failed jobs" in page.text
+    assert client.post("/retry-failed", data={"token": token(page)}).status_code == 303
+    assert filled.queue.get("dead:triage").state == "queued"
+
+
+def test_a_recheck_of_a_repository_that_nothing_was_heard_of_says_so(client: FlaskClient) -> None:
+    page = client.get("/decisions/5")
+    refused = client.post("/decisions/5/recheck", data={"token": token(page)})
+    assert refused.status_code == 409
+    assert "comment `/bouncer recheck` there instead" in refused.text
