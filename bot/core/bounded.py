@@ -58,7 +58,7 @@ def bounded(chunks: Iterable[bytes], max_bytes: int, seconds: float) -> Iterator
         yield chunk
 
 
-def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
+def retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds that ``retry-after`` asks for, as a number or as a date; None where it says nothing readable."""
     if (milliseconds := _seconds(headers.get("retry-after-ms"))) is not None:
         return milliseconds / 1000
@@ -69,7 +69,7 @@ def retry_after(headers: Mapping[str, str], now: float | None = None) -> float |
         moment = parsedate_to_datetime(value).timestamp()
     except (ValueError, OverflowError):
         return None
-    return max(moment - (time.time() if now is None else now), 0.0)
+    return max(moment - time.time(), 0.0)
 
 
 def _seconds(text: str | None) -> float | None:

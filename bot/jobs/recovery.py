@@ -11,7 +11,6 @@ import os
 import platform
 import time
 import uuid
-from collections.abc import Callable
 
 import structlog
 from sqlalchemy import delete, select
@@ -63,14 +62,11 @@ def _lock_name(number: int) -> str:
 class Recovery:
     """Says that this worker lives, and puts back what dead ones were running."""
 
-    def __init__(
-        self, database: Database, queue: Queue, lease: Lease, clock: Callable[[], float] = time.time
-    ) -> None:
+    def __init__(self, database: Database, queue: Queue, lease: Lease) -> None:
         self._database = database
         self._queue = queue
         self._lease = lease
-        self._clock = clock
-        self._started = clock()
+        self._started = time.time()
 
     def seen(self) -> None:
         """Note that this worker lives; the first time before it runs anything."""
@@ -78,7 +74,7 @@ class Recovery:
             "name": f"{platform.node()}:{os.getpid()}",
             "executor": self._lease.executor,
             "started_at": self._started,
-            "seen_at": self._clock(),
+            "seen_at": time.time(),
         }
         insert = self._database.insert(WORKERS).values(lease=self._lease.number, **values)
         with self._database.write() as connection:

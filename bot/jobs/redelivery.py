@@ -6,7 +6,6 @@ A delivery keeps its id, so that one which arrived after all is answered as seen
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -43,15 +42,9 @@ def due(delivery: HookDelivery, now: datetime) -> bool:
 class Reconciler:
     """Does rounds in a thread of its own; of several workers only the one that holds the lock does them."""
 
-    def __init__(
-        self,
-        github: GitHubApp,
-        database: Database,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-    ) -> None:
+    def __init__(self, github: GitHubApp, database: Database) -> None:
         self._github = github
         self._database = database
-        self._clock = clock
         self._leadership = Leadership(database.locks, "reconciler")
 
     def run(self, stop: threading.Event, seconds: float = ROUND_SECONDS) -> None:
@@ -68,7 +61,7 @@ class Reconciler:
         """Have everything that is due delivered again; how many there were. Raises TransientError, ForgeError."""
         if not self._leadership.ours():
             return 0
-        now, count = self._clock(), 0
+        now, count = datetime.now(UTC), 0
         for delivery in self._github.failed_deliveries(now - KEPT):
             # What was recorded although GitHub counts it as failed was answered too late, no more.
             if due(delivery, now) and not self._arrived(delivery.guid):

@@ -38,26 +38,22 @@ class Retention:
         database: Database,
         queue: Queue,
         *,
-        keep: float = KEEP_SECONDS,
-        keep_dead: float = KEEP_DEAD_SECONDS,
         keep_days: int = KEEP_DAYS,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """``keep_days`` is for decisions and replies; 0 keeps them for ever."""
         self._database = database
         self._queue = queue
-        self._keep = keep
-        self._keep_dead = keep_dead
         self._keep_days = keep_days
         self._clock = clock
 
     def sweep(self) -> int:
         """Delete one batch of everything; how many rows that were."""
         now = self._clock()
-        ended = self._queue.ended_before(now - self._keep, ENDED, BATCH)
-        dead = self._queue.ended_before(now - self._keep_dead, DEAD, BATCH)
+        ended = self._queue.ended_before(now - KEEP_SECONDS, ENDED, BATCH)
+        dead = self._queue.ended_before(now - KEEP_DEAD_SECONDS, DEAD, BATCH)
         self._queue.forget((*ended, *dead))
-        count = len(ended) + len(dead) + self._deliveries(now - self._keep)
+        count = len(ended) + len(dead) + self._deliveries(now - KEEP_SECONDS)
         if self._keep_days:
             count += self._memory(now - self._keep_days * DAY)
         return count

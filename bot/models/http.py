@@ -22,11 +22,10 @@ class BoundedClient(httpx2.Client):
     Redirects are not followed: httpx drops ``Authorization`` on the way to another host, but not ``x-api-key``.
     """
 
-    def __init__(self, timeout: float = TIMEOUT, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, timeout: float = TIMEOUT) -> None:
         limits = httpx2.Timeout(timeout, connect=min(timeout, 10.0))
         super().__init__(timeout=limits, follow_redirects=False, headers={"Accept-Encoding": "gzip, identity"})
         self._seconds = timeout
-        self._max_bytes = max_bytes
 
     def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """As ``httpx2.Client.send``; raises ReadTimeout or ReadError for an answer that does not end."""
@@ -42,9 +41,9 @@ class BoundedClient(httpx2.Client):
 
     def _content(self, response: httpx2.Response, deadline: float) -> bytes:
         try:
-            return b"".join(bounded(response.iter_bytes(), self._max_bytes, deadline - time.monotonic()))
+            return b"".join(bounded(response.iter_bytes(), MAX_BYTES, deadline - time.monotonic()))
         except TooLarge:
-            raise httpx2.ReadError(f"the answer is longer than {self._max_bytes} bytes") from None
+            raise httpx2.ReadError(f"the answer is longer than {MAX_BYTES} bytes") from None
         except TooSlow:
             raise httpx2.ReadTimeout(f"the answer took longer than {self._seconds:.0f} s") from None
 

@@ -55,9 +55,7 @@ class Notes(Frozen):
     usage: Usage = Usage()
 
 
-def investigate(
-    model: Model, prompts: Prompts, prompt: Prompt, forge: Forge, ref: str, max_steps: int = MAX_STEPS
-) -> Notes:
+def investigate(model: Model, prompts: Prompts, prompt: Prompt, forge: Forge, ref: str) -> Notes:
     """Let the model look at the files at commit ``ref`` before ``prompt`` is put to it.
 
     The files are fetched at the first look. Raises what the model and the forge raise.
@@ -66,7 +64,7 @@ def investigate(
     usage = Usage()
     with tempfile.TemporaryDirectory(prefix="bouncer-look-") as name:
         files: Files | None = None
-        for left in range(max_steps, -1, -1):
+        for left in range(MAX_STEPS, -1, -1):
             reply = model.complete(_question(prompts, prompt, looks, left), Step)
             step, usage = reply.value, usage + reply.usage
             if step.action == "done" or not left:

@@ -37,9 +37,8 @@ class Local:
 
     has_effort = False
 
-    def __init__(self, weights: Callable[[], Path], threads: int = 1) -> None:
+    def __init__(self, weights: Callable[[], Path]) -> None:
         self._weights = weights
-        self._threads = threads
         self._server: Any = None
         self._lock = threading.Lock()
 
@@ -66,7 +65,7 @@ class Local:
         parameters.model.path = str(weights)
         parameters.n_ctx = CONTEXT
         parameters.n_parallel = 1
-        parameters.cpuparams.n_threads = self._threads
+        parameters.cpuparams.n_threads = 1
         parameters.warmup = False
         parameters.verbosity = -1
         # It also listens on loopback, which we do not use: nobody else can guess the key.

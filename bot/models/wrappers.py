@@ -17,25 +17,24 @@ from bot.models.schema import strict
 
 T = TypeVar("T", bound=BaseModel)
 
+#: The longest pause between two tries, seconds.
+LONGEST_SECONDS = 60.0
+
 
 class Retried:
     """Tries again where that may help, ``attempts`` times; waits as it was asked to, else twice as long each time.
 
-    A wait beyond ``longest`` seconds is not sat out: the TransientError is handed on, with its wait.
+    A wait beyond ``LONGEST_SECONDS`` is not sat out: the TransientError is handed on, with its wait.
     """
 
     def __init__(
         self,
         model: Model,
         attempts: int = 3,
-        first: float = 1.0,
-        longest: float = 60.0,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._model = model
         self._attempts = attempts
-        self._first = first
-        self._longest = longest
         self._sleep = sleep
 
     @property
@@ -49,8 +48,8 @@ class Retried:
                 reply = self._model.complete(prompt, schema)
             except TransientError as error:
                 spent += error.usage or Usage()
-                wait = self._first * 2 ** (attempt - 1) if error.wait is None else error.wait
-                if attempt == self._attempts or wait > self._longest:
+                wait = 2.0 ** (attempt - 1) if error.wait is None else error.wait
+                if attempt == self._attempts or wait > LONGEST_SECONDS:
                     error.usage = spent if spent.calls else None
                     raise
                 self._sleep(wait)

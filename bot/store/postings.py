@@ -31,9 +31,8 @@ class Posting(Frozen):
 class Postings:
     """The register of our writes."""
 
-    def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._clock = clock
         self._counters = Counters(database)
 
     def find(self, key: str) -> Posting | None:
@@ -45,7 +44,7 @@ class Postings:
 
     def put(self, posting: Posting) -> None:
         """Note that it stands; replaces what was known under its key."""
-        now = self._clock()
+        now = time.time()
         insert = self._database.insert(POSTINGS).values(**posting.model_dump(), created_at=now, updated_at=now)
         changed = {name: insert.excluded[name] for name in ("job", "github_id", "content_hash", "updated_at")}
         with self._database.write() as connection:

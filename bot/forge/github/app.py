@@ -8,7 +8,6 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -94,11 +93,10 @@ class HookDelivery(Frozen):
 class AppIdentity:
     """The app itself, by a JSON Web Token signed with its key: good for 5 minutes, used for one."""
 
-    def __init__(self, app_id: str, key: RSAPrivateKey, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, app_id: str, key: RSAPrivateKey) -> None:
         # Issued a minute ago and short-lived (PyGithub's defaults): a clock that is a little off does no harm.
         pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
         self._auth = AppAuth(app_id, pem)
-        self._clock = clock
         self._signed = ("", float("-inf"))
 
     @property
@@ -108,9 +106,9 @@ class AppIdentity:
     @property
     def token(self) -> str:
         token, since = self._signed
-        if not 0 <= self._clock() - since < SIGNED_SECONDS:
+        if not 0 <= time.time() - since < SIGNED_SECONDS:
             token = self._auth.token
-            self._signed = (token, self._clock())
+            self._signed = (token, time.time())
         return token
 
     def refuse(self, secret: str) -> bool:
@@ -175,9 +173,7 @@ class GitHubApp:
     def __enter__(self) -> GitHubApp:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -310,12 +306,12 @@ def load_key(text: str, source: str = "GITHUB_APP_PRIVATE_KEY") -> RSAPrivateKey
     return key
 
 
-def checked_url(url: str, name: str = "GITHUB_API_URL") -> str:
-    """The address without a trailing slash. Raises SettingsError, naming ``name``, where it is no web address."""
+def checked_url(url: str) -> str:
+    """The API's address without a trailing slash. Raises SettingsError where it is no web address."""
     parts = urlsplit(url.strip())
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query:
         raise SettingsError(
-            f"{name}: {url.strip()[:80]!r} is not an address like https://github.example.com/api/v3"
+            f"GITHUB_API_URL: {url.strip()[:80]!r} is not an address like https://github.example.com/api/v3"
         )
     return url.strip().rstrip("/")
 

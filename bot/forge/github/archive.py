@@ -87,10 +87,9 @@ class Archives:
     reads leaves files that cannot be shown.
     """
 
-    def __init__(self, folder: Path | None = None, kept: int = KEPT) -> None:
+    def __init__(self, folder: Path | None = None) -> None:
         """``folder`` is made when it is needed; without one a folder of this process's own is used."""
         self._folder = folder
-        self._kept = kept
         self._own: tempfile.TemporaryDirectory[str] | None = None
         self._lock = threading.Lock()
         self._busy: defaultdict[Path, threading.Lock] = defaultdict(threading.Lock)
@@ -133,7 +132,7 @@ class Archives:
             with suppress(OSError):  # somebody else was quicker
                 fresh.rename(place)
         there = [each for each in place.parent.iterdir() if not each.name.startswith(".")]
-        for old in sorted(there, key=_age, reverse=True)[self._kept :]:
+        for old in sorted(there, key=_age, reverse=True)[KEPT:]:
             shutil.rmtree(old, ignore_errors=True)
 
 
