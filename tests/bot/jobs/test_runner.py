@@ -9,8 +9,11 @@ from typing import Any, NoReturn
 import pytest
 from sqlalchemy import update
 
+from bot import router
 from bot.core import events
+from bot.core.config_file import load
 from bot.errors import BudgetExceeded, ForgeError, NotFound, TransientError
+from bot.forge.protocol import ForgeWriter
 from bot.jobs.dispatch import Dispatcher
 from bot.jobs.inbox import Inbox
 from bot.jobs.job import Job
@@ -453,3 +456,51 @@ def test_what_is_read_anew_before_a_write_is_known_after_it_and_what_was_written
     assert known.comments(number) == ()
     known.forget(number)
     assert len(known.comments(number)) == 1
+
+
+class DiesAfterEachWrite:
+    """GitHub has it, and nothing of it is recorded; the second time it lives."""
+
+    def __init__(self, writer: ForgeWriter) -> None:
+        self._writer = writer
+        self.deaths: set[object] = set()
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        def write(*arguments: Any) -> Any:
+            answer = getattr(self._writer, name)(*arguments)
+            if (name, arguments) not in self.deaths:
+                self.deaths.add((name, arguments))
+                raise Killed
+            return answer
+
+        return write
+
+
+def test_an_unanswered_issue_is_warned_and_closed_once_whichever_write_is_the_last(bench):
+    config = load("triage: {close_after_days: 14}")[0]
+    services, dying = replace(bench.services, config=config), DiesAfterEachWrite(bench.desk.writer)
+    bench.runner = Runner(
+        bench.line, bench.desk.ledger, lambda event: (services, dying), bench.desk.publisher,
+        clock=lambda: bench.now[0],
+    )  # fmt: skip
+    bench.dispatcher = Dispatcher(
+        bench.desk.ledger.database, bench.line, router.tasks, debounce={}, clock=lambda: bench.now[0]
+    )
+    job, began = bench.open(), bench.now[0]
+    for _ in ("bounced", "warned", "closed"):
+        for _ in range(9):
+            try:
+                assert bench.run(job).outcome == "posted"
+                break
+            except Killed:
+                assert bench.line.get(job).state == "running"
+        bench.dispatcher.step()
+        job = f"{job}:again:closing"
+    assert len(dying.deaths) >= 5
+    made = [path.rpartition("/")[2] for method, path in bench.desk.written() if method == "POST"]
+    assert made == ["comments", "labels", "comments"]
+    assert bench.desk.written().count(("PATCH", "/repos/octo/demo/issues/1")) == 1
+    assert len(bench.desk.github.comments(NAME, 1)) == 2
+    assert bench.now[0] - began == 14 * 86_400
+    assert bench.desk.forge.issue(1).state_reason == "not_planned"
+    assert job not in bench.line.states(), "nothing is left to come"
