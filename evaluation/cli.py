@@ -39,6 +39,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "replay": ("evaluation.cli:replay", "Run a benchmark through the live handlers."),
     "score": ("evaluation.cli:score", "Score a run, or answers from elsewhere."),
     "calibrate": ("evaluation.cli:calibrate", "Fit lines on some repositories, prove them on the others."),
+    "compare": (
+        "evaluation.cli:compare",
+        "Two runs of one benchmark: an old prompt against a new one, for instance.",
+    ),
     "report": ("evaluation.cli:report", "One page about one or more runs."),
     "build": ("evaluation.cli:build", "Construct a benchmark from raw material."),
     "batch": ("evaluation.cli:batch", "The providers' batch APIs at half the price; needs no network."),
@@ -207,3 +211,20 @@ def report(
     from evaluation.report.runs import report_on
 
     report_on(runs, out, tasks, Scoring(missing, seed, cutoff=cutoff), as_json)
+
+
+@click.command("compare")
+@click.argument("old", metavar="OLD")
+@click.argument("new", metavar="NEW")
+@click.option("--tasks", metavar="F", help="Score on this task file instead of the old run's own.")
+@click.option("--missing", type=click.Choice(["count", "accept", "exclude"]), default="count", show_default=True)
+@seed_option
+@replicates_option
+@json_option
+def compare(
+    old: str, new: str, tasks: str | None, missing: Missing, seed: int, replicates: int, as_json: bool
+) -> None:
+    """Every figure of two runs on the tasks that both had, and the difference with its paired interval."""
+    from evaluation.report.comparing import compare_command
+
+    compare_command(old, new, tasks, Scoring(missing, seed, replicates), as_json)

@@ -1,0 +1,81 @@
+"""``bouncer-eval compare``: two runs of one benchmark on the tasks that both had, as of two prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bot.errors import OperatorError
+from evaluation.benchmark import BENCHMARKS, Scoring
+from evaluation.cutoff import Sample
+from evaluation.report.page import Cell, Section, Table
+from evaluation.report.runs import named
+from evaluation.report.terminal import data_of, print_json, show
+from evaluation.run.folder import RunFolder
+from evaluation.statistics import Array, Counts, bootstrap
+
+
+def compare_command(old: str, new: str, tasks: str | None, scoring: Scoring, as_json: bool) -> None:
+    """Print every figure of both and the difference. Raises OperatorError."""
+    runs = named([RunFolder.read(Path(each)) for each in (old, new)])
+    kinds = {run.facts.benchmark for _, run in runs}
+    if len(kinds) > 1 or not kinds <= BENCHMARKS.keys() or not BENCHMARKS[next(iter(kinds))].benchmark:
+        raise OperatorError(f"{old} and {new} are runs of {' and '.join(sorted(kinds))}: nothing to compare")
+    bench = BENCHMARKS[next(iter(kinds))].load()
+    source = tasks or runs[0][1].facts.tasks.source
+    samples = [bench.sample(bench.score(run, name, source, scoring)) for name, run in runs]
+    told = [_section(samples, [run for _, run in runs], scoring)]
+    if as_json:
+        print_json(data_of(told))
+    else:
+        show(told)
+
+
+def _section(samples: Sequence[Sample], runs: Sequence[RunFolder], scoring: Scoring) -> Section:
+    places = [{task: place for place, task in enumerate(sample.tasks)} for sample in samples]
+    shared = [task for task in places[0] if task in places[1]]
+    if not shared:
+        raise OperatorError("the two runs have no task in common")
+    indices = [np.array([of_run[task] for task in shared], dtype=np.int64) for of_run in places]
+
+    def on(which: int, draws: Counts) -> dict[str, Array]:
+        return samples[which].figures(indices[which][draws])
+
+    def difference(draws: Counts) -> dict[str, Array]:
+        before, after = on(0, draws), on(1, draws)
+        return {name: after[name] - value for name, value in before.items()}
+
+    how: dict[str, Any] = {"seed": scoring.seed, "replicates": scoring.replicates}
+    before, after = (bootstrap(partial(on, which), len(shared), **how) for which in (0, 1))
+    apart = bootstrap(difference, len(shared), **how)
+    rows: list[tuple[Cell, ...]] = [
+        (name, before[name].text(), after[name].text(), each.text()) for name, each in apart.items()
+    ]
+    asked = [run.facts.prompts for run in runs]
+    changed = {
+        name: [each.get(name) for each in asked]
+        for name in sorted({*asked[0], *asked[1]})
+        if asked[0].get(name) != asked[1].get(name)
+    }
+    prompts = "; ".join(
+        f"{name}: {old or 'not asked'} to {new or 'not asked'}" for name, (old, new) in changed.items()
+    )
+    notes = [f"{len(shared)} tasks that both had. Prompts that differ: {prompts or 'none'}."]
+    table = Table(("figure [95 % interval]", "old", "new", "new - old, paired"), tuple(rows))
+    figures = {
+        name: {
+            group: [found[name].value, found[name].low, found[name].high]
+            for group, found in (("old", before), ("new", after), ("difference", apart))
+        }
+        for name in apart
+    }
+    return Section(
+        "Old against new",
+        tuple(notes),
+        (table,),
+        data={"tasks": len(shared), "prompts": changed, "figures": figures},
+    )

@@ -1,0 +1,72 @@
+"""``bouncer-eval compare``: an old prompt against a new one, on recorded answers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from evaluation.cli import main
+
+COUNT = 24
+PATCH = "diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-a\n+b\n"
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
+    with pytest.raises(SystemExit) as ended:
+        main([*arguments])
+    assert (ended.value.code or 0) == code
+    said = capsys.readouterr()
+    return said.out or said.err
+
+
+def write(name: str, lines: list[dict[str, object]]) -> None:
+    Path(name).write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every second patch is wrong: under the old prompt all pass, under the new one every wrong one bounces."""
+    monkeypatch.chdir(tmp_path)
+    names = [f"o__n-{number}" for number in range(COUNT)]
+    tasks = [
+        {"instance_id": name, "problem_statement": "T\nB", "patch": PATCH, "resolved": n % 2 == 0}
+        for n, name in enumerate(names)
+    ]
+    write("tasks.jsonl", list(tasks))
+    for prompt in ("paper", "careful"):
+        label = {0: "CORRECT_AND_PRECISE", 1: "CORRECT_AND_PRECISE" if prompt == "paper" else "INCORRECT"}
+        said = [
+            {"model": "m", "instance_id": name, "explanation": "e", "label": label[n % 2]}
+            for n, name in enumerate(names)
+        ]
+        write(f"{prompt}.jsonl", list(said))
+        model = f"recorded:{prompt}.jsonl#m"
+        run(
+            capsys, "replay", "bouncerbench-output", "--tasks", "tasks.jsonl", "--prompt", prompt,
+            "--model", model, "--out", prompt,
+        )  # fmt: skip
+
+
+def test_the_difference_is_paired_and_the_prompts_are_named(
+    runs: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = json.loads(run(capsys, "compare", "paper", "careful", "--replicates", "300", "--json"))
+    assert found["tasks"] == COUNT
+    assert {"verify.paper", "verify.careful"} <= found["prompts"].keys()
+    old, new, difference = (found["figures"]["r_b"][each] for each in ("old", "new", "difference"))
+    assert (old[0], new[0], difference[0]) == (0.0, 1.0, 1.0)
+    shown = run(capsys, "compare", "paper", "careful", "--replicates", "300")
+    assert "new - old, paired" in shown
+    assert "Prompts that differ: recognised: not asked to " in shown
+
+
+def test_runs_of_different_benchmarks_are_not_compared(runs: None, capsys: pytest.CaptureFixture[str]) -> None:
+    write("issues.jsonl", [{"instance_id": "o__n-1", "problem_statement": "T\nB", "underspecified": 0}])
+    write("r.jsonl", [{"model": "m", "instance_id": "o__n-1", "explanation": "e", "label": "VAGUE"}])
+    run(
+        capsys, "replay", "bouncerbench-input", "--tasks", "issues.jsonl", "--model", "recorded:r.jsonl#m",
+        "--out", "in",
+    )  # fmt: skip
+    assert "nothing to compare" in run(capsys, "compare", "paper", "in", code=2)
