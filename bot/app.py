@@ -330,7 +330,9 @@ class Live:
         self._app.close()
 
     def _model_for(self, repository: str, *, reserve: bool = False) -> Model:
-        budget = _budget(self._ledger, limits(self._settings, repository, reserve=reserve))
+        from bot.models.budget import Budget
+
+        budget = Budget(self._ledger.budgets, limits(self._settings, repository, reserve=reserve), now)
         return self._models.build(self._settings.bouncer_model, budget, attempts=2)
 
 
@@ -348,9 +350,3 @@ def limits(settings: Settings, repository: str, *, reserve: bool = False) -> tup
         ("all", settings.bouncer_daily_budget_usd, None),
     )
     return tuple(Limit(scope=scope, usd=usd, calls=calls, reserve=kept) for scope, usd, calls in scopes)
-
-
-def _budget(ledger: Ledger, limits: tuple[Limit, ...]) -> Budget:
-    from bot.models.budget import Budget
-
-    return Budget(ledger.budgets, limits, now)

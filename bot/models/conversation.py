@@ -124,7 +124,9 @@ class Conversation:
         if fault and answer.finish == "length":
             raise ModelError(f"{self.id} was cut off after {request.prompt.max_tokens} tokens", "length")
         if fault or value is None:
-            raise ModelError(f"{self.id} answered with something unusable: {fault}", _reason(fault))
+            raise ModelError(
+                f"{self.id} answered with something unusable: {fault}", fault.reason if fault else "malformed"
+            )
         usage = sum(spent, Usage())
         return Reply(value=value, text=answer.text, usage=usage, finish_reason=answer.finish, model=self.id)
 
@@ -157,10 +159,6 @@ def cost(answer: Answer, price: Price | None) -> float | None:
     if price is None:
         return None
     return price.cost(answer.input_tokens, answer.output_tokens, answer.cached_tokens, answer.written_tokens)
-
-
-def _reason(fault: Unusable | None) -> str:
-    return fault.reason if fault else "malformed"
 
 
 def _retort(text: str, fault: Unusable, schema: type[BaseModel]) -> tuple[Turn, ...]:

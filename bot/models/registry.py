@@ -64,12 +64,9 @@ class Models:
 
         Raises SettingsError with one line that names what is missing: provider, key, file, price.
         """
-        model = self._chain(model_id, budget)
-        return Retried(model, attempts) if attempts > 1 else model
-
-    def _chain(self, model_id: str, budget: Budget | None) -> Model:
         models = tuple(self._several(each, budget) for each in parts(model_id))
-        return models[0] if len(models) == 1 else Fallback(models)
+        model = models[0] if len(models) == 1 else Fallback(models)
+        return Retried(model, attempts) if attempts > 1 else model
 
     def _several(self, model_id: str, budget: Budget | None) -> Model:
         """One model, or several that answer as one."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -89,7 +90,7 @@ class Counts:
 def exposition(ledger: Ledger, jobs: Jobs) -> bytes:
     """The page in Prometheus' text format."""
     registry = CollectorRegistry()
-    registry.register(_Collector(lambda: _metrics(ledger, jobs)))
+    registry.register(_Collector(lambda: chain(_counted(ledger), _jobs(jobs))))
     return generate_latest(registry)
 
 
@@ -99,11 +100,6 @@ class _Collector:
 
     def describe(self) -> list[Metric]:
         return []
-
-
-def _metrics(ledger: Ledger, jobs: Jobs) -> Iterator[Metric]:
-    yield from _counted(ledger)
-    yield from _jobs(jobs)
 
 
 def _counted(ledger: Ledger) -> Iterator[Metric]:

@@ -362,15 +362,10 @@ def wait_asked(headers: Headers) -> float | None:
     """Seconds that the answer asks to wait: ``retry-after`` first, then the reset of a spent quota."""
     if (after := retry_after(headers)) is not None:
         return min(after, LONGEST_WAIT)
-    reset = _number(headers.get("x-ratelimit-reset"))
-    if reset is not None and headers.get("x-ratelimit-remaining") == "0":
-        return min(max(reset - time.time(), 1.0), LONGEST_WAIT)
+    reset = headers.get("x-ratelimit-reset", "")
+    if headers.get("x-ratelimit-remaining") == "0" and reset.isascii() and reset.isdigit():
+        return min(max(float(reset) - time.time(), 1.0), LONGEST_WAIT)
     return None
-
-
-def _number(text: str | None) -> float | None:
-    """A moment in seconds; None where it is no plain number."""
-    return float(text) if text and text.isascii() and text.isdigit() else None
 
 
 def _message(text: str) -> str:
