@@ -33,6 +33,8 @@ class CodeContext(Frozen):
     tokens: int = 0
     parts: int = 0
     left_out: int = 0
+    not_shown: tuple[str, ...] = ()
+    """Changed files that cannot be read, or do not fit the change: not text, too large, another commit's."""
     why: str = ""
 
     def evidence(self) -> dict[str, object]:
@@ -77,7 +79,14 @@ class Surroundings:
                 continue
             kept.append(part.text)
             tokens += cost
-        return CodeContext(text="\n\n".join(kept), tokens=tokens, parts=len(kept), left_out=left_out)
+        unread = [file.path for file in files if file.change == "modified" and self.sides.after(file) is None]
+        return CodeContext(
+            text="\n\n".join(kept),
+            tokens=tokens,
+            parts=len(kept),
+            left_out=left_out,
+            not_shown=tuple(unread[:MAX_NAMES]),
+        )
 
     def now(self, path: str) -> str | None:
         """A changed file as a whole after the change; None where it is not there or not known."""

@@ -39,7 +39,7 @@ _TEST = re.compile(
 )
 # What a test's name adds to that of the module under test.
 _TESTING = re.compile(r"^test_|^Test(?=[A-Z])|_test$|Tests?$|_spec$")
-_TEXT = re.compile(r"\.(?:md|rst|txt|adoc|pot?|csv|tsv|ipynb|html?|s?css|less)$", re.I)
+_TEXT = re.compile(r"\.(?:mdx?|rst|txt|adoc|pot?|csv|tsv|ipynb|html?|s?css|less)$", re.I)
 _SETTINGS = re.compile(r"\.(?:jsonc?|ya?ml|toml|ini|cfg|conf|xml|properties|env|gitignore|editorconfig)$", re.I)
 
 _LANGUAGES = {

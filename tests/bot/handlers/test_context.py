@@ -123,7 +123,8 @@ def test_the_context_keeps_to_its_budget(services: Build) -> None:
 def test_a_hostile_file_is_not_shown_and_nothing_fails(services: Build, content: bytes) -> None:
     model = ScriptedModel([reviews.CLEAN])
     files = {**FILES, "src/app.py": content, "lib/parsing.py": content, "src/user.py": content}
-    assert review(services, model, checkouts={HEAD: files}).verdict == "clean"
+    decision = review(services, model, checkouts={HEAD: files})
+    assert (decision.verdict, decision.evidence["context"][0]["not_shown"]) == ("clean", ("src/app.py",))
     assert "Code around it" not in model.asked[0].user
 
 
