@@ -213,13 +213,16 @@ class _Writer:
     def _inline(self, tokens: Sequence[Token]) -> str:
         """Emphasis, code and links as they are, and between them text in which nothing is special."""
         out: list[str] = []
-        text, link = "", ""
+        text, link, address = "", "", False
         for token in [*tokens, None]:
             if token is not None and token.type in ("text", "text_special"):
                 kept = token.markup in ("\\*", "\\_", "\\\\")
-                text += token.markup if kept else token.content
+                # In an address of its own a backslash is one, and escapes nothing yet.
+                written = token.content.replace("\\", "\\\\") if address else token.content
+                text += token.markup if kept else written
                 continue
             shows_itself = token is not None and token.markup == "autolink"
+            address = shows_itself and token is not None and token.type == "link_open"
             if token is not None and token.type.startswith("link"):
                 if token.type == "link_open":
                     link = self._own(str(token.attrs["href"]))

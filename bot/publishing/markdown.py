@@ -77,7 +77,8 @@ def _closed(token: Token, lines: list[str]) -> bool:
     first, end = token.map
     last = lines[end - 1].rstrip()
     mark = last.lstrip(" >")
-    if token.level == 0 and len(last) - len(mark) > 3:
+    before = last[: len(last) - len(mark)]
+    if token.level == 0 and (len(before) > 3 or before.strip(" ")):
         return False
     return end - 1 > first and set(mark) == {token.markup[0]} and len(mark) >= len(token.markup)
 

@@ -67,6 +67,8 @@ _ALIVE = (
     "<details>````(word\n- \n    ===&#64;octocat: fixes &#35;1<summary>",
     "\u3000\n\t```\n\n[x",
     "fixes\nGH-7\n",
+    "<\n\n __GH-7\r~~~#-->\n|-|-|\n\t```\n``\n>  ~~~",
+    "<dpostgresql:/\\/me:hunter3@db@host/x><a<summary>&#64;octocat",
     "postgresql:/\\/me:hunter3@db@host/x",
     "[^1]:\r\n`[x]<img_src=x>![a](http://e.x)12",
     "[^1]:  \nwww.e.x~~bouncer:triage:v1",

@@ -72,7 +72,7 @@ class Page(HTMLParser):
 
 
 def fault(
-    markdown: str, host: str, *, ours: str = "", folds: int = 0, suggestions: int = 0, marker: bool = True
+    markdown: str, host: str, *, ours: str = "", folds: int | None = 0, suggestions: int = 0, marker: bool = True
 ) -> str:
     """What is alive in ``markdown`` that no template wrote; empty where nothing is.
 
@@ -85,7 +85,7 @@ def fault(
         return f"tags {foreign}"
     if traces := [link for link in page.links if _TRACE.search(link)]:
         return f"traces {traces}"
-    if page.tags.count("details") != folds:
+    if folds is not None and page.tags.count("details") != folds:
         return f"{page.tags.count('details')} folds"
     for node in page.text:
         for what, pattern in _LIVE.items():

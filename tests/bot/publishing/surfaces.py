@@ -119,7 +119,9 @@ class Press:
         body = input_comment.bounced(verdict, "scripted:test", date(2026, 11, 1), REPOSITORY, "bouncer[bot]")
         (posted,) = self.post(UpsertComment(task="triage", number=20, body=body))
         return (
-            fault(posted, HOST, folds=1) or _swallowed(posted, "\n- THE NEXT\n", "\n</details>") or _told(posted)
+            fault(posted, HOST, folds=None if _late(text) else 1)
+            or _swallowed(text, posted, "\n- THE NEXT\n", "\n</details>")
+            or _told(posted)
         )
 
     def check(self, text: str) -> str:
@@ -132,8 +134,8 @@ class Press:
             gate=False, repository=REPOSITORY, usage=Usage(calls=1), model="scripted:test",
         )  # fmt: skip
         _, summary, _ = self.post(action)
-        found = fault(summary, HOST, ours="#12", folds=2, marker=False)
-        return found or _swallowed(summary, "\n\n### x\n\nNot judged: ") or _told(summary)
+        found = fault(summary, HOST, ours="#12", folds=None if _late(text) else 2, marker=False)
+        return found or _swallowed(text, summary, "\n\n### x\n\nNot judged: ") or _told(summary)
 
     def review(self, text: str) -> str:
         """A review: the text as an inline comment with a suggestion, and as the name of a file in its body."""
@@ -144,7 +146,7 @@ class Press:
         return (
             fault(body, HOST)
             or fault(inline, HOST, suggestions=1)
-            or _swallowed(inline, f"{SEVERITY}\n\n```suggestion\nx = 3\n```\n\n<!-- ")
+            or _swallowed(text, inline, f"{SEVERITY}\n\n```suggestion\nx = 3\n```\n\n<!-- ")
             or _told(body)
             or _told(inline)
         )
@@ -156,7 +158,7 @@ class Press:
         (posted,) = self.post(UpsertComment(task="review", number=20, body=body))
         return (
             fault(posted, HOST)
-            or _swallowed(posted, "Severity: low.\n\nNo longer in the change:\n- ")
+            or _swallowed(text, posted, "Severity: low.\n\nNo longer in the change:\n- ")
             or _told(posted)
         )
 
@@ -181,8 +183,15 @@ def _finding(text: str) -> Finding:
     )  # fmt: skip
 
 
-def _swallowed(posted: str, *templates: str) -> str:
-    """Whether words of the template are missing."""
+def _late(text: str) -> bool:
+    """Whether it holds a secret that nobody knew before the end: over that a template may lose its shape."""
+    return OWN_SECRET[:8] in text
+
+
+def _swallowed(text: str, posted: str, *templates: str) -> str:
+    """Whether words of the template are missing around ``text``."""
+    if _late(text):
+        return ""
     return next((f"lost {each!r}" for each in templates if each not in posted), "")
 
 
