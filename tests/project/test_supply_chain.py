@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+import shutil
+import subprocess
 import sys
 import tomllib
 from importlib.metadata import packages_distributions
@@ -99,3 +101,34 @@ def test_the_image_and_ci_install_from_the_locks() -> None:
     assert "--require-hashes --prefix=/install -r .ci/requirements-image.txt" in image
     installs = [line for line in image.splitlines() if "pip install" in line]
     assert all("--require-hashes" in line or "--no-deps --no-build-isolation" in line for line in installs)
+
+
+@pytest.mark.parametrize("answer", ["sha256:" + "a1" * 32, "latest", ""])
+def test_the_image_is_built_from_a_digest_or_not_at_all(tmp_path: Path, answer: str) -> None:
+    """A stand-in for docker writes down what it is asked; a copy of the project is built with it."""
+    (tmp_path / ".ci").mkdir()
+    for name in ("Dockerfile", ".ci/image"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    for program, text in {
+        "bin/docker": f'echo "$@" >>asked; [ "$1" = build ] || echo {answer}',
+        ".venv/bin/cyclonedx-py": 'echo "$@" >>asked',
+    }.items():
+        (tmp_path / program).parent.mkdir(parents=True)
+        (tmp_path / program).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / program).chmod(0o755)
+    done = subprocess.run(
+        [tmp_path / ".ci" / "image", "bouncer:1"],
+        env={"PATH": f"{tmp_path}/bin:/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    asked = (tmp_path / "asked").read_text()
+    if answer.startswith("sha256:"):
+        assert f"build --build-arg PYTHON_IMAGE=python:3.11-slim-bookworm@{answer} --tag bouncer:1 ." in asked
+        assert "-o sbom.json" in asked
+        assert answer in done.stdout
+    else:
+        assert done.returncode == 1
+        assert "has no digest" in done.stderr
+        assert "build --build-arg" not in asked
