@@ -125,9 +125,10 @@ def unpack(data: bytes, names: Sequence[str]) -> dict[str, str]:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:", ignore_zeros=True) as archive:
             for member in archive:
                 name = wanted.get(str(PurePosixPath(member.name)))
-                stream = archive.extractfile(member) if name is not None and member.isreg() else None
+                whole = member.isreg() and not member.issparse()  # holes take no room before they are read
+                stream = archive.extractfile(member) if name is not None and whole else None
                 if name is not None and stream is not None:
                     found[name] = stream.read().decode("utf-8", "replace")
-    except (tarfile.TarError, OSError, ValueError, EOFError):
+    except (tarfile.TarError, OSError, ValueError, EOFError, RecursionError):
         return found
     return found
