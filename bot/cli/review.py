@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 @click.option(
     "--min-severity", type=click.Choice(["low", "medium", "high"]), help="Weaker findings are held back."
 )
+@click.option("--min-confidence", type=click.IntRange(0, 100), metavar="P", help="Less likely ones are held back.")
 @click.option("--max-findings", type=click.IntRange(1, 25), help="Findings at most.")
 @click.option(
     "--repo",
@@ -53,6 +54,7 @@ def command(
     looks: int | None,
     doubt: bool | None,
     min_severity: str | None,
+    min_confidence: int | None,
     max_findings: int | None,
     repo: Path | None,
     fail_on: tuple[str, ...],
@@ -73,6 +75,7 @@ def command(
         "doubt": doubt,
         # A severity that the gate asks for must be looked for.
         "min_severity": min_severity or _lowest(fail_on),
+        "min_confidence": min_confidence,
         "max_findings": max_findings,
     }
     judging = Judging(model, prompts, config, {"review": keys})

@@ -154,6 +154,13 @@ class ReviewConfig(Frozen):
         "reproduce's command and set-up; of forks only what a maintainer names",
     )
     min_severity: Literal["low", "medium", "high"] = Field("medium", description="weaker findings are not posted")
+    min_confidence: int = Field(
+        50,
+        ge=0,
+        le=100,
+        description="findings less likely than this to be right, in percent, are not posted; where a second "
+        "question is asked, its answer counts",
+    )
     max_findings: int = Field(5, ge=1, le=25, description="most inline comments per push")
     ignore: Patterns = Field((), description="paths not to review, as in .gitignore")
     instructions: Annotated[tuple[Instruction, ...], Field(max_length=50)] = Field(

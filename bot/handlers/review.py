@@ -27,7 +27,7 @@ from bot.review.background import background
 from bot.review.context import CodeContext, Surroundings, surroundings
 from bot.review.diff import Diff, parse
 from bot.review.doubt import Code, Doubting, around
-from bot.review.filtering import DOUBTED, POSTED, Policy, Suppressed, select
+from bot.review.filtering import DOUBTED, Policy, Suppressed, select
 from bot.review.findings import Finding
 from bot.review.history import PastFindings, last_on, outdated, recall, submitted
 from bot.review.packing import Packed, Skipped, pack
@@ -93,7 +93,8 @@ class _Review:
         looking = self._look_around if self.config.investigate else None
         result = strategies.review(packed, change, look, looking)
         code = partial(self._code, packed, surrounded)
-        doubting = Doubting(self.services.model, self.services.prompts, change, code)
+        line = self.config.min_confidence
+        doubting = Doubting(self.services.model, self.services.prompts, change, code, line)
         proving = Proving(self.services, self.pull, surrounded.diff, packed.omitted) if self._proves else None
         with TemporaryDirectory(prefix="bouncer-") as folder:
             chosen, held = self._selected(result, memory, doubting, proving, Path(folder))
@@ -190,10 +191,11 @@ class _Review:
         )
 
     def _policy(self) -> Policy:
+        config = self.config
         return Policy(
             min_severity=Severity(self.config.min_severity),
             max_findings=self.config.max_findings,
-            likely=DOUBTED if self.config.doubts else POSTED,
+            likely=min(DOUBTED, config.min_confidence) if config.doubts else config.min_confidence,
             muted=self.services.history.muted(self.subject.repository),
         )
 

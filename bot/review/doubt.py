@@ -30,8 +30,6 @@ PARALLEL = 4
 AROUND = 60
 #: A function that is longer is shown around the finding only.
 LONGEST = 200
-#: The chance from which on a finding holds, percent.
-LIKELY = 50
 #: Characters of the reasons that are kept.
 WHY = 600
 
@@ -100,6 +98,8 @@ class Doubting:
     prompts: Prompts
     change: Change
     code: Callable[[Finding], Code]
+    line: int = 50
+    """The chance from which on a finding holds, percent."""
     usage: Usage = field(default_factory=Usage)
     doubts: dict[str, Doubt] = field(default_factory=dict)
 
@@ -145,10 +145,11 @@ class Doubting:
         except ModelError as error:
             doubt = Doubt(fingerprint=finding.fingerprint, outcome="not asked", why=error.reason)
             return doubt, error.usage or Usage()
-        return judged(finding, reply.value, code).model_copy(update={"prompt_hash": prompt.hash}), reply.usage
+        doubt = judged(finding, reply.value, code, self.line)
+        return doubt.model_copy(update={"prompt_hash": prompt.hash}), reply.usage
 
 
-def judged(finding: Finding, reply: DoubtReply, code: Code) -> Doubt:
+def judged(finding: Finding, reply: DoubtReply, code: Code, line: int) -> Doubt:
     """Whether a finding stands: it was not refuted, all three are named, and the line is one that was shown."""
     named = Doubt(
         fingerprint=finding.fingerprint,
@@ -158,7 +159,7 @@ def judged(finding: Finding, reply: DoubtReply, code: Code) -> Doubt:
         instead=reply.instead.strip()[:WHY],
         p_holds=reply.p_holds,
     )
-    if not (reply.holds if reply.p_holds is None else reply.p_holds >= LIKELY):
+    if not (reply.holds if reply.p_holds is None else reply.p_holds >= line):
         return named.model_copy(update={"outcome": "refuted", "why": reply.trace.strip()[:WHY]})
     lacking = ""
     if not named.breaks_when:

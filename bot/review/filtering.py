@@ -19,8 +19,8 @@ Reason = Literal[
 
 #: What a further look that saw the same is worth, in percent of confidence; the confidence where none is given.
 AGREEMENT, UNSAID = 15, 50
-#: The confidence from which on a finding is posted, and from which on it is worth a second question.
-POSTED, DOUBTED = 50, 25
+#: The confidence from which on a finding is worth a second question.
+DOUBTED = 25
 
 #: Functional, performance, reliability and security defects are in scope; code that is hard to change is not.
 OUT_OF_SCOPE = frozenset({Impact.MAINTAINABILITY})
@@ -38,7 +38,7 @@ class Policy(Frozen):
 
     min_severity: Severity = Severity.MEDIUM
     max_findings: int = Field(5, ge=0, description="new findings per push at most")
-    likely: int = Field(POSTED, description="the confidence that it takes, percent; for those that give one")
+    likely: int = Field(50, description="the confidence that it takes, percent; for those that give one")
     muted: frozenset[str] = Field(frozenset(), description="categories that its people dismissed too often")
 
 

@@ -135,7 +135,11 @@ def opened(
         raise OperatorError(f"--repos DIR is needed: review.{what} is on, and there is no code to look at")
     harness = _harness(wanted, full.reproduce, test_command) if full.review.prove else None
     if as_paper:
-        uncut = {"min_severity": "low", "max_findings": EVERY_FINDING}  # no repository may ask for as many
+        uncut = {
+            "min_severity": "low",
+            "min_confidence": 0,
+            "max_findings": EVERY_FINDING,
+        }  # no repository may ask for as many
         full = full.model_copy(update={"review": full.review.model_copy(update=uncut)})
     with Clones(repos or Path()) as clones:
 

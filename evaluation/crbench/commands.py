@@ -132,6 +132,7 @@ def build_golden(**given: Any) -> None:
     "--investigate/--no-investigate", default=None, help="Let it look at the head's code first; needs --repos."
 )
 @click.option("--min-severity", type=click.Choice(["low", "medium", "high"]), help="Weaker findings stay unsaid.")
+@click.option("--min-confidence", type=click.IntRange(0, 100), metavar="P", help="Less likely ones stay unsaid.")
 @click.option("--max-findings", type=click.IntRange(1, 25), help="Findings per pull request at most.")
 @click.option(
     "--preset",
@@ -154,6 +155,7 @@ def replay(
     test_command: str | None,
     investigate: bool | None,
     min_severity: str | None,
+    min_confidence: int | None,
     max_findings: int | None,
     preset: str,
     config: str | None,
@@ -172,10 +174,11 @@ def replay(
         "prove": prove,
         "investigate": investigate,
         "min_severity": min_severity,
+        "min_confidence": min_confidence,
         "max_findings": max_findings,
     }
     wanted = Wanted(**given)
-    if preset == "paper" and (min_severity, max_findings) != (None, None):
+    if preset == "paper" and (min_severity, min_confidence, max_findings) != (None, None, None):
         raise click.UsageError("--preset paper cuts nothing off: leave --min-severity and --max-findings out")
     with opened(wanted, config, repos, shaping, preset == "paper", test_command) as session:
         return run(CRBENCH, session, tasks, wanted)

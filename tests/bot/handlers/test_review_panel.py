@@ -153,6 +153,8 @@ def test_how_likely_a_finding_is_decides_what_is_asked_posted_and_comes_first(se
     assert [body[:5] for body in comments(decision)] == ["Fails"]
     assert decision.evidence["posted"][0]["confidence"] == 80
     assert [each["p_holds"] for each in decision.evidence["doubts"]] == [40, 80]
+    strict = review(services(ScriptedModel(answer), snapshot(), "review: {doubt: true, min_confidence: 90}"))
+    assert comments(strict) == [], "the maintainer draws the line"
     nothing = review(
         services(ScriptedModel([reply({**EMPTY, "confidence": 20})]), snapshot(), "review: {doubt: true}")
     )

@@ -150,6 +150,19 @@ def test_a_change_that_the_reviewer_knew_is_left_out_of_a_second_score(
     assert (without["recognised"], without["asked"], without["figures"]["recall"][0]) == (1, 2, 0.0)
 
 
+def test_the_papers_reviewer_holds_back_nothing_however_unsure(project: Path, tasks: Path) -> None:
+    unsure = {**finding("engine.py", "return items[0]", HIT), "confidence": 5}
+    replies = [(MERGED, {"reasoning": "r", "findings": [unsure]}), (SQUASHED, {"reasoning": "r", "findings": []})]
+    reviewer = recording(project / "r.jsonl", "reviewer", replies)
+    for out, options, count in (
+        ("p", ("--preset", "paper"), 1),
+        ("o", (), 0),
+        ("l", ("--min-confidence", "5"), 1),
+    ):
+        run = replay(project, tasks, reviewer, out, *options)
+        assert len(list(said_in(RunFolder.read(run).records(), "posted"))) == count
+
+
 def drafted(subject: str, code: str) -> dict[str, Any]:
     return {"model": "reviewer", "subject": subject, "purpose": "reproduce", "plan": "", "code": code}
 
