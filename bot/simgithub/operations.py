@@ -148,7 +148,14 @@ class Operations:
         self.announce(repository, issue, "opened", author)
         return issue
 
-    def push(self, repository: RepositoryState, branch: str, files: Mapping[str, bytes | None], by: User) -> str:
+    def push(
+        self,
+        repository: RepositoryState,
+        branch: str,
+        files: Mapping[str, bytes | None],
+        by: User,
+        message: str = "",
+    ) -> str:
         """Commit on a branch (None removes a file); pull requests from that branch move along."""
         tip = repository.branches.get(branch)
         tree = dict(self.world.commits[tip].files) if tip else {}
@@ -157,7 +164,7 @@ class Operations:
                 tree.pop(path, None)
             else:
                 tree[path] = content
-        commit = self.world.commit(tree, f"Change {', '.join(files)}", (tip,) if tip else ())
+        commit = self.world.commit(tree, message or f"Change {', '.join(files)}", (tip,) if tip else ())
         repository.branches[branch] = commit.sha
         self._announce_push(repository, branch, tip, commit.sha, by)
         self._move_pulls(repository, branch, commit.sha, by)

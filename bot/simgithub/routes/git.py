@@ -94,7 +94,7 @@ def put_content(call: ApiCall) -> ApiAnswer:
         raise ApiRefusal(404, f"Branch {branch} not found")
     if path.startswith(".github/workflows/"):
         raise ApiRefusal(403, "Resource not accessible by integration")
-    call.text("message")
+    message = call.text("message")
     try:
         content = base64.b64decode(call.field("content", str), validate=True)
     except binascii.Error:
@@ -105,7 +105,7 @@ def put_content(call: ApiCall) -> ApiAnswer:
         raise ApiRefusal(422, 'Invalid request.\n\n"sha" wasn\'t supplied.')
     if before is not None and sha != blob_sha(before):
         raise ApiRefusal(409, f"{path} does not match {sha}")
-    commit = call.operations.push(repository, branch, {path: content}, call.bot)
+    commit = call.operations.push(repository, branch, {path: content}, call.bot, message)
     status = 201 if before is None else 200
     return ApiAnswer(status, {"content": _file(path, content), "commit": {"sha": commit}})
 

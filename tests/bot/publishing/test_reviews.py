@@ -154,6 +154,8 @@ def test_a_draft_is_opened_once_and_closes_nothing(desk, issue):
     assert (opened.draft, opened.title) == (True, "Test for #1")
     assert opened.body.startswith("Fails as reported. Fixes #\u200b1")
     assert desk.forge.file("tests/test_issue_1.py", "bouncer/reproduce-1").startswith(b"def test_it")
+    # Nobody has read it yet: the repository's CI, with its secrets, does not run what a model wrote.
+    assert desk.github.world.commits[opened.head_sha].message == "Test for #1\n\n[skip ci]"
 
 
 @pytest.mark.parametrize("path", ["/pulls$", "/git/refs$", "/contents/"])
