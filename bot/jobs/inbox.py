@@ -104,10 +104,11 @@ class Inbox:
         before = 1
         while (first := self._waiting.get()) is not None:
             batch, closing = self._gather(first, before)
-            before = len(batch)
             # Who was told that it failed will send it again: recording it now would help nobody.
             if wanted := [item for item in batch if not item.given_up]:
                 self._write(wanted)
+            # Who was answered now may be back when those who came meanwhile are written.
+            before = len(batch) + self._waiting.qsize()
             if closing:
                 return
 

@@ -27,8 +27,8 @@ from bot.store.locks import AdvisoryLocks, FileLocks, Locks
 
 #: How long a statement waits for SQLite's write lock, seconds.
 BUSY_SECONDS = 15.0
-#: How long it sleeps between two looks at the lock, seconds.
-BACK_OFF_SECONDS = 0.002
+#: How long it sleeps between two looks at the lock, seconds: a commit takes one to two thousandths.
+BACK_OFF_SECONDS = 0.0005
 #: How long opening a connection to PostgreSQL may take, seconds.
 CONNECT_SECONDS = 3
 #: Shorter secrets are too likely to be a part of ordinary text.
