@@ -54,7 +54,6 @@ def add(
         target = session.local_path(request.values.get("next"), url_for("dashboard.overview"))
         if request.method == "GET":
             return _page(target)
-        session.check_form(_cookie())
         if refused := took_turn(target):
             return refused
         address = session.client_address()
@@ -101,7 +100,6 @@ def add(
 
     @routes.post("/logout")
     def log_out() -> Answer:
-        session.check_form(_cookie())
         sessions.end()
         g.cookie = session.new_cookie()
         return redirect(url_for("dashboard.log_in"))
@@ -109,10 +107,6 @@ def add(
 
 def _page(target: str, why: str = "") -> str:
     return render_template("dashboard/login.html", next=target, why=why)
-
-
-def _cookie() -> str:
-    return request.cookies.get(session.COOKIE, "")
 
 
 def _own(purpose: bytes) -> str:

@@ -67,6 +67,8 @@ def _guard(routes: Blueprint, settings: DashboardSettings, sessions: session.Ses
         g.logged_in, g.login = login is not None, login or ""
         g.cookie = request.cookies.get(session.COOKIE) or session.new_cookie()
         if request.endpoint in entry.OPEN or g.logged_in:
+            if request.method == "POST":
+                session.check_form(request.cookies.get(session.COOKIE, ""))
             return None
         return redirect(url_for("dashboard.log_in", next=request.full_path.rstrip("?")))
 
