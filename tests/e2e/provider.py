@@ -96,6 +96,11 @@ def draft(text: str) -> dict[str, Any]:
     return {"plan": "The rest is lost.", "code": test if "`split([1, 2, 3], 2)`" in text else "I do not know."}
 
 
+def mended(text: str) -> dict[str, Any]:
+    """The same draft again: it knows no better."""
+    return {**draft(text), "at_fault": "the test"}
+
+
 def why(text: str) -> dict[str, Any]:
     """Points to what both the record and the material hold; of `lock` it says what nobody has shown it."""
     if "lock" in text:
@@ -122,6 +127,7 @@ OPINIONS = {
     "OutputReply": verify,
     "ReviewReply": review,
     "Draft": draft,
+    "Mended": mended,
     "WhyReply": why,
     "TranslatedReply": translated,
     "Word": word,
@@ -132,6 +138,7 @@ FIELDS = {
     "InputReply": "missing",
     "OutputReply": "covered",
     "ReviewReply": "findings",
+    "Mended": "at_fault",
     "Draft": "code",
     "WhyReply": "answer",
     "Word": "word",
