@@ -7,12 +7,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from bot.cli.files import Judging, answered, model_options, print_json, show_card
+from bot.cli.files import Judging, answered, model_options, print_json, show_card, write_text
 from bot.cli.remote import configured, reached, repository
 from bot.core.actions import Usage
 from bot.errors import ForgeError, OperatorError
@@ -231,7 +230,4 @@ def _write(path: str, name: str, rows: Sequence[BacklogIssue]) -> None:
 
     pages = Environment(loader=PackageLoader("bot.cli", "."), autoescape=True, undefined=StrictUndefined)
     page = pages.get_template("backlog.html.jinja").render(name=name, rows=rows, cost=_cost(rows))
-    try:
-        Path(path).write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise OperatorError(f"{path}: {error.strerror or error}") from None
+    write_text(path, page)

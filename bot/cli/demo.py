@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from bot.cli.files import write_text
 from bot.errors import OperatorError
 
 if TYPE_CHECKING:
@@ -131,6 +132,8 @@ def command(model: str | None, html: Path | None) -> int:
 
     from bot.simgithub import SimulatedGitHub
 
+    if html is not None:
+        write_text(html, "")  # a page that cannot be written is said before the day is played
     console, model = Console(highlight=False), model or RECORDED
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="bouncer-demo-") as folder, SimulatedGitHub() as github:
@@ -145,7 +148,7 @@ def command(model: str | None, html: Path | None) -> int:
         _show(console, each)
     console.print(f"{time.monotonic() - begun:.0f} s. {_who(model)}")
     if html is not None:
-        html.write_text(_page(seen, _who(model)), "utf-8")
+        write_text(html, _page(seen, _who(model)))
         console.print(f"The same as a page: {html}")
     return 0
 

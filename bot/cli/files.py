@@ -48,6 +48,14 @@ def read_text(path: str, *, may_be_empty: bool = False) -> str:
     return raw.decode("utf-8", "replace")
 
 
+def write_text(path: str | Path, text: str) -> None:
+    """Write a file that an option names; raises OperatorError that names it where that cannot be done."""
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise OperatorError(f"{path}: {error.strerror or error}") from None
+
+
 def read_diff(path: str, *, may_be_empty: bool = False) -> str:
     """A unified diff; raises OperatorError that names the file where nothing of it can be read."""
     from bot.review.diff import parse

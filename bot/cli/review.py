@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bot.cli.files import Judging, as_object, decide, model_options, print_json, read_diff, show_card
+from bot.cli.files import Judging, as_object, decide, model_options, print_json, read_diff, show_card, write_text
 from bot.cli.remote import decide_at, is_url
-from bot.errors import OperatorError
 
 if TYPE_CHECKING:
     from bot.core.actions import Decision
@@ -137,10 +136,7 @@ def write_sarif(path: str, decision: Decision) -> None:
     skipped = [Skipped.model_validate(each) for each in decision.evidence.get("skipped", ())]
     complete = decision.verdict is not None or decision.abstained == "empty"
     log = sarif(_found(decision), skipped, __version__, complete=complete)
-    try:
-        Path(path).write_text(json.dumps(log, indent=2) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise OperatorError(f"{path}: {error.strerror or error}") from None
+    write_text(path, json.dumps(log, indent=2) + "\n")
 
 
 def _text(decision: Decision) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bot.cli.files import Share, model_options, print_json, show_card
+from bot.cli.files import Share, model_options, print_json, show_card, write_text
 from bot.cli.remote import reached
 from bot.core.bounded import read_file
 from bot.errors import OperatorError
@@ -77,9 +77,9 @@ def command(
     asking = (shadow.triage.label, *needs_info)
     past = _past(environment, repository, source, folder / "export.json", limit, asking)
     if target:
-        _write(target, past.model_dump_json(exclude_defaults=True))
+        write_text(target, past.model_dump_json(exclude_defaults=True))
     found, done = _judged(environment, past, shadow, asking, limit, harm, max_cost, workers, folder)
-    _write(out, as_html(found))
+    write_text(out, as_html(found))
     if as_json:
         print_json({**_as_object(found), "page": out})
     else:
@@ -137,7 +137,7 @@ def _past(
             lambda: len(calls),
         )
         past = export(chronicle, limit, chronicle.began, asking, advance, lambda: chronicle.requests)
-    _write(str(kept), past.model_dump_json(exclude_defaults=True))
+    write_text(str(kept), past.model_dump_json(exclude_defaults=True))
     journal.clear()
     return past
 
@@ -259,13 +259,6 @@ def _as_object(found: Calibration) -> dict[str, Any]:
             for each in found.findings
         },
     }
-
-
-def _write(file: str, text: str) -> None:
-    try:
-        Path(file).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise OperatorError(f"{file}: {error.strerror}") from None
 
 
 @contextmanager

@@ -55,6 +55,12 @@ def test_a_model_that_cannot_be_had_is_one_clear_line(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+def test_a_page_that_cannot_be_written_is_said_before_the_day_is_played(tmp_path: Path) -> None:
+    done = demo(tmp_path, "--html", "nowhere/day.html")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "bouncer: nowhere/day.html: No such file or directory\n"
+
+
 @pytest.mark.local_model
 def test_the_small_model_speaks_and_is_named_for_what_it_is(tmp_path: Path) -> None:
     # The weights are shared with the other tests: they are fetched once.
