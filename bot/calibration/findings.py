@@ -8,8 +8,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from bot.calibration import maps, risk
-from bot.calibration.maps import Bin
+from bot.calibration import reliability, risk
+from bot.calibration.reliability import Bin
 from bot.calibration.risk import Judged, OperatingPoint, Promise
 from bot.core.frozen import Frozen
 
@@ -83,9 +83,9 @@ def found(bouncer: Bouncer, verdicts: Iterable[PastVerdict], harm: float) -> Fin
         cases=cases,
         promise=risk.promise(cases, harm),
         curve=risk.curve(cases),
-        reliability=() if by_label else maps.reliability(cases),
-        calibration_error=None if by_label else maps.expected_calibration_error(cases),
-        brier=None if by_label else maps.brier(cases),
+        reliability=() if by_label else reliability.bins(cases),
+        calibration_error=None if by_label else reliability.expected_calibration_error(cases),
+        brier=None if by_label else reliability.brier(cases),
         unjudged=dict(Counter(each.problem for each in every if each.severity is None).most_common()),
     )
 

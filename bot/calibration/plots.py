@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from bot.calibration.maps import Bin
+from bot.calibration.reliability import Bin
 from bot.calibration.risk import OperatingPoint
 
 WIDTH, HEIGHT = 460, 300

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bot.calibration import maps, risk
+from bot.calibration import reliability, risk
 from bot.errors import OperatorError
 from evaluation.bouncerbench import lines
 from evaluation.bouncerbench.answers import Answer
@@ -120,7 +120,7 @@ def _maps(found: Sequence[Cases]) -> Section:
     diagrams = [
         Curve(one.name, [0.0, *(each.said for each in bins)], [0.0, *(each.true for each in bins)])
         for one in found
-        if not one.by_label and (bins := maps.reliability(one.every))
+        if not one.by_label and (bins := reliability.bins(one.every))
     ]
     shown: tuple[Figure, ...] = ()
     if diagrams:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bot.calibration import maps, risk
+from bot.calibration import reliability, risk
 from bot.calibration.risk import Judged
 from evaluation import statistics
 from evaluation.bouncerbench.answers import Answer
@@ -166,10 +166,44 @@ class Calibrated:
     brier: Mapping[str, float | None]
 
 
-_MAPS: Mapping[str, Callable[[Sequence[Judged]], maps.Map]] = {
-    "as said": lambda some: lambda percent: percent / 100,
-    "isotonic": maps.isotonic,
-    "Platt": maps.platt,
+def as_said(_some: Sequence[Judged]) -> statistics.Array:
+    """What is said, taken for what is true."""
+    return np.arange(101) / 100
+
+
+def isotonic(some: Sequence[Judged]) -> statistics.Array:
+    """The monotone map with the least squared error (Ayer et al. 1955), at each whole percent."""
+    from sklearn.isotonic import IsotonicRegression
+
+    said, bad = [case.p_bounce for case in some], [not case.good for case in some]
+    return np.asarray(IsotonicRegression(out_of_bounds="clip").fit(said, bad).predict(np.arange(101)))
+
+
+def platt(some: Sequence[Judged]) -> statistics.Array:
+    """The logistic map of the log-odds (Platt 1999, with his smoothed targets), at each whole percent."""
+    from sklearn.linear_model import LogisticRegression
+
+    bad = np.array([not case.good for case in some])
+    high, low = (bad.sum() + 1) / (bad.sum() + 2), 1 / ((~bad).sum() + 2)
+    targets = np.where(bad, high, low)
+    odds = _log_odds([case.p_bounce for case in some])
+    # A target between 0 and 1 is a case of either kind, each with its share for a weight.
+    kinds = np.repeat([1, 0], len(bad))
+    model = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1000)
+    model.fit(np.concatenate([odds, odds]), kinds, sample_weight=np.concatenate([targets, 1 - targets]))
+    return np.asarray(model.predict_proba(_log_odds(range(101)))[:, 1])
+
+
+def _log_odds(percents: Sequence[int]) -> statistics.Array:
+    shares = np.clip(np.array(percents) / 100, 0.005, 0.995)
+    return np.asarray(np.log(shares / (1 - shares))).reshape(-1, 1)
+
+
+#: Maps by name: what is true, 0 to 1, where so many percent are said. They are fitted on at least one case.
+_MAPS: Mapping[str, Callable[[Sequence[Judged]], statistics.Array]] = {
+    "as said": as_said,
+    "isotonic": isotonic,
+    "Platt": platt,
 }
 
 
@@ -181,10 +215,10 @@ def calibrated(found: Cases) -> Calibrated:
         mapped: list[Judged] = []
         for held_out, group in found.groups.items():
             rest = found.others(held_out)
-            through = fit(rest) if rest else _MAPS["as said"](rest)
-            mapped += (case.model_copy(update={"p_bounce": round(100 * through(case.p_bounce))}) for case in group)
-        error[name] = maps.expected_calibration_error(mapped)
-        brier[name] = maps.brier(mapped)
+            true = fit(rest) if rest else as_said(rest)
+            mapped += (case.model_copy(update={"p_bounce": round(100 * true[case.p_bounce])}) for case in group)
+        error[name] = reliability.expected_calibration_error(mapped)
+        brier[name] = reliability.brier(mapped)
     return Calibrated(error, brier)
 
 
@@ -299,6 +333,6 @@ def _harms(good: Counts, lines: Counts) -> statistics.Array:
 
 def points(some: Sequence[Judged], kind: str) -> list[tuple[float, float]]:
     """A map as points (said percent, true percent), as ``BOUNCER_MAPS_FILE`` holds them."""
-    through = (maps.isotonic if kind == "isotonic" else maps.platt)(some)
+    true = (isotonic if kind == "isotonic" else platt)(some)
     places = sorted({case.p_bounce for case in some}) if kind == "isotonic" else range(0, 101, 5)
-    return [(float(place), round(100 * through(place), 2)) for place in places]
+    return [(float(place), round(100 * float(true[place]), 2)) for place in places]

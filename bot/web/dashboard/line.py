@@ -9,7 +9,7 @@ from flask import render_template, request
 from markupsafe import Markup
 from pydantic import ConfigDict
 
-from bot.calibration import maps, monitor, plots, risk
+from bot.calibration import monitor, plots, reliability, risk
 from bot.calibration.fates import KnownFate
 from bot.calibration.monitor import PromiseRecord
 from bot.calibration.risk import Judged, OperatingPoint
@@ -84,5 +84,5 @@ def _drawn(bouncer: Literal["triage", "verify"], fates: Sequence[KnownFate]) -> 
         rows=tuple((f"from {at} %", risk.line_at(cases, at)) for at in _TENTHS) if cases else (),
         by_line=plots.by_line(curve, None, fine, wrong) if cases else None,
         coverage=plots.risk_over_coverage(curve, None) if cases else None,
-        reliability=plots.reliability(maps.reliability(cases)) if cases else None,
+        reliability=plots.reliability(reliability.bins(cases)) if cases else None,
     )

@@ -1,16 +1,14 @@
-"""The line, the maps and the watch: held against simulation and against other implementations."""
+"""The line and the watch: held against simulation and against other implementations."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Sequence
 
-import numpy as np
 import pytest
 from scipy import stats
-from sklearn.isotonic import IsotonicRegression
 
-from bot.calibration import maps, monitor, risk
+from bot.calibration import monitor, risk
 from bot.calibration.risk import Judged
 
 
@@ -129,39 +127,6 @@ def test_the_most_confident_mistakes_come_first() -> None:
     shown = risk.instructive([*passed, *bounced], 50, 4)
     assert [case.subject for case in shown] == ["b9", "b8", "p0", "p1"], "both kinds of harm are to be seen"
     assert len(risk.instructive([*passed, *bounced[:1]], 50, 4)) == 4
-
-
-def test_the_isotonic_map_is_scikit_learns() -> None:
-    cases = drawn(random.Random(3), 500)
-    percents = np.array([case.p_bounce for case in cases])
-    theirs = IsotonicRegression(out_of_bounds="clip").fit(percents, [not case.good for case in cases])
-    ours = maps.isotonic(cases)
-    for percent in range(0, 101, 5):
-        assert ours(percent) == pytest.approx(float(theirs.predict([percent])[0]), abs=1e-9)
-
-
-def test_maps_never_fall_and_lower_the_error_of_a_model_that_is_too_sure() -> None:
-    generator = random.Random(5)
-    cases = [
-        Judged(subject=str(number), p_bounce=percent, good=generator.random() > 0.3 + 0.4 * percent / 100)
-        for number in range(2000)
-        for percent in [generator.choice([2, 10, 50, 90, 98])]
-    ]
-    raw = maps.brier(cases)
-    assert raw is not None
-    for fit in (maps.isotonic, maps.platt):
-        through = fit(cases)
-        values = [through(percent) for percent in range(101)]
-        assert values == sorted(values)
-        assert (maps.brier(cases, through) or 1) < raw - 0.02
-    assert (maps.expected_calibration_error(cases) or 0) > 0.15
-    assert maps.expected_calibration_error([]) is None
-
-
-def test_a_map_has_an_answer_for_one_repeated_score() -> None:
-    cases = [Judged(subject=str(number), p_bounce=50, good=number % 2 == 0) for number in range(10)]
-    for fit in (maps.isotonic, maps.platt):
-        assert fit(cases)(50) == pytest.approx(0.5, abs=0.01)
 
 
 def test_the_watch_stays_silent_while_the_promise_holds_although_it_is_looked_at_every_day() -> None:

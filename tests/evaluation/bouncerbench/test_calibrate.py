@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from bot.calibration import risk
+from bot.calibration.risk import Judged
 from bot.models.voices import load_maps
 from evaluation.bouncerbench import lines
 from evaluation.cli import main
@@ -191,3 +193,26 @@ def test_the_promise_holds_on_recorded_answers_of_five_models(
     # A fitted line beats the usual one for every model, on repositories that it was not fitted on.
     assert all(each["f_m_fitted_line"] > each["f_m_usual_line"] for each in told.values())
     assert f"{together['auc']:.3f}" == "0.694"
+
+
+def test_maps_never_fall_and_lower_the_error_of_a_model_that_is_too_sure() -> None:
+    generator = random.Random(5)
+    cases = [
+        Judged(subject=str(number), p_bounce=percent, good=generator.random() > 0.3 + 0.4 * percent / 100)
+        for number in range(2000)
+        for percent in [generator.choice([2, 10, 50, 90, 98])]
+    ]
+    for fit in (lines.isotonic, lines.platt):
+        assert (np.diff(fit(cases)) >= 0).all()
+    halves = {"a/a": tuple(cases[:1000]), "b/b": tuple(cases[1000:])}
+    found = lines.calibrated(lines.Cases("m", False, halves, 0))
+    assert (found.error["as said"] or 0) > 0.15
+    for kind in ("isotonic", "Platt"):
+        assert (found.brier[kind] or 1) < (found.brier["as said"] or 0) - 0.02
+    assert lines.calibrated(lines.Cases("m", False, {}, 0)).error["as said"] is None
+
+
+def test_a_map_has_an_answer_for_one_repeated_score() -> None:
+    cases = [Judged(subject=str(number), p_bounce=50, good=number % 2 == 0) for number in range(10)]
+    for fit in (lines.isotonic, lines.platt):
+        assert fit(cases)[50] == pytest.approx(0.5, abs=0.01)
