@@ -102,7 +102,7 @@ def run(group: click.Group, arguments: list[str] | None, program: str) -> None:
 
 def _complain(text: str) -> None:
     """Print what is wrong; names of files and keys in it are strangers', and must not steer a terminal."""
-    from bot.review.escaping import show
+    from bot.core.text import show
 
     click.echo("\n".join(show(line) for line in text.split("\n")), err=True)
 

@@ -223,7 +223,7 @@ def _line(done: Done) -> str:
 
 def _print(lines: list[str]) -> None:
     """For the workflow's log, whose reader takes some lines for commands: what a model says never begins one."""
-    from bot.review.escaping import show
+    from bot.core.text import show
 
     for line in lines:
         click.echo("bouncer: " + show(" ".join(line.split())).replace("##[", "## ["))

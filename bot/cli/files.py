@@ -130,8 +130,8 @@ def decide(
 def _commit(snapshot: Snapshot, repo: Path) -> str:
     """Which commit a checkout stands for: the head where the change is in it, else the base."""
     from bot.forge.github.archive import FolderTree
+    from bot.review.context import Sides
     from bot.review.diff import parse
-    from bot.review.sides import Sides
 
     [(number, pull)] = snapshot.pull_requests.items()
     diff = parse(snapshot.diffs[number].text)
@@ -173,7 +173,7 @@ def as_object(decision: Decision) -> dict[str, Any]:
 
 def show_card(text: str) -> None:
     """Print for a person; what could steer a terminal or forge text in it is written out as an escape."""
-    from bot.review.escaping import show
+    from bot.core.text import show
 
     click.echo("\n".join(show(line) for line in text.split("\n")))
 

@@ -141,7 +141,7 @@ def write_sarif(path: str, decision: Decision) -> None:
 
 def _text(decision: Decision) -> str:
     """A line for each finding, as compilers write it; then what was left out."""
-    from bot.review.escaping import show
+    from bot.core.text import show
 
     if decision.verdict is None:
         return f"Not reviewed: {decision.reason}"

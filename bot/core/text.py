@@ -90,3 +90,40 @@ def _middle_out(lines: list[str]) -> list[str]:
         return lines
     left = len(lines) - 2 * _ENDS
     return [*lines[:_ENDS], f"[{left} lines left out here]", *lines[-_ENDS:]]
+
+
+#: What a chat template would read as the end of a turn: SmolLM2's <|im_end|>, OpenAI's <|endoftext|>, ...
+_CONTROL_TOKEN = re.compile(r"<\|([A-Za-z0-9_]+)\|>")
+#: A line is one line: its end is shown like everything else that cannot be seen.
+_HIDDEN = re.compile(f"{UNSEEN.pattern}|\n")
+
+
+def without_control_tokens(text: str) -> str:
+    """``text`` with a chat template's control tokens taken apart."""
+    return _CONTROL_TOKEN.sub(r"< |\1| >", text)
+
+
+def show(line: str) -> str:
+    """One line on exactly one line, with every character that could hide, reorder or forge text as an escape.
+
+    Control tokens are taken apart here already, as the fence around a prompt's data would: what a model quotes
+    then is what it was shown.
+    """
+    return without_control_tokens(_HIDDEN.sub(_escape, line))
+
+
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def squeeze(line: str) -> str:
+    """The shown line with runs of white space as one space: how quotes and code are compared."""
+    return " ".join(show(line).split())
+
+
+def squeeze_lines(text: str) -> str:
+    """A text squeezed line by line, without blank lines at its ends."""
+    return "\n".join(squeeze(line) for line in text.split("\n")).strip("\n")

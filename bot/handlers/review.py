@@ -22,18 +22,18 @@ from bot.core.model import Subject
 from bot.errors import ForgeError, NotRecorded
 from bot.models import investigation
 from bot.models.investigation import Notes
-from bot.review import dismissal, strategies, texts
-from bot.review.background import background
+from bot.review import strategies, texts
+from bot.review.background import Background, background
 from bot.review.context import CodeContext, Surroundings, surroundings
 from bot.review.diff import Diff, parse
 from bot.review.doubt import Code, Doubting, around
 from bot.review.filtering import DOUBTED, Policy, Suppressed, select
 from bot.review.findings import Finding
-from bot.review.history import PastFindings, last_on, outdated, recall, submitted
+from bot.review.history import PastFindings, dismiss, last_on, live, outdated, recall, submitted
+from bot.review.meaning import reformatted
 from bot.review.packing import Packed, Skipped, pack
 from bot.review.proof import Proving
-from bot.review.sides import reformatted
-from bot.review.strategies import Background, Change, Question, Result
+from bot.review.strategies import Change, Question, Result
 from bot.review.taxonomy import Severity
 from bot.review.texts import Conclusion, Page
 from bot.services import Services
@@ -50,7 +50,7 @@ def handle(event: Event, services: Services) -> Decision | None:
         return None
     asked = pull_request.asked(event, services, "review", CHECK)
     if asked is None:
-        return dismissal.dismiss(event, services)
+        return dismiss(event, services)
     pull = asked.pull_request
     subject = Subject(repository=services.forge.repository, number=pull.number, revision=pull.revision)
     past = services.history.decisions(subject.key, "review", "commands", "feedback")
@@ -83,7 +83,7 @@ class _Review:
         """Read, think, and choose what to say."""
         if self._has_moved():
             return self.abstain("superseded", "newer commits were pushed before the review began")
-        memory = dismissal.live(recall(self.past), self.pull, self.services.forge)
+        memory = live(recall(self.past), self.pull, self.services.forge)
         packed, gone, surrounded = self._pack(memory)
         if not packed.pieces and not packed.skipped:
             return self.abstain("empty", "the change is empty")

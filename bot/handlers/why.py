@@ -21,12 +21,11 @@ from bot.core.actions import Decision, UpsertComment
 from bot.core.commands import read
 from bot.core.events import Event
 from bot.core.markdown import clean, host_of
-from bot.core.text import without_middle
+from bot.core.text import squeeze, without_middle
 from bot.errors import ForgeError, NotRecorded
 from bot.models.protocol import Prompt, caveat
 from bot.review.diff import parse
 from bot.review.doubt import around
-from bot.review.escaping import squeeze
 from bot.review.findings import Finding
 from bot.review.history import finding_of, recall
 from bot.services import Services

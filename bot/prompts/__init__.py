@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError, TemplateNotFound
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from bot.core.text import without_control_tokens
 from bot.errors import SettingsError
 
 SUFFIX = ".md.jinja"
@@ -119,8 +120,6 @@ def _check(folder: Path, packaged: Path) -> None:
         )
 
 
-# What a chat template would read as the end of a turn: SmolLM2's <|im_end|>, OpenAI's <|endoftext|>, ...
-_CONTROL_TOKEN = re.compile(r"<\|([A-Za-z0-9_]+)\|>")
 # Invisible to people, legible to a model: control characters, zero-width and Unicode tag characters.
 _INVISIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200b\u2060\ufeff\U000e0000-\U000e007f]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -142,7 +141,7 @@ def visible(text: str) -> str:
     """``text`` without what only a machine would read; line ends are ``\\n``."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     text = _INVISIBLE.sub("", _SURROGATE.sub("\ufffd", text))
-    return _CONTROL_TOKEN.sub(r"< |\1| >", text)
+    return without_control_tokens(text)
 
 
 def _tag(text: str) -> str:

@@ -6,24 +6,25 @@ what its new lines call. Only paths of the repository's own listing are read.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from bot.code.excerpt import CodeExcerpt, around, excerpt
 from bot.code.lookup import Found, ParsedFiles, called, named
-from bot.code.runtimes import runtimes
-from bot.code.syntax import Grammar, definitions, grammar_of
+from bot.code.syntax import Definition, Grammar, definitions, enclosing, grammar_of
 from bot.core.frozen import Frozen
 from bot.core.model import PullRequest
+from bot.core.text import show
 from bot.errors import ForgeError, TransientError
-from bot.forge.protocol import Forge
-from bot.review.diff import Diff, FileDiff
-from bot.review.escaping import show
+from bot.forge.protocol import Forge, SourceTree
+from bot.review.diff import Diff, FileDiff, replaced
 from bot.review.packing import estimate
-from bot.review.sides import Sides
 
 #: Names of one change that are looked up.
 MAX_NAMES = 60
+#: Lines of a function that is shown whole; lines of a long one's head, and beside what was changed in it.
+WHOLE, HEAD, BESIDE = 60, 8, 10
+#: Characters of one line.
+WIDEST = 300
 
 
 class CodeContext(Frozen):
@@ -48,6 +49,43 @@ class _Part:
 
     key: tuple[str, int, int]
     text: str
+
+
+class Sides:
+    """The texts of a change's files on both sides; ``tree`` holds the new ones, or the old where ``is_old``."""
+
+    def __init__(self, tree: SourceTree, *, is_old: bool = False) -> None:
+        self.tree = tree
+        self.is_old = is_old
+        self._kept: dict[tuple[str, bool], str | None] = {}
+
+    def before(self, file: FileDiff) -> str | None:
+        """The text before the change; None where there was none or it is not known."""
+        return None if file.old_path is None or file.change == "added" else self._side(file, old=True)
+
+    def after(self, file: FileDiff) -> str | None:
+        """The text after the change; None where there is none or it is not known."""
+        return None if file.change == "deleted" else self._side(file, old=False)
+
+    def _side(self, file: FileDiff, *, old: bool) -> str | None:
+        key = (file.path, old)
+        if key not in self._kept:
+            self._kept[key] = self._read(file, old=old)
+        return self._kept[key]
+
+    def _read(self, file: FileDiff, *, old: bool) -> str | None:
+        if self.is_old and file.change == "added":
+            return replaced("", file.hunks, back=False)
+        if not self.is_old and file.change == "deleted":
+            return replaced("", file.hunks, back=True)
+        text = self.tree.read(file.old_path or file.path if self.is_old else file.path)
+        if text is None:
+            return None
+        other = replaced(text, file.hunks, back=not self.is_old)
+        # Where the diff does not fit, the file is not that of this change on either side.
+        if other is None or old == self.is_old:
+            return None if other is None else text
+        return other.encode("utf-8", "replace").decode()
 
 
 @dataclass
@@ -93,10 +131,6 @@ class Surroundings:
         if self.sides is None:
             return None
         return next((self.sides.after(file) for file in self.diff.named(path) if file.path == path), None)
-
-    def runtimes(self) -> tuple[str, ...]:
-        """The versions of languages that the repository says it supports."""
-        return () if self.sides is None else runtimes(self.sides.tree)
 
     def _parts(self, files: list[FileDiff], sides: Sides) -> Iterator[_Part]:
         for file in files:
@@ -227,3 +261,55 @@ def _in_diff(diff: Diff, found: Found) -> bool:
     """Whether the change shows a definition as a whole already."""
     span = range(found.definition.first, found.definition.last + 1)
     return any(set(span) <= file.commentable("RIGHT") for file in diff.named(found.path) if len(span) < 2_000)
+
+
+@dataclass(frozen=True, slots=True)
+class CodeExcerpt:
+    """Lines of a file that belong together, by number; a gap in the numbers is a gap in the text."""
+
+    name: str
+    first: int
+    last: int
+    lines: tuple[int, ...]
+
+    def render(self, text: Sequence[str]) -> str:
+        """The lines with their numbers, an ellipsis where some are left out."""
+        rows: list[str] = []
+        before = self.lines[0] - 1 if self.lines else 0
+        for number in self.lines:
+            if number > before + 1:
+                rows.append("      ...")
+            line = text[number - 1]
+            rows.append(f"{number:>5}   {line if len(line) <= WIDEST else line[:WIDEST] + '…'}")
+            before = number
+        return "\n".join(rows)
+
+
+def around(found: tuple[Definition, ...], lines: Collection[int]) -> tuple[CodeExcerpt, ...]:
+    """The functions (else classes) around these lines, each once, in order; nothing for the top of a file."""
+    changed: dict[Definition, list[int]] = {}
+    waiting, open_ = list(reversed(found)), list[Definition]()
+    for number in sorted(lines):
+        while waiting and waiting[-1].first <= number:
+            open_.append(waiting.pop())
+        open_ = [each for each in open_ if each.last >= number]
+        definition = enclosing(tuple(open_), number, number)
+        if definition is not None:
+            changed.setdefault(definition, []).append(number)
+    return tuple(excerpt(found, definition, numbers) for definition, numbers in changed.items())
+
+
+def excerpt(found: tuple[Definition, ...], definition: Definition, changed: Collection[int] = ()) -> CodeExcerpt:
+    """A definition whole where it is short, else its head and what is near ``changed``; its class's line too."""
+    first, last = definition.first, definition.last
+    if last - first < WHOLE:
+        lines = set(range(first, last + 1))
+    else:
+        lines = set(range(first, min(max(definition.body, first) + HEAD, last + 1)))
+        for number in changed:
+            lines.update(range(max(first, number - BESIDE), min(last, number + BESIDE) + 1))
+    for each in found:
+        if each.kind == "class" and each.first <= first and each.last >= last and each != definition:
+            head = each.body if each.body > each.first else each.first + 1
+            lines.update(range(each.first, min(head, each.first + 4, first)) or {each.first})
+    return CodeExcerpt(definition.qualified, first, last, tuple(sorted(lines)))

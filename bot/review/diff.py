@@ -6,7 +6,7 @@ Files are told apart and named here, because one odd header must not hide the ot
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Collection, Set
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -20,7 +20,7 @@ from bot.review.sections import Flaw, RawHunk, Section, cut
 Change = Literal["added", "deleted", "modified", "renamed", "copied"]
 Mark = Literal["+", "-", " "]
 
-__all__ = ["Change", "Diff", "DiffLine", "FileDiff", "Flaw", "Hunk", "Side", "parse"]
+__all__ = ["Change", "Diff", "DiffLine", "FileDiff", "Flaw", "Hunk", "Side", "parse", "replaced"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,3 +173,20 @@ def _mode(section: Section) -> str | None:
         if line.startswith(("new mode ", "new file mode ")):
             return line.rsplit(" ", 1)[1].strip()
     return None
+
+
+def replaced(text: str, hunks: Collection[Hunk], *, back: bool) -> str | None:
+    """The text with the hunks applied, or taken back; None where a line of them is not where it should be."""
+    lines = text.split("\n")
+    made: list[str] = []
+    at = 0
+    for hunk in hunks:
+        there = [line.text for line in hunk.lines if line.mark != ("-" if back else "+")]
+        new = [line.text for line in hunk.lines if line.mark != ("+" if back else "-")]
+        start = (hunk.new_start if back else hunk.old_start) - (1 if there else 0)
+        if start < at or lines[start : start + len(there)] != there:
+            return None
+        made += lines[at:start]
+        made += new
+        at = start + len(there)
+    return "\n".join(made + lines[at:])

@@ -14,11 +14,11 @@ from bot.bouncers.labels import Chance
 from bot.code.syntax import definitions, enclosing
 from bot.core.actions import Usage
 from bot.core.frozen import Frozen
+from bot.core.text import show, squeeze
 from bot.errors import ModelError
 from bot.models.protocol import Model, Prompt
 from bot.prompts import Prompts
 from bot.review.diff import Diff, DiffLine
-from bot.review.escaping import show, squeeze
 from bot.review.findings import Finding
 from bot.review.packing import render, render_line
 from bot.review.quotes import bare, without_margin

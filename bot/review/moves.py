@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from bot.core.text import show
 from bot.review.diff import Diff, DiffLine, Mark
-from bot.review.escaping import show
 
 #: Lines with something in them that make a move; fewer are alike by chance.
 LEAST = 6

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 from bot.core.config import gitignore
 from bot.core.frozen import Frozen
+from bot.core.text import show
 from bot.review.diff import Diff, DiffLine, FileDiff, Hunk
-from bot.review.escaping import show
 from bot.review.file_classes import language, left_out, risk, topic
 from bot.review.moves import Notes, moved
 

@@ -24,10 +24,9 @@ from bot.reproduce.pipeline import Options
 from bot.reproduce.report import read_report
 from bot.reproduce.run import Author, reproduce_in
 from bot.reproduce.setup import SetupFailed
-from bot.review.diff import Diff, FileDiff
+from bot.review.diff import Diff, FileDiff, replaced
 from bot.review.doubt import Doubt
 from bot.review.findings import Finding, Proof, ProofOutcome
-from bot.review.sides import replaced
 from bot.services import Services
 
 #: Drafts a finding: it is looked for where the finding says, not in a whole report.

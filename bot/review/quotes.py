@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
+from bot.core.text import squeeze, squeeze_lines
 from bot.review.diff import DiffLine, FileDiff, Side
-from bot.review.escaping import squeeze, squeeze_lines
 
 # A quote that is only part of a line must say more than this to be told from chance.
 _SHORTEST_PART = 4

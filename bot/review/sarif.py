@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
-from bot.review.escaping import show
+from bot.core.text import show
 from bot.review.findings import Finding
 from bot.review.packing import Skipped
 from bot.review.taxonomy import Category, Severity

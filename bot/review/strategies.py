@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
 
 from bot.core.actions import Usage
 from bot.core.config import ReviewConfig
@@ -19,9 +18,9 @@ from bot.models.investigation import Notes
 from bot.models.protocol import Model, Prompt, Reply
 from bot.prompts import Prompts
 from bot.review.anchoring import anchor
-from bot.review.findings import Dropped, Finding, Reported, ReviewReply
+from bot.review.background import Background
+from bot.review.findings import Dropped, Finding, Reported, ReviewReply, same_defect
 from bot.review.packing import Packed, Piece, Skipped
-from bot.review.panel import LENSES, merged
 from bot.review.quotes import bare
 from bot.review.taxonomy import CATEGORIES, IMPACTS
 
@@ -30,66 +29,52 @@ MAX_TITLE = 300
 MAX_DESCRIPTION = 6_000
 
 
-class HouseRule(NamedTuple):
-    """A text that is shown beside a change, and where it comes from."""
-
-    source: str
-    text: str
-
-
-class LinkedIssue(NamedTuple):
-    """An issue that a change says it is about."""
-
-    title: str
-    text: str
-
-
 @dataclass(frozen=True, slots=True)
-class Background:
-    """What every question about a change carries, equal in all of them; ``partly``: not all files are shown."""
+class Change:
+    """What a change says of itself and what stands around it; what a model need not say of it again.
 
-    issues: tuple[LinkedIssue, ...] = ()
-    runtimes: tuple[str, ...] = ()
-    rules: tuple[HouseRule, ...] = ()
-    files: tuple[str, ...] = ()
-    partly: bool = False
+    ``contexts`` are the code around each piece of it.
+    """
+
+    title: str = ""
+    description: str = ""
+    repository: str = ""
+    subject: str = ""
+    known: tuple[str, ...] = ()
+    background: Background = field(default_factory=Background)
+    contexts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A piece of a change and what is said about it; ``known`` are findings that were reported before."""
+    """A piece of a change, the ``part``-th (from 1) of ``parts``, and what somebody saw who looked around."""
 
     piece: Piece
     part: int
     parts: int
-    title: str
-    description: str
-    repository: str = ""
-    subject: str = ""
-    known: tuple[str, ...] = ()
-    background: Background = Background()
-    context: str = ""
+    change: Change
     notes: str = ""
 
     def prompt(self, prompts: Prompts, name: str, **more: object) -> Prompt:
         """The prompt ``name`` about this piece."""
+        change = self.change
         system, user = prompts.render(
             name,
-            title=self.title[:MAX_TITLE],
-            description=self.description[:MAX_DESCRIPTION],
-            repository=self.repository,
+            title=change.title[:MAX_TITLE],
+            description=change.description[:MAX_DESCRIPTION],
+            repository=change.repository,
             change=self.piece.text,
             part=self.part,
             parts=self.parts,
-            known=self.known,
-            background=self.background,
-            context=self.context,
+            known=change.known,
+            background=change.background,
+            context=change.contexts[self.part - 1] if change.contexts else "",
             notes=self.notes,
             categories=CATEGORIES,
             impacts=IMPACTS,
             **more,
         )
-        return Prompt(purpose="review", system=system, user=user, subject=self.subject)
+        return Prompt(purpose="review", system=system, user=user, subject=change.subject)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,31 +93,43 @@ class LookedAt:
     opinions: tuple[tuple[Reported, ...], ...]
 
 
-def single_shot(model: Model, prompts: Prompts, question: Question) -> tuple[Round, ...]:
-    """Ask once. Raises ModelError or TransientError."""
-    prompt = question.prompt(prompts, "review.single-shot")
-    return (Round(prompt.hash, model.complete(prompt, ReviewReply)),)
-
-
-def reflexion(model: Model, prompts: Prompts, question: Question, iterations: int) -> tuple[Round, ...]:
+def reflexion(model: Model, prompts: Prompts, question: Question, iterations: int) -> LookedAt:
     """The first look and at most ``iterations`` further ones; stops when a round changes nothing.
 
     A later round that yields no usable answer ends the looking, and what was found before it stands.
     Raises ModelError or TransientError for the first look, TransientError for any.
     """
-    rounds = [*single_shot(model, prompts, question)]
+    rounds = [_ask(model, question.prompt(prompts, "review.single-shot"))]
     for number in range(1, iterations + 1):
         previous = rounds[-1].reply.value.findings
         prompt = question.prompt(
             prompts, "review.reflexion", round=number, previous=previous, previous_json=_as_json(previous)
         )
         try:
-            rounds.append(Round(prompt.hash, model.complete(prompt, ReviewReply)))
+            rounds.append(_ask(model, prompt))
         except ModelError:
             break
         if _substance(rounds[-1].reply.value.findings) == _substance(previous):
             break
-    return tuple(rounds)
+    return LookedAt(tuple(rounds), (rounds[-1].reply.value.findings,))
+
+
+def _ask(model: Model, prompt: Prompt) -> Round:
+    return Round(prompt.hash, model.complete(prompt, ReviewReply))
+
+
+#: What each look follows through the change; further looks begin anew with the first, as another draw.
+LENSES = (
+    "boundaries and empty values. For each new condition, index, slice, loop and conversion, try the smallest, "
+    "the largest, the empty, the absent and the repeated value.",
+    "contracts of what is called and of who calls. For each call that was added or changed, what does the other "
+    "side expect and return, and in which cases; for each signature, default, return value or type that changed, "
+    "which callers, subclasses and stored data still count on the old one.",
+    "errors, resources and concurrency. What can fail half-way and what state does it leave; what is opened, "
+    "locked or started and not given back on every path; what happens when two of these run at the same time.",
+    "what the change removes. For each removed or replaced line, what did it guarantee (a check, a copy, an "
+    "order, a special case), who relied on it, and what takes its place.",
+)
 
 
 def panel(model: Model, prompts: Prompts, question: Question, looks: int) -> LookedAt:
@@ -148,7 +145,7 @@ def panel(model: Model, prompts: Prompts, question: Question, looks: int) -> Loo
             # At temperature 0 the same lens would see the same again.
             prompt = prompt.model_copy(update={"sample": draw, "temperature": None})
         try:
-            return Round(prompt.hash, model.complete(prompt, ReviewReply))
+            return _ask(model, prompt)
         except ModelError as error:
             return error
 
@@ -171,26 +168,8 @@ def _substance(findings: tuple[Reported, ...]) -> frozenset[tuple[str, str, str,
     return frozenset((each.path, bare(each.quote), each.category, each.severity) for each in findings)
 
 
-Strategy = Literal["single-shot", "reflexion", "panel"]
-
 #: Findings of one reply that are looked at; a model that reports more is looping.
 MAX_REPORTED = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What a change says of itself and what stands around it; what a model need not say of it again.
-
-    ``contexts`` are the code around each piece of it.
-    """
-
-    title: str = ""
-    description: str = ""
-    repository: str = ""
-    subject: str = ""
-    known: tuple[str, ...] = ()
-    background: Background = Background()
-    contexts: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -220,16 +199,11 @@ LookAround = Callable[[Question], Notes]
 
 
 def looker(config: ReviewConfig, model: Model, prompts: Prompts) -> Look:
-    """How one piece is read under a strategy."""
+    """How one piece is read under a strategy; a single shot is Reflexion without a second look."""
     if config.strategy == "panel":
         return lambda question: panel(model, prompts, question, config.looks)
-    if config.strategy == "reflexion":
-        return lambda question: _last_word(reflexion(model, prompts, question, config.iterations))
-    return lambda question: _last_word(single_shot(model, prompts, question))
-
-
-def _last_word(rounds: tuple[Round, ...]) -> LookedAt:
-    return LookedAt(rounds, (rounds[-1].reply.value.findings,))
+    iterations = config.iterations if config.strategy == "reflexion" else 0
+    return lambda question: reflexion(model, prompts, question, iterations)
 
 
 def review(packed: Packed, change: Change, look: Look, look_around: LookAround | None = None) -> Result:
@@ -245,7 +219,7 @@ def review(packed: Packed, change: Change, look: Look, look_around: LookAround |
     unread: list[Skipped] = []
     for number, piece in enumerate(packed.pieces, start=1):
         try:
-            question = _question(piece, number, len(packed.pieces), change)
+            question = Question(piece, number, len(packed.pieces), change)
             if look_around is not None:
                 notes = look_around(question)
                 result.notes += (notes,)
@@ -253,7 +227,9 @@ def review(packed: Packed, change: Change, look: Look, look_around: LookAround |
             seen = look(question)
         except ModelError as error:
             failed.append(error)
-            unread += _unread(piece, error)
+            spent = isinstance(error, BudgetExceeded)
+            reason = "the model budget of the day is spent" if spent else f"no usable answer ({error.reason})"
+            unread += [Skipped(path=path, reason=reason) for path in piece.paths]
             continue
         result.rounds += seen.rounds
         reported += [[] for _ in range(len(seen.opinions) - len(reported))]
@@ -269,22 +245,37 @@ def review(packed: Packed, change: Change, look: Look, look_around: LookAround |
     return result
 
 
-def _question(piece: Piece, part: int, parts: int, change: Change) -> Question:
-    return Question(
-        piece,
-        part,
-        parts,
-        change.title,
-        change.description,
-        change.repository,
-        change.subject,
-        change.known,
-        change.background,
-        change.contexts[part - 1] if change.contexts else "",
-    )
+def merged(opinions: Sequence[Sequence[Finding]]) -> tuple[Finding, ...]:
+    """Each defect once, in the words of the first look that saw it, with the number of looks that did.
+
+    Its severity and confidence are the highest that were given. What one look names twice are two defects.
+    """
+    groups: list[list[Finding]] = []
+    for opinion in opinions:
+        before = list(groups)
+        for finding in opinion:
+            group = next((each for each in before if _one_defect(each[0], finding)), None)
+            if group is None:
+                groups.append([finding])
+            else:
+                group.append(finding)
+                before.remove(group)
+    return tuple(_as_one(group) for group in groups)
 
 
-def _unread(piece: Piece, error: ModelError) -> Sequence[Skipped]:
-    spent = isinstance(error, BudgetExceeded)
-    reason = "the model budget of the day is spent" if spent else f"no usable answer ({error.reason})"
-    return [Skipped(path=path, reason=reason) for path in piece.paths]
+def _as_one(group: Sequence[Finding]) -> Finding:
+    severity = max((each.severity for each in group), key=lambda each: each.rank)
+    places = dict.fromkeys(place for each in group for place in each.places)
+    more = {"severity": severity, "places": tuple(places)}
+    confidence = max((each.confidence for each in group if each.confidence is not None), default=None)
+    return group[0].model_copy(update={"looks": len(group), "confidence": confidence, **more})
+
+
+def _one_defect(one: Finding, other: Finding) -> bool:
+    """The same fingerprint or code, or overlapping lines and the same cause or effect: looks quote differently."""
+    if same_defect(one, other):
+        return True
+    if (one.path, one.side) != (other.path, other.side) or one.line is None or other.line is None:
+        return False
+    overlap = (one.start_line or one.line) <= other.line and (other.start_line or other.line) <= one.line
+    return overlap and (one.category == other.category or one.impact == other.impact)

@@ -25,16 +25,15 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import NamedTuple
 
-from bot.code.excerpt import around
 from bot.code.syntax import PYTHON, definitions, grammar_of, nodes
 from bot.code.syntax import parse as parse_tree
 from bot.core.config import RepoConfig
 from bot.forge.github.archive import FolderTree
-from bot.review.context import Surroundings
+from bot.review.context import Sides, Surroundings, around
 from bot.review.diff import Diff, FileDiff, parse
 from bot.review.file_classes import Risk, left_out, risk
+from bot.review.meaning import reformatted
 from bot.review.packing import Packed, estimate, pack, render, render_line
-from bot.review.sides import Sides, reformatted
 from evaluation.crbench.task import read_tasks
 from evaluation.git.clones import CommitTree
 from evaluation.git.repository import GitError, GitRepository, find_clone

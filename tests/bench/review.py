@@ -29,7 +29,7 @@ from bot.review.anchoring import anchor
 from bot.review.diff import parse
 from bot.review.findings import Reported
 from bot.review.packing import estimate, pack
-from bot.review.strategies import Question
+from bot.review.strategies import Change, Question
 from bot.router import decide
 from bot.services import NoHistory, Services
 from tests.scripted import ScriptedModel
@@ -160,7 +160,7 @@ def tokens(folder: Path) -> None:
             packed = pack(parse(record["patch"]), BUDGET, RepoConfig().review.max_calls)
             title, _, body = record["problem_statement"].partition("\n")
             asked = [
-                Question(piece, 1, len(packed.pieces), title, body).prompt(prompts, "review.single-shot")
+                Question(piece, 1, len(packed.pieces), Change(title, body)).prompt(prompts, "review.single-shot")
                 for piece in packed.pieces
             ]
             costs.append(sum(estimate(each.system) + estimate(each.user) for each in asked))

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.code import meaning, syntax
+from bot.code import syntax
 from bot.code.syntax import definitions, enclosing
+from bot.review import meaning
 
 PYTHON = """\
 class A:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.core.text import squeeze_lines
 from bot.review.anchoring import anchor
 from bot.review.diff import FileDiff, parse
-from bot.review.escaping import squeeze_lines
 from bot.review.findings import Finding, Reported
 from tests.bot.review.diffs import Generated, diffs
 from tests.bot.review.github_rules import shown

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from bot.forge.replay import RecordedTree
-from bot.review.diff import parse
+from bot.review.context import Sides
+from bot.review.diff import parse, replaced
+from bot.review.meaning import reformatted
 from bot.review.packing import REFORMATTED, pack
-from bot.review.sides import Sides, reformatted, replaced
 
 BODY = [f"    step_{number} = call_{number}(value)" for number in range(10)]
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.core.text import show
 from bot.review.diff import parse
-from bot.review.escaping import show
 from bot.review.packing import Packed, estimate, pack
 from tests.bot.review.diffs import Generated, diffs
 

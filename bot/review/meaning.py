@@ -16,11 +16,17 @@ from pathlib import PurePosixPath
 import re2
 
 from bot.code.syntax import MAX_BYTES, MAX_DEPTH, MAX_NODES, PYTHON, grammar_of, nodes, parse
+from bot.review.context import Sides
+from bot.review.diff import Diff, Hunk, replaced
 
 #: Endings of languages in which indentation and line breaks mean nothing, as far as no grammar is at hand.
 _FREE_FORM = frozenset(
     {".c", ".h", ".cc", ".cpp", ".hpp", ".cs", ".css", ".scss", ".less", ".php", ".swift", ".kt"}
 )
+
+
+#: Characters that are compared over a whole change, hunk by hunk.
+MAX_COMPARED = 8_000_000
 
 
 def same(before: str, after: str, path: str) -> bool:
@@ -45,11 +51,6 @@ def same(before: str, after: str, path: str) -> bool:
 
 #: What can change while the meaning does not, and more: comments, white space, quotes, brackets and separators.
 _WEIGHTLESS = re2.compile(r"(?m)^[ \t]*\*.*$|(?:#|//|/\*).*$|[\s'\"`()\[\]{},;\\]+")
-
-
-def may_be_same(removed: Iterable[str], added: Iterable[str]) -> bool:
-    """Whether changed lines can mean the same at all: where not, nothing has to be parsed."""
-    return _weighty(removed) == _weighty(added)
 
 
 def _weighty(lines: Iterable[str]) -> str:
@@ -117,3 +118,37 @@ def _plain_string(text: bytes) -> bytes:
     if len(text) >= 2 and text[:1] == text[-1:] == b"'" and b'"' not in text and b"\\" not in text:
         return b'"' + text[1:-1] + b'"'
     return text
+
+
+def reformatted(diff: Diff, sides: Sides) -> dict[str, frozenset[int]]:
+    """By path, the hunks (counted from 0) whose code certainly means the same before and after."""
+    found: dict[str, frozenset[int]] = {}
+    left = MAX_COMPARED
+    for file in diff.files:
+        if file.change != "modified" or not file.hunks or file.mode or file.binary:
+            continue
+        before = sides.before(file)
+        if before is None or sides.after(file) is None:
+            continue
+        waiting = [[number for number, hunk in enumerate(file.hunks) if _may_be_same(hunk)]]
+        equal: list[int] = []
+        while waiting and left > 0:
+            # All at once, and halves of them where they are not all the same: most are, and a parse is dear.
+            some = waiting.pop()
+            if not some:
+                continue
+            left -= len(before)
+            changed = replaced(before, [file.hunks[number] for number in some], back=False)
+            if changed is not None and same(before, changed, file.path):
+                equal += some
+            elif len(some) > 1:
+                waiting += [some[: len(some) // 2], some[len(some) // 2 :]]
+        if equal:
+            found[file.path] = frozenset(equal)
+    return found
+
+
+def _may_be_same(hunk: Hunk) -> bool:
+    """Whether changed lines can mean the same at all: where not, nothing has to be parsed."""
+    removed, added = ([line.text for line in hunk.lines if line.mark == mark] for mark in "-+")
+    return _weighty(removed) == _weighty(added)
