@@ -1,8 +1,8 @@
-"""Where the line may lie so that a promise holds: finite-sample bounds on the harm that bouncing does. Pure.
+"""Where the line may lie so that a promise holds, and whether one still does: bounds on bouncing's harm. Pure.
 
 Harm is bouncing what should have passed: an issue that people went on to fix, a patch that was good. A line is
 a probability in percent; everything at or above it bounces, so a lower line does more harm. The promise is *at
-most ``harm`` of the good subjects are bounced, with probability ``1 - delta`` over the cases that the line was
+most ``harm`` of the good subjects are bounced, with probability ``1 - DELTA`` over the cases that the line was
 drawn from*.
 
 It is drawn by Learn then Test (Angelopoulos, Bates, Candes, Jordan, Lei 2021, arXiv 2110.01052): the lines are
@@ -10,7 +10,11 @@ tried from the highest down, each as the hypothesis that its harm is over the wa
 p-value; the first that cannot be rejected ends the walk (fixed-sequence testing, so that no correction is due). It
 assumes that past and future good subjects are exchangeable, and nothing about the model or its answers.
 
-Subjects of different repositories are not exchangeable: a line drawn elsewhere promises less (``line_elsewhere``).
+Whether a promise still holds may be asked every day. ``held`` bets against it: with every good subject that is
+seen, wealth is multiplied by how much better some larger harm explains what happened than the promised one does,
+averaged over an even grid of larger harms. While the promise holds, wealth ever reaches ``1 / DELTA`` with
+probability at most ``DELTA`` (Ville's inequality), however often it is looked at. Source: Waudby-Smith and Ramdas
+2024, "Estimating means of bounded random variables by betting".
 """
 
 from __future__ import annotations
@@ -24,10 +28,12 @@ from pydantic import Field
 
 from bot.core.frozen import Frozen
 
-#: How sure a promise is, unless somebody asks for another: it fails for one maintainer in twenty.
+#: How sure a promise is: it fails for one maintainer in twenty.
 DELTA = 0.05
 #: A line that nothing reaches.
 NEVER = 101
+#: Larger harms that ``held`` bets on.
+_ALTERNATIVES = 64
 
 
 class Judged(Frozen):
@@ -46,7 +52,7 @@ class OperatingPoint(Frozen):
     harmed: int = Field(description="good subjects that it bounces")
     bad: int = Field(description="subjects in the cases that deserved to bounce")
     caught: int = Field(description="bad subjects that it bounces")
-    bound: float = Field(description="upper limit of the true harm at confidence ``1 - delta`` (Clopper-Pearson)")
+    bound: float = Field(description="upper limit of the true harm at confidence ``1 - DELTA`` (Clopper-Pearson)")
 
     @property
     def harm(self) -> float | None:
@@ -68,11 +74,21 @@ class Promise(Frozen):
     needed: int = Field(description="good cases that the promise takes where not one of them is harmed")
 
 
-def cases_needed(harm: float, delta: float = DELTA) -> int:
-    """Good cases without one harmed from which on a promise can be given: ``(1 - harm)^n <= delta``."""
-    return math.ceil(math.log(delta) / math.log1p(-harm))
+class PromiseRecord(Frozen):
+    """What the good subjects that were seen since the line was drawn say about the promise."""
+
+    seen: int = Field(description="good subjects")
+    harmed: int = Field(description="good subjects that were bounced, or would have been")
+    evidence: float = Field(description="against the promise: the largest wealth so far; 1 = none")
+    broken: bool
 
 
+def cases_needed(harm: float) -> int:
+    """Good cases without one harmed from which on a promise can be given: ``(1 - harm)^n <= DELTA``."""
+    return math.ceil(math.log(DELTA) / math.log1p(-harm))
+
+
+@lru_cache(maxsize=4096)
 def binomial_cdf(successes: int, trials: int, chance: float) -> float:
     """P(X <= successes) for X ~ Binomial(trials, chance), summed in logarithms so that nothing underflows."""
     if successes >= trials or chance <= 0:
@@ -90,24 +106,18 @@ def binomial_cdf(successes: int, trials: int, chance: float) -> float:
 
 
 @lru_cache(maxsize=4096)
-def _p_value(harmed: int, good: int, harm: float) -> float:
-    """How likely so few harmed are where the true harm is ``harm``."""
-    return binomial_cdf(harmed, good, harm)
-
-
-@lru_cache(maxsize=4096)
-def upper_bound(harmed: int, good: int, delta: float = DELTA) -> float:
+def upper_bound(harmed: int, good: int) -> float:
     """The exact one-sided upper limit of a share (Clopper and Pearson 1934); 1 without a case."""
     if harmed >= good:
         return 1.0
     low, high = harmed / good, 1.0
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if binomial_cdf(harmed, good, middle) > delta else (low, middle)
+        low, high = (middle, high) if binomial_cdf(harmed, good, middle) > DELTA else (low, middle)
     return high
 
 
-def line_at(cases: Sequence[Judged], bounce_above: int, delta: float = DELTA) -> OperatingPoint:
+def line_at(cases: Sequence[Judged], bounce_above: int) -> OperatingPoint:
     """What a line does on these cases."""
     good = [case for case in cases if case.good]
     bad = [case for case in cases if not case.good]
@@ -118,86 +128,69 @@ def line_at(cases: Sequence[Judged], bounce_above: int, delta: float = DELTA) ->
         harmed=harmed,
         bad=len(bad),
         caught=sum(case.p_bounce >= bounce_above for case in bad),
-        bound=upper_bound(harmed, len(good), delta),
+        bound=upper_bound(harmed, len(good)),
     )
 
 
-def promise(cases: Sequence[Judged], harm: float, delta: float = DELTA) -> Promise:
+def promise(cases: Sequence[Judged], harm: float) -> Promise:
     """Draw the line: the lowest one down to which every hypothesis of too much harm is rejected.
 
     The lines that are tried are all whole percents from 100 down, whatever the cases hold, so that their order
-    does not depend on the data. Raises ValueError for a harm or delta that is no share.
+    does not depend on the data.
     """
-    if not (0 < harm < 1 and 0 < delta < 1):
-        raise ValueError(f"harm and delta must lie between 0 and 1, not {harm} and {delta}")
-    found = lowest_line([case.p_bounce for case in cases if case.good], harm, delta)
-    line = None if found is None else line_at(cases, found, delta)
-    return Promise(harm=harm, delta=delta, line=line, needed=cases_needed(harm, delta))
+    found = lowest_line([case.p_bounce for case in cases if case.good], harm)
+    line = None if found is None else line_at(cases, found)
+    return Promise(harm=harm, delta=DELTA, line=line, needed=cases_needed(harm))
 
 
-def lowest_line(good: Iterable[int], harm: float, delta: float = DELTA) -> int | None:
-    """Where ``promise`` draws the line for these scores of good subjects; None where it cannot."""
+def lowest_line(good: Iterable[int], harm: float) -> int | None:
+    """Where ``promise`` draws the line for these scores of good subjects; None where it cannot.
+
+    Raises ValueError for a harm that is no share.
+    """
+    _check(harm)
     scores = sorted(good)
     found: int | None = None
     for candidate in range(100, -1, -1):
         harmed = len(scores) - bisect_left(scores, candidate)
-        if _p_value(harmed, len(scores), harm) > delta:
+        if binomial_cdf(harmed, len(scores), harm) > DELTA:
             break
         found = candidate
     return found
 
 
-class ElsewhereLine(Frozen):
-    """A line for a repository of which nothing is known but that it is like the others."""
+def held(harms: Iterable[bool], harm: float) -> PromiseRecord:
+    """Look at good subjects in the order in which their fate became known; True = it was bounced.
 
-    bounce_above: int = Field(ge=0, le=NEVER)
-    sure: float = Field(description="probability that the new repository's harm is at most the wanted one")
-
-
-def repositories_needed(delta: float = DELTA) -> int:
-    """Repositories from which on a line drawn on them is ``1 - delta`` sure on another one."""
-    return math.ceil(1 / delta) - 1
-
-
-def line_elsewhere(groups: Sequence[Iterable[int]], harm: float, delta: float = DELTA) -> ElsewhereLine | None:
-    """The line for another repository by the scores of the good subjects of several; None without any.
-
-    The repositories themselves are the exchangeable units, whatever the subjects in one have in common (Dunn,
-    Wasserman and Ramdas 2022, "Distribution-free prediction sets for two-layer hierarchical models"). Each has a
-    lowest line at which it takes no more than ``harm``; of ``n + 1`` exchangeable ones the new repository's is
-    above the k-th highest of the others' with probability at most ``k / (n + 1)``. Where ``n`` is below
-    ``repositories_needed``, the strictest line is taken, and it is only ``n / (n + 1)`` sure. It is never below
-    the line of ``lowest_line`` for all of them together.
+    Raises ValueError for a harm that is no share.
     """
-    scores = [sorted(each) for each in groups]
-    strictest = sorted((_least(each, harm) for each in scores if each), reverse=True)
-    if not strictest:
-        return None
-    rank = strict_rank(len(strictest), delta)
-    pooled = lowest_line((score for each in scores for score in each), harm, delta)
-    if pooled is None:
-        return None
-    return ElsewhereLine(
-        bounce_above=max(strictest[rank - 1], pooled), sure=min(1 - delta, 1 - rank / (len(strictest) + 1))
+    _check(harm)
+    rates = [harm + (1 - harm) * (index + 0.5) / _ALTERNATIVES for index in range(_ALTERNATIVES)]
+    hit = [math.log(rate / harm) for rate in rates]
+    miss = [math.log((1 - rate) / (1 - harm)) for rate in rates]
+    logs = [0.0] * _ALTERNATIVES
+    seen = harmed = 0
+    largest = 0.0
+    for was_bounced in harms:
+        seen, harmed = seen + 1, harmed + was_bounced
+        logs = [log + step for log, step in zip(logs, hit if was_bounced else miss, strict=True)]
+        top = max(logs)
+        wealth = top + math.log(math.fsum(math.exp(each - top) for each in logs) / _ALTERNATIVES)
+        largest = max(largest, wealth)
+    return PromiseRecord(
+        seen=seen, harmed=harmed, evidence=math.exp(min(largest, 700.0)), broken=largest >= -math.log(DELTA)
     )
 
 
-def strict_rank(repositories: int, delta: float = DELTA) -> int:
-    """Which of so many repositories' lines, highest first, is the one for another; 1 where they are too few."""
-    return max(1, int(delta * (repositories + 1) + 1e-9))
+def _check(harm: float) -> None:
+    if not 0 < harm < 1:
+        raise ValueError(f"harm must lie between 0 and 1, not {harm}")
 
 
-def _least(scores: Sequence[int], harm: float) -> int:
-    """The lowest line that bounces no more than ``harm`` of these ascending scores."""
-    return next(
-        line for line in range(NEVER + 1) if len(scores) - bisect_left(scores, line) <= harm * len(scores) + 1e-9
-    )
-
-
-def curve(cases: Sequence[Judged], delta: float = DELTA) -> tuple[OperatingPoint, ...]:
+def curve(cases: Sequence[Judged]) -> tuple[OperatingPoint, ...]:
     """Every line that tells the cases apart, from the highest down: risk over coverage."""
     tried = sorted({case.p_bounce for case in cases}, reverse=True)
-    return tuple(line_at(cases, each, delta) for each in tried)
+    return tuple(line_at(cases, each) for each in tried)
 
 
 def instructive(cases: Iterable[Judged], bounce_above: int, most: int = 10) -> tuple[Judged, ...]:

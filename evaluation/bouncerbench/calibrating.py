@@ -186,7 +186,7 @@ def _promises(others: int, harm: float) -> str:
         "95 % sure where the cases of one repository are exchangeable. Same: from the others together, for a "
         "future drawn from these. Strict: from the others, for the one held out, where whole repositories are "
         f"exchangeable (Dunn, Wasserman and Ramdas 2022); with {others} of them that promise is "
-        f"{100 * others / (others + 1):.0f} % sure at most, 95 % takes {risk.repositories_needed()}. "
+        f"{100 * others / (others + 1):.0f} % sure at most, 95 % takes {lines.repositories_needed()}. "
         "Moved: the line of same on the one held out, which promises nothing there: what breaks it is the "
         "shift between repositories."
     )

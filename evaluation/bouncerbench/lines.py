@@ -6,7 +6,9 @@ Scores are the probabilities where every answer has one, else the severities of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -118,10 +120,41 @@ def promised(harm: float) -> Fit:
 
     def fit(groups: Sequence[Sequence[Judged]]) -> int | None:
         scores = [[case.p_bounce for case in group if case.good] for group in groups]
-        drawn = risk.line_elsewhere(scores, harm)
-        return None if drawn is None else drawn.bounce_above
+        return line_elsewhere(scores, harm)
 
     return fit
+
+
+def line_elsewhere(groups: Sequence[Iterable[int]], harm: float) -> int | None:
+    """The line for another repository by the scores of the good subjects of several; None without any.
+
+    Subjects of different repositories are not exchangeable. The repositories themselves are, whatever the
+    subjects in one have in common (Dunn, Wasserman and Ramdas 2022, "Distribution-free prediction sets for
+    two-layer hierarchical models"). Each has a lowest line at which it takes no more than ``harm``; of ``n + 1``
+    exchangeable ones the new repository's is above the k-th highest of the others' with probability at most
+    ``k / (n + 1)``. Where ``n`` is below ``repositories_needed``, the strictest line is taken, and it is only
+    ``n / (n + 1)`` sure. It is never below the line of ``risk.lowest_line`` for all of them together.
+    """
+    scores = [sorted(each) for each in groups]
+    strictest = sorted((_least(each, harm) for each in scores if each), reverse=True)
+    pooled = risk.lowest_line((score for each in scores for score in each), harm)
+    return max(strictest[_strict_rank(len(strictest)) - 1], pooled) if strictest and pooled is not None else None
+
+
+def repositories_needed() -> int:
+    """Repositories from which on a line drawn on them is ``1 - risk.DELTA`` sure on another one."""
+    return math.ceil(1 / risk.DELTA) - 1
+
+
+def _strict_rank(repositories: int) -> int:
+    """Which of so many repositories' lines, highest first, is the one for another; 1 where they are too few."""
+    return max(1, int(risk.DELTA * (repositories + 1) + 1e-9))
+
+
+def _least(scores: Sequence[int], harm: float) -> int:
+    """The lowest line that bounces no more than ``harm`` of these ascending scores."""
+    allowed = harm * len(scores) + 1e-9
+    return next(line for line in range(risk.NEVER + 1) if len(scores) - bisect_left(scores, line) <= allowed)
 
 
 def best_f(groups: Sequence[Sequence[Judged]]) -> int | None:
@@ -287,13 +320,13 @@ def resampled_lines(good: Counts, harm: float, resamples: int, generator: np.ran
 def resampled_lines_elsewhere(
     groups: Sequence[Counts], harm: float, resamples: int, generator: np.random.Generator
 ) -> Counts:
-    """``risk.line_elsewhere`` of so many resamples of each group; 101 where there is none."""
+    """``line_elsewhere`` of so many resamples of each group; 101 where there is none."""
     drawn = [_resampled(group, resamples, generator) for group in groups if group.sum()]
     if not drawn:
         return np.full(resamples, risk.NEVER, dtype=np.int64)
     # Harm falls as the line rises: the lowest line that is allowed comes after all that are not.
     least = [(_tails(each) > harm * each.sum(axis=1, keepdims=True) + 1e-9).sum(axis=1) for each in drawn]
-    strict = np.sort(np.array(least), axis=0)[::-1][risk.strict_rank(len(drawn)) - 1]
+    strict = np.sort(np.array(least), axis=0)[::-1][_strict_rank(len(drawn)) - 1]
     return np.asarray(np.maximum(strict, _lowest(np.sum(drawn, axis=0), harm)), dtype=np.int64)
 
 

@@ -9,10 +9,9 @@ from flask import render_template, request
 from markupsafe import Markup
 from pydantic import ConfigDict
 
-from bot.calibration import monitor, plots, reliability, risk
+from bot.calibration import plots, reliability, risk
 from bot.calibration.fates import KnownFate
-from bot.calibration.monitor import PromiseRecord
-from bot.calibration.risk import Judged, OperatingPoint
+from bot.calibration.risk import Judged, OperatingPoint, PromiseRecord
 from bot.core.frozen import Frozen
 from bot.store.overview import Overview
 from bot.web.dashboard.backing import DashboardBackend, DashboardSettings
@@ -67,9 +66,7 @@ def _drawn(bouncer: Literal["triage", "verify"], fates: Sequence[KnownFate]) -> 
     bad = [each for each in fates if not each.good]
     # The promise that is in force is the one under which the newest subject was judged.
     harm = fates[-1].harm
-    watch = (
-        None if harm is None else monitor.held((each.bounced for each in good if each.harm == harm), harm / 100)
-    )
+    watch = None if harm is None else risk.held((each.bounced for each in good if each.harm == harm), harm / 100)
     curve = risk.curve(cases)
     return Drawn(
         name=name,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 from scipy import stats
 
-from bot.calibration import monitor, risk
+from bot.calibration import risk
 from bot.calibration.risk import Judged
 
 
@@ -68,44 +68,6 @@ def test_the_promise_is_broken_for_at_most_one_maintainer_in_twenty() -> None:
     assert sum(caught) / len(caught) > 0.15
 
 
-def repositories(generator: random.Random, count: int) -> list[list[int]]:
-    """Scores of good subjects in repositories of different sizes, each with a level of its own."""
-    return [
-        [min(100, max(0, round(generator.gauss(level, 12)))) for _ in range(generator.randint(40, 120))]
-        for level in (generator.gauss(35, 10) for _ in range(count))
-    ]
-
-
-def too_much(scores: Sequence[int], line: int) -> bool:
-    return sum(score >= line for score in scores) > 0.05 * len(scores)
-
-
-@pytest.mark.parametrize(("others", "sure"), [(4, 0.8), (19, 0.95), (30, 0.95)])
-def test_a_line_from_other_repositories_is_as_sure_as_it_says(others: int, sure: float) -> None:
-    generator = random.Random(others)
-    rounds, strict, pooled = 300, 0, 0
-    for _ in range(rounds):
-        *known, new = repositories(generator, others + 1)
-        line = risk.line_elsewhere(known, 0.05)
-        assert line is not None
-        assert line.sure >= sure - 0.02
-        strict += too_much(new, line.bounce_above)
-        together = risk.lowest_line([score for each in known for score in each], 0.05)
-        pooled += too_much(new, risk.NEVER if together is None else together)
-    allowed = 1 - sure
-    assert strict <= rounds * allowed + 3 * (rounds * allowed * sure) ** 0.5
-    # One line for all cases together, as if they were of one repository, promises 95 % and breaks it.
-    assert pooled > 0.2 * rounds
-
-
-def test_a_line_elsewhere_takes_nineteen_repositories_to_be_95_percent_sure() -> None:
-    assert risk.repositories_needed() == 19
-    calm = [[10] * 60 for _ in range(19)]
-    sures = [line.sure for line in (risk.line_elsewhere(calm[:count], 0.05) for count in (1, 18, 19)) if line]
-    assert sures == pytest.approx([1 / 2, 18 / 19, 0.95])
-    assert risk.line_elsewhere([], 0.05) is None
-
-
 def test_without_good_cases_there_is_no_promise_and_the_curve_is_empty() -> None:
     assert risk.promise([], 0.05).line is None
     assert risk.promise([Judged(subject="x", p_bounce=99, good=False)], 0.05).line is None
@@ -131,12 +93,12 @@ def test_the_most_confident_mistakes_come_first() -> None:
 
 def test_the_watch_stays_silent_while_the_promise_holds_although_it_is_looked_at_every_day() -> None:
     generator = random.Random(11)
-    alarms = sum(monitor.held((generator.random() < 0.05 for _ in range(400)), 0.05).broken for _ in range(300))
+    alarms = sum(risk.held((generator.random() < 0.05 for _ in range(400)), 0.05).broken for _ in range(300))
     assert alarms <= 300 * 0.05 + 3 * (300 * 0.05 * 0.95) ** 0.5
 
 
 def test_the_watch_tells_a_promise_that_is_broken() -> None:
     generator = random.Random(12)
-    told = sum(monitor.held((generator.random() < 0.2 for _ in range(150)), 0.05).broken for _ in range(50))
+    told = sum(risk.held((generator.random() < 0.2 for _ in range(150)), 0.05).broken for _ in range(50))
     assert told >= 45
-    assert monitor.held([], 0.05).evidence == 1
+    assert risk.held([], 0.05).evidence == 1

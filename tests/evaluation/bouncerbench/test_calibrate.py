@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +147,40 @@ def test_one_repository_proves_nothing(tasks: Path, tmp_path: Path, capsys: pyte
     assert run(*common, "--split", "random") == 0
 
 
+def repositories(generator: random.Random, count: int) -> list[list[int]]:
+    """Scores of good subjects in repositories of different sizes, each with a level of its own."""
+    return [
+        [min(100, max(0, round(generator.gauss(level, 12)))) for _ in range(generator.randint(40, 120))]
+        for level in (generator.gauss(35, 10) for _ in range(count))
+    ]
+
+
+def too_much(scores: Sequence[int], line: int) -> bool:
+    return sum(score >= line for score in scores) > 0.05 * len(scores)
+
+
+@pytest.mark.parametrize(("others", "sure"), [(4, 0.8), (19, 0.95), (30, 0.95)])
+def test_a_line_from_other_repositories_is_as_sure_as_it_says(others: int, sure: float) -> None:
+    generator = random.Random(others)
+    rounds, strict, pooled = 300, 0, 0
+    for _ in range(rounds):
+        *known, new = repositories(generator, others + 1)
+        line = lines.line_elsewhere(known, 0.05)
+        assert line is not None
+        strict += too_much(new, line)
+        together = risk.lowest_line([score for each in known for score in each], 0.05)
+        pooled += too_much(new, risk.NEVER if together is None else together)
+    allowed = 1 - sure
+    assert strict <= rounds * allowed + 3 * (rounds * allowed * sure) ** 0.5
+    # One line for all cases together, as if they were of one repository, promises 95 % and breaks it.
+    assert pooled > 0.2 * rounds
+
+
+def test_a_line_elsewhere_takes_nineteen_repositories_to_be_95_percent_sure() -> None:
+    assert lines.repositories_needed() == 19
+    assert lines.line_elsewhere([], 0.05) is None
+
+
 def test_simulated_lines_are_those_of_the_promise() -> None:
     generator = np.random.default_rng(3)
     good = np.bincount(generator.integers(0, 101, 300), minlength=101).astype(np.int64)
@@ -165,9 +200,8 @@ def test_simulated_lines_for_another_repository_are_those_of_the_promise() -> No
     again = np.random.default_rng(6)
     samples = [again.multinomial(int(each.sum()), each / each.sum(), size=50) for each in groups]
     for number, line in enumerate(drawn):
-        expected = risk.line_elsewhere([np.repeat(np.arange(101), each[number]).tolist() for each in samples], 0.1)
-        assert expected is not None
-        assert line == expected.bounce_above
+        scores = [np.repeat(np.arange(101), each[number]).tolist() for each in samples]
+        assert line == lines.line_elsewhere(scores, 0.1)
 
 
 def test_the_promise_holds_on_recorded_answers_of_five_models(
