@@ -1,4 +1,4 @@
-"""Bringing the tables up to date, at start, by whichever process comes first."""
+"""Making the tables, and bringing them up to date, at start, by whichever process comes first."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import structlog
-from sqlalchemy import text
+from sqlalchemy import Column, MetaData, String, Table, select
 from sqlalchemy.exc import DBAPIError
 
 from bot.errors import DatabaseAway, OperatorError
 from bot.store.database import Database, open_database
 from bot.store.locks import held
+from bot.store.tables import METADATA
 
 #: The newest migration; alembic itself is imported only where this one is not in place yet.
 HEAD = "0007"
-VERSION_TABLE = "bouncer_version"
+#: Alembic's, under a name of ours.
+VERSION = Table("bouncer_version", MetaData(), Column("version_num", String(32), primary_key=True))
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 #: How long one process waits for another's migration, seconds.
@@ -33,28 +35,28 @@ def version(database: Database) -> str | None:
     """The migration that the database stands at; None before the first."""
     try:
         with database.read() as connection:
-            found = connection.scalar(text(f"SELECT version_num FROM {VERSION_TABLE}"))  # noqa: S608
+            return connection.scalar(select(VERSION.c.version_num))
     except DBAPIError:
         return None
-    return None if found is None else str(found)
 
 
-def migrate(database: Database, target: str = HEAD) -> None:
-    """Bring the tables up to ``target``; safe where several processes start at once.
+def migrate(database: Database) -> None:
+    """Make the tables, or bring them up to date; safe where several processes start at once.
 
     Raises OperatorError where a newer version of the program has been here.
     """
-    if version(database) == target:
+    if version(database) == HEAD:
         return
     with held(database.locks, "migrate", TIMEOUT):
         present = version(database)
-        if present == target:
-            return
-        if present is not None and present not in known():
+        if present is None:
+            _create(database)
+        elif present not in known():
             raise OperatorError(
                 f"the database is at version {present}, which only a newer Bouncer knows: upgrade it"
             )
-        _upgrade(database, target)
+        elif present != HEAD:
+            _upgrade(database)
 
 
 @contextmanager
@@ -94,7 +96,15 @@ def known() -> frozenset[str]:
     return frozenset(file.name.partition("_")[0] for file in (MIGRATIONS / "versions").glob("[0-9]*.py"))
 
 
-def _upgrade(database: Database, target: str) -> None:
+def _create(database: Database) -> None:
+    with database.write() as connection:
+        # A table that stands already is no new database's: better an error than a wrong version.
+        METADATA.create_all(connection, checkfirst=False)
+        VERSION.create(connection)
+        connection.execute(VERSION.insert(), {"version_num": HEAD})
+
+
+def _upgrade(database: Database) -> None:
     # Imported late: most starts find nothing to do.
     from alembic import command
     from alembic.config import Config
@@ -103,4 +113,4 @@ def _upgrade(database: Database, target: str) -> None:
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     with database.write() as connection:
         config.attributes["connection"] = connection
-        command.upgrade(config, target)
+        command.upgrade(config, HEAD)

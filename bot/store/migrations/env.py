@@ -2,13 +2,13 @@
 
 from alembic import context
 
-from bot.store.migrate import VERSION_TABLE
+from bot.store.migrate import VERSION
 from bot.store.tables import METADATA
 
 context.configure(
     connection=context.config.attributes["connection"],
     target_metadata=METADATA,
-    version_table=VERSION_TABLE,
+    version_table=VERSION.name,
     transactional_ddl=True,
 )
 with context.begin_transaction():

@@ -14,17 +14,41 @@ from sqlalchemy import select, text
 from bot.errors import OperatorError, SettingsError
 from bot.store import migrate, open_database
 from bot.store.counters import Counters, counted
-from bot.store.migrate import HEAD, VERSION_TABLE, known, version
+from bot.store.migrate import HEAD, VERSION, known, version
 from bot.store.tables import DELIVERIES, METADATA
 
 START = "import sys; from bot.store import *; migrate(open_database(sys.argv[1]))"
 
 
-def test_the_migrations_end_where_the_tables_are_declared(database):
+@pytest.fixture
+def old(database_url):
+    """A database as release 0.1.0 left it."""
+    database = open_database(database_url)
+    statements = (Path(__file__).parent / "release_0.1.0.sql").read_text().split(";\n")
+    serial = "INTEGER NOT NULL PRIMARY KEY" if database.is_sqlite else "BIGSERIAL PRIMARY KEY"
+    with database.write() as connection:
+        for statement in filter(None, statements):
+            connection.execute(text(statement.replace("{serial}", serial)))
+        connection.execute(text(f"CREATE TABLE {VERSION.name} (version_num VARCHAR(32) PRIMARY KEY)"))
+        connection.execute(text(f"INSERT INTO {VERSION.name} VALUES ('0001')"))
+    yield database
+    database.close()
+
+
+def is_as_declared(database):
     with database.read() as connection:
-        options = {"version_table": VERSION_TABLE}
-        assert compare_metadata(MigrationContext.configure(connection, opts=options), METADATA) == []
-    assert version(database) == HEAD == max(known())
+        context = MigrationContext.configure(connection, opts={"version_table": VERSION.name})
+        assert compare_metadata(context, METADATA) == []
+    return version(database) == HEAD == max(known())
+
+
+def test_a_new_database_has_the_tables_that_are_declared(database):
+    assert is_as_declared(database)
+
+
+def test_the_migrations_end_where_the_tables_are_declared(old):
+    migrate(old)
+    assert is_as_declared(old)
 
 
 @pytest.mark.parametrize(("before", "after"), [(0o644, 0o600), (0o600, 0o600), (0o664, 0o660)])
@@ -47,11 +71,9 @@ def test_processes_that_start_at_once_migrate_once(database_url):
     database.close()
 
 
-def test_jobs_of_the_table_that_was_are_made_anew_and_counts_go_on(database_url):
-    database = open_database(database_url)
-    migrate(database, "0002")
+def test_jobs_of_the_table_that_was_are_made_anew_and_counts_go_on(old):
     rows = [("d-1", "done", None), ("d-2", "waiting", "away"), ("d-3", "dead", "gave up")]
-    with database.write() as connection:
+    with old.write() as connection:
         for seq, (name, state, error) in enumerate(rows, 1):
             connection.execute(
                 text(
@@ -75,28 +97,28 @@ def test_jobs_of_the_table_that_was_are_made_anew_and_counts_go_on(database_url)
                 " 1, '', 1, 1)"
             )
         )
-    migrate(database)
-    with database.read() as connection:
+    migrate(old)
+    with old.read() as connection:
         deliveries = connection.execute(select(DELIVERIES).order_by(DELIVERIES.c.seq)).all()
     assert [(row.id, row.dispatched_at, row.problem, row.number) for row in deliveries] == [
         ("d-1", 1.0, None, 7),
         ("d-2", None, None, 7),
         ("d-3", 1.0, "triage: gave up", 7),
     ]
-    assert Counters(database).all() == {counted("bouncer_postings", type="upsert_comment"): 1.0}
-    database.close()
+    assert Counters(old).all() == {counted("bouncer_postings", type="upsert_comment"): 1.0}
 
 
 def test_a_database_of_a_newer_bouncer_is_left_alone(database):
     with database.write() as connection:
-        connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '9999'"))
+        connection.execute(text(f"UPDATE {VERSION.name} SET version_num = '9999'"))
     with pytest.raises(OperatorError, match=r"9999.*newer"):
         migrate(database)
 
 
-def test_an_up_to_date_start_does_not_import_alembic(database_url, database):
+def test_a_start_without_an_upgrade_does_not_import_alembic(database_url):
     code = START + "; assert 'alembic' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code, database_url], check=True, timeout=60)
+    for _ in ("new", "up to date"):
+        subprocess.run([sys.executable, "-c", code, database_url], check=True, timeout=60)
 
 
 @pytest.mark.parametrize(
