@@ -20,7 +20,7 @@ from bot.reproduce.command import Target, TestCommand
 from bot.reproduce.interpreter import typed
 from bot.reproduce.java.running import ENVIRONMENT, without_report
 from bot.reproduce.outcome import TestOutcome, TestReport, combined
-from bot.sandbox.protocol import Limits, ProgramResult, Sandbox
+from bot.sandbox.protocol import Limits, ProgramResult, ProgramRun, Sandbox
 
 #: Where pytest leaves its report, in the work folder.
 REPORT = ".bouncer-junit.xml"
@@ -103,13 +103,15 @@ class Harness:
             program = typed(argv, workdir, self.env)
             argv, readable = program.argv, (*program.readable, *readable)
         return self.sandbox.run(
-            argv,
-            workdir=workdir,
-            files=files or {},
-            limits=self.limits,
-            env={**self.env, **(env or {})},
-            readable=readable,
-            collect=collect,
+            ProgramRun(
+                argv,
+                workdir=workdir,
+                files=files or {},
+                limits=self.limits,
+                env={**self.env, **(env or {})},
+                readable=readable,
+                collect=collect,
+            )
         )
 
     def run_twice(self, workdir: Path, targets: Sequence[Target], files: Mapping[str, str]) -> Execution:

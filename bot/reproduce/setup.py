@@ -28,8 +28,8 @@ from pydantic import Field
 
 from bot.core.frozen import Frozen
 from bot.errors import UserError
-from bot.sandbox.limits import written
-from bot.sandbox.protocol import Limits, ProgramResult, Sandbox
+from bot.sandbox.monitor import written
+from bot.sandbox.protocol import Limits, ProgramResult, ProgramRun, Sandbox
 
 #: Changes whenever environments are made in another way.
 _FORMAT = "2"
@@ -133,14 +133,15 @@ class Environments:
         home.mkdir()
         made = _environment(home, sandbox)
         result = sandbox.run(
-            ["/bin/sh", "-c", _script(recipe, home)],
-            workdir=workdir,
-            files={},
-            limits=self.limits,
-            env={**made.env, "PIP_NO_CACHE_DIR": "1", **self.variables},
-            writable=(home,),
-            collect=(_STEP,),
-            network=True,
+            ProgramRun(
+                ["/bin/sh", "-c", _script(recipe, home)],
+                workdir=workdir,
+                limits=self.limits,
+                env={**made.env, "PIP_NO_CACHE_DIR": "1", **self.variables},
+                writable=(home,),
+                collect=(_STEP,),
+                network=True,
+            )
         )
         if result.ending != "exited" or result.exit_code != 0:
             _remove(place)

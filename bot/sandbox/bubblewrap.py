@@ -24,19 +24,18 @@ import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import IO
 
 from bot.core.leased import leased
 from bot.errors import SandboxError
 from bot.sandbox import seccomp
-from bot.sandbox.archive import pack, relative, unpack
-from bot.sandbox.launch import launch
-from bot.sandbox.limits import ProcessTree, WrittenFolders
-from bot.sandbox.monitor import Monitor
+from bot.sandbox.launch import launch, pack
+from bot.sandbox.monitor import Monitor, overused
 from bot.sandbox.mounts import FileSystem, bound, memory, own, own_python, search_path, to_mount
 from bot.sandbox.network import NAMESERVER, Gate
-from bot.sandbox.protocol import WORKDIR, Limits, ProgramResult
+from bot.sandbox.protocol import WORKDIR, ProgramResult, ProgramRun
 
 _ISOLATION = (
     "--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session",
@@ -97,51 +96,33 @@ class Bubblewrap:
         """See ``Sandbox.surroundings``."""
         return f"{self.name} {self.path} {'none' if self.offline else 'public addresses'}"
 
-    def run(
-        self,
-        argv: Sequence[str],
-        *,
-        workdir: Path,
-        files: Mapping[str, str],
-        limits: Limits,
-        env: Mapping[str, str] | None = None,
-        readable: Sequence[Path] = (),
-        writable: Sequence[Path] = (),
-        collect: Sequence[str] = (),
-        network: bool = False,
-    ) -> ProgramResult:
+    def run(self, asked: ProgramRun) -> ProgramResult:
         """See ``Sandbox.run``."""
-        program = _found(self.program)
-        names = tuple(relative(name) for name in collect)
-        visible, changeable = to_mount((*own_python(), *self.folders, *readable)), to_mount(writable)
+        program, limits = _found(self.program), asked.limits
+        visible = to_mount((*own_python(), *self.folders, *asked.readable))
+        changeable = to_mount(asked.writable)
         user = _fresh_user()
         own(changeable, user)
-        packed = pack(workdir, files)
+        packed = pack(asked.workdir, asked.files)
         with packed.stream, ExitStack() as resources:
             stage = resources.enter_context(_stage((*visible, *changeable), user))
             view = FileSystem(resources)
-            gate = Gate(resources) if network and not self.offline else None
-            arguments = [
-                *stage.prefix,
-                program,
-                *_ISOLATION,
-                "--seccomp",
-                str(view.holding(seccomp.program())),
-            ]
+            gate = Gate(resources) if asked.network and not self.offline else None
+            arguments = [*stage.prefix, program, *_ISOLATION, "--seccomp", str(view.holding(seccomp.program()))]
             arguments += [*(gate.arguments if gate else ()), *view.system(NAMESERVER if gate else None)]
             arguments += memory(limits, packed.size)
             arguments += bound(visible, "--ro-bind", stage.sources) + bound(changeable, "--bind", stage.sources)
             arguments += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", WORKDIR, "--"]
-            largest, variables = packed.size + limits.disk_bytes, {"PATH": self.path, **(env or {})}
-            arguments += launch(argv, limits, env=variables, collect=names, written=largest, processes=True)
+            arguments += launch(asked, self.path, packed.size, processes=True)
             descriptors = (*view.descriptors, *(gate.descriptors if gate else ()))
             with _started(arguments, packed.stream, descriptors) as process:
-                tree, folders = ProcessTree(process.pid, limits, self.entries), WrittenFolders(changeable, limits)
+                look = partial(overused, process.pid, limits, self.entries)
+                monitor = Monitor(process, limits, changeable, process.kill, look)
                 with gate.connected(user) if gate else nullcontext():
-                    seen = Monitor(process, limits, lambda: tree() or folders(), process.kill).run()
+                    seen = monitor.run()
         if not seen.ready:
             raise SandboxError(_complaint(seen.output))
-        return seen.result(argv, unpack(seen.collected, collect))
+        return seen.result(asked)
 
 
 def _found(program: str) -> str:

@@ -15,19 +15,17 @@ import secrets
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from bot.errors import SandboxError
-from bot.sandbox.archive import pack, relative, unpack
-from bot.sandbox.launch import ENVIRONMENT, launch
-from bot.sandbox.limits import WrittenFolders
+from bot.sandbox.launch import ENVIRONMENT, launch, pack
 from bot.sandbox.monitor import Monitor, Observation
 from bot.sandbox.mounts import WRITABLE_MOUNTS, own, to_mount
-from bot.sandbox.protocol import Limits, ProgramResult
+from bot.sandbox.protocol import Limits, ProgramResult, ProgramRun
 
 _ENTRIES = 500_000
 _NOBODY = 65534
@@ -58,44 +56,31 @@ class Docker:
         """See ``Sandbox.surroundings``."""
         return f"{self.name} {self.image} {self.network}"
 
-    def run(
-        self,
-        argv: Sequence[str],
-        *,
-        workdir: Path,
-        files: Mapping[str, str],
-        limits: Limits,
-        env: Mapping[str, str] | None = None,
-        readable: Sequence[Path] = (),
-        writable: Sequence[Path] = (),
-        collect: Sequence[str] = (),
-        network: bool = False,
-    ) -> ProgramResult:
+    def run(self, asked: ProgramRun) -> ProgramResult:
         """See ``Sandbox.run``."""
         if shutil.which(self.program) is None:
             raise SandboxError(f"{self.program} is not installed")
-        if network and self.network is None:
+        if asked.network and self.network is None:
             raise SandboxError(
                 "a set-up step needs a network that cannot reach this host, which Docker's own can: make one and "
                 "name it in BOUNCER_SANDBOX_NETWORK, where none means that it has no network"
             )
-        names = tuple(relative(name) for name in collect)
-        visible, changeable = to_mount(readable), to_mount(writable)
+        visible, changeable = to_mount(asked.readable), to_mount(asked.writable)
         user = os.geteuid() or _NOBODY
         own(changeable, user if os.geteuid() == 0 else None)
-        packed = pack(workdir, files)
+        packed = pack(asked.workdir, asked.files)
         with packed.stream:
-            largest = packed.size + limits.disk_bytes
-            command = launch(argv, limits, env=env or {}, collect=names, written=largest, processes=False)
+            program, *words = launch(asked, self.path, packed.size, processes=False)
             container = f"bouncer-{secrets.token_hex(8)}"
-            arguments = _isolation(container, user, limits, packed.size, self.network if network else None)
+            network = self.network if asked.network else None
+            arguments = _isolation(container, user, asked.limits, packed.size, network)
             arguments += [*_mounts(visible, "readonly"), *_mounts(changeable)]
-            arguments += ["--entrypoint", command[0], self.image, *command[1:]]
-            seen, exhausted = self._seen(container, arguments, packed.stream, limits, changeable)
+            arguments += ["--entrypoint", program, self.image, *words]
+            seen, exhausted = self._seen(container, arguments, packed.stream, asked.limits, changeable)
         if not seen.ready:
             said = seen.output.decode("utf-8", "replace").strip() or "it said nothing"
             raise SandboxError(f"docker could not start the program: {said}")
-        result = seen.result(argv, unpack(seen.collected, collect))
+        result = seen.result(asked)
         if exhausted and result.ending == "killed":
             return result.model_copy(update={"ending": "memory", "exit_code": None})
         return result
@@ -110,7 +95,7 @@ class Docker:
                 self._ask("kill", "--signal", "KILL", container)
                 process.kill()
 
-            seen = Monitor(process, limits, WrittenFolders(writable, limits), stop).run()
+            seen = Monitor(process, limits, writable, stop).run()
             killed = seen.ending is None and seen.exit_code == 128 + signal.SIGKILL
             state = self._ask("inspect", "--format", "{{.State.OOMKilled}}", container) if killed else ""
             return seen, state.strip() == "true"

@@ -1,19 +1,35 @@
-"""What runs first inside every sandbox: a few lines of POSIX shell that unpack, limit, run and hand back.
+"""What goes into every sandbox, what runs first in it, and what comes back out.
 
-The launcher and its program share one conversation with the worker, the same for every runner. Standard input is
-a tar archive of the work folder; standard error is everything that the program prints; standard output belongs to
-the launcher alone and carries ``READY``, then after the program's end a tar archive of the collected files. The
-program can disturb this conversation (it runs as the same user), and then harms nothing but its own result.
+A launcher of a few lines of POSIX shell unpacks, limits, runs and hands back. It and its program share one
+conversation with the worker, the same for every runner. Standard input is a tar archive of the work folder, never
+a path of the host; standard error is everything that the program prints; standard output belongs to the launcher
+alone and carries ``READY``, then after the program's end a tar archive of the collected files. The program can
+disturb this conversation (it runs as the same user), and then harms nothing but its own result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import io
+import os
+import stat
+import subprocess
+import tarfile
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO
 
-from bot.sandbox.protocol import WORKDIR, Limits
+from bot.errors import SandboxError
+from bot.sandbox.protocol import TREE_BYTES, WORKDIR, ProgramRun
 
 #: Printed once everything is in place and the program is about to start.
 READY = b"ready\n"
+
+_PAGE = 4096
+#: Of a checkout, its history stays outside: it is large, and its configuration may hold a token.
+_LEFT_OUT = ".git"
 
 #: What the program's environment starts from.
 ENVIRONMENT: Mapping[str, str] = {
@@ -60,21 +76,13 @@ exit "$code"
 """
 
 
-def launch(
-    argv: Sequence[str],
-    limits: Limits,
-    *,
-    env: Mapping[str, str],
-    collect: Sequence[str],
-    written: int,
-    processes: bool,
-) -> tuple[str, ...]:
-    """The command that a runner starts in place of ``argv``.
+def launch(asked: ProgramRun, path: str, tree: int, *, processes: bool) -> tuple[str, ...]:
+    """The command that a runner starts in place of the program that is ``asked`` for.
 
-    ``written``: the most that one file may hold, bytes. ``processes``: whether the launcher limits processes
-    (per user), for a runner that does not count them itself.
+    ``path``: where programs are found inside. ``tree``: what the work folder's own files take, bytes.
+    ``processes``: whether the launcher limits processes (per user), for a runner that does not count them itself.
     """
-    variables = {**ENVIRONMENT, **env}
+    limits, variables = asked.limits, {**ENVIRONMENT, "PATH": path, **asked.env}
     return (
         "/bin/sh",
         "-c",
@@ -83,13 +91,125 @@ def launch(
         WORKDIR,
         str(limits.processes) if processes else "",
         str(limits.cpu_seconds),
-        str(max(1, written // 512)),
+        str(max(1, (tree + limits.disk_bytes) // 512)),
         # A backstop per process far above the watched sum: untouched reservations are no memory yet.
         str(limits.memory_bytes * 4 // 1024),
-        str(len(collect)),
-        *collect,
+        str(len(asked.collect)),
+        *map(_relative, asked.collect),
         *(f"{name}={value}" for name, value in variables.items()),
         # To env, a first word with "=" in it would be one more variable and the next word the program.
         *("/bin/sh", "-c", 'exec "$@"', "sh"),
-        *argv,
+        *asked.argv,
     )
+
+
+@dataclass(frozen=True)
+class WorkArchive:
+    """A work folder as an open archive, at its beginning."""
+
+    stream: IO[bytes]
+    size: int  # what the unpacked files take in memory pages, bytes
+
+
+def pack(workdir: Path, files: Mapping[str, str]) -> WorkArchive:
+    """Archive ``workdir`` with ``files`` on top, in a nameless temporary file.
+
+    Raises SandboxError where it cannot be read, is over TREE_BYTES, or a path leads outside.
+    """
+    top = _archive(files)
+    size = _tree_size(workdir)
+    if size > TREE_BYTES:
+        raise SandboxError(f"{workdir} holds {size >> 20} MiB: more than {TREE_BYTES >> 20} MiB is not copied")
+    stream = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it with the run
+    try:
+        _write(workdir, stream)
+    except SandboxError:
+        stream.close()
+        raise
+    stream.seek(0, os.SEEK_END)
+    stream.write(top)
+    stream.flush()
+    stream.seek(0)
+    return WorkArchive(stream, size + sum(_pages(len(text) * 4) for text in files.values()))
+
+
+def _write(workdir: Path, stream: IO[bytes]) -> None:
+    command = ["tar", "-c", "-f", "-", "-C", str(workdir), f"--exclude=./{_LEFT_OUT}", "."]
+    try:
+        done = subprocess.run(command, stdout=stream, stderr=subprocess.PIPE, check=False)  # noqa: S603
+    except FileNotFoundError as error:
+        raise SandboxError("the program tar is missing") from error
+    if done.returncode > 1:  # 1: a file changed while it was read
+        raise SandboxError(f"{workdir} cannot be copied: {done.stderr.decode(errors='replace').strip()}")
+
+
+def _tree_size(workdir: Path) -> int:
+    try:
+        return sum(_folder_sizes(workdir))
+    except OSError as error:
+        raise SandboxError(f"{workdir} cannot be read: {error}") from error
+
+
+def _folder_sizes(workdir: Path) -> Iterator[int]:
+    def refuse(error: OSError) -> None:
+        raise error
+
+    for folder, folders, names, descriptor in os.fwalk(workdir, onerror=refuse):
+        if Path(folder) == workdir and _LEFT_OUT in folders:
+            folders.remove(_LEFT_OUT)
+        yield _PAGE
+        for name in names:
+            facts = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+            yield _pages(facts.st_size) if stat.S_ISREG(facts.st_mode) else _PAGE
+
+
+def _pages(size: int) -> int:
+    return -(-size // _PAGE) * _PAGE
+
+
+def _archive(files: Mapping[str, str]) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for name, text in files.items():
+            data = _bytes(text)
+            entry = tarfile.TarInfo(_relative(name))
+            entry.size, entry.mode, entry.mtime = len(data), 0o644, int(time.time())
+            archive.addfile(entry, io.BytesIO(data))
+    return buffer.getvalue()
+
+
+def _bytes(text: str) -> bytes:
+    """UTF-8; bytes that were no UTF-8 when the text was read come back as they were."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+
+
+def _relative(name: str) -> str:
+    """``name`` where it is a plain path below the work folder. Raises SandboxError otherwise."""
+    path = PurePosixPath(name)
+    if not path.parts or path.is_absolute() or ".." in path.parts or "\0" in name or "\n" in name:
+        raise SandboxError(f"{name!r} is no path below the work folder")
+    return str(path)
+
+
+def unpack(data: bytes, names: Sequence[str]) -> dict[str, str]:
+    """Text of those ``names`` that an archive made inside the sandbox holds as regular files.
+
+    The archive is untrusted: members under other names, links and devices are ignored, and an archive that is
+    cut or malformed gives what could be read of it.
+    """
+    wanted = {_relative(name): name for name in names}
+    found: dict[str, str] = {}
+    try:
+        with tarfile.open(fileobj=io.BytesIO(data), mode="r:", ignore_zeros=True) as archive:
+            for member in archive:
+                name = wanted.get(str(PurePosixPath(member.name)))
+                whole = member.isreg() and not member.issparse()  # holes take no room before they are read
+                stream = archive.extractfile(member) if name is not None and whole else None
+                if name is not None and stream is not None:
+                    found[name] = stream.read().decode("utf-8", "replace")
+    except (tarfile.TarError, OSError, ValueError, EOFError, RecursionError):
+        return found
+    return found

@@ -1,18 +1,26 @@
-"""Monitors a running sandbox from outside: reads what it prints, ends it at the first limit that it breaks."""
+"""Monitors a running sandbox from outside: reads what it prints, ends it at the first limit that it breaks.
+
+What the kernel does not limit by itself is read from ``/proc``. Control groups would count most of this in the
+kernel, but only where the worker may create some; this holds everywhere and for every user. Between two looks a
+program can run ahead by what it can touch in one tick.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from bot.errors import SandboxError
-from bot.sandbox.launch import READY
-from bot.sandbox.protocol import COLLECT_BYTES, Ending, Limits, ProgramResult
+from bot.sandbox.launch import READY, unpack
+from bot.sandbox.mounts import WRITABLE_MOUNTS
+from bot.sandbox.protocol import COLLECT_BYTES, Ending, Limits, ProgramResult, ProgramRun
 
 #: Seconds between two looks at what the processes use.
 TICK = 0.02
@@ -21,6 +29,15 @@ _PREPARATION = 120.0
 #: Seconds that a killed sandbox gets to vanish.
 _FAREWELL = 10.0
 _CHUNK = 1 << 16
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+#: Seconds between two measurements of the writable host folders of a set-up.
+_DISK_TICK = 1.0
+#: What one socket may hold back unread, bytes: the kernel's default buffers, both ways.
+_SOCKET = 2 * 212_992
+#: A mapping of shared memory without a file: ``start-end rw-s offset dev inode /dev/zero (deleted)``.
+_SHARED = re.compile(
+    r"^([0-9a-f]+)-([0-9a-f]+) ...s \S+ \S+ (\d+) +(?:/dev/zero|/memfd:|/SYSV).*\(deleted\)$", re.MULTILINE
+)
 
 
 @dataclass(frozen=True)
@@ -34,17 +51,17 @@ class Observation:
     collected: bytes  # the archive of collected files; empty where it was cut
     seconds: float  # from the program's start to its end
 
-    def result(self, argv: Sequence[str], files: Mapping[str, str]) -> ProgramResult:
-        """What is recorded of running ``argv``. Pure."""
+    def result(self, asked: ProgramRun) -> ProgramResult:
+        """What is recorded of the run that was ``asked`` for. Pure."""
         status = 128 - self.exit_code if self.exit_code < 0 else self.exit_code  # a shell's way to tell a signal
         ending = self.ending or _own_ending(status)
         return ProgramResult(
-            argv=tuple(argv),
+            argv=tuple(asked.argv),
             ending=ending,
             exit_code=status if ending in ("exited", "killed") else None,
             output=_text(self.output.decode("utf-8", "replace")),
             seconds=round(self.seconds, 6),
-            files={name: _text(text) for name, text in files.items()},
+            files={name: _text(text) for name, text in unpack(self.collected, asked.collect).items()},
         )
 
 
@@ -63,14 +80,15 @@ def _text(text: str) -> str:
 class Monitor:
     """One run of ``process``, whose standard output and error are pipes.
 
-    ``look`` names the limit that the program's use of the machine breaks now, and ``stop`` ends the sandbox at
-    once, with everything in it.
+    What the host folders in ``writable`` hold counts against ``Limits.disk_bytes``. ``look`` names the limit that
+    the program's use of the machine breaks now, and ``stop`` ends the sandbox at once, with everything in it.
     """
 
     process: subprocess.Popen[bytes]
     limits: Limits
-    look: Callable[[], Ending | None]
+    writable: Sequence[Path]
     stop: Callable[[], None]
+    look: Callable[[], Ending | None] = lambda: None
 
     def __post_init__(self) -> None:
         self._control = bytearray()
@@ -79,6 +97,7 @@ class Monitor:
         self._ready_at: float | None = None
         self._deadline = time.monotonic() + _PREPARATION
         self._next_look = 0.0
+        self._next_measurement = time.monotonic() + _DISK_TICK
 
     def run(self) -> Observation:
         """Read until the sandbox ends or is ended. Raises SandboxError where it cannot be ended."""
@@ -148,4 +167,109 @@ class Monitor:
         if self._ready_at is None or now < self._next_look:
             return None
         self._next_look = now + TICK
-        return self.look()
+        return self.look() or self._overfull(now)
+
+    def _overfull(self, now: float) -> Ending | None:
+        if not self.writable or now < self._next_measurement:
+            return None
+        used = sum(map(written, self.writable))
+        self._next_measurement = time.monotonic() + _DISK_TICK
+        return "disk" if used > self.limits.disk_bytes else None
+
+
+def overused(pid: int, limits: Limits, entries: int) -> Ending | None:
+    """Which limit the processes below ``pid`` break: memory together, ``entries`` in each writable file system."""
+    pids = descendants(pid)
+    if _memory(pids, limits.memory_bytes) > limits.memory_bytes:
+        return "memory"
+    # The last one was born inside: the first still sees the host's file systems and network.
+    if _sockets(pids[-1]) * _SOCKET > limits.memory_bytes:
+        return "memory"
+    if any(_entries(pids[-1], mount) > entries for mount in WRITABLE_MOUNTS):
+        return "disk"
+    return None
+
+
+def descendants(pid: int) -> tuple[int, ...]:
+    """``pid`` and every living descendant, parents first."""
+    found = [pid]
+    for parent in found:
+        found.extend(_children(parent))
+    return tuple(found)
+
+
+def _children(pid: int) -> Iterator[int]:
+    try:
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            yield from map(int, (task / "children").read_text().split())
+    except (FileNotFoundError, ProcessLookupError):  # it ended while it was looked at
+        return
+
+
+def _memory(pids: tuple[int, ...], enough: int) -> int:
+    """Memory in use, bytes; exact only where it may exceed ``enough``.
+
+    Resident sets count shared pages once a process, which is cheap and never too little; where their sum is
+    over ``enough``, the proportional sets decide (every shared page divided among its users). Shared memory
+    without a file stays when a process lets its pages go, so there the size of the mapping counts, once each.
+    """
+    sizes = [_sizes(pid) for pid in pids]
+    resident = sum(each for _, each in sizes)
+    if resident > enough:
+        resident = sum(_proportional(pid) for pid in pids)
+    if resident > enough or max((virtual for virtual, _ in sizes), default=0) <= enough // 4:
+        return resident
+    return max(resident, _shared(pids))
+
+
+def _sizes(pid: int) -> tuple[int, int]:
+    """Address space and resident set, bytes."""
+    words = _read(pid, "statm").split()
+    return (int(words[0]) * _PAGE, int(words[1]) * _PAGE) if words else (0, 0)
+
+
+def _proportional(pid: int) -> int:
+    for line in _read(pid, "smaps_rollup").splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1]) * 1024
+    return _sizes(pid)[1]
+
+
+def _shared(pids: tuple[int, ...]) -> int:
+    mappings: dict[tuple[str, str, str], int] = {}
+    for pid in pids:
+        for start, end, inode in _SHARED.findall(_read(pid, "maps")):
+            mappings[inode, start, end] = int(end, 16) - int(start, 16)
+    return sum(mappings.values())
+
+
+def _read(pid: int, name: str) -> str:
+    try:
+        return Path(f"/proc/{pid}/{name}").read_text()
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return ""
+
+
+def _sockets(pid: int) -> int:
+    """Sockets in the network that ``pid`` sees, those that no process holds any more included."""
+    words = _read(pid, "net/sockstat").split(maxsplit=3)
+    return int(words[2]) if len(words) > 2 else 0
+
+
+def _entries(pid: int, folder: str) -> int:
+    """Files and folders in the file system that ``pid`` sees mounted at ``folder``; 0 where it is gone."""
+    try:
+        facts = os.statvfs(f"/proc/{pid}/root{folder}")
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return 0
+    return facts.f_files - facts.f_ffree
+
+
+def written(folder: Path) -> int:
+    """Bytes that the files below ``folder`` take, links not followed; what vanishes meanwhile counts nothing.
+
+    Counted by ``du``: a tree that a program made may be deeper than Python's own walk can go.
+    """
+    command = ["du", "--summarize", "--block-size=1", "--one-file-system", "--", str(folder)]
+    done = subprocess.run(command, capture_output=True, check=False)  # noqa: S603
+    return int(done.stdout.split(b"\t", 1)[0] or 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -38,6 +39,32 @@ class Limits(Frozen):
         "/tmp, an eighth in shared memory; it is memory of the host while the program runs",
     )
     output_bytes: int = Field(1 << 20, gt=0, description="standard output and error together, bytes")
+
+
+@dataclass(frozen=True)
+class ProgramRun:
+    """What to run, in a throw-away copy of ``workdir`` at ``WORKDIR``, with ``files`` written on top.
+
+    ``workdir`` itself is never changed, and its ``.git`` is not copied (a clone's configuration may hold a token).
+    ``files`` maps paths relative to it to text. ``env`` is added to a minimal environment; nothing of the
+    operator's environment is passed on. ``readable`` are further host folders that the program may read (an
+    environment that we made, what the operator named) at their own paths; they never follow from what a
+    repository says. ``collect`` names files relative to the workdir that are read back after the run,
+    ``COLLECT_BYTES`` together at most: where there is more, none is.
+
+    ``writable`` host folders and ``network`` (to public addresses alone, or none where the operator wants it so)
+    are for the repository's own set-up step only.
+    """
+
+    argv: Sequence[str]
+    workdir: Path
+    limits: Limits
+    files: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict)
+    readable: Sequence[Path] = ()
+    writable: Sequence[Path] = ()
+    collect: Sequence[str] = ()
+    network: bool = False
 
 
 class ProgramResult(Frozen):
@@ -77,33 +104,13 @@ class Sandbox(Protocol):
         """Where programs are found inside, as PATH says it."""
         ...
 
-    def run(
-        self,
-        argv: Sequence[str],
-        *,
-        workdir: Path,
-        files: Mapping[str, str],
-        limits: Limits,
-        env: Mapping[str, str] | None = None,
-        readable: Sequence[Path] = (),
-        writable: Sequence[Path] = (),
-        collect: Sequence[str] = (),
-        network: bool = False,
-    ) -> ProgramResult:
-        """Run ``argv`` in a throw-away copy of ``workdir``, at ``WORKDIR``, with ``files`` written on top.
+    def run(self, asked: ProgramRun) -> ProgramResult:
+        """Run a program. What it may see follows from ``asked`` and the operator's settings alone.
 
-        ``workdir`` itself is never changed, and its ``.git`` is not copied (a clone's configuration may hold a
-        token). ``files`` maps paths relative to it to text. ``env`` is added to a minimal environment; nothing
-        of the operator's environment is passed on. ``readable`` are further host folders that the program may
-        read (an environment that we made, what the operator named) at their own paths; they never follow from
-        what a repository says. Everything else of the host but the system's own programs and libraries, the
-        interpreter that runs this, and the operator's folders is invisible. ``collect`` names files relative to
-        the workdir that are read back after the run, ``COLLECT_BYTES`` together at most: where there is more,
-        none is.
+        Everything else of the host but the system's own programs and libraries, the interpreter that runs this,
+        and the operator's folders is invisible.
 
-        ``writable`` host folders and ``network`` (to public addresses alone, or none where the operator wants
-        it so) are for the repository's own set-up step only.
-
-        Raises SandboxError where the runner itself is missing or breaks, or ``workdir`` is over ``TREE_BYTES``.
+        Raises SandboxError where the runner itself is missing or breaks, or the work folder is over
+        ``TREE_BYTES``.
         """
         ...

@@ -32,7 +32,7 @@ from bot.reproduce.pipeline import Options
 from bot.reproduce.report import Facts, Report, facts, parse_report
 from bot.reproduce.run import Author, language_of, reproduce_in
 from bot.reproduce.trial import failure_of
-from bot.sandbox.protocol import Limits, Sandbox
+from bot.sandbox.protocol import Limits, ProgramRun, Sandbox
 from evaluation.benchmark import Session
 from evaluation.brt.cases import Candidate, Case, Checkouts, read_candidates, read_cases
 from evaluation.brt.judge import Judge
@@ -263,7 +263,7 @@ def working_sandbox(environment: Settings) -> Sandbox:
         raise OperatorError("the sandbox is switched off (BOUNCER_SANDBOX): tests are run nowhere else")
     try:
         with TemporaryDirectory(prefix="bouncer-") as folder:
-            tried = sandbox.run(("true",), workdir=Path(folder), files={}, limits=Limits())
+            tried = sandbox.run(ProgramRun(("true",), workdir=Path(folder), limits=Limits()))
     except SandboxError as error:
         raise OperatorError(f"no test can be run: {error}") from None
     if tried.exit_code != 0:

@@ -14,7 +14,7 @@ from pytest_httpserver import HTTPServer
 from bot.errors import ForgeError
 from bot.forge.github import archive
 from bot.sandbox.bubblewrap import Bubblewrap
-from bot.sandbox.protocol import Limits
+from bot.sandbox.protocol import Limits, ProgramRun
 from tests.attacks.corpus import each, named, params
 from tests.attacks.repository import ARCHIVES, BOMBS, CHECKOUTS, Entry, plain
 
@@ -79,7 +79,9 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, str]]
         make(at, operator / "key.pem")
         os.chdir(before)
         script.append(f"echo '== {number}'; (cd {number} && timeout 5 sh -c '{look}'); printf '\\n%s\\n' $?")
-    result = Bubblewrap().run(["sh", "-c", "\n".join(script)], workdir=place, files={}, limits=Limits(seconds=60))
+    result = Bubblewrap().run(
+        ProgramRun(["sh", "-c", "\n".join(script)], workdir=place, limits=Limits(seconds=60))
+    )
     assert result.ending == "exited", result.output
     parts = result.output.split("== ")[1:]
     assert len(parts) == len(script), result.output

@@ -20,7 +20,7 @@ from pathlib import Path
 from bot.reproduce.command import Target, TestCommand
 from bot.reproduce.execution import Harness
 from bot.sandbox.bubblewrap import Bubblewrap
-from bot.sandbox.protocol import Limits
+from bot.sandbox.protocol import Limits, ProgramRun
 
 _CANDIDATE = (
     "from package.module_0 import value\n\n\ndef test_{number}():\n    assert value({number}) == {number}\n"
@@ -53,7 +53,7 @@ def _project(folder: Path, files: int) -> Path:
 
 def _report_starts(project: Path, count: int) -> bool:
     def start() -> float:
-        return Bubblewrap().run(["true"], workdir=project, files={}, limits=Limits()).seconds
+        return Bubblewrap().run(ProgramRun(["true"], workdir=project, limits=Limits())).seconds
 
     # Everything that is not the program: copying, namespaces, mounts, and their end.
     before = _processor_time()

@@ -18,7 +18,7 @@ from bot.errors import SandboxError, SettingsError
 from bot.models.registry import carries_signal
 from bot.ops.settings import Settings
 from bot.sandbox import network
-from bot.sandbox.protocol import Limits
+from bot.sandbox.protocol import Limits, ProgramRun
 from bot.store.database import database_at, open_database
 from bot.store.migrate import HEAD, known, version
 
@@ -191,7 +191,7 @@ def sandbox(settings: Settings) -> Iterator[Diagnosis]:
         return
     with tempfile.TemporaryDirectory(prefix="bouncer-doctor-") as folder:
         try:
-            outcome = runner.run(["echo", "inside"], workdir=Path(folder), files={}, limits=Limits(seconds=30))
+            outcome = runner.run(ProgramRun(["echo", "inside"], workdir=Path(folder), limits=Limits(seconds=30)))
         except SandboxError as error:
             yield fail("sandbox", str(error), _REMEDY[runner.name])
             return

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,7 +19,7 @@ from bot.reproduce.execution import Harness
 from bot.reproduce.pipeline import Options
 from bot.reproduce.report import parse_report
 from bot.reproduce.run import Author, reproduce_in
-from bot.sandbox.protocol import ProgramResult, Sandbox
+from bot.sandbox.protocol import ProgramResult, ProgramRun, Sandbox
 from tests.scripted import Line, ScriptedModel
 
 from .conftest import REPORT
@@ -53,8 +52,8 @@ class Watched:
         self.host_programs = sandbox.host_programs
         self.busy: list[tuple[float, float]] = []
 
-    def run(self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, **keywords: Any) -> ProgramResult:
-        outcome = self._sandbox.run(argv, env={**(env or {}), "RUN": str(len(self.busy))}, **keywords)
+    def run(self, asked: ProgramRun) -> ProgramResult:
+        outcome = self._sandbox.run(replace(asked, env={**asked.env, "RUN": str(len(self.busy))}))
         ended = time.monotonic()
         self.busy.append((ended - outcome.seconds, ended))
         return outcome

@@ -21,7 +21,7 @@ from bot.reproduce.setup import Environments, Recipe, SetupFailed
 from bot.sandbox import network
 from bot.sandbox.bubblewrap import Bubblewrap
 from bot.sandbox.docker import Docker
-from bot.sandbox.protocol import Limits, Sandbox
+from bot.sandbox.protocol import Limits, ProgramRun, Sandbox
 from tests.conftest import missing
 
 pytestmark = pytest.mark.debian("bubblewrap")
@@ -195,15 +195,16 @@ def test_packages_of_the_index_can_be_installed(tmp_path: Path, checkout: Path) 
     try:
         with environments.prepared(Bubblewrap(), checkout, recipe) as environment:
             outcome = Bubblewrap().run(
-                [
-                    environment.env["VIRTUAL_ENV"] + "/bin/python",
-                    "-c",
-                    "import iniconfig; print(iniconfig.__file__)",
-                ],
-                workdir=checkout,
-                files={},
-                limits=Limits(seconds=20),
-                readable=environment.readable,
+                ProgramRun(
+                    [
+                        environment.env["VIRTUAL_ENV"] + "/bin/python",
+                        "-c",
+                        "import iniconfig; print(iniconfig.__file__)",
+                    ],
+                    workdir=checkout,
+                    limits=Limits(seconds=20),
+                    readable=environment.readable,
+                )
             )
     except SetupFailed as error:
         missing(f"the package index cannot be reached from the sandbox: {json.dumps(str(error)[-300:])}")

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from bot.sandbox.bubblewrap import Bubblewrap
-from bot.sandbox.limits import descendants
-from bot.sandbox.protocol import Limits, ProgramResult
+from bot.sandbox.monitor import descendants
+from bot.sandbox.protocol import Limits, ProgramResult, ProgramRun
 from tests.conftest import ROOT
 
 #: Runs a Python program of one string, with limits by name.
@@ -54,11 +54,12 @@ def _picture(folder: Path) -> Mapping[str, tuple[int, bytes]]:
 def python(project: Path) -> RunPython:
     def run(code: str, *, collect: Sequence[str] = (), **limits: Any) -> ProgramResult:
         return Bubblewrap().run(
-            ["python3", "-c", code],
-            workdir=project,
-            files={},
-            limits=Limits.model_validate({"seconds": 20, **limits}),
-            collect=collect,
+            ProgramRun(
+                ["python3", "-c", code],
+                workdir=project,
+                limits=Limits.model_validate({"seconds": 20, **limits}),
+                collect=collect,
+            )
         )
 
     return run
@@ -86,12 +87,12 @@ import json, sys
 from pathlib import Path
 from bot.sandbox import seccomp
 from bot.sandbox.bubblewrap import Bubblewrap
-from bot.sandbox.protocol import Limits
+from bot.sandbox.protocol import Limits, ProgramRun
 told = json.load(sys.stdin)
 seccomp._ALLOWED += told.pop("allowed")
 limits = Limits.model_validate(told.pop("limits"))
 argv, workdir = told.pop("argv"), Path(told.pop("workdir"))
-print(Bubblewrap().run(argv, workdir=workdir, files={}, limits=limits, **told).model_dump_json())
+print(Bubblewrap().run(ProgramRun(argv, workdir, limits, **told)).model_dump_json())
 """
 ORDINARY = 61234
 
@@ -107,7 +108,7 @@ def attack(request: pytest.FixtureRequest, project: Path, tmp_path: Path) -> Run
         told = {"argv": list(argv), "limits": {"seconds": 20, **limits}, "network": network}
         if request.param == "as it is" and not allowed:
             known = Limits.model_validate(told["limits"])
-            return Bubblewrap().run(argv, workdir=project, files={}, limits=known, network=network)
+            return Bubblewrap().run(ProgramRun(argv, workdir=project, limits=known, network=network))
         words = [sys.executable, "-c", _WORKER]
         if request.param != "as it is":
             words = as_ordinary()

@@ -21,8 +21,8 @@ import pytest
 
 from bot.sandbox import network
 from bot.sandbox.bubblewrap import Bubblewrap
-from bot.sandbox.limits import descendants
-from bot.sandbox.protocol import Limits
+from bot.sandbox.monitor import descendants
+from bot.sandbox.protocol import Limits, ProgramRun
 from tests.bot.jobs.rig import wait
 from tests.bot.sandbox.conftest import RunPython
 from tests.conftest import missing
@@ -95,10 +95,11 @@ def test_what_the_operator_allows_is_shown_and_what_only_its_owner_may_read_is_n
     (planted / "tool").write_text("tool")
     (planted / "tool").chmod(0o644)
     result = Bubblewrap(folders=(planted,)).run(
-        ["sh", "-c", f"cat {planted}/tool; cat {planted}/credentials.json"],
-        workdir=project,
-        files={},
-        limits=Limits(seconds=20),
+        ProgramRun(
+            ["sh", "-c", f"cat {planted}/tool; cat {planted}/credentials.json"],
+            workdir=project,
+            limits=Limits(seconds=20),
+        )
     )
     assert result.output.startswith("tool")
     assert "Permission denied" in result.output
@@ -114,10 +115,10 @@ def test_a_worker_that_is_killed_leaves_no_program_and_its_folder_goes_with_the_
     script = (
         "import sys; from pathlib import Path\n"
         "from bot.sandbox.bubblewrap import Bubblewrap\n"
-        "from bot.sandbox.protocol import Limits\n"
+        "from bot.sandbox.protocol import Limits, ProgramRun\n"
         "folder, project = map(Path, sys.argv[1:])\n"
-        "Bubblewrap().run(['sh', '-c', f'touch {folder}/up; sleep 60'], workdir=project, files={},"
-        " limits=Limits(), writable=[folder])\n"
+        "command = ['sh', '-c', f'touch {folder}/up; sleep 60']\n"
+        "Bubblewrap().run(ProgramRun(command, project, Limits(), writable=[folder]))\n"
     )
     shown = tmp_path / "shown"
     shown.mkdir()
@@ -131,7 +132,7 @@ def test_a_worker_that_is_killed_leaves_no_program_and_its_folder_goes_with_the_
     left = Path(os.fsdecode(found[0]))
     os.utime(left, (0, 0))
     wait(lambda: not Path(f"/proc/{child}").exists())
-    Bubblewrap().run(["true"], workdir=project, files={}, limits=Limits(), readable=[shown])
+    Bubblewrap().run(ProgramRun(["true"], workdir=project, limits=Limits(), readable=[shown]))
     assert not left.exists()
 
 
@@ -263,7 +264,7 @@ def test_private_addresses_have_no_route_for_a_set_up(project: Path) -> None:
         "except OSError as error: print(errno.errorcode[error.errno])\n"
     )
     result = Bubblewrap().run(
-        ["python3", "-c", code], workdir=project, files={}, limits=Limits(seconds=40), network=True
+        ProgramRun(["python3", "-c", code], workdir=project, limits=Limits(seconds=40), network=True)
     )
     assert set(result.output.split()) <= {"EHOSTUNREACH", "ENETUNREACH"}
     assert len(result.output.split()) == 7
@@ -294,7 +295,7 @@ def test_memory_that_no_process_seems_to_hold_counts_too(attack: RunPython, bomb
 
 def test_a_running_program_is_another_user_filtered_and_first_to_go(project: Path) -> None:
     runner = threading.Thread(
-        target=lambda: Bubblewrap().run(["sleep", "20"], workdir=project, files={}, limits=Limits(seconds=3))
+        target=lambda: Bubblewrap().run(ProgramRun(["sleep", "20"], workdir=project, limits=Limits(seconds=3)))
     )
     runner.start()
     deadline, facts = time.monotonic() + 20, {}

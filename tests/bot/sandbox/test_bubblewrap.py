@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from bot.errors import SandboxError
-from bot.sandbox.archive import pack
 from bot.sandbox.bubblewrap import Bubblewrap
-from bot.sandbox.protocol import Limits, ProgramResult
+from bot.sandbox.launch import pack
+from bot.sandbox.protocol import Limits, ProgramResult, ProgramRun
 
 pytestmark = pytest.mark.debian("bubblewrap")
 LIMITS = Limits(seconds=20)
@@ -19,7 +19,7 @@ LIMITS = Limits(seconds=20)
 
 def shell(project: Path, script: str, **more: object) -> ProgramResult:
     arguments: dict[str, object] = {"files": {}, "limits": LIMITS, **more}
-    return Bubblewrap().run(["sh", "-c", script], workdir=project, **arguments)  # type: ignore[arg-type]
+    return Bubblewrap().run(ProgramRun(["sh", "-c", script], workdir=project, **arguments))  # type: ignore[arg-type]
 
 
 def test_a_program_works_on_a_copy_with_files_on_top(project: Path, untouched: Path) -> None:
@@ -45,13 +45,13 @@ def test_output_and_error_come_interleaved_and_the_exit_code_is_the_programs(pro
 
 def test_a_program_that_dies_of_a_signal_has_the_shells_exit_code(project: Path) -> None:
     outcome = Bubblewrap().run(
-        ["python3", "-c", "import os; os.abort()"], workdir=project, files={}, limits=LIMITS
+        ProgramRun(["python3", "-c", "import os; os.abort()"], workdir=project, limits=LIMITS)
     )
     assert (outcome.ending, outcome.exit_code) == ("exited", 134)
 
 
 def test_a_program_that_does_not_exist_is_an_outcome(project: Path) -> None:
-    outcome = Bubblewrap().run(["no-such-program"], workdir=project, files={}, limits=LIMITS)
+    outcome = Bubblewrap().run(ProgramRun(["no-such-program"], workdir=project, limits=LIMITS))
     assert outcome.exit_code == 127
     assert "no-such-program" in outcome.output
 
@@ -90,11 +90,12 @@ def test_a_folder_that_only_its_owner_may_enter_can_be_shown(project: Path, tmp_
 
 def test_the_interpreter_that_runs_this_can_be_shown(project: Path) -> None:
     outcome = Bubblewrap().run(
-        [sys.executable, "-c", "import pytest, sys; print(sys.prefix)"],
-        workdir=project,
-        files={},
-        limits=LIMITS,
-        readable=(Path(sys.prefix), Path(sys.base_prefix)),
+        ProgramRun(
+            [sys.executable, "-c", "import pytest, sys; print(sys.prefix)"],
+            workdir=project,
+            limits=LIMITS,
+            readable=(Path(sys.prefix), Path(sys.base_prefix)),
+        )
     )
     assert outcome.output == f"{sys.prefix}\n"
 
@@ -116,9 +117,9 @@ def test_a_set_up_may_write_where_it_was_told_to_and_its_size_is_limited(project
 @pytest.mark.parametrize("name", ["../outside", "/etc/passwd", "a/../../b", "", ".", "a\0b", "a\nb"])
 def test_files_cannot_be_put_outside(project: Path, name: str) -> None:
     with pytest.raises(SandboxError, match="no path below the work folder"):
-        Bubblewrap().run(["true"], workdir=project, files={name: ""}, limits=LIMITS)
+        Bubblewrap().run(ProgramRun(["true"], workdir=project, files={name: ""}, limits=LIMITS))
     with pytest.raises(SandboxError, match="no path below the work folder"):
-        Bubblewrap().run(["true"], workdir=project, files={}, limits=LIMITS, collect=(name,))
+        Bubblewrap().run(ProgramRun(["true"], workdir=project, limits=LIMITS, collect=(name,)))
 
 
 def test_a_link_out_of_the_project_is_copied_as_a_link(project: Path, untouched: Path) -> None:
@@ -130,7 +131,7 @@ def test_a_link_out_of_the_project_is_copied_as_a_link(project: Path, untouched:
 
 def test_a_missing_work_folder_is_one_clear_line(tmp_path: Path) -> None:
     with pytest.raises(SandboxError, match="nowhere cannot be read"):
-        Bubblewrap().run(["true"], workdir=tmp_path / "nowhere", files={}, limits=LIMITS)
+        Bubblewrap().run(ProgramRun(["true"], workdir=tmp_path / "nowhere", limits=LIMITS))
 
 
 def test_a_checkout_of_any_size_is_not_copied(project: Path) -> None:
@@ -148,7 +149,7 @@ def test_a_missing_folder_or_the_root_cannot_be_shown(project: Path, tmp_path: P
 
 def test_a_missing_bubblewrap_is_one_clear_line(project: Path) -> None:
     with pytest.raises(SandboxError, match="no-such-bwrap is not installed"):
-        Bubblewrap(program="no-such-bwrap").run(["true"], workdir=project, files={}, limits=LIMITS)
+        Bubblewrap(program="no-such-bwrap").run(ProgramRun(["true"], workdir=project, limits=LIMITS))
 
 
 def test_forbidden_user_namespaces_are_named_as_the_reason(project: Path) -> None:
@@ -160,4 +161,4 @@ def test_forbidden_user_namespaces_are_named_as_the_reason(project: Path) -> Non
         )
         program.chmod(0o755)
         with pytest.raises(SandboxError, match=r"No permissions .*user namespaces seem to be forbidden here"):
-            Bubblewrap(program=str(program)).run(["true"], workdir=project, files={}, limits=LIMITS)
+            Bubblewrap(program=str(program)).run(ProgramRun(["true"], workdir=project, limits=LIMITS))

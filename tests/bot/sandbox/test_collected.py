@@ -8,7 +8,7 @@ import tracemalloc
 
 import pytest
 
-from bot.sandbox.archive import unpack
+from bot.sandbox.launch import unpack
 
 
 def packed(*entries: tuple[str, bytes, bytes]) -> bytes:

@@ -10,7 +10,7 @@ import pytest
 
 from bot.errors import SandboxError
 from bot.sandbox.docker import Docker
-from bot.sandbox.protocol import Limits, ProgramResult
+from bot.sandbox.protocol import Limits, ProgramResult, ProgramRun
 
 pytestmark = pytest.mark.debian("bubblewrap")
 
@@ -46,12 +46,14 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
 
 def run(project: Path, code: str, limits: Limits | None = None, readable: tuple[Path, ...] = ()) -> ProgramResult:
     return Docker().run(
-        ["python3", "-c", code],
-        workdir=project,
-        files={"new.txt": "new"},
-        limits=limits or Limits(seconds=20),
-        readable=readable,
-        collect=("result.txt",),
+        ProgramRun(
+            ["python3", "-c", code],
+            workdir=project,
+            files={"new.txt": "new"},
+            limits=limits or Limits(seconds=20),
+            readable=readable,
+            collect=("result.txt",),
+        )
     )
 
 
@@ -113,17 +115,17 @@ def test_the_engine_says_whether_a_killed_program_was_out_of_memory(
 
 def test_a_missing_image_is_one_clear_line(engine: Engine, project: Path) -> None:
     with pytest.raises(SandboxError, match="docker could not start the program: docker: No such image"):
-        Docker(image="nowhere").run(["true"], workdir=project, files={}, limits=Limits())
+        Docker(image="nowhere").run(ProgramRun(["true"], workdir=project, limits=Limits()))
 
 
 def test_a_missing_docker_is_one_clear_line(project: Path) -> None:
     with pytest.raises(SandboxError, match="no-such-docker is not installed"):
-        Docker(program="no-such-docker").run(["true"], workdir=project, files={}, limits=Limits())
+        Docker(program="no-such-docker").run(ProgramRun(["true"], workdir=project, limits=Limits()))
 
 
 def test_a_set_up_gets_a_network_that_the_operator_named_or_is_refused(engine: Engine, project: Path) -> None:
     def set_up(docker: Docker) -> None:
-        docker.run(["true"], workdir=project, files={}, limits=Limits(seconds=20), network=True)
+        docker.run(ProgramRun(["true"], workdir=project, limits=Limits(seconds=20), network=True))
 
     with pytest.raises(SandboxError, match="BOUNCER_SANDBOX_NETWORK"):
         set_up(Docker())

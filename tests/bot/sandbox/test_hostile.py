@@ -12,7 +12,7 @@ import pytest
 
 from bot.sandbox.bubblewrap import Bubblewrap
 from bot.sandbox.mounts import own_python
-from bot.sandbox.protocol import Limits
+from bot.sandbox.protocol import Limits, ProgramRun
 from tests.bot.sandbox.conftest import RunPython
 
 pytestmark = [pytest.mark.debian("bubblewrap"), pytest.mark.usefixtures("untouched")]
@@ -262,10 +262,11 @@ def test_a_full_disk_is_the_programs_own_trouble(python: RunPython) -> None:
 
 def test_a_flood_of_empty_files_ends_the_run(project: Path) -> None:
     outcome = Bubblewrap(entries=20_000).run(
-        ["python3", "-c", "for number in range(10**9): open(f'/tmp/{number}', 'w').close()"],
-        workdir=project,
-        files={},
-        limits=Limits(seconds=30),
+        ProgramRun(
+            ["python3", "-c", "for number in range(10**9): open(f'/tmp/{number}', 'w').close()"],
+            workdir=project,
+            limits=Limits(seconds=30),
+        )
     )
     assert outcome.ending == "disk"
 

@@ -35,7 +35,7 @@ _WORKER = """\
 import socket, time
 from pathlib import Path
 from bot.sandbox.bubblewrap import Bubblewrap
-from bot.sandbox.protocol import Limits
+from bot.sandbox.protocol import Limits, ProgramRun
 deadline = time.monotonic() + 60
 while time.monotonic() < deadline:
     try: socket.create_connection(("203.0.113.10", 8080), timeout=5).close()
@@ -43,7 +43,7 @@ while time.monotonic() < deadline:
     else: break
 for network in (True, False):
     argv, limits = ["python3", "-c", {code!r}], Limits(seconds=60)
-    print(Bubblewrap().run(argv, workdir=Path({workdir!r}), files={{}}, limits=limits, network=network).output)
+    print(Bubblewrap().run(ProgramRun(argv, Path({workdir!r}), limits, network=network)).output)
 """
 _DOWNLOAD = """\
 import urllib.request
