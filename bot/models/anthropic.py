@@ -1,26 +1,27 @@
-"""Anthropic's Claude, over the Messages API."""
+"""Anthropic's Claude, over the Messages API. Its SDK is imported when a connection is made."""
 
 from __future__ import annotations
 
 import json
+import re
+from functools import partial
 from typing import Any
 
-import anthropic
 import httpx2
 from pydantic import BaseModel, Field, ValidationError
 
-from bot.models import capabilities, faults, http
-from bot.models.capabilities import Capabilities
 from bot.models.conversation import Answer, Finish, Request
+from bot.models.remote import TIMEOUT, TOOL_ONLY, BoundedClient, Capabilities, Remote, connection_error, unreadable
 from bot.models.schema import strict
 
-PROVIDER = "anthropic"
 _URL = "https://api.anthropic.com"
 _FINISHES: dict[str | None, Finish] = {
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
     "refusal": "refusal",
 }
+# Claude takes a temperature up to 4.6; from 4.7 on it refuses one and is steered by effort alone.
+_PLAIN = re.compile(r"claude-(2|3|instant|(opus|sonnet|haiku)-4-([0-6]($|-)|20))")
 
 
 class _Block(BaseModel):
@@ -42,39 +43,38 @@ class _Message(BaseModel):
     usage: _Tokens = _Tokens()
 
 
-class Anthropic:
-    """Carries one request; ``base_url`` None is Anthropic's own, ``timeout`` is in seconds."""
+def connect(name: str, key: str, base_url: str | None = None, timeout: float = TIMEOUT) -> Remote:
+    """The model ``name``; ``base_url`` None is Anthropic's own, ``timeout`` is in seconds."""
+    import anthropic
 
-    def __init__(self, name: str, key: str, base_url: str | None = None, timeout: float = http.TIMEOUT) -> None:
-        client = http.BoundedClient(timeout)
-        self._client = anthropic.Anthropic(
-            api_key=key, base_url=base_url or _URL, max_retries=0, timeout=client.timeout, http_client=client
-        )
-        self._name = name
-        self._capabilities = capabilities.of_claude(name)
+    http = BoundedClient(timeout)
+    client = anthropic.Anthropic(
+        api_key=key, base_url=base_url or _URL, max_retries=0, timeout=http.timeout, http_client=http
+    )
 
-    @property
-    def has_effort(self) -> bool:
-        return self._capabilities.effort != "never"
-
-    def complete(self, request: Request) -> Answer:
-        payload = body(request, self._name, self._capabilities)
+    def post(payload: dict[str, Any]) -> httpx2.Response:
         try:
-            response = self._client.post("/v1/messages", cast_to=httpx2.Response, body=payload)
+            return client.post("/v1/messages", cast_to=httpx2.Response, body=payload)
         except anthropic.APIStatusError as error:
-            said = error.response.text
-            known = capabilities.learned(self._capabilities, payload, said) if error.status_code == 400 else None
-            if known is None:
-                headers = error.response.headers
-                raise faults.of_status(PROVIDER, error.status_code, headers, said, "ANTHROPIC_API_KEY") from None
-            self._capabilities = known
-            return self.complete(request)
+            return error.response
         except anthropic.APIConnectionError as error:
-            raise faults.of_connection(PROVIDER, error) from None
-        return answer(response.content)
+            raise connection_error("anthropic", error) from None
+
+    return Remote("anthropic", capabilities(name), partial(body, name), post, answer)
 
 
-def body(request: Request, model: str, known: Capabilities) -> dict[str, Any]:
+def capabilities(name: str) -> Capabilities:
+    """Of Anthropic's models; a name that is not known is taken for a new one."""
+    plain = bool(_PLAIN.match(name.lower()))
+    return Capabilities(
+        temperature=plain,
+        effort="never" if plain else "always",
+        native_schema=not TOOL_ONLY.search(name.lower()),
+        limits=("max_tokens",),
+    )
+
+
+def body(model: str, request: Request, known: Capabilities) -> dict[str, Any]:
     """The JSON of the request."""
     payload: dict[str, Any] = {
         "model": model,
@@ -103,7 +103,7 @@ def answer(content: bytes) -> Answer:
     try:
         message = _Message.model_validate_json(content)
     except ValidationError:
-        raise faults.unreadable(PROVIDER, content) from None
+        raise unreadable("anthropic", content) from None
     called = [block.input for block in message.content if block.type == "tool_use"]
     said = "".join(block.text for block in message.content if block.type == "text")
     tokens = message.usage

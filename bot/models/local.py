@@ -20,8 +20,6 @@ from pathlib import Path
 from typing import Any
 
 from bot.errors import ModelError, SettingsError
-from bot.models import chat, faults
-from bot.models.capabilities import Capabilities
 from bot.models.conversation import Answer, Request
 from bot.models.schema import bounded
 
@@ -43,7 +41,10 @@ class Local:
         self._lock = threading.Lock()
 
     def complete(self, request: Request) -> Answer:
-        payload = chat.body(request, PROVIDER, Capabilities(limits=("max_tokens",)))
+        from bot.models import openai
+        from bot.models.remote import Capabilities, status_error
+
+        payload = openai.body(PROVIDER, request, Capabilities(limits=("max_tokens",)))
         schema = bounded(request.schema, _MAX_LENGTH, _MAX_ITEMS)
         payload["response_format"]["json_schema"]["schema"] = schema
         # Without the cache of earlier questions the same question gets the same answer, byte for byte.
@@ -52,8 +53,8 @@ class Local:
             self._server = self._server or self._start()
             said: dict[str, Any] = self._server.handle_chat_completions(payload)
         if error := said.get("error"):
-            raise faults.of_status(PROVIDER, int(error.get("code", 500)), {}, json.dumps(said))
-        return chat.answer(PROVIDER, json.dumps(said).encode())
+            raise status_error(PROVIDER, int(error.get("code", 500)), {}, json.dumps(said))
+        return openai.answer(PROVIDER, json.dumps(said).encode())
 
     def _start(self) -> Any:
         try:

@@ -1,48 +1,164 @@
-"""OpenAI, and every server that speaks its chat completions (Ollama, vLLM, LM Studio, Azure, OpenRouter)."""
+"""OpenAI, and every server that speaks its chat completions (Ollama, vLLM, LM Studio, Azure, OpenRouter).
+
+The SDK is imported when a connection is made: batches and the local model need the format alone.
+"""
 
 from __future__ import annotations
 
+import re
+from functools import partial
+from typing import Any
+
 import httpx2
-import openai
+from pydantic import BaseModel, Field, ValidationError
 
-from bot.models import capabilities, chat, faults, http
-from bot.models.conversation import Answer, Request
+from bot.models.conversation import Answer, Finish, Request
+from bot.models.remote import (
+    TIMEOUT,
+    TOOL_ONLY,
+    BoundedClient,
+    Capabilities,
+    Remote,
+    connection_error,
+    status_error,
+    unreadable,
+)
+from bot.models.schema import strict
 
-PROVIDER = "openai"
 _URL = "https://api.openai.com/v1"
+_FINISHES: dict[str | None, Finish] = {"length": "length", "content_filter": "refusal"}
+# OpenAI's own, and the open families that think before they answer.
+_REASONING = re.compile(
+    r"(^|/)(o\d|gpt-([6-9]|[1-9]\d)|gpt-5(?!.*chat)|codex)|qwen-?3|qwq|deepseek-r|gpt-oss|magistral|thinking|reason"
+)
+_PLAIN = re.compile(r"(^|/)(gpt-4|gpt-3|gpt-5.*chat|chatgpt)|gemma|llama|smollm|mistral|instruct")
 
 
-class OpenAI:
-    """Carries one request; ``base_url`` None is OpenAI's own, ``timeout`` is in seconds."""
+class _Function(BaseModel):
+    arguments: str
 
-    def __init__(self, name: str, key: str, base_url: str | None = None, timeout: float = http.TIMEOUT) -> None:
-        client = http.BoundedClient(timeout)
-        self._client = openai.OpenAI(
-            api_key=key, base_url=base_url or _URL, max_retries=0, timeout=client.timeout, http_client=client
-        )
-        self._name = name
-        self._capabilities = capabilities.of_openai(name, compatible=base_url is not None)
 
-    @property
-    def has_effort(self) -> bool:
-        return self._capabilities.effort != "never"
+class _Call(BaseModel):
+    function: _Function
 
-    def complete(self, request: Request) -> Answer:
-        payload = chat.body(request, self._name, self._capabilities)
+
+class _Message(BaseModel):
+    content: str | None = None
+    refusal: str | None = None
+    tool_calls: list[_Call] | None = None
+
+
+class _Choice(BaseModel):
+    message: _Message
+    finish_reason: str | None = None
+
+
+class _Details(BaseModel):
+    cached_tokens: int | None = Field(None, ge=0)
+
+
+class _Tokens(BaseModel):
+    prompt_tokens: int = Field(0, ge=0)
+    prompt_tokens_details: _Details | None = None
+    completion_tokens: int = Field(0, ge=0)
+
+
+class _Fault(BaseModel):
+    message: str = ""
+    code: int | str | None = None
+
+
+class _Completion(BaseModel):
+    choices: list[_Choice] = Field(default_factory=list)
+    usage: _Tokens | None = None
+    error: _Fault | None = None
+
+
+def connect(name: str, key: str, base_url: str | None = None, timeout: float = TIMEOUT) -> Remote:
+    """The model ``name``; ``base_url`` None is OpenAI's own, ``timeout`` is in seconds."""
+    import openai
+
+    http = BoundedClient(timeout)
+    client = openai.OpenAI(
+        api_key=key, base_url=base_url or _URL, max_retries=0, timeout=http.timeout, http_client=http
+    )
+
+    def post(payload: dict[str, Any]) -> httpx2.Response:
         try:
-            response = self._client.post("/chat/completions", cast_to=httpx2.Response, body=payload)
+            return client.post("/chat/completions", cast_to=httpx2.Response, body=payload)
         except openai.APIStatusError as error:
-            said = error.response.text
-            known = (
-                capabilities.learned(self._capabilities, payload, said)
-                if error.status_code in (400, 422)
-                else None
-            )
-            if known is None:
-                headers = error.response.headers
-                raise faults.of_status(PROVIDER, error.status_code, headers, said, "OPENAI_API_KEY") from None
-            self._capabilities = known
-            return self.complete(request)
+            return error.response
         except openai.APIConnectionError as error:
-            raise faults.of_connection(PROVIDER, error) from None
-        return chat.answer(PROVIDER, response.content)
+            raise connection_error("openai", error) from None
+
+    known = capabilities(name, compatible=base_url is not None)
+    return Remote("openai", known, partial(body, name), post, partial(answer, "openai"))
+
+
+def capabilities(name: str, *, compatible: bool = False) -> Capabilities:
+    """Of OpenAI's models, and of whatever runs behind a compatible server: by the name, the rest is learned."""
+    name = name.lower()
+    plain = bool(_PLAIN.search(name))
+    reasons = not plain and bool(_REASONING.search(name))
+    # The newer word for the limit is OpenAI's own; other servers know the older one.
+    limits = ("max_tokens", "max_completion_tokens") if compatible and not reasons else Capabilities().limits
+    return Capabilities(
+        temperature=not reasons,
+        effort="always" if reasons else "never" if plain else "lowered",
+        native_schema=not TOOL_ONLY.search(name),
+        limits=limits,
+    )
+
+
+def body(model: str, request: Request, known: Capabilities) -> dict[str, Any]:
+    """The JSON of the request."""
+    prompt = request.prompt
+    payload: dict[str, Any] = {
+        "model": model,
+        "messages": [
+            {"role": "system", "content": prompt.system},
+            *({"role": turn.role, "content": turn.text} for turn in request.turns),
+        ],
+        known.limits[0]: prompt.max_tokens,
+    }
+    if known.temperature and prompt.temperature is not None:
+        payload["temperature"] = prompt.temperature
+    if known.effort == "always" or (known.effort == "lowered" and request.effort == "low"):
+        payload["reasoning_effort"] = request.effort
+    return {**payload, **_shape(request, known)}
+
+
+def _shape(request: Request, known: Capabilities) -> dict[str, Any]:
+    name, schema = request.schema.__name__, strict(request.schema)
+    if known.native_schema:
+        given = {"name": name, "strict": True, "schema": schema}
+        return {"response_format": {"type": "json_schema", "json_schema": given}}
+    tool = {"name": name, "description": "Give the answer.", "parameters": schema}
+    return {
+        "tools": [{"type": "function", "function": tool}],
+        "tool_choice": {"type": "function", "function": {"name": name}},
+    }
+
+
+def answer(provider: str, content: bytes) -> Answer:
+    """What a successful response says; raises ModelError or TransientError where it says nothing usable."""
+    try:
+        completion = _Completion.model_validate_json(content)
+    except ValidationError:
+        raise unreadable(provider, content) from None
+    if completion.error and not completion.choices:
+        # Some gateways report their backend's failure with status 200.
+        code = completion.error.code
+        raise status_error(provider, code if isinstance(code, int) else 500, {}, completion.error.message)
+    if not completion.choices:
+        raise unreadable(provider, content)
+    choice = completion.choices[0]
+    message, tokens = choice.message, completion.usage or _Tokens()
+    called = message.tool_calls[0].function.arguments if message.tool_calls else None
+    return Answer(
+        text=message.refusal or called or message.content or "",
+        finish="refusal" if message.refusal else _FINISHES.get(choice.finish_reason, "stop"),
+        input_tokens=tokens.prompt_tokens,
+        output_tokens=tokens.completion_tokens,
+        cached_tokens=(tokens.prompt_tokens_details and tokens.prompt_tokens_details.cached_tokens) or 0,
+    )

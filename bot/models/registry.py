@@ -140,7 +140,7 @@ def _provider(model_id: str, keys: ModelKeys) -> Provider:
 
 
 def _openai(name: str, keys: ModelKeys) -> Provider:
-    from bot.models.openai import OpenAI
+    from bot.models import openai
 
     # A compatible server of one's own often wants no key; OpenAI always does.
     key = _key(keys.openai_api_key) or ("none" if keys.openai_base_url else "")
@@ -148,16 +148,16 @@ def _openai(name: str, keys: ModelKeys) -> Provider:
         raise SettingsError(
             f"model openai:{name}: set OPENAI_API_KEY (or OPENAI_BASE_URL for a server of your own)"
         )
-    return OpenAI(name, key, keys.openai_base_url, keys.seconds)
+    return openai.connect(name, key, keys.openai_base_url, keys.seconds)
 
 
 def _anthropic(name: str, keys: ModelKeys) -> Provider:
-    from bot.models.anthropic import Anthropic
+    from bot.models import anthropic
 
     key = _key(keys.anthropic_api_key) or ("none" if keys.anthropic_base_url else "")
     if not key:
         raise SettingsError(f"model anthropic:{name}: set ANTHROPIC_API_KEY")
-    return Anthropic(name, key, keys.anthropic_base_url, keys.seconds)
+    return anthropic.connect(name, key, keys.anthropic_base_url, keys.seconds)
 
 
 def _local(name: str, keys: ModelKeys) -> Provider:

@@ -22,7 +22,7 @@ from pydantic import BaseModel
 
 from bot.core.actions import Usage
 from bot.errors import ModelError, OperatorError, TransientError
-from bot.models import capabilities, chat
+from bot.models import anthropic, openai
 from bot.models.budget import Prices, load_prices
 from bot.models.conversation import Answer, Request, Unusable, cost, extract
 from bot.models.protocol import Prompt, Reply
@@ -72,11 +72,9 @@ def request(form: str, model_id: str, prompt: Prompt, schema: type[BaseModel]) -
     name, model = cache_key(model_id, prompt, schema), model_id.partition(":")[2]
     request = Request(prompt, schema, prompt.effort)
     if form == "openai":
-        body = chat.body(request, model, capabilities.of_openai(model))
+        body = openai.body(model, request, openai.capabilities(model))
         return {"custom_id": name, "method": "POST", "url": "/v1/chat/completions", "body": body}
-    from bot.models import anthropic  # its SDK takes a second to import; most replays need none of it
-
-    body = anthropic.body(request, model, capabilities.of_claude(model))
+    body = anthropic.body(model, request, anthropic.capabilities(model))
     return {"custom_id": name, "params": body, "body": body}
 
 
@@ -144,8 +142,6 @@ def _answer(row: Row) -> tuple[str, Answer]:
     if isinstance(result, dict):
         if result.get("type") != "succeeded":
             _failed(result.get("type"), result.get("error"))
-        from bot.models import anthropic
-
         message = result.get("message")
         return f"anthropic:{_model(message, row)}", anthropic.answer(json.dumps(message).encode())
     if error is not None:
@@ -155,7 +151,7 @@ def _answer(row: Row) -> tuple[str, Answer]:
     if response.get("status_code") != 200:
         _failed(f"status {response.get('status_code')}", response.get("body"))
     body = response.get("body")
-    return f"openai:{_model(body, row)}", chat.answer("openai", json.dumps(body).encode())
+    return f"openai:{_model(body, row)}", openai.answer("openai", json.dumps(body).encode())
 
 
 def _model(body: Any, row: Row) -> str:

@@ -12,6 +12,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
+from bot.models import anthropic, openai
 from bot.models.budget import Price
 from bot.models.conversation import Conversation
 from tests.bot.models.replies import CLEAR
@@ -76,14 +77,10 @@ class Provider:
         """The real adapter, pointed here."""
         price = Price(input=1.0, output=10.0)
         if self.kind == "openai":
-            from bot.models.openai import OpenAI
-
             name = name or "gpt-5-mini"
-            return Conversation(f"openai:{name}", OpenAI(name, KEY, self.url, timeout), price)
-        from bot.models.anthropic import Anthropic
-
+            return Conversation(f"openai:{name}", openai.connect(name, KEY, self.url, timeout), price)
         name = name or "claude-opus-4-8"
-        return Conversation(f"anthropic:{name}", Anthropic(name, KEY, self.url, timeout), price)
+        return Conversation(f"anthropic:{name}", anthropic.connect(name, KEY, self.url, timeout), price)
 
 
 def failure(status: int, message: str = "no", headers: dict[str, str] | None = None, **more: str) -> Response:

@@ -16,11 +16,9 @@ from werkzeug import Request, Response
 
 from bot.core.actions import Usage
 from bot.errors import ModelError, TransientError
-from bot.models import anthropic, chat
-from bot.models.anthropic import Anthropic
+from bot.models import anthropic, openai
 from bot.models.budget import Price
 from bot.models.conversation import Conversation, cost
-from bot.models.openai import OpenAI
 from tests.bot.models.conftest import KEY, Provider, failure
 from tests.bot.models.replies import CLEAR, PROMPT, Verdict
 
@@ -289,8 +287,8 @@ def test_a_gateway_that_reports_a_failure_with_status_200(provider: Provider) ->
 def raw(kind: str, port: int, timeout: float = 2.0) -> Conversation:
     url = f"http://127.0.0.1:{port}"
     if kind == "openai":
-        return Conversation("openai:x", OpenAI("gpt-5-mini", KEY, f"{url}/v1", timeout))
-    return Conversation("anthropic:x", Anthropic("claude-x", KEY, url, timeout))
+        return Conversation("openai:x", openai.connect("gpt-5-mini", KEY, f"{url}/v1", timeout))
+    return Conversation("anthropic:x", anthropic.connect("claude-x", KEY, url, timeout))
 
 
 @pytest.mark.parametrize("kind", ["openai", "anthropic"])
@@ -369,7 +367,7 @@ def test_what_a_provider_read_from_its_cache_is_counted_and_priced() -> None:
     price = Price(input=2.0, output=10.0, cached=0.5, written=2.5)
     usage = {"prompt_tokens": 1000, "completion_tokens": 10, "prompt_tokens_details": {"cached_tokens": 600}}
     body = {"choices": [{"message": {"content": "{}"}}], "usage": usage}
-    answer = chat.answer("openai", json.dumps(body).encode())
+    answer = openai.answer("openai", json.dumps(body).encode())
     assert (answer.input_tokens, answer.cached_tokens) == (1000, 600)
     assert cost(answer, price) == pytest.approx((400 * 2.0 + 600 * 0.5 + 10 * 10.0) / 1e6)
     said = {"input_tokens": 100, "cache_read_input_tokens": 600, "cache_creation_input_tokens": 300}

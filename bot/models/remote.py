@@ -1,0 +1,202 @@
+"""What the providers on the network have in common: HTTP, how a model wants to be asked, what failures mean.
+
+A failure's message names the provider and what an operator can do; no key, and at most a line of what was said.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import httpx2
+
+from bot.core.bounded import TooLarge, TooSlow, bounded, retry_after
+from bot.core.frozen import Frozen
+from bot.core.redaction import REDACTED
+from bot.errors import ModelError, TransientError
+from bot.models.conversation import Answer, Request
+
+#: Bytes of an answer, decompressed: a hundred times what 4,000 tokens need.
+MAX_BYTES = 4_000_000
+#: Seconds for one request: a reasoning model at medium effort may think for minutes.
+TIMEOUT = 300.0
+#: Seconds that a provider may make us wait at most, whatever it asks for.
+MAX_WAIT = 3600.0
+#: Worth another try. 529 is Anthropic's "overloaded", 520 to 524 are a CDN that could not reach its origin.
+TRANSIENT = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
+
+#: Models from before structured output: they are given the schema as a tool that they must call.
+TOOL_ONLY = re.compile(
+    r"(^|/)(gpt-3\.5|gpt-4($|-\d{4}|-turbo|-32k|-vision)"
+    r"|claude-(2|3|instant|(opus|sonnet)-4-0|(opus|sonnet)-4-20))"
+)
+
+
+class Capabilities(Frozen):
+    """What may stand in a request to a model."""
+
+    temperature: bool = True
+    effort: Literal["always", "lowered", "never"] = "never"
+    """``lowered``: said only when less than usual is asked for; it is not known whether the model listens."""
+    native_schema: bool = True
+    """False: the schema is put as a tool that must be called."""
+    limits: tuple[str, ...] = ("max_completion_tokens", "max_tokens")
+    """The server's words for the completion limit, the one to use first."""
+
+    def learned(self, sent: Container[str], said: str) -> Capabilities | None:
+        """What is left after a server refused something in these words; None where it named nothing to leave out.
+
+        Each step leaves something for good, so that asking again ends.
+        """
+        if self.temperature and "temperature" in sent and "temperature" in said:
+            return self.model_copy(update={"temperature": False})
+        if self.effort != "never" and ("effort" in said or (not self.native_schema and "output_config" in said)):
+            return self.model_copy(update={"effort": "never"})
+        if len(self.limits) > 1 and self.limits[0] in said:
+            return self.model_copy(update={"limits": self.limits[1:]})
+        shape = r"response_format|json_schema|output_config|output_format|structured"
+        if self.native_schema and re.search(shape, said):
+            return self.model_copy(update={"native_schema": False})
+        return None
+
+
+@dataclass
+class Remote:
+    """A ``Provider`` over the network: what it refuses to be told is left out from then on."""
+
+    provider: str
+    known: Capabilities
+    body: Callable[[Request, Capabilities], dict[str, Any]]
+    """The JSON of a request."""
+    post: Callable[[dict[str, Any]], httpx2.Response]
+    """Carries it: the answer, whatever its status. Raises TransientError where there is none."""
+    answer: Callable[[bytes], Answer]
+    """What a success says. Raises ModelError or TransientError where it says nothing usable."""
+
+    @property
+    def has_effort(self) -> bool:
+        return self.known.effort != "never"
+
+    def complete(self, request: Request) -> Answer:
+        payload = self.body(request, self.known)
+        response = self.post(payload)
+        if response.is_success:
+            return self.answer(response.content)
+        status, said = response.status_code, response.text
+        known = self.known.learned(payload, said) if status in (400, 422) else None
+        if known is None:
+            key = f"{self.provider.upper()}_API_KEY"
+            raise status_error(self.provider, status, response.headers, said, key)
+        self.known = known
+        return self.complete(request)
+
+
+class BoundedClient(httpx2.Client):
+    """The HTTP client that the SDKs are given: reads every answer completely, before anybody parses it.
+
+    Redirects are not followed: httpx drops ``Authorization`` on the way to another host, but not ``x-api-key``.
+    """
+
+    def __init__(self, timeout: float = TIMEOUT) -> None:
+        limits = httpx2.Timeout(timeout, connect=min(timeout, 10.0))
+        super().__init__(timeout=limits, follow_redirects=False, headers={"Accept-Encoding": "gzip, identity"})
+        self._seconds = timeout
+
+    def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        """As ``httpx2.Client.send``; raises ReadTimeout or ReadError for an answer that does not end."""
+        deadline = time.monotonic() + self._seconds
+        response = super().send(request, **{**options, "stream": True, "follow_redirects": False})
+        try:
+            content = self._content(response, deadline)
+        finally:
+            response.close()
+        headers = [pair for pair in response.headers.multi_items() if pair[0] not in _OF_THE_WIRE]
+        content = _without_credentials(content, request.headers)
+        return httpx2.Response(response.status_code, headers=headers, content=content, request=request)
+
+    def _content(self, response: httpx2.Response, deadline: float) -> bytes:
+        try:
+            return b"".join(bounded(response.iter_bytes(), MAX_BYTES, deadline - time.monotonic()))
+        except TooLarge:
+            raise httpx2.ReadError(f"the answer is longer than {MAX_BYTES} bytes") from None
+        except TooSlow:
+            raise httpx2.ReadTimeout(f"the answer took longer than {self._seconds:.0f} s") from None
+
+
+def _without_credentials(content: bytes, sent: httpx2.Headers) -> bytes:
+    """An answer that repeats the key it was asked with, as gateways' complaints do, is nobody's to keep."""
+    values = (sent.get("authorization", "").removeprefix("Bearer "), sent.get("x-api-key", ""))
+    for key in values:
+        if len(key) >= _SHORTEST_KEY:
+            content = content.replace(key.encode(), REDACTED.encode())
+    return content
+
+
+#: A shorter one is a placeholder such as ``none``, and part of ordinary words.
+_SHORTEST_KEY = 8
+# They describe the bytes as they came, not the content as it was read.
+_OF_THE_WIRE = frozenset({"content-encoding", "content-length", "transfer-encoding"})
+
+_OUT_OF_CREDIT = re.compile(r"insufficient_quota|billing|credit balance|spend.?limit", re.IGNORECASE)
+_TOO_LONG = re.compile(
+    r"context_length_exceeded|exceed_context_size|maximum context length|prompt is too long", re.IGNORECASE
+)
+_FILTERED = re.compile(r"content_filter|content_policy|content management policy", re.IGNORECASE)
+_SECRET = re.compile(r"\b(?:sk|key|Bearer)[-_ ][A-Za-z0-9_*.-]{4,}", re.IGNORECASE)
+
+
+def status_error(
+    provider: str, status: int, headers: Mapping[str, str], said: str, key_name: str = ""
+) -> ModelError | TransientError:
+    """What an HTTP error status means; ``said`` is the provider's own words, ``key_name`` where its key is set."""
+    words = _quoted(_message(said))
+    if status in (402, 429) and _OUT_OF_CREDIT.search(said):
+        return ModelError(f"{provider} has no credit left: {words}", "unavailable")
+    if status in TRANSIENT:
+        wait = retry_after(headers)
+        after = None if wait is None else min(wait, MAX_WAIT)
+        return TransientError(f"{provider} answered {status}{words and ': ' + words}", after)
+    if status in (401, 403):
+        return ModelError(f"{provider} refused the key ({status}): check {key_name or 'it'}", "unavailable")
+    if 300 <= status < 400:
+        return ModelError(
+            f"{provider} redirects elsewhere ({status}), and keys do not follow: set the final base URL",
+            "unavailable",
+        )
+    if status == 413 or _TOO_LONG.search(said):
+        return ModelError(f"{provider} finds the question too long: {words}", "length")
+    if _FILTERED.search(said):
+        return ModelError(f"{provider} refused to answer: {words}", "refused")
+    return ModelError(f"{provider} answered {status}{words and ': ' + words}", "unavailable")
+
+
+def connection_error(provider: str, error: Exception) -> TransientError:
+    """No answer, or half of one: nothing was decided, so asking again is safe."""
+    cause = error.__cause__ or error
+    return TransientError(f"{provider} could not be reached: {type(cause).__name__}: {_quoted(str(cause))}")
+
+
+def unreadable(provider: str, body: bytes) -> ModelError:
+    """A success whose body is not what the interface promises: an HTML page, half a JSON, another shape."""
+    start = _quoted(body[:80].decode("utf-8", "replace"))
+    return ModelError(f"{provider} answered with something that is no completion: {start!r}", "malformed")
+
+
+def _quoted(text: str) -> str:
+    """One short line of somebody else's words, without what looks like a key."""
+    return _SECRET.sub("[key]", " ".join(text.split()))[:200]
+
+
+def _message(said: str) -> str:
+    """The message in an error's body; the body itself where it has another shape, nothing of a page."""
+    try:
+        body = json.loads(said)
+    except (ValueError, RecursionError):
+        return "" if said.lstrip().startswith("<") else said
+    inner = body.get("error", body) if isinstance(body, dict) else body
+    found = inner.get("message", inner) if isinstance(inner, dict) else inner
+    return found if isinstance(found, str) else said
