@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 
-from bot.bouncers import input_comment, output_check, pull_request
+from bot.bouncers import input as bouncer
+from bot.bouncers import output, pull_request
 from bot.bouncers.input import InputVerdict
 from bot.bouncers.labels import InputLabel, OutputLabel
-from bot.bouncers.output import OutputVerdict
-from bot.bouncers.output_check import ExecutedTest, Unjudged
+from bot.bouncers.output import ExecutedTest, OutputVerdict, Unjudged
 from bot.bouncers.pull_request import Asked
 from bot.core.actions import Usage
 from bot.core.commands import Command
@@ -60,26 +60,26 @@ def on_issues() -> Iterator[Text]:
     yield "A bounced issue, where it names nothing that is missing", _bounced(())
     yield "After an answer that leaves a question open", _bounced(asked[:1], again=True)
     yield "After an answer that leaves all open", _bounced((), again=True)
-    yield "The same comment once the issue is clear", input_comment.cleared("en")
-    yield "... once a maintainer has accepted it", input_comment.accepted("mia", "", "en")
-    yield "... with a reason", input_comment.accepted("mia", "this is known.", "en")
-    yield "Before an unanswered issue is closed", input_comment.warning(23, "en")
-    yield "The same comment once it is closed", input_comment.closed(30, "en")
-    yield "... after an answer", input_comment.answered("en")
+    yield "The same comment once the issue is clear", bouncer.cleared("en")
+    yield "... once a maintainer has accepted it", bouncer.accepted("mia", "", "en")
+    yield "... with a reason", bouncer.accepted("mia", "this is known.", "en")
+    yield "Before an unanswered issue is closed", bouncer.unanswered("warning", 23, "en")
+    yield "The same comment once it is closed", bouncer.unanswered("closed", 30, "en")
+    yield "... after an answer", bouncer.sentences("en")["answered"]
 
 
 def in_other_languages() -> Iterator[Text]:
     """What stands below an issue where it is not English."""
-    for code in sorted(input_comment.languages() - {"en"}):
+    for code in sorted(bouncer.translations().keys() - {"en"}):
         yield f"{code}: a bounced issue", _bounced(("?",), language=code)
         yield f"{code}: after an answer", _bounced((), language=code, again=True)
         yield f"{code}: nothing asked", _bounced((), language=code)
-        yield f"{code}: clear", input_comment.cleared(code)
-        yield f"{code}: accepted", input_comment.accepted("mia", "#7", code)
-        yield f"{code}: before it is closed", input_comment.warning(23, code)
-        yield f"{code}: closed", input_comment.closed(30, code)
-        yield f"{code}: answered", input_comment.answered(code)
-        yield f"{code}: below an answer to why", input_comment.recorded(code)
+        yield f"{code}: clear", bouncer.cleared(code)
+        yield f"{code}: accepted", bouncer.accepted("mia", "#7", code)
+        yield f"{code}: before it is closed", bouncer.unanswered("warning", 23, code)
+        yield f"{code}: closed", bouncer.unanswered("closed", 30, code)
+        yield f"{code}: answered", bouncer.sentences(code)["answered"]
+        yield f"{code}: below an answer to why", bouncer.sentences(code)["recorded"]
 
 
 def _bounced(
@@ -94,7 +94,7 @@ def _bounced(
         missing=missing,  # type: ignore[arg-type]
         language=language,
     )
-    return input_comment.bounced(verdict, MODEL, DAY, ACME, "bouncer[bot]", again=again)
+    return bouncer.comment(verdict, MODEL, DAY, ACME, "bouncer[bot]", again=again)
 
 
 def to_commands() -> Iterator[Text]:
@@ -170,7 +170,7 @@ def in_checks() -> Iterator[Text]:
         "it changes nothing in pulls.paths",
         "paused by a maintainer",
     ):
-        check = output_check.skipped(SHA, reason)
+        check = output.skipped(SHA, reason)
         yield f"Not judged: {reason}", f"{check.title}\n\n{check.summary}"
 
 
@@ -197,7 +197,7 @@ def _check(
     others: list[Unjudged] | None = None,
     note: str = "",
 ) -> Iterator[Text]:
-    check = output_check.check(
+    check = output.check(
         SHA, verdicts, others or [], runs or [], gate=False, repository=ACME, usage=USAGE, model=MODEL, note=note
     )
     yield name, f"{Rules(host=HOST).title(check.title)}\n\n{check.summary}"

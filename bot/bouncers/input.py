@@ -1,19 +1,28 @@
-"""The input bouncer's thinking: is this issue specified well enough to act on? Pure but for the model call."""
+"""The input bouncer: is this issue specified well enough to act on, and what its author reads. Pure.
+
+A bounced issue gets about ten lines, kind and specific. The fixed sentences stand in ``sentences.toml``.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+from functools import cache
+from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
 from bot.bouncers.labels import Chance, InputLabel, agreeing, bounces, tidy_label
 from bot.core.config import TriageConfig
 from bot.core.frozen import Frozen
-from bot.core.model import Comment, Issue
+from bot.core.markdown import clean, clean_line, host_of
+from bot.core.model import Comment, Issue, Repository
 from bot.core.text import folded, without_middle
-from bot.models.protocol import Prompt
+from bot.models.protocol import Prompt, caveat
 from bot.prompts import Prompts
 
 #: What a report or a request can lack; the order in which it is named.
@@ -30,14 +39,18 @@ Missing = Literal[
 ]
 
 MAX_QUESTIONS = 3
+#: Characters of an issue, and of what was said since, in one prompt.
 MAX_BODY = 60_000
 MAX_ANSWERS = 20_000
+#: Characters of one question, and of the folded explanation, in our comment.
+QUESTION = 240
+EXPLANATION = 1_500
+#: From the warning to the end of an issue that nobody answers, days.
+WARNING = 7
 
 
-class OpenPoint(BaseModel):
+class OpenPoint(BaseModel, frozen=True, extra="ignore"):
     """A question to the author. One that was recorded as plain text counts as blocking."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     question: str = Field(description="one short question that the author can answer")
     blocking: bool = Field(description="true only where different answers would lead to different work")
@@ -48,10 +61,8 @@ class OpenPoint(BaseModel):
         return {"question": value, "blocking": True} if isinstance(value, str) else value
 
 
-class InputReply(BaseModel):
+class InputReply(BaseModel, frozen=True, extra="ignore"):
     """What the model is to answer. The order matters: it reasons before it chooses (BouncerBench, III.B)."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     explanation: str = Field(description="what is clear, what is not, and what would have to be guessed")
     open_points: tuple[OpenPoint, ...] = Field(
@@ -180,3 +191,88 @@ def _within(answers: Sequence[Comment], limit: int) -> tuple[Comment, ...]:
             break
         kept.append(each.model_copy(update={"body": without_middle(each.body, MAX_ANSWERS)}))
     return tuple(reversed(kept))
+
+
+#: What a report lacks, as its author is told.
+_MISSING: Mapping[Missing, str] = {
+    "steps to reproduce": "the steps to reproduce it",
+    "expected result": "what you expected to happen",
+    "actual result": "what happens instead",
+    "version": "the version you use",
+    "minimal example": "a minimal example",
+    "error text": "the error message, as text",
+    "name of the option": "the name of the option",
+    "output format": "the format of the output",
+    "decision between alternatives": "which of the alternatives it should be",
+}
+
+
+def comment(
+    verdict: InputVerdict, model: str, day: date, repository: Repository, app: str, *, again: bool = False
+) -> str:
+    """The comment on an issue that was turned back; ``app`` is the login of our own account.
+
+    ``again``: its author has answered before, so nothing is listed that they may have been asked already.
+    """
+    said = sentences(verdict.language)
+    host = host_of(repository.html_url)
+    wanted = [clean_line(question, host=host, limit=QUESTION) for question in verdict.questions]
+    if not wanted and not again:
+        # The names of what is missing are English.
+        named = [_MISSING[each] for each in verdict.missing] if said is sentences("en") else []
+        wanted = named or [said["generic"]]
+    thanks = said["again" if again else "thanks"]
+    lines = [f"{thanks} {said['needed']}", *(f"- {each}" for each in wanted)]
+    if not wanted:
+        lines = [f"{thanks} {said['unclear']}"]
+    lines += ["", f"{said['answer']} *{said['disclosed']}*"]
+    if note := caveat(model):
+        lines += ["", f"_{note}_"]
+    chance = "" if verdict.p_bounce is None else f" ({verdict.p_bounce}%)"
+    about = f"[{said['about']}]({_about(repository, app)})" if repository.html_url else "posted by Bouncer"
+    lines += [
+        "",
+        f"<details><summary>{said['why']}</summary>",
+        "",
+        clean(verdict.explanation, host=host, limit=EXPLANATION),
+        "",
+        f"{verdict.label}{chance}, `{model}`, {day.isoformat()}, {about}",
+        "</details>",
+    ]
+    return "\n".join(lines)
+
+
+def cleared(language: str) -> str:
+    """The same comment once the issue can be acted on."""
+    said = sentences(language)
+    return f"{said['cleared']} *{said['read']}*"
+
+
+def accepted(login: str, why: str, language: str) -> str:
+    """The same comment after a maintainer's word."""
+    reason = f": {clean_line(why, limit=QUESTION).rstrip('.')}" if why else ""
+    return sentences(language)["accepted"].format(login=login, why=reason)
+
+
+def unanswered(step: Literal["warning", "closed"], days: int, language: str) -> str:
+    """A week before an unanswered issue is closed, and the same comment once it is."""
+    said = sentences(language)
+    return f"{said[step].format(days=days)} *{said['disclosed']}*"
+
+
+def sentences(language: str) -> Mapping[str, str]:
+    """All fixed sentences in a language; in English where it is not known."""
+    return translations().get(language) or translations()["en"]
+
+
+@cache
+def translations() -> Mapping[str, Mapping[str, str]]:
+    """The fixed sentences by language and name."""
+    with Path(__file__).with_name("sentences.toml").open("rb") as file:
+        return tomllib.load(file)
+
+
+def _about(repository: Repository, app: str) -> str:
+    """The app's own page on the repository's host."""
+    parts = urlsplit(repository.html_url)
+    return f"{parts.scheme}://{parts.netloc}/apps/{app.removesuffix('[bot]')}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from bot.bouncers.output_check import Unjudged
+from bot.bouncers.output import Unjudged
 from bot.core.model import Issue, PullRequest
 from bot.errors import NotFound
 from bot.forge.protocol import IssueLink

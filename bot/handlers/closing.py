@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.bouncers import history, input_comment
-from bot.bouncers.input_comment import WARNING
+from bot.bouncers import history
+from bot.bouncers import input as bouncer
+from bot.bouncers.input import WARNING
 from bot.core import events
 from bot.core.actions import Action, Decision, SetIssueState, UpsertComment
 from bot.core.commands import read
@@ -54,7 +55,7 @@ def _time_is_up(event: events.IssueUnanswered, services: Services, past: Sequenc
     about = str(last.evidence["about"]) if warned else f"{event.since:.0f}"
     evidence = {"about": about, "at": services.clock().timestamp()}
     if not warned:
-        body = input_comment.warning(config.close_after_days - WARNING, history.language(past))
+        body = bouncer.unanswered("warning", config.close_after_days - WARNING, history.language(past))
         return Decision(
             kind="closing",
             subject=event.subject,
@@ -64,7 +65,7 @@ def _time_is_up(event: events.IssueUnanswered, services: Services, past: Sequenc
             evidence=evidence,
             again_days=WARNING,
         )
-    body = input_comment.closed(config.close_after_days, history.language(past))
+    body = bouncer.unanswered("closed", config.close_after_days, history.language(past))
     return Decision(
         kind="closing",
         subject=event.subject,
@@ -116,7 +117,7 @@ def _answered(event: _Answer, services: Services, past: Sequence[Decision]) -> D
             return None
         actions.append(SetIssueState(number=number, state="open"))
     about = str(said[-1].evidence["about"])
-    body = input_comment.answered(history.language(past))
+    body = bouncer.sentences(history.language(past))["answered"]
     actions.append(UpsertComment(task="closing", number=number, body=body, about=about, only_edit=True))
     return Decision(
         kind="closing",

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from bot.bouncers import history, input_comment
+from bot.bouncers import history
+from bot.bouncers import input as bouncer
 from bot.bouncers.granted import Said, by_author, explains, granted
 from bot.core import events
 from bot.core.actions import Action, Decision, React, SetIssueState, SetLabels, UpsertComment
@@ -133,7 +134,7 @@ def _accept(event: Said | events.IssueUnlabeled, services: Services, why: str) -
     """The comment of a bounce shrinks to a line, and the label goes."""
     actions: list[Action] = []
     past = services.history.decisions(event.subject.key, "triage")
-    body = input_comment.accepted(event.sender.login, why, history.language(past))
+    body = bouncer.accepted(event.sender.login, why, history.language(past))
     if history.bounced(history.last_verdict(past)):
         actions.append(UpsertComment(task="triage", number=event.number, body=body, only_edit=True))
     warned = history.last_verdict(services.history.decisions(event.subject.key, "closing"))

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 from bot.bouncers import pull_request
 from bot.bouncers.history import paused
-from bot.bouncers.output_check import NAME as CHECK
+from bot.bouncers.output import CHECK
 from bot.bouncers.pull_request import Asked
 from bot.core.actions import Decision
 from bot.core.events import Event

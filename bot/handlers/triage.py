@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.bouncers import history, input_comment
+from bot.bouncers import history
 from bot.bouncers import input as bouncer
 from bot.bouncers.granted import granted
-from bot.bouncers.input import InputReply, InputVerdict, TranslatedReply
-from bot.bouncers.input_comment import WARNING
+from bot.bouncers.input import WARNING, InputReply, InputVerdict, TranslatedReply
 from bot.core import events
 from bot.core.actions import Action, Decision, React, SetLabels, UpsertComment
 from bot.core.commands import read
@@ -226,12 +225,12 @@ def _actions(
             return (labels,)
         app = services.forge.identity().login
         day = services.clock().date()
-        body = input_comment.bounced(verdict, model, day, services.repository, app, again=again)
+        body = bouncer.comment(verdict, model, day, services.repository, app, again=again)
         return (UpsertComment(task="triage", number=number, body=body), labels)
     gone = (config.label,) if was_bounced else ()
     actions: list[Action] = []
     if was_bounced and config.mode != "label":
-        body = input_comment.cleared(verdict.language)
+        body = bouncer.cleared(verdict.language)
         actions.append(UpsertComment(task="triage", number=number, body=body, only_edit=True))
     if gone or accepted:
         actions.append(SetLabels(number=number, add=accepted, remove=gone))

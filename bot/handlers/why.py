@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bot.bouncers import history
 from bot.bouncers.granted import Said, explains, granted
-from bot.bouncers.input_comment import recorded
+from bot.bouncers.input import sentences
 from bot.core import events
 from bot.core.actions import Decision, UpsertComment
 from bot.core.commands import read
@@ -100,7 +100,7 @@ def handle(event: Event, services: Services) -> Decision | None:
 def answer(text: str, model: str, language: str, host: str = "") -> str:
     """What is posted: a model's words, and whose they are."""
     note = caveat(model)
-    whose = f"*{recorded(language)}* `{model}`"
+    whose = f"*{sentences(language)['recorded']}* `{model}`"
     return "\n\n".join([clean(text, host=host, limit=ANSWER), whose, *([f"_{note}_"] if note else [])])
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bot.bouncers.output_check import ExecutedTest
+from bot.bouncers.output import ExecutedTest
 from bot.core.model import PullRequest
 from bot.errors import ForgeError, NotRecorded, SandboxError
 from bot.reproduce import evidence

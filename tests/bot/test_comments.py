@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from bot.bouncers import input_comment
+from bot.bouncers import input as bouncer
 from bot.core.config import RepoConfig
 from bot.publishing.body import Rules
 from tests import comments
@@ -28,10 +28,9 @@ def test_each_goes_out_as_it_was_written_and_says_that_a_model_wrote_it(name: st
 
 
 def test_every_language_has_every_sentence_and_says_who_speaks() -> None:
-    english = input_comment.sentences("en")
+    english = bouncer.sentences("en")
     fields = {key: set(re.findall(r"\{\w+\}", text)) for key, text in english.items()}
-    for code in input_comment.languages():
-        said = input_comment.sentences(code)
+    for code, said in bouncer.translations().items():
         assert {key: set(re.findall(r"\{\w+\}", text)) for key, text in said.items()} == fields, code
         assert "`/bouncer accept`" in said["disclosed"]
         assert all(re.search(r"\b(AI|IA|KI|ИИ)\b|AI", said[key]) for key in ("disclosed", "read", "recorded")), (

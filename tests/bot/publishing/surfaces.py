@@ -6,10 +6,10 @@ import re
 from datetime import UTC, date, datetime
 from typing import Any
 
-from bot.bouncers import input_comment, output_check
+from bot.bouncers import input as bouncer
+from bot.bouncers import output
 from bot.bouncers.input import InputVerdict
-from bot.bouncers.output import OutputVerdict
-from bot.bouncers.output_check import Unjudged
+from bot.bouncers.output import OutputVerdict, Unjudged
 from bot.core.actions import Action, Decision, InlineComment, SubmitReview, UpsertComment, Usage
 from bot.core.config import RepoConfig
 from bot.core.model import Actor, PullRequest, Repository, Subject
@@ -116,7 +116,7 @@ class Press:
         verdict = InputVerdict(
             label="VAGUE", bounced=True, p_bounce=90, explanation=text, questions=(text, "THE NEXT"), missing=()
         )
-        body = input_comment.bounced(verdict, "scripted:test", date(2026, 11, 1), REPOSITORY, "bouncer[bot]")
+        body = bouncer.comment(verdict, "scripted:test", date(2026, 11, 1), REPOSITORY, "bouncer[bot]")
         (posted,) = self.post(UpsertComment(task="triage", number=20, body=body))
         return (
             fault(posted, HOST, folds=None if _late(text) else 1)
@@ -129,7 +129,7 @@ class Press:
         verdict = OutputVerdict(
             issue=12, label="INCORRECT", bounced=True, p_bounce=90, explanation=text, covered=(), missing=(text,)
         )
-        action = output_check.check(
+        action = output.check(
             SHA, (verdict,), (Unjudged(issue="x", why=text),), (),
             gate=False, repository=REPOSITORY, usage=Usage(calls=1), model="scripted:test",
         )  # fmt: skip
