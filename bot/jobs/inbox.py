@@ -129,11 +129,9 @@ class Inbox:
 
     def _write(self, batch: list[_Waiting]) -> None:
         try:
-            with self._database.write() as connection:
-                # By hand and in one statement: building one for each delivery would be most of the work.
-                insert = _INSERT.format(rows=", ".join([self._row] * len(batch)))
-                values = tuple(chain.from_iterable(item.row for item in batch))
-                new = set(connection.exec_driver_sql(insert, values).scalars())
+            insert = _INSERT.format(rows=", ".join([self._row] * len(batch)))
+            values = tuple(chain.from_iterable(item.row for item in batch))
+            new = {row[0] for row in self._database.write_once(insert, values)}
         except Exception as error:  # noqa: BLE001 - the writer's loop: whatever one delivery brings, the next is written
             if len(batch) > 1 and not isinstance(error, SQLAlchemyError):
                 # One of them is to blame, and the others shall not pay for it.

@@ -7,7 +7,7 @@ import statistics
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing import get_context
@@ -106,6 +106,16 @@ def closed_loop(sender: Sender, clients: int, seconds: float) -> Timings:
         thread.join()
     timings.elapsed = time.perf_counter() - start
     return timings
+
+
+def together(rounds: Iterable[Timings]) -> Timings:
+    """All rounds as one."""
+    sums = Timings()
+    for each in rounds:
+        sums.seconds += each.seconds
+        sums.wrong += each.wrong
+        sums.elapsed += each.elapsed
+    return sums
 
 
 @contextmanager
