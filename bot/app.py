@@ -150,7 +150,9 @@ def bounded(usd: float | None) -> Budget | None:
     """A budget for this process alone; None where there is no limit."""
     from bot.models.budget import Budget, Limit, MemoryBudget
 
-    return None if usd is None else Budget(MemoryBudget(), (Limit(scope="this run", usd=usd),), now)
+    # A command that passes midnight is still one command: its budget's day never ends.
+    started = now()
+    return None if usd is None else Budget(MemoryBudget(), (Limit(scope="this run", usd=usd),), lambda: started)
 
 
 def build_app(settings: Settings, observe: Observe | None = None) -> GitHubApp:

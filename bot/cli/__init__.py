@@ -21,7 +21,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "verify": ("bot.cli.verify", "Does this patch solve this issue?"),
     "review": ("bot.cli.review", "Does this diff introduce a defect?"),
     "reproduce": ("bot.cli.reproduce", "Draft a test that fails the way an issue reports."),
-    "calibrate": ("bot.cli.calibrate.command", "Choose where to bounce from a repository's own history."),
+    "calibrate": ("bot.cli.calibrate", "Choose where to bounce from a repository's own history."),
     "backlog": ("bot.cli.backlog", "Judge a repository's open issues; print one table."),
     "action": ("bot.cli.action", "Handle the event of a GitHub workflow (for action.yml)."),
     "jobs": ("bot.cli.jobs", "List, show, retry and cancel jobs."),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from bot.cli.files import Judging, answered, model_options, print_json, show_card, write_text
+from bot.cli.files import Judging, answered, data_folder, model_options, print_json, show_card, write_text
 from bot.cli.remote import configured, reached, repository
 from bot.core.actions import Usage
 from bot.errors import ForgeError, OperatorError
@@ -123,12 +123,8 @@ def _kept(settings: Settings, name: str) -> Iterator[Ledger]:
     """What was answered about this repository before, in a file below BOUNCER_DATA_DIR."""
     from bot.store import Ledger, migrated
 
-    folder = settings.bouncer_data_dir / "backlog"
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise OperatorError(f"BOUNCER_DATA_DIR: {folder}: {error.strerror}") from None
-    with migrated(f"sqlite:///{folder / name.replace('/', '+')}.db") as database:
+    file = data_folder(settings, "backlog") / f"{name.replace('/', '+')}.db"
+    with migrated(f"sqlite:///{file}") as database:
         yield Ledger(database)
 
 

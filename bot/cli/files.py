@@ -56,6 +56,16 @@ def write_text(path: str | Path, text: str) -> None:
         raise OperatorError(f"{path}: {error.strerror or error}") from None
 
 
+def data_folder(settings: Settings, *names: str) -> Path:
+    """A folder below BOUNCER_DATA_DIR that is nobody else's, made where there is none; raises OperatorError."""
+    folder = settings.bouncer_data_dir.joinpath(*names)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise OperatorError(f"BOUNCER_DATA_DIR: {folder}: {error.strerror}") from None
+    return folder
+
+
 def read_diff(path: str, *, may_be_empty: bool = False) -> str:
     """A unified diff; raises OperatorError that names the file where nothing of it can be read."""
     from bot.review.diff import parse
@@ -141,28 +151,29 @@ def _commit(snapshot: Snapshot, repo: Path) -> str:
 
 def answered(task: Task, event: RepositoryEvent, services: Services, place: str) -> Decision:
     """What the handler of ``task`` decides; ``place`` is where it may have been switched off."""
+    decision = decided(task, event, services)
+    if decision is None:
+        raise OperatorError(f"{task} is switched off in {place}")
+    return decision
+
+
+def decided(task: Task, event: RepositoryEvent, services: Services) -> Decision | None:
+    """What the handler of ``task`` decides; None where the event is none of its business."""
     from bot import router
+    from bot.core.actions import Decision, Usage
 
     try:
         decisions = router.decide(event, services, only=task)
     except TransientError as error:
         # There is no later try here, as the job queue has: nobody answered, so nothing was judged.
-        return _unanswered(task, event, error)
-    if not decisions:
-        raise OperatorError(f"{task} is switched off in {place}")
-    return decisions[0]
-
-
-def _unanswered(task: Task, event: RepositoryEvent, error: TransientError) -> Decision:
-    from bot.core.actions import Decision, Usage
-
-    return Decision(
-        kind=task,
-        subject=event.subject,
-        abstained="model:unreachable",
-        reason=str(error),
-        usage=error.usage or Usage(),
-    )
+        return Decision(
+            kind=task,
+            subject=event.subject,
+            abstained="model:unreachable",
+            reason=str(error),
+            usage=error.usage or Usage(),
+        )
+    return decisions[0] if decisions else None
 
 
 def as_object(decision: Decision) -> dict[str, Any]:

@@ -40,15 +40,19 @@ class OpenedPull(NamedTuple):
 
 def issue_opened(title: str, body: str, repository: Repository = REPOSITORY, number: int = 1) -> OpenedIssue:
     """The opening of an issue on which nobody has commented yet."""
-    issue = Issue(number=number, title=title, body=body, author=AUTHOR)
+    return just_opened(Issue(number=number, title=title, body=body, author=AUTHOR), repository)
+
+
+def just_opened(issue: Issue, repository: Repository) -> OpenedIssue:
+    """The same for an issue of which more is known."""
     snapshot = Snapshot(
         repository=repository.full_name,
         about=repository,
         identity=BOUNCER,
-        issues={number: issue},
-        comments={number: ()},
+        issues={issue.number: issue},
+        comments={issue.number: ()},
     )
-    return OpenedIssue(IssueOpened(sender=AUTHOR, repository=repository, issue=issue), snapshot)
+    return OpenedIssue(IssueOpened(sender=issue.author, repository=repository, issue=issue), snapshot)
 
 
 def pull_request_opened(
@@ -74,6 +78,14 @@ def pull_request_opened(
         base_ref=repository.default_branch,
         base_repository=repository.full_name,
     )
+    return pull_just_opened(pull, PullDiff(text=patch), issues, repository)
+
+
+def pull_just_opened(
+    pull: PullRequest, diff: PullDiff, issues: Sequence[Issue], repository: Repository
+) -> OpenedPull:
+    """The same for a pull request of which more is known."""
+    number = pull.number
     snapshot = Snapshot(
         repository=repository.full_name,
         about=repository,
@@ -81,7 +93,7 @@ def pull_request_opened(
         issues={issue.number: issue for issue in issues},
         comments={number: ()},
         pull_requests={number: pull},
-        diffs={number: PullDiff(text=patch)},
+        diffs={number: diff},
         linked_issues={
             number: tuple(IssueLink(repository=repository.full_name, number=issue.number) for issue in issues)
         },
@@ -89,7 +101,7 @@ def pull_request_opened(
         reviews={number: ()},
         resolved_threads={number: ()},
     )
-    return OpenedPull(PullRequestOpened(sender=AUTHOR, repository=repository, pull_request=pull), snapshot)
+    return OpenedPull(PullRequestOpened(sender=pull.author, repository=repository, pull_request=pull), snapshot)
 
 
 class CheckedOut(ReplayForge):

@@ -9,20 +9,17 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from bot import router
 from bot.bouncers.labels import InputLabel, OutputLabel, severity
+from bot.calibration.export import Journal
 from bot.calibration.fates import Fate, Undoings, of_issue
 from bot.calibration.findings import Bouncer, PastVerdict
-from bot.calibration.journal import Journal
+from bot.cli.files import decided
 from bot.core.actions import Decision
-from bot.core.events import IssueOpened, PullRequestOpened, RepositoryEvent
-from bot.core.model import Repository, Subject
-from bot.errors import BudgetExceeded, TransientError
-from bot.forge.offline import BOUNCER
-from bot.forge.past import Past, PastIssue, PastPull
-from bot.forge.protocol import IssueLink
+from bot.core.events import RepositoryEvent
+from bot.core.model import Subject
+from bot.forge.offline import just_opened, pull_just_opened
+from bot.forge.past import Past
 from bot.forge.replay import ReplayForge, Snapshot
-from bot.models.protocol import Model, Prompt, Reply, T
 from bot.services import Services
 
 
@@ -44,49 +41,25 @@ class PastCase:
 
 def cases(past: Past, asking: Iterable[str], limit: int) -> tuple[PastCase, ...]:
     """Up to ``limit`` issues and ``limit`` pull requests whose fate is known, newest first."""
-    asked = tuple(asking)
+    asked, about = tuple(asking), past.repository
     issues = [
-        _issue(each, fate, past.repository)
+        PastCase("triage", *just_opened(each.issue, about), fate, each.issue.title, each.issue.html_url)
         for each in past.issues
         if each.whole and (fate := of_issue(each, asked)) is not None
     ]
     undoings = Undoings(past.pulls, past.messages, past.exported_at)
     pulls = [
-        _pull(each, fate, past.repository)
+        PastCase(
+            "verify",
+            *pull_just_opened(each.pull, each.diff, each.issues, about),
+            fate,
+            each.pull.title,
+            each.pull.html_url,
+        )
         for each in past.pulls
         if each.diff is not None and (fate := undoings.of_pull(each)) is not None
     ]
     return (*issues[:limit], *pulls[:limit])
-
-
-def _issue(past: PastIssue, fate: Fate, repository: Repository) -> PastCase:
-    issue = past.issue
-    event = IssueOpened(sender=issue.author, repository=repository, issue=issue)
-    snapshot = Snapshot(
-        repository=repository.full_name,
-        about=repository,
-        identity=BOUNCER,
-        issues={issue.number: issue},
-        comments={issue.number: ()},
-    )
-    return PastCase("triage", event, snapshot, fate, issue.title, issue.html_url)
-
-
-def _pull(past: PastPull, fate: Fate, repository: Repository) -> PastCase:
-    pull, name = past.pull, repository.full_name
-    assert past.diff is not None
-    event = PullRequestOpened(sender=pull.author, repository=repository, pull_request=pull)
-    snapshot = Snapshot(
-        repository=name,
-        about=repository,
-        identity=BOUNCER,
-        issues={issue.number: issue for issue in past.issues},
-        comments={pull.number: ()},
-        pull_requests={pull.number: pull},
-        diffs={pull.number: past.diff},
-        linked_issues={pull.number: tuple(IssueLink(repository=name, number=each.number) for each in past.issues)},
-    )
-    return PastCase("verify", event, snapshot, fate, pull.title, pull.html_url)
 
 
 class Kept:
@@ -137,61 +110,35 @@ def _told(decision: Decision) -> dict[str, Any]:
     }
 
 
-class _Watched:
-    """A Model that remembers that the budget had no room for a question."""
-
-    def __init__(self, model: Model) -> None:
-        self._model = model
-        self.refused = threading.Event()
-
-    @property
-    def id(self) -> str:
-        return self._model.id
-
-    def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
-        if self.refused.is_set():
-            raise BudgetExceeded("the limit of --max-cost is reached")
-        try:
-            return self._model.complete(prompt, schema)
-        except BudgetExceeded:
-            self.refused.set()
-            raise
-
-
 def judge(
     found: Sequence[PastCase],
-    services: Callable[[ReplayForge, Model], Services],
-    model: Model,
+    services: Callable[[ReplayForge], Services],
     kept: Kept,
     workers: int,
     advance: Callable[[int], None],
 ) -> bool:
     """Judge what is not judged yet; False where the budget ended it. ``advance`` is told how many are done."""
-    watched = _Watched(model)
+    spent = threading.Event()
     done = count(1)
 
     def one(case: PastCase) -> None:
         before = kept.find(case)
-        if (before is None or before["label"] is None) and not watched.refused.is_set():
-            decision = _decided(case, services(ReplayForge(case.snapshot), watched))
-            if not watched.refused.is_set() or decision.verdict is not None:
+        if (before is None or before["label"] is None) and not spent.is_set():
+            decision = _decided(case, services(ReplayForge(case.snapshot)))
+            if decision.abstained == "skipped:budget":
+                spent.set()
+            else:
                 kept.keep(case, decision)
         advance(next(done))
 
     with ThreadPoolExecutor(workers) as pool:
         for each in [pool.submit(one, case) for case in found]:
             each.result()
-    return not watched.refused.is_set()
+    return not spent.is_set()
 
 
 def _decided(case: PastCase, services: Services) -> Decision:
-    try:
-        decisions = router.decide(case.event, services, only=case.bouncer)
-    except TransientError as error:
-        return Decision(kind=case.bouncer, subject=case.subject, reason=str(error), abstained="model:unreachable")
-    if decisions:
-        return decisions[0]
-    return Decision(
+    return decided(case.bouncer, case.event, services) or Decision(
         kind=case.bouncer, subject=case.subject, reason="none of the bouncer's business", abstained="skipped"
     )
 

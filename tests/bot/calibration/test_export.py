@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.calibration import steady
-from bot.calibration.journal import Journal
-from bot.calibration.steady import SteadyChronicle
+from bot.calibration import export
+from bot.calibration.export import Journal, SteadyChronicle
 from bot.core.model import Repository
 from bot.errors import OperatorError, TransientError
 from bot.forge.past import ListPage, Message, PastIssue, PastPull
@@ -57,7 +56,7 @@ def test_a_time_that_github_names_is_waited_for_however_often(tmp_path: Path) ->
 
 def test_a_github_that_says_nothing_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
-    monkeypatch.setattr(steady.time, "sleep", slept.append)
+    monkeypatch.setattr(export.time, "sleep", slept.append)
     with pytest.raises(TransientError):
         reader(Busy(99, wait=None), tmp_path / "j", []).about()
     assert slept == [4, 8, 16, 32, 64]
