@@ -6,8 +6,7 @@ time.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import PurePosixPath
@@ -29,6 +28,8 @@ MAX_NESTING = 50
 MAX_BRACKETS = 1_000
 #: Levels of a tree that are looked at, and characters of a name.
 MAX_DEPTH, LONGEST_NAME = 1_000, 200
+#: Bytes that a parser is handed at a time.
+_CHUNK = 65_536
 #: How long one parse may take, seconds of this thread's processor time; the linear case takes milliseconds.
 SECONDS = 1.0
 
@@ -67,8 +68,7 @@ class Grammar:
     """
 
     name: str
-    module: str
-    function: str
+    endings: tuple[str, ...]
     functions: frozenset[str]
     classes: frozenset[str]
     heads: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -76,112 +76,73 @@ class Grammar:
     calls: frozenset[str] = frozenset()
     comments: frozenset[str] = frozenset({"comment", "line_comment", "block_comment"})
     strings: frozenset[str] = frozenset({"string", "string_literal", "interpreted_string_literal", "char_literal"})
+    package: str = ""
+    """What its wheel is called behind ``tree_sitter_``, where that is not ``name``."""
+    maker: str = "language"
 
 
-_SCRIPT_FUNCTIONS = frozenset(
-    {
-        "function_declaration",
-        "function_expression",
-        "generator_function",
-        "generator_function_declaration",
-        "method_definition",
-        "arrow_function",
-    }
+PYTHON = Grammar(
+    "python",
+    (".py", ".pyi"),
+    functions=frozenset({"function_definition"}),
+    classes=frozenset({"class_definition"}),
+    heads={"decorated_definition": "definition"},
 )
-_SCRIPT_CLASSES = frozenset({"class_declaration", "class"})
-_TYPED_FUNCTIONS = _SCRIPT_FUNCTIONS | {"function_signature", "method_signature"}
-_TYPED_CLASSES = _SCRIPT_CLASSES | {
-    "abstract_class_declaration",
-    "interface_declaration",
-    "enum_declaration",
-    "internal_module",
-    "module",
-    "type_alias_declaration",
-}
-_SCRIPT_HEADS = {"export_statement": "declaration"}
 _SCRIPT_OWNERS = {
     "variable_declarator": ("value", "name"),
     "assignment_expression": ("right", "left"),
     "pair": ("value", "key"),
 }
-_JAVASCRIPT_OWNERS = {**_SCRIPT_OWNERS, "field_definition": ("value", "property")}
-_TYPED_OWNERS = {**_SCRIPT_OWNERS, "public_field_definition": ("value", "name")}
-_CALL = frozenset({"call_expression"})
-
-PYTHON = Grammar(
-    "python",
-    "tree_sitter_python",
-    "language",
-    frozenset({"function_definition"}),
-    frozenset({"class_definition"}),
-    heads={"decorated_definition": "definition"},
-)
 _JAVASCRIPT = Grammar(
     "javascript",
-    "tree_sitter_javascript",
-    "language",
-    _SCRIPT_FUNCTIONS,
-    _SCRIPT_CLASSES,
-    _SCRIPT_HEADS,
-    _JAVASCRIPT_OWNERS,
-    _CALL,
-)
-_TYPESCRIPT = Grammar(
-    "typescript",
-    "tree_sitter_typescript",
-    "language_typescript",
-    _TYPED_FUNCTIONS,
-    _TYPED_CLASSES,
-    _SCRIPT_HEADS,
-    _TYPED_OWNERS,
-    _CALL,
-)
-_TSX = replace(_TYPESCRIPT, name="tsx", function="language_tsx")
+    (".js", ".jsx", ".mjs", ".cjs"),
+    functions=frozenset(
+        {"function_declaration", "function_expression", "generator_function", "generator_function_declaration",
+         "method_definition", "arrow_function"}
+    ),
+    classes=frozenset({"class_declaration", "class"}),
+    heads={"export_statement": "declaration"},
+    owners={**_SCRIPT_OWNERS, "field_definition": ("value", "property")},
+    calls=frozenset({"call_expression"}),
+)  # fmt: skip
+_TYPESCRIPT = replace(
+    _JAVASCRIPT,
+    name="typescript",
+    endings=(".ts", ".mts", ".cts"),
+    functions=_JAVASCRIPT.functions | {"function_signature", "method_signature"},
+    classes=_JAVASCRIPT.classes
+    | {"abstract_class_declaration", "interface_declaration", "enum_declaration", "internal_module", "module",
+       "type_alias_declaration"},
+    owners={**_SCRIPT_OWNERS, "public_field_definition": ("value", "name")},
+    maker="language_typescript",
+)  # fmt: skip
+_TSX = replace(_TYPESCRIPT, name="tsx", endings=(".tsx",), package="typescript", maker="language_tsx")
 _GO = Grammar(
     "go",
-    "tree_sitter_go",
-    "language",
-    frozenset({"function_declaration", "method_declaration", "func_literal"}),
-    frozenset({"type_declaration"}),
-    calls=_CALL,
+    (".go",),
+    functions=frozenset({"function_declaration", "method_declaration", "func_literal"}),
+    classes=frozenset({"type_declaration"}),
+    calls=frozenset({"call_expression"}),
 )
 _JAVA = Grammar(
     "java",
-    "tree_sitter_java",
-    "language",
-    frozenset({"method_declaration", "constructor_declaration", "compact_constructor_declaration"}),
-    frozenset(
-        {
-            "class_declaration",
-            "interface_declaration",
-            "enum_declaration",
-            "record_declaration",
-            "annotation_type_declaration",
-        }
+    (".java",),
+    functions=frozenset({"method_declaration", "constructor_declaration", "compact_constructor_declaration"}),
+    classes=frozenset(
+        {"class_declaration", "interface_declaration", "enum_declaration", "record_declaration",
+         "annotation_type_declaration"}
     ),
-)
+)  # fmt: skip
 _RUST = Grammar(
     "rust",
-    "tree_sitter_rust",
-    "language",
-    frozenset({"function_item", "function_signature_item", "macro_definition", "macro_invocation"}),
-    frozenset({"impl_item", "trait_item", "struct_item", "enum_item", "union_item", "mod_item"}),
+    (".rs",),
+    functions=frozenset({"function_item", "function_signature_item", "macro_definition", "macro_invocation"}),
+    classes=frozenset({"impl_item", "trait_item", "struct_item", "enum_item", "union_item", "mod_item"}),
 )
-
 _BY_ENDING = {
-    ".py": PYTHON,
-    ".pyi": PYTHON,
-    ".js": _JAVASCRIPT,
-    ".jsx": _JAVASCRIPT,
-    ".mjs": _JAVASCRIPT,
-    ".cjs": _JAVASCRIPT,
-    ".ts": _TYPESCRIPT,
-    ".mts": _TYPESCRIPT,
-    ".cts": _TYPESCRIPT,
-    ".tsx": _TSX,
-    ".go": _GO,
-    ".java": _JAVA,
-    ".rs": _RUST,
+    ending: grammar
+    for grammar in (PYTHON, _JAVASCRIPT, _TYPESCRIPT, _TSX, _GO, _JAVA, _RUST)
+    for ending in grammar.endings
 }
 
 
@@ -246,8 +207,16 @@ def parse(text: str, path: str) -> Tree | None:
     data = text.encode("utf-8", "surrogatepass")  # a caller finds the places again in the same bytes
     if len(data) > MAX_BYTES or _depth(data) > MAX_BRACKETS:
         return None
-    tree: Tree | None = _parser(grammar)(data)
-    return tree
+    from tree_sitter import Parser
+
+    deadline = thread_time() + SECONDS
+    try:
+        return Parser(_language(grammar)).parse(
+            lambda offset, _: data[offset : offset + _CHUNK],
+            progress_callback=lambda _offset, _has_error: thread_time() > deadline,
+        )
+    except ValueError:  # stopped
+        return None
 
 
 def nodes(tree: Tree) -> Iterator[tuple[Node, Sequence[Node]]]:
@@ -289,50 +258,14 @@ def _depth(data: bytes) -> int:
     return deepest
 
 
-#: Bytes that the parser is handed at a time.
-_CHUNK = 65_536
-
-_local = threading.local()
-
-
-def _parser(grammar: Grammar) -> Callable[[bytes], Any]:
-    """One parser a thread and language: they hold state while they work."""
-    parsers: dict[str, Callable[[bytes], Any]] = _local.__dict__.setdefault("parsers", {})
-    if grammar.name not in parsers:
-        parsers[grammar.name] = _make_parser(grammar)
-    return parsers[grammar.name]
-
-
-def _make_parser(grammar: Grammar) -> Callable[[bytes], Any]:
-    from tree_sitter import Parser
-
-    parser = Parser(_language(grammar))
-
-    def parse_within(data: bytes) -> Any:
-        deadline = thread_time() + SECONDS
-        try:
-            return parser.parse(
-                lambda offset, _: data[offset : offset + _CHUNK], progress_callback=_until(deadline)
-            )
-        except ValueError:  # stopped
-            parser.reset()
-            return None
-
-    return parse_within
-
-
-def _until(deadline: float) -> Callable[[int, bool], bool]:
-    """A progress callback that stops a parse (by True) once its time is up."""
-    return lambda _offset, _has_error: thread_time() > deadline
-
-
 @cache
 def _language(grammar: Grammar) -> Any:
     from importlib import import_module
 
     from tree_sitter import Language
 
-    return Language(getattr(import_module(grammar.module), grammar.function)())
+    package = import_module(f"tree_sitter_{grammar.package or grammar.name}")
+    return Language(getattr(package, grammar.maker)())
 
 
 def _telling(tree: Tree, grammar: Grammar) -> list[Node]:

@@ -16,7 +16,7 @@ from bot.core.model import PullRequest
 from bot.core.text import show
 from bot.errors import ForgeError, TransientError
 from bot.forge.protocol import Forge, SourceTree
-from bot.review.diff import Diff, FileDiff, replaced
+from bot.review.diff import Diff, FileDiff, Hunk, Side, replaced
 from bot.review.packing import estimate
 
 #: Names of one change that are looked up.
@@ -45,14 +45,18 @@ class CodeContext(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One thing to show: where it stands and the lines."""
+    """One thing to show: where it stands (path, lines, whether before the change) and the text."""
 
-    key: tuple[str, int, int]
+    key: tuple[str, int, int, bool]
     text: str
 
 
 class Sides:
-    """The texts of a change's files on both sides; ``tree`` holds the new ones, or the old where ``is_old``."""
+    """The texts of a change's files on both sides; ``tree`` holds the new ones, or the old where ``is_old``.
+
+    One side is read, the other follows from the diff. A file that does not fit the diff (another commit, no text)
+    has none: nothing is guessed.
+    """
 
     def __init__(self, tree: SourceTree, *, is_old: bool = False) -> None:
         self.tree = tree
@@ -105,7 +109,7 @@ class Surroundings:
             return CodeContext(why=self.why)
         files = [file for file in self.diff.files if paths is None or file.path in paths]
         kept: list[str] = []
-        seen: set[tuple[str, int, int]] = set()
+        seen: set[tuple[str, int, int, bool]] = set()
         tokens = left_out = 0
         for part in self._parts(files, self.sides):
             if part.key in seen:
@@ -162,9 +166,8 @@ class Surroundings:
         for path, names in calls.items():
             for name in names:
                 for each in found[path].get(name) or anywhere.get(_last(name), ()):
-                    part = _definition(each, repository)
-                    if part is not None and not _in_diff(self.diff, each):
-                        yield part
+                    if not _in_diff(self.diff, each):
+                        yield _definition(each, repository)
 
 
 def surroundings(diff: Diff, pull: PullRequest, forge: Forge | None) -> Surroundings:
@@ -212,81 +215,66 @@ def _uses(files: list[FileDiff], repository: ParsedFiles, grammar: Grammar) -> I
         rows += [f"{show(use.path)}:{use.line}: {show(use.text)}" for use in uses]
         if count > len(uses):
             rows.append(f"and in {count - len(uses)} more lines")
-        yield _Part((f"uses of {name}", 0, 0), "\n".join(rows))
+        yield _Part((f"uses of {name}", 0, 0, False), "\n".join(rows))
 
 
 def _enclosing(file: FileDiff, sides: Sides) -> Iterator[_Part]:
     """The functions around each hunk that the hunk itself does not show whole."""
-    after = None if file.change in ("added", "deleted") else sides.after(file)
-    if after is not None:
-        numbers = {line.new for hunk in file.hunks for line in hunk.lines if line.mark == "+" and line.new}
-        shown = file.commentable("RIGHT")
-        yield from (part for part in _functions(file.path, after, numbers) if not _covered(part, shown))
-    before = None if file.change in ("added", "deleted") else sides.before(file)
+    if file.change in ("added", "deleted"):
+        return
+    yield from _functions(file, sides.after(file), file.hunks, "RIGHT")
     removals = [hunk for hunk in file.hunks if all(line.mark != "+" for line in hunk.lines)]
-    if before is not None and removals:
-        numbers = {line.old for hunk in removals for line in hunk.lines if line.mark == "-" and line.old}
-        shown = file.commentable("LEFT")
-        parts = _functions(file.old_path or file.path, before, numbers, removed=True)
-        yield from (part for part in parts if not _covered(part, shown))
+    yield from _functions(file, sides.before(file) if removals else None, removals, "LEFT")
 
 
-def _covered(part: _Part, shown: Collection[int]) -> bool:
-    return all(number in shown for number in range(abs(part.key[1]), abs(part.key[2]) + 1))
+def _functions(file: FileDiff, text: str | None, hunks: Collection[Hunk], side: Side) -> Iterator[_Part]:
+    """The functions of one side of a file that these hunks change."""
+    mark, path, when = (
+        ("+", file.path, "after") if side == "RIGHT" else ("-", file.old_path or file.path, "before")
+    )
+    numbers = {line.number(side) or 0 for hunk in hunks for line in hunk.lines if line.mark == mark}
+    if text is None or not numbers:
+        return
+    source, shown = text.split("\n"), file.commentable(side)
+    for each, lines in around(definitions(text, path), numbers):
+        if not shown.issuperset(range(each.first, each.last + 1)):
+            title = f"{show(path)}, {show(each.qualified)} ({when} the change)"
+            yield _Part((path, each.first, each.last, side == "LEFT"), _excerpt(title, source, lines))
 
 
-def _functions(path: str, text: str, numbers: Collection[int], *, removed: bool = False) -> Iterator[_Part]:
-    lines = text.split("\n")
-    for each in around(definitions(text, path), numbers):
-        sign = -1 if removed else 1
-        when = "before the change" if removed else "after the change"
-        yield _Part((path, sign * each.first, sign * each.last), _titled(path, each, when, lines))
-
-
-def _definition(found: Found, repository: ParsedFiles) -> _Part | None:
-    text = repository.text(found.path)
-    if text is None:
-        return None
-    each = excerpt(repository.definitions(found.path), found.definition)
-    return _Part((found.path, each.first, each.last), _titled(found.path, each, "called", text.split("\n")))
-
-
-def _titled(path: str, each: CodeExcerpt, word: str, lines: list[str]) -> str:
-    safe = [show(line) for line in lines[each.lines[0] - 1 : each.lines[-1]]] if each.lines else []
-    padded = [""] * (each.lines[0] - 1 if each.lines else 0) + safe
-    return f"--- {show(path)}, {show(each.name)} ({word}):\n{each.render(padded)}"
+def _definition(found: Found, repository: ParsedFiles) -> _Part:
+    path, each = found
+    text = repository.text(path)
+    assert text is not None, "it holds a definition"
+    lines = _telling(repository.definitions(path), each)
+    title = f"{show(path)}, {show(each.qualified)} (called)"
+    return _Part((path, each.first, each.last, False), _excerpt(title, text.split("\n"), lines))
 
 
 def _in_diff(diff: Diff, found: Found) -> bool:
     """Whether the change shows a definition as a whole already."""
     span = range(found.definition.first, found.definition.last + 1)
-    return any(set(span) <= file.commentable("RIGHT") for file in diff.named(found.path) if len(span) < 2_000)
+    return any(file.commentable("RIGHT").issuperset(span) for file in diff.named(found.path))
 
 
-@dataclass(frozen=True, slots=True)
-class CodeExcerpt:
-    """Lines of a file that belong together, by number; a gap in the numbers is a gap in the text."""
-
-    name: str
-    first: int
-    last: int
-    lines: tuple[int, ...]
-
-    def render(self, text: Sequence[str]) -> str:
-        """The lines with their numbers, an ellipsis where some are left out."""
-        rows: list[str] = []
-        before = self.lines[0] - 1 if self.lines else 0
-        for number in self.lines:
-            if number > before + 1:
-                rows.append("      ...")
-            line = text[number - 1]
-            rows.append(f"{number:>5}   {line if len(line) <= WIDEST else line[:WIDEST] + '…'}")
-            before = number
-        return "\n".join(rows)
+def _excerpt(title: str, source: Sequence[str], lines: Sequence[int]) -> str:
+    """These lines of a file with their numbers, an ellipsis where some between them are left out."""
+    rows = [f"--- {title}:"]
+    before = lines[0] - 1
+    for number in lines:
+        if number > before + 1:
+            rows.append("      ...")
+        line = show(source[number - 1])
+        rows.append(f"{number:>5}   {line if len(line) <= WIDEST else line[:WIDEST] + '…'}")
+        before = number
+    return "\n".join(rows)
 
 
-def around(found: tuple[Definition, ...], lines: Collection[int]) -> tuple[CodeExcerpt, ...]:
-    """The functions (else classes) around these lines, each once, in order; nothing for the top of a file."""
+def around(found: tuple[Definition, ...], lines: Collection[int]) -> Iterator[tuple[Definition, tuple[int, ...]]]:
+    """The functions (else classes) around these lines, each once, in order, and which lines tell what it does.
+
+    Nothing for the top of a file.
+    """
     changed: dict[Definition, list[int]] = {}
     waiting, open_ = list(reversed(found)), list[Definition]()
     for number in sorted(lines):
@@ -296,10 +284,12 @@ def around(found: tuple[Definition, ...], lines: Collection[int]) -> tuple[CodeE
         definition = enclosing(tuple(open_), number, number)
         if definition is not None:
             changed.setdefault(definition, []).append(number)
-    return tuple(excerpt(found, definition, numbers) for definition, numbers in changed.items())
+    return ((definition, _telling(found, definition, numbers)) for definition, numbers in changed.items())
 
 
-def excerpt(found: tuple[Definition, ...], definition: Definition, changed: Collection[int] = ()) -> CodeExcerpt:
+def _telling(
+    found: tuple[Definition, ...], definition: Definition, changed: Collection[int] = ()
+) -> tuple[int, ...]:
     """A definition whole where it is short, else its head and what is near ``changed``; its class's line too."""
     first, last = definition.first, definition.last
     if last - first < WHOLE:
@@ -312,4 +302,4 @@ def excerpt(found: tuple[Definition, ...], definition: Definition, changed: Coll
         if each.kind == "class" and each.first <= first and each.last >= last and each != definition:
             head = each.body if each.body > each.first else each.first + 1
             lines.update(range(each.first, min(head, each.first + 4, first)) or {each.first})
-    return CodeExcerpt(definition.qualified, first, last, tuple(sorted(lines)))
+    return tuple(sorted(lines))

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from bot.core.config import gitignore
 from bot.core.frozen import Frozen
@@ -75,36 +76,25 @@ def pack(
     """
     omitted = tuple(omitted)
     kept, skipped = _sort_out(diff, ignore, only)
-    whole, kept, told = len(kept), *_only_meaning(kept, same or {})
-    skipped += told
+    kept, equal = _only_meaning(kept, same or {})
+    skipped += equal
     skipped += [Skipped(path=path, reason="too large to be shown") for path in omitted]
     skipped += [
         Skipped(path=flaw.path or "(the diff)", reason=f"unreadable: {flaw.reason}") for flaw in diff.flaws
     ]
-    boxes: list[_Box] = []
-    shown: set[str] = set()
+    filling = _Filling(budget, max_pieces)
     notes = moved(Diff(tuple(kept)))
     for group in _groups(kept):
-        blocks = [(file, list(_blocks(file, budget, notes))) for file in group]
-        together = _roomy(sum(block.tokens for _, each in blocks for block in each), boxes, budget, max_pieces)
-        for file, each in blocks:
-            placed = [_place(block, boxes, budget, max_pieces, together) for block in each]
-            if not all(placed):
-                part = "the rest of it is " if any(placed) else ""
-                skipped.append(Skipped(path=file.path, reason=f"{part}beyond the limit of one review"))
-            if any(placed):
-                shown.add(file.path)
-            if any(len(line.text) > _WIDEST for hunk in file.hunks for line in hunk.lines):
-                skipped.append(Skipped(path=file.path, reason=f"lines are shown up to {_WIDEST} characters"))
-    pieces = tuple(Piece("\n\n".join(box.texts), box.tokens, tuple(dict.fromkeys(box.paths))) for box in boxes)
-    unread = any(each.reason != REFORMATTED for each in told) or omitted or diff.flaws
+        filling.add([(file, list(_blocks(file, budget, notes))) for file in group])
+    pieces = filling.pieces()
+    skipped += filling.skipped
     return Packed(
         pieces,
-        diff.only(shown),
+        diff.only({path for piece in pieces for path in piece.paths}),
         tuple(skipped),
         _listed(diff, pieces, skipped),
         omitted=omitted,
-        reformatted=bool(whole and not kept and told and not unread),
+        reformatted=bool(equal) and not (kept or omitted or diff.flaws),
     )
 
 
@@ -113,15 +103,15 @@ def _only_meaning(
 ) -> tuple[list[FileDiff], list[Skipped]]:
     """The files without the hunks that change no meaning; those of which nothing is left are named."""
     kept: list[FileDiff] = []
-    told: list[Skipped] = []
+    gone: list[Skipped] = []
     for file in files:
         equal = same.get(file.path, frozenset())
         hunks = tuple(hunk for number, hunk in enumerate(file.hunks) if number not in equal)
         if equal and not hunks:
-            told.append(Skipped(path=file.path, reason=REFORMATTED))
+            gone.append(Skipped(path=file.path, reason=REFORMATTED))
         else:
             kept.append(replace(file, hunks=hunks) if equal else file)
-    return kept, told
+    return kept, gone
 
 
 def _listed(diff: Diff, pieces: Sequence[Piece], skipped: Sequence[Skipped]) -> tuple[str, ...]:
@@ -173,25 +163,62 @@ def _urgency(file: FileDiff) -> tuple[int, str, int, str]:
     return risk(file), language(file.path), file.added + file.removed, file.path
 
 
+class _Block(NamedTuple):
+    """A file, or a part of one, as text."""
+
+    text: str
+    tokens: int
+
+
+@dataclass(slots=True)
 class _Box:
     """A piece while it is being filled."""
 
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-        self.paths: list[str] = []
-        self.tokens = 0
-
-    def add(self, path: str, text: str, tokens: int) -> None:
-        self.texts.append(text)
-        self.paths.append(path)
-        self.tokens += tokens
+    texts: list[str] = field(default_factory=list)
+    paths: dict[str, None] = field(default_factory=dict)
+    tokens: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
-    path: str
-    text: str
-    tokens: int
+class _Filling:
+    """At most ``most`` pieces of at most ``budget`` tokens, filled one group of files after the other."""
+
+    def __init__(self, budget: int, most: int) -> None:
+        self._budget, self._most = budget, most
+        self._boxes: list[_Box] = []
+        self.skipped: list[Skipped] = []
+
+    def pieces(self) -> tuple[Piece, ...]:
+        """What was filled."""
+        return tuple(Piece("\n\n".join(box.texts), box.tokens, tuple(box.paths)) for box in self._boxes)
+
+    def add(self, group: Sequence[tuple[FileDiff, Sequence[_Block]]]) -> None:
+        """Put a group into one piece where one holds it, else each block where there is room for it."""
+        together = self._room(sum(block.tokens for _, blocks in group for block in blocks))
+        for file, blocks in group:
+            placed = [self._place(file.path, block, together) for block in blocks]
+            if not all(placed):
+                part = "the rest of it is " if any(placed) else ""
+                self.skipped.append(Skipped(path=file.path, reason=f"{part}beyond the limit of one review"))
+            if any(len(line.text) > _WIDEST for hunk in file.hunks for line in hunk.lines):
+                self.skipped.append(Skipped(path=file.path, reason=f"lines are shown up to {_WIDEST} characters"))
+
+    def _room(self, tokens: int) -> _Box | None:
+        """The first box with room for so much, or a new one; None where there can be none."""
+        if tokens > self._budget:
+            return None
+        box = next((box for box in self._boxes if box.tokens + tokens <= self._budget), None)
+        if box is None and len(self._boxes) < self._most:
+            self._boxes.append(box := _Box())
+        return box
+
+    def _place(self, path: str, block: _Block, together: _Box | None) -> bool:
+        box = together or self._room(block.tokens)
+        if box is None:
+            return False
+        box.texts.append(block.text)
+        box.paths[path] = None
+        box.tokens += block.tokens
+        return True
 
 
 def _groups(files: Sequence[FileDiff]) -> list[list[FileDiff]]:
@@ -202,29 +229,6 @@ def _groups(files: Sequence[FileDiff]) -> list[list[FileDiff]]:
     return list(groups.values())
 
 
-def _roomy(tokens: int, boxes: list[_Box], budget: int, max_boxes: int) -> _Box | None:
-    """The first box that holds a whole group, or a new one for it; None where no one box can."""
-    if tokens > budget:
-        return None
-    box = next((box for box in boxes if box.tokens + tokens <= budget), None)
-    if box is None and len(boxes) < max_boxes:
-        boxes.append(box := _Box())
-    return box
-
-
-def _place(block: _Block, boxes: list[_Box], budget: int, max_boxes: int, together: _Box | None) -> bool:
-    """Put a block into its group's box, else the first one with room, or a new one; False where there is none."""
-    if block.tokens > budget:
-        return False
-    box = together or next((box for box in boxes if box.tokens + block.tokens <= budget), None)
-    if box is None:
-        if len(boxes) == max_boxes:
-            return False
-        boxes.append(box := _Box())
-    box.add(block.path, block.text, block.tokens)
-    return True
-
-
 def _blocks(file: FileDiff, budget: int, notes: Notes) -> Iterator[_Block]:
     """The file as one block; where it is too large for a piece, in several, cut between hunks or lines."""
     lines: list[str] = []
@@ -233,11 +237,11 @@ def _blocks(file: FileDiff, budget: int, notes: Notes) -> Iterator[_Block]:
         for row in _rows(hunk, file.path, number, notes):
             cost = estimate(row) + 1
             if lines and tokens + cost > budget:
-                yield _Block(file.path, render(file, lines), tokens)
+                yield _Block(render(file, lines), tokens)
                 lines, tokens = [], head
             lines.append(row)
             tokens += cost
-    yield _Block(file.path, render(file, lines), tokens)
+    yield _Block(render(file, lines), tokens)
 
 
 # The blank line between two blocks, in tokens.

@@ -4,28 +4,39 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
+from typing import Self
 
 
 def _plain(text: str) -> str:
     return re.sub(r"[^a-z]+", "_", text.lower()).strip("_")
 
 
-class Category(StrEnum):
+class _Described(StrEnum):
+    """A word with a ``description``: what belongs there, in one line, for people and models."""
+
+    description: str
+
+    def __new__(cls, word: str, description: str) -> Self:
+        self = str.__new__(cls, word)
+        self._value_ = word
+        self.description = description
+        return self
+
+
+class Category(_Described):
     """The root cause of a defect."""
 
-    STRUCTURAL = "structural"
-    IIS = "iis"
-    RFF = "rff"
-    DATA = "data"
-    CONCURRENCY = "concurrency"
-    MEMORY = "memory"
-    SECURITY = "security"
-    CODING = "coding"
-
-    @property
-    def description(self) -> str:
-        """What belongs here, in one line, for people and models."""
-        return _CATEGORIES[self]
+    STRUCTURAL = "structural", "control flow, logic, arithmetic, initialisation, data flow inside a unit"
+    IIS = "iis", "interface, integration and system: how components, files or protocols are used together"
+    RFF = "rff", "requirements, features and functionality: does not, or only in part, what was asked for"
+    DATA = "data", "definition, format, initial value or use of data; constants, configuration, types"
+    CONCURRENCY = (
+        "concurrency",
+        "races, lost atomicity, deadlocks, wrong order between threads, processes or tasks",
+    )
+    MEMORY = "memory", "memory and other resources: leaks, overflows, use before initialisation or after release"
+    SECURITY = "security", "lets somebody do or read what they must not"
+    CODING = "coding", "slips of the pen: wrong name, wrong operator, wrong argument, misleading documentation"
 
     @classmethod
     def _missing_(cls, value: object) -> Category | None:
@@ -35,22 +46,17 @@ class Category(StrEnum):
         return _CATEGORY_NAMES.get(short)
 
 
-class Impact(StrEnum):
+class Impact(_Described):
     """What the defect compromises when it strikes."""
 
-    FUNCTIONAL_SUITABILITY = "functional_suitability"
-    PERFORMANCE_EFFICIENCY = "performance_efficiency"
-    COMPATIBILITY = "compatibility"
-    USABILITY = "usability"
-    RELIABILITY = "reliability"
-    SECURITY = "security"
-    MAINTAINABILITY = "maintainability"
-    PORTABILITY = "portability"
-
-    @property
-    def description(self) -> str:
-        """What belongs here, in one line, for people and models."""
-        return _IMPACTS[self]
+    FUNCTIONAL_SUITABILITY = "functional_suitability", "wrong, missing or unfitting behaviour"
+    PERFORMANCE_EFFICIENCY = "performance_efficiency", "slow, or wasteful of time, memory or other resources"
+    COMPATIBILITY = "compatibility", "breaks other software, versions, protocols or callers"
+    USABILITY = "usability", "misleads or hinders the people who use it"
+    RELIABILITY = "reliability", "crashes, hangs, corrupts state or does not recover"
+    SECURITY = "security", "exposes data or access"
+    MAINTAINABILITY = "maintainability", "harder to read, change or extend; breaks nothing today"
+    PORTABILITY = "portability", "fails on another system, platform or environment"
 
     @classmethod
     def _missing_(cls, value: object) -> Impact | None:
@@ -68,14 +74,12 @@ class Severity(StrEnum):
     @property
     def rank(self) -> int:
         """0 for low, 2 for high."""
-        return ("low", "medium", "high").index(self.value)
+        return list(Severity).index(self)
 
     @classmethod
     def _missing_(cls, value: object) -> Severity | None:
         plain = _plain(str(value))
-        if plain == "critical":
-            return cls.HIGH
-        return next((severity for severity in cls if severity.value == plain), None)
+        return next((each for each in cls if each.value == plain), cls.HIGH if plain == "critical" else None)
 
 
 #: Where two fit, the first does: what is rarer and weighs more comes before what nearly everything is.
@@ -100,17 +104,6 @@ IMPACTS = (
     Impact.MAINTAINABILITY,
 )
 
-_CATEGORIES = {
-    Category.STRUCTURAL: "control flow, logic, arithmetic, initialisation, data flow inside a unit",
-    Category.IIS: "interface, integration and system: how components, files or protocols are used together",
-    Category.RFF: "requirements, features and functionality: does not, or only in part, what was asked for",
-    Category.DATA: "definition, format, initial value or use of data; constants, configuration, types",
-    Category.CONCURRENCY: "races, lost atomicity, deadlocks, wrong order between threads, processes or tasks",
-    Category.MEMORY: "memory and other resources: leaks, overflows, use before initialisation or after release",
-    Category.SECURITY: "lets somebody do or read what they must not",
-    Category.CODING: "slips of the pen: wrong name, wrong operator, wrong argument, misleading documentation",
-}
-
 _CATEGORY_NAMES = {
     **{category.value: category for category in Category},
     "interface_integration_and_system": Category.IIS,
@@ -119,15 +112,4 @@ _CATEGORY_NAMES = {
     "requirements_features_functionality": Category.RFF,
     "concurrent": Category.CONCURRENCY,
     "logic": Category.STRUCTURAL,
-}
-
-_IMPACTS = {
-    Impact.FUNCTIONAL_SUITABILITY: "wrong, missing or unfitting behaviour",
-    Impact.PERFORMANCE_EFFICIENCY: "slow, or wasteful of time, memory or other resources",
-    Impact.COMPATIBILITY: "breaks other software, versions, protocols or callers",
-    Impact.USABILITY: "misleads or hinders the people who use it",
-    Impact.RELIABILITY: "crashes, hangs, corrupts state or does not recover",
-    Impact.SECURITY: "exposes data or access",
-    Impact.MAINTAINABILITY: "harder to read, change or extend; breaks nothing today",
-    Impact.PORTABILITY: "fails on another system, platform or environment",
 }

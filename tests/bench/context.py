@@ -202,7 +202,7 @@ def count_hunks(file: FileDiff, sides: Sides, counts: Counter[str]) -> None:
             counts["top"] += 1
         else:
             counts["inside"] += 1
-            counts["found"] += bool(around(definitions(text, file.path), numbers))
+            counts["found"] += any(around(definitions(text, file.path), numbers))
 
 
 def functions(text: str) -> list[tuple[int, int]] | None:
@@ -234,7 +234,7 @@ def commits(repository: GitRepository, limit: int, counts: dict[str, Counter[str
                 numbers = [line.new for line in hunk.lines if line.mark == "+" and line.text.strip() and line.new]
                 if numbers and any(first <= number <= last for number in numbers for first, last in spans):
                     of_language["inside"] += 1
-                    of_language["found"] += bool(around(known, numbers))
+                    of_language["found"] += any(around(known, numbers))
                 elif numbers:
                     of_language["top"] += 1
 
