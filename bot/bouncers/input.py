@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from bot.bouncers.labels import Chance, InputLabel, agreeing, bounces, tidy_label
 from bot.core.config import TriageConfig
-from bot.core.frozen import Frozen
+from bot.core.frozen import Frozen, Lenient
 from bot.core.markdown import clean, clean_line, host_of
 from bot.core.model import Comment, Issue, Repository
 from bot.core.text import folded, without_middle
@@ -49,7 +49,7 @@ EXPLANATION = 1_500
 WARNING = 7
 
 
-class OpenPoint(BaseModel, frozen=True, extra="ignore"):
+class OpenPoint(Lenient):
     """A question to the author. One that was recorded as plain text counts as blocking."""
 
     question: str = Field(description="one short question that the author can answer")
@@ -61,7 +61,7 @@ class OpenPoint(BaseModel, frozen=True, extra="ignore"):
         return {"question": value, "blocking": True} if isinstance(value, str) else value
 
 
-class InputReply(BaseModel, frozen=True, extra="ignore"):
+class InputReply(Lenient):
     """What the model is to answer. The order matters: it reasons before it chooses (BouncerBench, III.B)."""
 
     explanation: str = Field(description="what is clear, what is not, and what would have to be guessed")

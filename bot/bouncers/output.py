@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from bot.bouncers.input import MAX_BODY
 from bot.bouncers.labels import Chance, OutputLabel, agreeing, bounces, tidy_label
 from bot.core.actions import Conclusion, SetCheck, Usage
 from bot.core.config import VerifyConfig
-from bot.core.frozen import Frozen
+from bot.core.frozen import Frozen, Lenient
 from bot.core.markdown import clean, clean_line, code_span, host_of
 from bot.core.model import Issue, Repository
 from bot.core.text import folded, without_middle
@@ -28,7 +28,7 @@ POINT = 300
 EXPLANATION = 3_000
 
 
-class Gap(BaseModel, frozen=True, extra="ignore"):
+class Gap(Lenient):
     """Something that a patch leaves out or gets wrong. One that was recorded as plain text counts as certain."""
 
     what: str = Field(description="a short sentence")
@@ -40,7 +40,7 @@ class Gap(BaseModel, frozen=True, extra="ignore"):
         return {"what": value, "certain": True} if isinstance(value, str) else value
 
 
-class OutputReply(BaseModel, frozen=True, extra="ignore"):
+class OutputReply(Lenient):
     """What the model is to answer. The order matters: it reasons before it chooses (BouncerBench, III.B)."""
 
     explanation: str = Field(description="what the issue asks for, what the patch does, and where they part")

@@ -10,3 +10,9 @@ class Frozen(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Lenient(Frozen):
+    """An immutable value as others write it, such as a model's reply: unknown fields are passed over."""
+
+    model_config = ConfigDict(extra="ignore")

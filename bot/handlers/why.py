@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from bot.bouncers import history
 from bot.bouncers.granted import Said, explains, granted
@@ -20,6 +20,7 @@ from bot.core import events
 from bot.core.actions import Decision, UpsertComment
 from bot.core.commands import read
 from bot.core.events import Event
+from bot.core.frozen import Lenient
 from bot.core.markdown import clean, host_of
 from bot.core.text import squeeze, without_middle
 from bot.errors import ForgeError, NotRecorded
@@ -39,10 +40,8 @@ NOTHING = "There is no verdict of mine here to explain."
 ENOUGH = f"I have answered this {MOST} times here and leave it at that. A maintainer can decide without me."
 
 
-class WhyReply(BaseModel):
+class WhyReply(Lenient):
     """What the model is to answer."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     answer: str = Field(
         description="at most six sentences; what is quoted stands between backticks, copied exactly"

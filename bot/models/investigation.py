@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from bot.core.actions import Usage
-from bot.core.frozen import Frozen
+from bot.core.frozen import Frozen, Lenient
 from bot.forge.protocol import Forge
 from bot.models.protocol import Model, Prompt
 from bot.prompts import Prompts
@@ -26,10 +26,8 @@ MAX_STEPS = 6
 MAX_NOTES = 6_000
 
 
-class Step(BaseModel):
+class Step(Lenient):
     """What the model wants next. The order matters: it says why before it chooses."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     thought: str = Field(description="what about the code is still unknown and would change the answer")
     action: Literal["list", "read", "search", "done"] = Field(description="done = nothing more to look at")

@@ -11,6 +11,7 @@ from typing import Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from bot.core.actions import Usage
+from bot.core.frozen import Lenient
 from bot.core.text import without_middle
 from bot.errors import BudgetExceeded, ModelError
 from bot.models.protocol import Model, Prompt, Reply
@@ -30,19 +31,15 @@ MAX_BODY = 40_000
 MAX_THREADS = 8
 
 
-class Draft(BaseModel):
+class Draft(Lenient):
     """What the model is to answer; it thinks before it writes."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     plan: str = Field("", description="what goes wrong, what is right, and which call shows the difference")
     code: str = Field(description="the whole code of the test with its imports, without a fence")
 
 
-class Mended(BaseModel):
+class Mended(Lenient):
     """A draft that could not be used, mended, or why it cannot be."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     plan: str = Field("", description="what was wrong, in a sentence or two")
     at_fault: Fault = Field(
@@ -52,10 +49,8 @@ class Mended(BaseModel):
     code: str = Field("", description="the whole code of the test again, without a fence; empty if not the test")
 
 
-class Pick(BaseModel):
+class Pick(Lenient):
     """Which of several tests is to be shown."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     reasons: str = Field("", description="what speaks for and against each test")
     choice: int = Field(ge=0, description="number of the chosen test; 0 where every one is wrong")

@@ -8,12 +8,12 @@ from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from bot.bouncers.labels import Chance
 from bot.code.syntax import definitions, enclosing
 from bot.core.actions import Usage
-from bot.core.frozen import Frozen
+from bot.core.frozen import Frozen, Lenient
 from bot.core.text import show, squeeze
 from bot.errors import ModelError
 from bot.models.protocol import Model, Prompt
@@ -34,10 +34,8 @@ LONGEST = 200
 WHY = 600
 
 
-class DoubtReply(BaseModel):
+class DoubtReply(Lenient):
     """What the model is to answer; it follows the case before it decides."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     trace: str = Field(description="the case followed through the code, line by line")
     breaks_when: str = Field(description="the input or state with which it goes wrong; empty if none can be named")

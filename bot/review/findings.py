@@ -6,10 +6,10 @@ import hashlib
 from collections.abc import Sequence
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from bot.bouncers.labels import Chance
-from bot.core.frozen import Frozen
+from bot.core.frozen import Frozen, Lenient
 from bot.core.model import Side
 from bot.review.taxonomy import Category, Impact, Severity
 
@@ -19,20 +19,16 @@ DropReason = Literal[
 ]
 
 
-class FurtherPlace(BaseModel):
+class FurtherPlace(Lenient):
     """A further place where the model says that the same cause shows."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     path: str = Field(description="path of the file, exactly as in its header")
     quote: str = Field(description="the line or lines of code, copied without line numbers")
     line: int | None = Field(None, description="line number shown beside the first quoted line, null if none")
 
 
-class Reported(BaseModel):
+class Reported(Lenient):
     """One defect as the model reports it; nothing in it is believed before it was found in the diff."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     path: str = Field(description="path of the file, exactly as in its header")
     quote: str = Field(description="the line or lines of code that are wrong, copied without line numbers")
@@ -53,10 +49,8 @@ class Reported(BaseModel):
     )
 
 
-class ReviewReply(BaseModel):
+class ReviewReply(Lenient):
     """A review as the model answers it: it thinks before it chooses (free text first)."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     reasoning: str = Field(description="what the change does, and where it could go wrong; a few sentences")
     findings: tuple[Reported, ...] = Field(description="defects only; an empty list when there are none")

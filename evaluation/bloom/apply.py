@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from bot.core.frozen import Frozen
+from bot.core.frozen import Frozen, Lenient
 from bot.models.protocol import Model, Prompt
 from bot.prompts import Prompts
 from bot.reproduce.java.language import Java
@@ -44,10 +44,8 @@ Mask = Literal["hash", "meaningful"]
 TRIES = 3
 
 
-class Named(BaseModel):
+class Named(Lenient):
     """A model's new name for a method."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     reason: str = Field("", description="what the method does")
     name: str = Field(description="one identifier")

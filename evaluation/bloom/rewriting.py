@@ -13,14 +13,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from bot import router
 from bot.app import now
 from bot.core import events
 from bot.core.actions import Decision, Task
 from bot.core.config import RepoConfig
-from bot.core.frozen import Frozen
+from bot.core.frozen import Frozen, Lenient
 from bot.core.model import Comment
 from bot.errors import ModelError
 from bot.forge.offline import AUTHOR, REPOSITORY, OpenedIssue, issue_opened, split_title
@@ -39,18 +39,14 @@ _FENCED = re.compile(r"^(```|~~~)[^\n]*\n(.*?)^\1", re.DOTALL | re.MULTILINE)
 _INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 
 
-class Rewritten(BaseModel):
+class Rewritten(Lenient):
     """The report, written anew."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     report: str = Field(description="the whole report, its title on the first line")
 
 
-class Verified(BaseModel):
+class Verified(Lenient):
     """Whether two texts report the same."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     differences: str = Field("", description="what the second text adds, leaves out or says otherwise")
     same: bool = Field(description="whether a developer would understand the very same bug from both")
@@ -106,10 +102,8 @@ def lost(report: str, text: str) -> str:
     return ""
 
 
-class Answered(BaseModel):
+class Answered(Lenient):
     """What the author answers."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     answer: str = Field(description="a comment below the issue")
 

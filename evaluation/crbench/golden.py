@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
-from bot.core.frozen import Frozen
+from bot.core.frozen import Frozen, Lenient
 from bot.errors import OperatorError
 from bot.review.taxonomy import Impact, Severity
 from evaluation.crbench.context import ContextError, PullContext, read_diff
@@ -63,9 +63,7 @@ class _Aacr(Frozen):
     comments: list[dict[str, Any]]
 
 
-class _MartianComment(Frozen):
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
+class _MartianComment(Lenient):
     comment: str
     severity: str | None = None
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Annotated, Literal, Protocol
 
-from pydantic import BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
-from bot.core.frozen import Frozen
+from bot.core.frozen import Frozen, Lenient
 from bot.errors import BouncerError
 from bot.forge.protocol import Forge
 from bot.review.diff import FileDiff, Hunk, parse
@@ -182,10 +182,8 @@ Text = Annotated[str, BeforeValidator(lambda value: "" if value is None else val
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
-class Instance(Frozen):
+class Instance(Lenient):
     """A fixed bug, as SWE-bench describes one. Other fields of a row are not read."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     instance_id: str
     repo: str = Field(description="owner/name")
