@@ -106,6 +106,7 @@ def _words(text: str, known: tuple[str, ...], option: str) -> tuple[str, ...]:
 
 def _event(workflow: Workflow) -> RepositoryEvent | None:
     """What happened; None where it is nothing that Bouncer deals with."""
+    from bot.core.bounded import read_file
     from bot.core.events import RepositoryEvent
     from bot.forge.github import webhook
 
@@ -114,7 +115,7 @@ def _event(workflow: Workflow) -> RepositoryEvent | None:
     # The same payload; the workflow that runs is the base branch's, with a token that may write.
     name = {"pull_request_target": "pull_request"}.get(workflow.github_event_name, workflow.github_event_name)
     try:
-        body = workflow.github_event_path.read_bytes()
+        body = read_file(workflow.github_event_path, webhook.MAX_BYTES)
     except OSError as error:
         raise OperatorError(f"GITHUB_EVENT_PATH: {workflow.github_event_path}: {error.strerror}") from None
     event = webhook.parse(name, webhook.load(body, "application/json"))

@@ -17,10 +17,9 @@ from werkzeug.wrappers import Response as Answer
 from bot.core.events import Event
 from bot.errors import InvalidSignature, MalformedDelivery, TransientError
 from bot.forge.github import webhook
+from bot.forge.github.webhook import MAX_BYTES
 from bot.ops.metrics import DELIVERIES, Counts
 
-#: GitHub's own limit on a payload, bytes.
-MAX_BYTES = 25 * 1024 * 1024
 #: Of a body that is too large, this much is read before the answer, so that the sender gets to see it.
 _DRAIN_BYTES = 2 * MAX_BYTES
 _CHUNK = 1 << 16

@@ -16,6 +16,9 @@ from bot.core import events
 from bot.errors import InvalidSignature, MalformedDelivery
 from bot.forge.github.payloads import actor, comment, issue, pull_request, readable, repository, review_comment
 
+#: GitHub's own limit on a payload.
+MAX_BYTES = 25 * 1024 * 1024
+
 _FORM = re.compile(r"sha256=[0-9a-f]{64}")
 
 

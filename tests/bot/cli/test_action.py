@@ -151,6 +151,7 @@ def test_what_is_wrong_is_one_line(desk: Desk) -> None:
     for arguments, environment, why in (
         ([], {}, "GITHUB_EVENT_NAME or GITHUB_EVENT_PATH is not set"),
         ([], {**event, "GITHUB_EVENT_PATH": "none.json"}, "GITHUB_EVENT_PATH: none.json: No such file"),
+        ([], {**event, "GITHUB_EVENT_PATH": "/dev/zero"}, "GITHUB_EVENT_PATH: /dev/zero: not a regular file"),
         ([], event, "a payload of 'issues' lacks what it is about"),
         (["--run", "triage,reproduce"], event, "--run: 'reproduce' is none of triage, verify, review"),
     ):

@@ -16,12 +16,12 @@ from urllib.parse import urlencode
 import pytest
 from sqlalchemy import func, select
 
-from bot.forge.github.webhook import sign
+from bot.forge.github.webhook import MAX_BYTES, sign
 from bot.store import Database, migrate, open_database
 from bot.store.tables import DELIVERIES
 from bot.web.app import Backend, create_app
 from bot.web.server import Server
-from bot.web.webhook import MAX_BYTES, ROOM_BYTES
+from bot.web.webhook import ROOM_BYTES
 from tests.bot.jobs.rig import free_port, wait
 
 SECRETS = ("new-secret", "old-secret")
