@@ -119,7 +119,7 @@ def build_models(settings: Settings) -> Models:
     """What builds models of any id with this operator's keys and prices; raises SettingsError."""
     from bot.models.budget import load_prices
     from bot.models.registry import ModelKeys, Models
-    from bot.models.voices import load_maps
+    from bot.models.wrappers import load_maps
 
     keys = ModelKeys(
         openai_api_key=settings.openai_api_key,

@@ -21,8 +21,7 @@ from bot.errors import SettingsError
 from bot.models.budget import Budget, Budgeted, Prices, load_prices
 from bot.models.conversation import Conversation, Provider
 from bot.models.protocol import Model
-from bot.models.voices import Cascade, Maps, Mean
-from bot.models.wrappers import Fallback, Retried
+from bot.models.wrappers import Cascade, Fallback, Maps, Mean, Retried
 
 SMOLLM2 = "smollm2"
 

@@ -1,24 +1,35 @@
-"""Models around models: one that asks again, a chain in which the next one answers, one that remembers."""
+"""Models around models: asked again, one after another, side by side with the mean of what they say, cheap first.
+
+A probability is every whole-number field of the reply's schema whose name starts with ``p_``. Schemas without one
+(a review, a drafted test) have no mean: the first voice that answers is taken for them, and a cascade asks its
+second model.
+"""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
-from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from bot.core.actions import Usage
-from bot.errors import BudgetExceeded, ModelError, TransientError
-from bot.models.protocol import Model, Prompt, Reply
-from bot.models.schema import strict
+from bot.core.bounded import read_file
+from bot.errors import BudgetExceeded, ModelError, SettingsError, TransientError
+from bot.models.protocol import Model, Prompt, Reply, Voice
 
 T = TypeVar("T", bound=BaseModel)
 
 #: The longest pause between two tries, seconds.
 LONGEST_SECONDS = 60.0
+#: The largest file of maps, bytes.
+_LARGEST = 16 << 20
+#: By model id and purpose (``triage``, ``verify``): points (said percent, true percent) of a rising map.
+Maps = Mapping[str, Mapping[str, Sequence[tuple[float, float]]]]
 
 
 class Retried:
@@ -115,42 +126,179 @@ def failed(failures: Sequence[ModelError | TransientError]) -> ModelError | Tran
     return final
 
 
-class ReplyStore(Protocol):
-    """Keeps replies as JSON text by key; both methods may be called from several threads."""
+class Mean:
+    """Asks its voices side by side and answers with the mean of their probabilities, each after its own map.
 
-    def get(self, key: str) -> str | None: ...
-
-    def put(self, key: str, reply: str) -> None: ...
-
-
-class Cached:
-    """Answers the very same question from the store, so that nothing is paid for twice; failures are not stored.
-
-    A remembered reply keeps its usage.
+    Everything else is the answer of the voice nearest to the mean. A voice that fails is named in ``Reply.voices``
+    and the rest speak; where none is left, the error is that of a fallback chain. ``samples`` draws are taken of
+    each voice. The usage is the sum of all.
     """
 
-    def __init__(self, model: Model, store: ReplyStore) -> None:
-        self._model = model
-        self._store = store
+    def __init__(self, models: Sequence[Model], samples: int = 1, maps: Maps | None = None) -> None:
+        self._models = tuple(models)
+        self._samples = samples
+        self._maps = maps or {}
 
     @property
     def id(self) -> str:
-        return self._model.id
+        names = [model.id for model in self._models]
+        return f"mean({','.join([*names, *([f'samples={self._samples}'] * (self._samples > 1))])})"
 
     def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
-        key = cache_key(self._model.id, prompt, schema)
-        if (known := self._store.get(key)) is not None:
-            try:
-                return Reply[schema].model_validate_json(known)  # type: ignore[valid-type]
-            except ValidationError:
-                pass  # written for an older shape of the reply: ask again, and overwrite it
-        reply = self._model.complete(prompt, schema)
-        self._store.put(key, reply.model_dump_json())
-        return reply
+        if not probabilities(schema):
+            return self._first(prompt, schema)
+        draws = [(model, self._draw(prompt, number)) for model in self._models for number in range(self._samples)]
+        with ThreadPoolExecutor(len(draws)) as pool:
+            asked = [pool.submit(_answer, model, draw, schema) for model, draw in draws]
+            answers = [each.result() for each in asked]
+        replies = [each for each in answers if isinstance(each, Reply)]
+        failures = [each for each in answers if not isinstance(each, Reply)]
+        if not replies:
+            raise failed(failures)
+        names = [model.id for model, _ in draws]
+        voices = [_voice(name, each, schema) for name, each in zip(names, answers, strict=True)]
+        usage = sum((each.usage for each in replies), spent(failures) or Usage())
+        # The maps were fitted on what draws the line, which is the first.
+        first, *others = probabilities(schema)
+        mean = {first: self._mean(first, voices, prompt.purpose)}
+        mean |= {name: self._mean(name, voices, None) for name in others}
+        nearest = min(replies, key=lambda reply: _distance(reply.value, mean))
+        value = nearest.value.model_copy(update={name: each for name, each in mean.items() if each is not None})
+        return nearest.model_copy(
+            update={"value": value, "usage": usage, "model": self.id, "voices": tuple(voices)}
+        )
+
+    def _draw(self, prompt: Prompt, number: int) -> Prompt:
+        if self._samples == 1:
+            return prompt
+        # Draws at temperature 0 would all be the same.
+        return prompt.model_copy(update={"sample": prompt.sample * self._samples + number, "temperature": None})
+
+    def _first(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
+        failures: list[ModelError | TransientError] = []
+        for model in self._models:
+            answer = _answer(model, prompt, schema)
+            if isinstance(answer, Reply):
+                return answer.model_copy(update={"usage": answer.usage + (spent(failures) or Usage())})
+            failures.append(answer)
+        raise failed(failures)
+
+    def _mean(self, name: str, voices: Sequence[Voice], purpose: str | None) -> int | None:
+        said = [
+            self._mapped(voice.model, purpose, voice.probabilities[name])
+            for voice in voices
+            if name in voice.probabilities
+        ]
+        return round(sum(said) / len(said)) if said else None
+
+    def _mapped(self, model: str, purpose: str | None, percent: float) -> float:
+        points = self._maps.get(model, {}).get(purpose) if purpose else None
+        return interpolated(percent, *zip(*points, strict=True)) if points else percent
 
 
-def cache_key(model_id: str, prompt: Prompt, schema: type[BaseModel]) -> str:
-    """Identifies a question put to a model: what is sent, which draw, to whom, in what shape. 32 hex digits."""
-    shape = json.dumps(strict(schema), sort_keys=True)
-    content = "\0".join((model_id, prompt.hash, schema.__name__, shape))
-    return hashlib.sha256(content.encode()).hexdigest()[:32]
+class Cascade:
+    """Asks ``small`` first, and ``large`` only where the first probability lies from ``low`` to ``high`` percent.
+
+    ``large`` then answers alone. It is also asked where ``small`` fails or gives no probability; where it fails
+    itself, what ``small`` said stands. ``Reply.voices`` tells who was asked: one voice means that one was saved.
+    """
+
+    def __init__(self, small: Model, low: int, high: int, large: Model) -> None:
+        self._small, self._low, self._high, self._large = small, low, high, large
+
+    @property
+    def id(self) -> str:
+        return f"cascade({self._small.id}@{self._low}-{self._high},{self._large.id})"
+
+    def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
+        names = probabilities(schema)
+        if not names:
+            return self._large.complete(prompt, schema)
+        first = _answer(self._small, prompt, schema)
+        voices = [_voice(self._small.id, first, schema)]
+        usage = first.usage or Usage()
+        if isinstance(first, Reply) and not self._in_band(voices[0], names):
+            return first.model_copy(update={"voices": tuple(voices)})
+        second = _answer(self._large, prompt, schema)
+        voices.append(_voice(self._large.id, second, schema))
+        total = {"usage": usage + (second.usage or Usage()), "voices": tuple(voices)}
+        if isinstance(second, Reply):
+            return second.model_copy(update=total)
+        if isinstance(first, Reply):
+            return first.model_copy(update=total)
+        raise failed([first, second])
+
+    def _in_band(self, voice: Voice, names: Sequence[str]) -> bool:
+        said = voice.probabilities.get(names[0])
+        return said is None or self._low <= said <= self._high
+
+
+def probabilities(schema: type[BaseModel]) -> tuple[str, ...]:
+    """The fields of a schema that are probabilities in percent."""
+    return tuple(name for name in schema.model_fields if name.startswith("p_"))
+
+
+def load_maps(file: Path) -> Maps:
+    """The maps that ``bouncer-eval calibrate --maps`` wrote; raises SettingsError that names what is wrong."""
+    try:
+        content = json.loads(read_file(file, _LARGEST))
+        return {
+            str(model): {
+                str(purpose): tuple((float(said), float(true)) for said, true in points)
+                for purpose, points in purposes.items()
+                if points
+            }
+            for model, purposes in content.items()
+        }
+    except OSError as error:
+        raise SettingsError(f"BOUNCER_MAPS_FILE: {file} cannot be read: {error.strerror}") from None
+    except (ValueError, TypeError, AttributeError):
+        raise SettingsError(
+            f"BOUNCER_MAPS_FILE: {file} must hold model -> purpose -> pairs of percents, as JSON"
+        ) from None
+
+
+def _answer(model: Model, prompt: Prompt, schema: type[T]) -> Reply[T] | ModelError | TransientError:
+    try:
+        return model.complete(prompt, schema)
+    except BudgetExceeded:
+        # Not a failure of this voice: nobody is to be asked.
+        raise
+    except (ModelError, TransientError) as error:
+        return error
+
+
+def _voice(name: str, answer: Reply[T] | ModelError | TransientError, schema: type[T]) -> Voice:
+    if not isinstance(answer, Reply):
+        return Voice(model=name, error=str(answer)[:300])
+    values = {each: getattr(answer.value, each) for each in probabilities(schema)}
+    return Voice(
+        model=name,
+        probabilities={each: value for each, value in values.items() if value is not None},
+        label=str(getattr(answer.value, "label", "")),
+        cost_usd=answer.usage.cost_usd,
+    )
+
+
+def _distance(value: BaseModel, mean: Mapping[str, int | None]) -> float:
+    return sum(
+        abs(getattr(value, name) - each) if getattr(value, name) is not None else 100.0
+        for name, each in mean.items()
+        if each is not None
+    )
+
+
+def interpolated(place: float, places: Sequence[float], values: Sequence[float]) -> float:
+    """The value at ``place`` on the line through the points; beyond the ends it is that of the end.
+
+    ``places`` rise; where one stands twice, the map steps there and the later value counts.
+    """
+    after = bisect_left(places, place)
+    if after < len(places) and places[after] == place:
+        return values[bisect_right(places, place) - 1]
+    if after == 0:
+        return values[0]
+    if after == len(places):
+        return values[-1]
+    share = (place - places[after - 1]) / (places[after] - places[after - 1])
+    return values[after - 1] + share * (values[after] - values[after - 1])

@@ -26,12 +26,11 @@ from bot.models import anthropic, openai
 from bot.models.budget import Prices, load_prices
 from bot.models.conversation import Answer, Request, Unusable, cost, extract
 from bot.models.protocol import Prompt, Reply
-from bot.models.wrappers import cache_key
 from evaluation.benchmark import BENCHMARKS, attribute
 from evaluation.cli import json_option
 from evaluation.dataset import Row, read_rows
 from evaluation.report.terminal import print_json, say
-from evaluation.run.cache import FolderStore, is_key
+from evaluation.run.cache import FolderStore, cache_key, is_key
 from evaluation.run.runner import Postponed
 
 T = TypeVar("T", bound=BaseModel)

@@ -1,4 +1,4 @@
-"""Replies that were paid for, kept on disk: the store behind ``bot.models.wrappers.Cached``.
+"""Replies that were paid for, kept on disk, and a model that does not ask for them again.
 
 One file a reply, named by its key: the hash of model id, prompt (text and parameters) and reply schema. ``batch
 import`` fills the same folder.
@@ -6,12 +6,21 @@ import`` fills the same folder.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import threading
 from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
 
 from bot.errors import OperatorError
+from bot.models.protocol import Model, Prompt, Reply
+from bot.models.schema import strict
 from evaluation.run.lines import replace
+
+T = TypeVar("T", bound=BaseModel)
 
 _KEY = re.compile(r"[0-9a-f]{32,64}")
 
@@ -54,3 +63,36 @@ class FolderStore:
 def is_key(text: str) -> bool:
     """Whether a text can name a reply: hex digits only, so that it can never lead out of the folder."""
     return _KEY.fullmatch(text) is not None
+
+
+class Cached:
+    """Answers the very same question from the store, so that nothing is paid for twice; failures are not stored.
+
+    A remembered reply keeps its usage.
+    """
+
+    def __init__(self, model: Model, store: FolderStore) -> None:
+        self._model = model
+        self._store = store
+
+    @property
+    def id(self) -> str:
+        return self._model.id
+
+    def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
+        key = cache_key(self._model.id, prompt, schema)
+        if (known := self._store.get(key)) is not None:
+            try:
+                return Reply[schema].model_validate_json(known)  # type: ignore[valid-type]
+            except ValidationError:
+                pass  # written for an older shape of the reply: ask again, and overwrite it
+        reply = self._model.complete(prompt, schema)
+        self._store.put(key, reply.model_dump_json())
+        return reply
+
+
+def cache_key(model_id: str, prompt: Prompt, schema: type[BaseModel]) -> str:
+    """Identifies a question put to a model: what is sent, which draw, to whom, in what shape. 32 hex digits."""
+    shape = json.dumps(strict(schema), sort_keys=True)
+    content = "\0".join((model_id, prompt.hash, schema.__name__, shape))
+    return hashlib.sha256(content.encode()).hexdigest()[:32]

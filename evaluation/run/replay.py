@@ -27,14 +27,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from bot import __version__, app
 from bot.errors import OperatorError, SettingsError
 from bot.models.protocol import Model, Prompt, Reply, T
-from bot.models.wrappers import Cached
 from bot.ops import settings
 from bot.ops.settings import Settings
 from evaluation.benchmark import Benchmark, Session
 from evaluation.dataset import choose, fingerprint
 from evaluation.report.terminal import print_json, say
 from evaluation.run.batch import Export, Pending
-from evaluation.run.cache import FolderStore
+from evaluation.run.cache import Cached, FolderStore
 from evaluation.run.folder import Record, RunFacts, RunFolder, Tasks
 from evaluation.run.model import NOT_KEPT, Account
 from evaluation.run.runner import Options, Outcome, Postponed, Result, Task, run

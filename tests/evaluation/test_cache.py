@@ -9,10 +9,10 @@ import pytest
 from pydantic import BaseModel
 
 from bot.core.actions import Usage
-from bot.errors import OperatorError
+from bot.errors import OperatorError, TransientError
 from bot.models.protocol import Prompt, Reply, T
-from bot.models.wrappers import Cached, cache_key
-from evaluation.run.cache import FolderStore, is_key
+from evaluation.run.cache import Cached, FolderStore, cache_key, is_key
+from tests.scripted import ScriptedModel
 
 
 class Said(BaseModel):
@@ -32,6 +32,10 @@ class Counting:
         text = f'{{"label": "{self.calls}"}}'
         usage = Usage(calls=1, input_tokens=5, cost_usd=0.25)
         return Reply(value=schema.model_validate_json(text), text=text, usage=usage, model=self.id)
+
+
+class Wider(Said):
+    more: str = ""
 
 
 def ask(user: str, **more: object) -> Prompt:
@@ -57,18 +61,28 @@ def test_another_question_model_or_parameter_is_another_reply(tmp_path: Path) ->
         cache_key("m", ask("q", effort="low"), Said),
         cache_key("m", ask("q", max_tokens=10), Said),
         cache_key("m", ask("q", sample=1), Said),
+        cache_key("m", ask("q"), Wider),
     }
-    assert len(keys) == 7
+    assert len(keys) == 8
     assert all(is_key(each) for each in keys)
     assert cache_key("m", ask("q", subject="o/n#1"), Said) == cache_key("m", ask("q", subject="o/n#2"), Said)
 
 
-def test_a_file_that_was_cut_off_is_asked_for_again(tmp_path: Path) -> None:
+def test_failures_are_not_remembered(tmp_path: Path) -> None:
+    model = Cached(ScriptedModel([TransientError("busy"), {"label": "1"}]), FolderStore(tmp_path))
+    with pytest.raises(TransientError):
+        model.complete(ask("q"), Said)
+    assert model.complete(ask("q"), Said).value.label == "1"
+
+
+def test_a_file_that_was_cut_off_or_has_an_older_shape_is_asked_for_again(tmp_path: Path) -> None:
     model = Counting()
     Cached(model, FolderStore(tmp_path)).complete(ask("q"), Said)
     (file,) = tmp_path.glob("*/*.json")
     file.write_text(file.read_text()[:20])
     assert Cached(model, FolderStore(tmp_path)).complete(ask("q"), Said).value.label == "2"
+    file.write_text('{"value": {"verdict": 1}}')
+    assert Cached(model, FolderStore(tmp_path)).complete(ask("q"), Said).value.label == "3"
     file.write_bytes(b"\xff\xfe")
     with pytest.raises(OperatorError, match=r"\.json: cannot be read"):
         FolderStore(tmp_path).get(file.stem)

@@ -13,7 +13,7 @@ from bot.core.actions import Usage
 from bot.errors import ModelError, SettingsError, TransientError
 from bot.models.protocol import Prompt, Reply, T, caveat
 from bot.models.registry import ModelKeys, Models, build, leaves
-from bot.models.voices import Cascade, Mean, load_maps
+from bot.models.wrappers import Cascade, Mean, load_maps
 from tests.scripted import ScriptedModel
 
 PROMPT = Prompt(purpose="triage", system="Judge.", user="An issue.", subject="a/b#1")

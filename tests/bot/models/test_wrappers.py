@@ -14,7 +14,7 @@ from bot.errors import BudgetExceeded, ModelError, SettingsError, TransientError
 from bot.models.conversation import Answer, Conversation
 from bot.models.protocol import Model, Prompt
 from bot.models.recorded import Recorded, Recording
-from bot.models.wrappers import Cached, Fallback, Retried, cache_key
+from bot.models.wrappers import Fallback, Retried
 from tests.bot.models.replies import CLEAR, PROMPT, Verdict
 from tests.scripted import ScriptedModel
 
@@ -249,55 +249,3 @@ def test_the_responses_published_with_bouncerbench_can_be_replayed(shared_data: 
     ask = Prompt(purpose="x", system="", user="", subject=row["instance_id"])
     answer = json.loads(said.complete(Request(ask, Verdict, "medium")).text)
     assert answer == {"label": row["label"], "explanation": row["explanation"]}
-
-
-# --- a cache --------------------------------------------------------------------------------------------
-
-
-class MemoryStore:
-    """Forgets with the test."""
-
-    def __init__(self) -> None:
-        self.replies: dict[str, str] = {}
-
-    def get(self, key: str) -> str | None:
-        return self.replies.get(key)
-
-    def put(self, key: str, reply: str) -> None:
-        self.replies[key] = reply
-
-
-def test_the_same_question_is_paid_for_once() -> None:
-    store = MemoryStore()
-    model = ScriptedModel([CLEAR])
-    first = Cached(model, store).complete(PROMPT, Verdict)
-    other = PROMPT.model_copy(update={"subject": "fork/r#9", "purpose": "again"})
-    assert Cached(model, store).complete(other, Verdict) == first
-    assert len(model.asked) == 1
-
-
-def test_another_draw_model_or_shape_is_another_question() -> None:
-    class Wider(Verdict):
-        more: str = ""
-
-    draw = PROMPT.model_copy(update={"sample": 1})
-    keys = {
-        cache_key("a:b", PROMPT, Verdict),
-        cache_key("a:b", draw, Verdict),
-        cache_key("a:c", PROMPT, Verdict),
-        cache_key("a:b", PROMPT, Wider),
-    }
-    assert len(keys) == 4
-
-
-def test_failures_are_not_remembered() -> None:
-    model = Cached(ScriptedModel([TransientError("busy"), CLEAR]), MemoryStore())
-    with pytest.raises(TransientError):
-        model.complete(PROMPT, Verdict)
-    assert model.complete(PROMPT, Verdict).value == CLEAR
-
-
-def test_a_remembered_reply_of_an_older_shape_is_asked_for_again() -> None:
-    store = MemoryStore()
-    store.put(cache_key("scripted:test", PROMPT, Verdict), '{"value": {"verdict": 1}}')
-    assert Cached(ScriptedModel([CLEAR]), store).complete(PROMPT, Verdict).value == CLEAR

@@ -13,7 +13,7 @@ import pytest
 
 from bot.calibration import risk
 from bot.calibration.risk import Judged
-from bot.models.voices import load_maps
+from bot.models.wrappers import load_maps
 from evaluation.bouncerbench import lines
 from evaluation.cli import main
 
