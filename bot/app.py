@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
     from bot.core.events import Event
     from bot.core.model import Repository
-    from bot.forge.github import GitHubApp, GitHubForge, Observe
+    from bot.forge.github.app import GitHubApp
+    from bot.forge.github.http import Observe
     from bot.forge.github.oauth import GitHubLogin
+    from bot.forge.github.reader import GitHubForge
     from bot.forge.protocol import Forge, ForgeWriter
     from bot.jobs.notices import Notices
     from bot.models.budget import Budget, Limit
@@ -78,8 +80,8 @@ def access(settings: Settings, repository: str, observe: Observe | None = None) 
 
     Raises SettingsError, NotFound where the App is not installed there, and what asking GitHub raises.
     """
+    from bot.forge.github.app import forge_as
     from bot.forge.github.http import unobserved
-    from bot.forge.github.token import forge_as
 
     if settings.github_token is None and not settings.needs_setup:
         with build_app(settings, observe) as github:
@@ -157,7 +159,7 @@ def bounded(usd: float | None) -> Budget | None:
 
 def build_app(settings: Settings, observe: Observe | None = None) -> GitHubApp:
     """The GitHub App; raises SettingsError that names what is missing."""
-    from bot.forge.github import GitHubApp, load_key
+    from bot.forge.github.app import GitHubApp, load_key
     from bot.forge.github.http import unobserved
 
     key = settings.private_key()

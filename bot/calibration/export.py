@@ -19,8 +19,7 @@ from pydantic import BaseModel, ValidationError
 from bot.calibration.fates import Undoings, of_issue
 from bot.core.model import Repository
 from bot.errors import ForgeError, OperatorError, TransientError
-from bot.forge.past import Chronicle, ListPage, Message, Past, PastIssue, PastPull
-from bot.forge.protocol import PullDiff
+from bot.forge.protocol import Chronicle, ListPage, Message, Past, PastIssue, PastPull, PullDiff
 
 T = TypeVar("T")
 Read = TypeVar("Read", bound=BaseModel)

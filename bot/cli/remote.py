@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from bot.core.config import RepoConfig
     from bot.core.events import RepositoryEvent
     from bot.core.model import Repository
-    from bot.forge.github import GitHubForge, Observe
+    from bot.forge.github.http import Observe
+    from bot.forge.github.reader import GitHubForge
     from bot.forge.protocol import Forge
     from bot.ops.settings import Settings
 

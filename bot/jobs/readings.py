@@ -30,7 +30,7 @@ from bot.store import Database
 from bot.store.tables import DELIVERIES
 
 if TYPE_CHECKING:
-    from bot.forge.github import GitHubForge
+    from bot.forge.github.reader import GitHubForge
 
 
 T = TypeVar("T")

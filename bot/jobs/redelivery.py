@@ -19,7 +19,7 @@ from bot.store.locks import Leadership
 from bot.store.tables import DELIVERIES
 
 if TYPE_CHECKING:
-    from bot.forge.github import GitHubApp, HookDelivery
+    from bot.forge.github.app import GitHubApp, HookDelivery
 
 #: GitHub keeps deliveries for about this long.
 KEPT = timedelta(days=3)

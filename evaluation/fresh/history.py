@@ -26,7 +26,7 @@ from bot.core.frozen import Frozen
 from bot.core.model import Issue
 from bot.errors import OperatorError
 from bot.forge.offline import AUTHOR
-from bot.forge.past import Past
+from bot.forge.protocol import Past
 from evaluation.brt.judge import added_tests
 from evaluation.crbench.mapping import Instance, is_test
 from evaluation.crbench.own import MAX_FIX, Change, code_change, difference, is_fix, paths, trunk

@@ -34,9 +34,9 @@ from graphql import (
     visit,
 )
 
-from bot.forge.github import past, reader, token
+from bot.forge.github import app, past, reader
 
-QUERIES = (*reader.QUERIES, *past.QUERIES, *token.QUERIES)
+QUERIES = (*reader.QUERIES, *past.QUERIES, *app.QUERIES)
 TARGET = Path(__file__).with_name("schema.graphql")
 HEAD = "# From npm @octokit/graphql-schema (MIT License, see LICENSE): the fields that our queries touch.\n"
 BUILT_IN = ("String", "Int", "Boolean", "ID")

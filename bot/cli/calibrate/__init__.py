@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bot.calibration.page import Calibration
     from bot.cli.calibrate.judging import Kept, PastCase
     from bot.core.config import RepoConfig
-    from bot.forge.past import Past
+    from bot.forge.protocol import Past
     from bot.ops.settings import Settings
 
 #: The largest export, bytes.
@@ -141,7 +141,7 @@ def _exported(environment: Settings, name: str, kept: Path, limit: int, asking: 
 def _read(file: Path) -> Past:
     from pydantic import ValidationError
 
-    from bot.forge.past import Past
+    from bot.forge.protocol import Past
 
     try:
         return Past.model_validate_json(read_file(file, MAX_EXPORT))

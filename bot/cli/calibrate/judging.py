@@ -18,7 +18,7 @@ from bot.core.actions import Decision
 from bot.core.events import RepositoryEvent
 from bot.core.model import Subject
 from bot.forge.offline import just_opened, pull_just_opened
-from bot.forge.past import Past
+from bot.forge.protocol import Past
 from bot.forge.replay import ReplayForge, Snapshot
 from bot.services import Services
 

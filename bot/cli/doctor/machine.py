@@ -128,7 +128,7 @@ def _prices(settings: Settings) -> Diagnosis:
 
 
 def _key(settings: Settings) -> Iterator[Diagnosis]:
-    from bot.forge.github import load_key
+    from bot.forge.github.app import load_key
 
     try:
         key = settings.private_key()

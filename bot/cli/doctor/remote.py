@@ -15,13 +15,14 @@ from bot import app
 from bot.cli.doctor import Diagnosis, fail, note, ok
 from bot.core.frozen import Frozen
 from bot.errors import ForgeError, ModelError, SettingsError, TransientError
+from bot.forge.github import manifest
 from bot.models.budget import Budget, MemoryBudget
 from bot.models.protocol import Prompt
 from bot.models.registry import Models, leaves
 from bot.ops.settings import Settings
 
 if TYPE_CHECKING:
-    from bot.forge.github import AppInfo, GitHubApp, Installation
+    from bot.forge.github.app import AppInfo, GitHubApp, Installation
 
 
 #: A token is issued a minute back and good for five: beyond this GitHub refuses it, seconds.
@@ -91,8 +92,6 @@ def _app(app: GitHubApp, settings: Settings) -> Iterator[Diagnosis]:
 
 
 def _rights(info: AppInfo) -> Iterator[Diagnosis]:
-    from bot.forge.github import manifest  # PyGithub is slow to import, and help needs none of it
-
     wanted = manifest.load()
     if gaps := wanted.gaps(info.permissions, info.events):
         where = "change it in the App's settings under Permissions & events, and have installations accept it"
@@ -107,8 +106,6 @@ def _rights(info: AppInfo) -> Iterator[Diagnosis]:
 
 
 def _installations(installations: tuple[Installation, ...], info: AppInfo) -> Iterator[Diagnosis]:
-    from bot.forge.github import manifest
-
     wanted = manifest.load()
     if not installations:
         yield note("installations", "none yet", f"install the App: {info.html_url}/installations/new")

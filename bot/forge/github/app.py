@@ -1,4 +1,4 @@
-"""The GitHub App as a whole: its description, its installations, its webhook's deliveries, and forges for them."""
+"""Who reads and writes on GitHub: the App with its installations and deliveries, or the holder of one token."""
 
 from __future__ import annotations
 
@@ -6,19 +6,16 @@ import threading
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    load_pem_private_key,
-)
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from github.Auth import AppAuth
 from pydantic import Field
 
@@ -26,8 +23,8 @@ from bot.core.frozen import Frozen
 from bot.core.model import Actor
 from bot.errors import ForgeError, SettingsError
 from bot.forge.github.archive import Archives
-from bot.forge.github.http import Answers, Client, Observe, Query, read, unobserved
-from bot.forge.github.payloads import actor
+from bot.forge.github.http import Answers, Client, Holder, Observe, Query, unobserved
+from bot.forge.github.payloads import actor, made, read
 from bot.forge.github.reader import GitHubForge
 from bot.forge.github.writer import GitHubWriter
 
@@ -46,6 +43,14 @@ RENEW_BEFORE = 300.0
 
 #: How long one signature of the app's serves, seconds.
 SIGNED_SECONDS = 60.0
+
+_VIEWER = "query { viewer { login databaseId } }"
+
+#: All that is asked in GraphQL here.
+QUERIES = (_VIEWER,)
+
+#: Who we are to somebody without a token: nobody writes, so nothing that stands anywhere is ours.
+_STRANGER = Actor(id=-1, login="bouncer[bot]", is_bot=True)
 
 #: Mints a token: its value, and the moment it expires.
 Mint = Callable[[], tuple[str, datetime]]
@@ -93,10 +98,9 @@ class HookDelivery(Frozen):
 class AppIdentity:
     """The app itself, by a JSON Web Token signed with its key: good for 5 minutes, used for one."""
 
-    def __init__(self, app_id: str, key: RSAPrivateKey) -> None:
+    def __init__(self, app_id: str, key: str) -> None:
         # Issued a minute ago and short-lived (PyGithub's defaults): a clock that is a little off does no harm.
-        pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
-        self._auth = AppAuth(app_id, pem)
+        self._auth = AppAuth(app_id, key)
         self._signed = ("", float("-inf"))
 
     @property
@@ -188,16 +192,17 @@ class GitHubApp:
 
     def app(self) -> AppInfo:
         """The app's own description, with the permissions and events it asks for."""
-        value = self._client.get("/app")
-        return read(lambda: AppInfo(**_only(AppInfo, value), owner=actor(value.get("owner")).login))
+        return read(
+            lambda value: made(AppInfo, value, owner=actor(value.get("owner")).login), self._client.get("/app")
+        )
 
     def installations(self) -> tuple[Installation, ...]:
         """Every account that installed the app."""
-        return tuple(_installation(each) for each in self._client.pages("/app/installations"))
+        return tuple(read(_installation, each) for each in self._client.pages("/app/installations"))
 
     def installation_for(self, owner: str, name: str) -> Installation:
         """The installation that reaches a repository. NotFound where the app is not installed there."""
-        return _installation(self._client.get(f"/repos/{quote(owner)}/{quote(name)}/installation"))
+        return read(_installation, self._client.get(f"/repos/{quote(owner)}/{quote(name)}/installation"))
 
     def webhook_url(self) -> str:
         """Where GitHub delivers to; empty where no address is set."""
@@ -221,7 +226,7 @@ class GitHubApp:
     def _deliveries(self, since: datetime, query: Query) -> Iterator[HookDelivery]:
         """Attempts after ``since``, newest first. An older server does not know ``status`` and lists all."""
         for each in self._client.pages("/app/hook/deliveries", query):
-            delivery = _delivery(each)
+            delivery = read(partial(made, HookDelivery), each)
             if delivery.delivered_at < since:
                 return
             yield delivery
@@ -265,10 +270,10 @@ class GitHubApp:
             # Not all of it was granted. A token for the rest does most of the work; ``doctor`` names the gap.
             wanted["permissions"] = self._granted(installation, permissions)
             value = self._client.send("POST", path, wanted)
-        return read(lambda: (str(value["token"]), datetime.fromisoformat(value["expires_at"])))
+        return read(lambda found: (str(found["token"]), datetime.fromisoformat(found["expires_at"])), value)
 
     def _granted(self, installation: int, permissions: Mapping[str, str]) -> dict[str, str]:
-        granted = _installation(self._client.get(f"/app/installations/{installation}")).permissions
+        granted = read(_installation, self._client.get(f"/app/installations/{installation}")).permissions
         return {
             name: "read" if granted[name] == "read" else level
             for name, level in permissions.items()
@@ -283,8 +288,32 @@ class GitHubApp:
         return self._bot
 
 
-def load_key(text: str, source: str = "GITHUB_APP_PRIVATE_KEY") -> RSAPrivateKey:
-    """The RSA key in PEM text; ``\\n`` written as two characters, as one-line variables have it, is understood.
+@contextmanager
+def forge_as(
+    token: str, repository: str, api_url: str, observe: Observe = unobserved
+) -> Iterator[tuple[GitHubForge, GitHubWriter]]:
+    """``owner/name`` as the holder of a token sees it, without an App; with an empty one as everybody does."""
+    client, archives = Client(Holder(token), api_url, observe), Archives()
+
+    @cache
+    def viewer(_: object) -> Actor:
+        # The one question that people, installations and workflows are all answered.
+        return read(_viewer, client.graphql(_VIEWER, {})) if token else _STRANGER
+
+    try:
+        yield GitHubForge(client, repository, viewer, archives), GitHubWriter(client, client, repository)
+    finally:
+        client.close()
+        archives.close()
+
+
+def _viewer(value: Any) -> Actor:
+    login = str(value["viewer"]["login"])
+    return Actor(id=value["viewer"]["databaseId"], login=login, is_bot=login.endswith("[bot]"))
+
+
+def load_key(text: str, source: str = "GITHUB_APP_PRIVATE_KEY") -> str:
+    """An RSA key as PEM, checked; ``\\n`` written as two characters, as one-line variables have it, is understood.
 
     Raises SettingsError that names ``source`` and never shows any of the text.
     """
@@ -303,7 +332,7 @@ def load_key(text: str, source: str = "GITHUB_APP_PRIVATE_KEY") -> RSAPrivateKey
         raise SettingsError(f"{source}: the private key is damaged or cut off") from None
     if not isinstance(key, RSAPrivateKey):
         raise SettingsError(f"{source}: GitHub Apps use RSA keys; this one is another kind")
-    return key
+    return pem
 
 
 def checked_url(url: str) -> str:
@@ -317,21 +346,5 @@ def checked_url(url: str) -> str:
 
 
 def _installation(value: Any) -> Installation:
-    return read(
-        lambda: Installation(
-            **_only(Installation, value),
-            account=actor(value.get("account")).login,
-            suspended=value.get("suspended_at") is not None,
-        )
-    )
-
-
-def _delivery(value: Any) -> HookDelivery:
-    return read(lambda: HookDelivery(**_only(HookDelivery, value)))
-
-
-def _only(model: type[Frozen], value: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a GitHub object that a model has under the same name, nulls left out."""
-    special = {"account", "suspended", "owner"}
-    names = model.model_fields.keys() - special
-    return {name: value[name] for name in names if value.get(name) is not None}
+    account = actor(value.get("account")).login
+    return made(Installation, value, account=account, suspended=value.get("suspended_at") is not None)

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import secrets
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from pydantic import Field, ValidationError
 from bot.core.frozen import Frozen
 from bot.errors import ForgeError, NotFound, SettingsError
 from bot.forge.github.app import checked_url
-from bot.forge.github.http import Client, Holder, read
+from bot.forge.github.http import Client, Holder
+from bot.forge.github.payloads import read
 
 FILE = "credentials.json"
 
@@ -97,10 +99,10 @@ def convert(code: str, api_url: str, web_url: str) -> Credentials:
         raise
     finally:
         client.close()
-    return read(lambda: _credentials(value, api_url, web_url))
+    return read(partial(_credentials, api_url, web_url), value)
 
 
-def _credentials(value: Any, api_url: str, web_url: str) -> Credentials:
+def _credentials(api_url: str, web_url: str, value: Any) -> Credentials:
     return Credentials(
         app_id=value["id"],
         slug=value["slug"],

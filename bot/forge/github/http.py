@@ -12,17 +12,16 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 from urllib.parse import quote, urljoin, urlsplit
 
 import httpx2
 from github.Requester import Requester
-from pydantic import ValidationError
 
 from bot import __version__
 from bot.core.bounded import TooLarge, TooSlow, bounded, retry_after
 from bot.errors import ForgeError, NotFound, TransientError
-from bot.forge.github.payloads import readable
+from bot.forge.github.payloads import parsed
 
 #: Seconds for a connection, and for each piece of an answer.
 TIMEOUT = 15
@@ -47,7 +46,6 @@ JSON = "application/vnd.github+json"
 Query = Mapping[str, str | int]
 Object = dict[str, Any]
 Headers = Mapping[str, str]
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -385,26 +383,6 @@ def _detail(error: Any) -> str:
     if isinstance(error, dict):
         return str(error.get("message") or f"{error.get('field', '')} {error.get('code', '')}".strip())
     return str(error)
-
-
-def parsed(text: str, what: str) -> Any:
-    """The JSON of an answer; None where it is empty. Raises TransientError where it is not JSON."""
-    if not text:
-        return None
-    try:
-        return readable(text)
-    except (ValueError, RecursionError):
-        raise TransientError(f"{what}: GitHub's answer is not JSON") from None
-
-
-def read(convert: Callable[[], T]) -> T:
-    """What ``convert`` makes of an answer. TransientError where the answer is not what GitHub documents."""
-    try:
-        return convert()
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        kind = type(error).__name__
-        detail = f" at {error.errors()[0]['loc']}" if isinstance(error, ValidationError) else f" {error}"
-        raise TransientError(f"GitHub's answer is not what it documents: {kind}{detail[:100]}") from None
 
 
 def segment(text: str) -> str:

@@ -15,7 +15,8 @@ from pydantic import Field
 
 from bot.core.frozen import Frozen
 from bot.errors import ForgeError, NotFound
-from bot.forge.github.http import Client, Holder, read
+from bot.forge.github.http import Client, Holder
+from bot.forge.github.payloads import read
 
 
 class Visitor(Frozen):
@@ -51,10 +52,8 @@ class GitHubLogin:
         """Whose code this is. Raises ForgeError where GitHub does not take it; TransientError."""
         client = Client(Holder(self._token(code, back, verifier)), self.api_url)
         try:
-            user = client.get("/user")
-            login = read(lambda: str(user["login"]))
             return Visitor(
-                login=login,
+                login=read(lambda user: str(user["login"]), client.get("/user")),
                 organizations=frozenset(each for each in organizations if _member(client, each)),
             )
         finally:

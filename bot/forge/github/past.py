@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any, TypeVar
 
 from bot.core.model import Actor, Issue, PullRequest, Repository
-from bot.forge.github.http import read
+from bot.forge.github.payloads import page, read
 from bot.forge.github.reader import GitHubForge
-from bot.forge.past import Labelled, ListPage, Message, PastIssue, PastPull
-from bot.forge.protocol import PullDiff
+from bot.forge.protocol import Labelled, ListPage, Message, PastIssue, PastPull, PullDiff
 
 T = TypeVar("T")
 
@@ -111,30 +111,27 @@ class GitHubChronicle:
         return self._forge.diff(number)
 
     def closed_issues(self, after: str | None) -> ListPage[PastIssue]:
-        data = self._ask(_ISSUES, PER_PAGE, after)
-        return _page(lambda: data["repository"]["issues"], _issue)
+        return self._page(_ISSUES, ("issues",), _issue, after)
 
     def merged_pulls(self, after: str | None) -> ListPage[PastPull]:
-        data = self._ask(_PULLS, PER_PAGE, after)
-        return _page(lambda: data["repository"]["pullRequests"], lambda each: _pull(each, self._forge.repository))
+        return self._page(_PULLS, ("pullRequests",), partial(_pull, self._forge.repository), after)
 
     def messages(self, since: datetime, after: str | None) -> ListPage[Message]:
-        data = self._ask(_COMMITS, 100, after, since=since.isoformat())
-        return _page(lambda: data["repository"]["defaultBranchRef"]["target"]["history"], _message)
+        place = ("defaultBranchRef", "target", "history")
+        return self._page(_COMMITS, place, _message, after, first=100, since=since.isoformat())
 
-    def _ask(self, query: str, first: int, after: str | None, **more: str) -> Any:
+    def _page(
+        self,
+        query: str,
+        place: tuple[str, ...],
+        convert: Callable[[Any], T],
+        after: str | None,
+        **more: object,
+    ) -> ListPage[T]:
         owner, _, name = self._forge.repository.partition("/")
-        return self._forge.graphql(query, {"owner": owner, "name": name, "first": first, "after": after, **more})
-
-
-def _page(found: Callable[[], Any], convert: Callable[[Any], T]) -> ListPage[T]:
-    def whole() -> ListPage[T]:
-        page = found()
-        more = page["pageInfo"]["hasNextPage"]
-        items = tuple(convert(node) for node in page["nodes"] if node)
-        return ListPage(items=items, after=str(page["pageInfo"]["endCursor"]) if more else None)
-
-    return read(whole)
+        variables = {"owner": owner, "name": name, "first": PER_PAGE, "after": after, **more}
+        data = self._forge.graphql(query, variables)
+        return read(partial(page, place=("repository", *place), convert=convert), data)
 
 
 def _nodes(value: Any) -> list[Any]:
@@ -194,7 +191,7 @@ def _issue(node: Any) -> PastIssue:
     )
 
 
-def _pull(node: Any, repository: str) -> PastPull:
+def _pull(repository: str, node: Any) -> PastPull:
     text, whole = _text_of(node)
     closed = [
         each

@@ -1,18 +1,27 @@
-"""GitHub's JSON objects -> our values. The one place that knows GitHub's field names; shared by webhooks and REST.
+"""GitHub's JSON -> our values. The one place that knows GitHub's field names; shared by webhooks and the API.
 
-Fields that Bouncer can do without may be missing; those it cannot do without raise KeyError.
+Fields that Bouncer can do without may be missing; those it cannot do without raise KeyError or ValidationError.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import reduce
+from operator import getitem
+from typing import Any, TypeVar
 
+from pydantic import ValidationError
+
+from bot.core.frozen import Frozen
 from bot.core.model import Actor, Comment, Issue, PullRequest, Repository, ReviewComment
+from bot.errors import TransientError
+from bot.forge.protocol import ListPage
 
 Json = Mapping[str, Any]
+T = TypeVar("T")
+M = TypeVar("M", bound=Frozen)
 
 #: Written in JSON, but no text that a database or a file could hold: half a surrogate pair, and NUL.
 _UNSTORABLE = re.compile(r"[\ud800-\udfff\0]")
@@ -70,20 +79,15 @@ def repository(value: Json) -> Repository:
 
 
 def issue(value: Json) -> Issue:
-    return Issue(
-        number=value["number"],
+    return made(
+        Issue,
+        value,
         title=value.get("title") or "",
-        body=value.get("body") or "",
         author=actor(value.get("user")),
         state="closed" if value.get("state") == "closed" else "open",
-        state_reason=value.get("state_reason"),
         labels=_labels(value),
         type=str((value.get("type") or {}).get("name") or ""),
-        author_association=value.get("author_association") or "",
-        html_url=value.get("html_url") or "",
-        created_at=value.get("created_at"),
         is_pull_request=bool(value.get("pull_request")),
-        comments=value.get("comments"),
         claimed=bool(value.get("assignees") or value.get("milestone")),
         closed_by=(value.get("closed_by") or {}).get("id"),
     )
@@ -91,14 +95,13 @@ def issue(value: Json) -> Issue:
 
 def pull_request(value: Json) -> PullRequest:
     head, base = value["head"], value["base"]
-    return PullRequest(
-        number=value["number"],
+    return made(
+        PullRequest,
+        value,
         title=value.get("title") or "",
-        body=value.get("body") or "",
         author=actor(value.get("user")),
         state="closed" if value.get("state") == "closed" else "open",
         merged=bool(value.get("merged") or value.get("merged_at")),
-        draft=bool(value.get("draft")),
         head_sha=head["sha"],
         head_ref=head.get("ref") or "",
         head_repository=(head.get("repo") or {}).get("full_name"),
@@ -106,38 +109,59 @@ def pull_request(value: Json) -> PullRequest:
         base_ref=base.get("ref") or "main",
         base_repository=(base.get("repo") or {}).get("full_name") or "",
         labels=_labels(value),
-        html_url=value.get("html_url") or "",
-        review_comments=value.get("review_comments"),
     )
 
 
 def comment(value: Json) -> Comment:
     app = value.get("performed_via_github_app") or {}
-    return Comment(
-        id=value["id"],
-        body=value.get("body") or "",
-        author=actor(value.get("user")),
-        html_url=value.get("html_url") or "",
-        created_at=value.get("created_at"),
-        by_app=app.get("id"),
-    )
+    return made(Comment, value, author=actor(value.get("user")), by_app=app.get("id"))
 
 
 def review_comment(value: Json) -> ReviewComment:
-    return ReviewComment(
-        id=value["id"],
-        body=value.get("body") or "",
+    return made(
+        ReviewComment,
+        value,
         author=actor(value.get("user")),
         path=value.get("path") or "",
-        line=value.get("line"),
         side="LEFT" if value.get("side") == "LEFT" else "RIGHT",
-        commit_id=value.get("commit_id") or "",
         in_reply_to=value.get("in_reply_to_id"),
-        html_url=value.get("html_url") or "",
-        created_at=value.get("created_at"),
     )
 
 
 def _labels(value: Json) -> tuple[str, ...]:
     labels = value.get("labels") or ()
     return tuple(each if isinstance(each, str) else str(each.get("name") or "") for each in labels if each)
+
+
+def made(model: type[M], value: Json, **others: object) -> M:
+    """A ``model`` of the fields that GitHub calls the same, nulls left out, and of ``others``."""
+    same = {name: value[name] for name in model.model_fields if value.get(name) is not None}
+    return model(**{**same, **others})
+
+
+def page(data: Json, place: tuple[str, ...], convert: Callable[[Json], T]) -> ListPage[T]:
+    """A page of the GraphQL connection at ``place``. A node that the token may not see is null."""
+    connection = reduce(getitem, place, data)
+    ends = connection["pageInfo"]
+    items = tuple(convert(node) for node in connection["nodes"] if node)
+    return ListPage(items=items, after=str(ends["endCursor"]) if ends["hasNextPage"] else None)
+
+
+def parsed(text: str, what: str) -> Any:
+    """The JSON of an answer; None where it is empty. Raises TransientError where it is not JSON."""
+    if not text:
+        return None
+    try:
+        return readable(text)
+    except (ValueError, RecursionError):
+        raise TransientError(f"{what}: GitHub's answer is not JSON") from None
+
+
+def read(convert: Callable[[Any], T], answer: Any) -> T:
+    """What ``convert`` makes of an answer. TransientError where the answer is not what GitHub documents."""
+    try:
+        return convert(answer)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        kind = type(error).__name__
+        detail = f" at {error.errors()[0]['loc']}" if isinstance(error, ValidationError) else f" {error}"
+        raise TransientError(f"GitHub's answer is not what it documents: {kind}{detail[:100]}") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,7 +24,8 @@ from bot.core.model import (
 )
 from bot.errors import ForgeError, NotFound
 from bot.forge.github import archive, payloads
-from bot.forge.github.http import Client, Query, below, read, segment
+from bot.forge.github.http import Client, Query, below, segment
+from bot.forge.github.payloads import read
 from bot.forge.protocol import IssueLink, PostedReview, PullDiff, Reactions, SourceTree, TreeEntry
 
 T = TypeVar("T")
@@ -93,15 +95,13 @@ class GitHubForge:
         return self._repository
 
     def about(self) -> Repository:
-        value = self._client.get(self._path)
-        return read(lambda: payloads.repository(value))
+        return read(payloads.repository, self._client.get(self._path))
 
     def identity(self) -> Actor:
         return self._identity(self._client.get)
 
     def issue(self, number: int) -> Issue:
-        value = self._client.get(f"{self._path}/issues/{number}")
-        return read(lambda: payloads.issue(value))
+        return read(payloads.issue, self._client.get(f"{self._path}/issues/{number}"))
 
     def open_issues(self, limit: int) -> tuple[Issue, ...]:
         """The newest open issues, ``limit`` at most; pull requests left out."""
@@ -109,14 +109,13 @@ class GitHubForge:
             f"{self._path}/issues", {"state": "open", "sort": "created", "direction": "desc"}
         )
         found = islice((each for each in values if "pull_request" not in each), limit)
-        return read(lambda: tuple(payloads.issue(each) for each in found))
+        return tuple(read(payloads.issue, each) for each in found)
 
     def comments(self, number: int) -> tuple[Comment, ...]:
         return self._list(f"/issues/{number}/comments", payloads.comment)
 
     def pull_request(self, number: int) -> PullRequest:
-        value = self._client.get(f"{self._path}/pulls/{number}")
-        return read(lambda: payloads.pull_request(value))
+        return read(payloads.pull_request, self._client.get(f"{self._path}/pulls/{number}"))
 
     def diff(self, number: int) -> PullDiff:
         try:
@@ -131,15 +130,10 @@ class GitHubForge:
         """GitHub refuses to show a large diff as a whole; file by file it shows most of it."""
         files = list(self._client.pages(f"{self._path}/pulls/{number}/files"))
         changed = self._client.get(f"{self._path}/pulls/{number}").get("changed_files") or 0
-        return read(lambda: assemble(files, changed))
+        return read(lambda listed: assemble(listed, changed), files)
 
     def linked_issues(self, number: int) -> tuple[IssueLink, ...]:
-        nodes = self._connection(_CLOSING, "closingIssuesReferences", number)
-        return read(
-            lambda: tuple(
-                IssueLink(repository=each["repository"]["nameWithOwner"], number=each["number"]) for each in nodes
-            )
-        )
+        return self._connection(_CLOSING, "closingIssuesReferences", number, _link)
 
     def review_comments(self, number: int) -> tuple[ReviewComment, ...]:
         return self._list(f"/pulls/{number}/comments", payloads.review_comment)
@@ -153,7 +147,8 @@ class GitHubForge:
         runs = list(self._client.pages(path, query, "check_runs"))
         slug = self.identity().login.removesuffix("[bot]")
         ours = [each for each in runs if (each.get("app") or {}).get("slug") == slug]
-        return read(lambda: tuple(sorted(map(_check_run, ours), key=lambda run: run.id, reverse=True)))
+        found = [read(_check_run, each) for each in ours]
+        return tuple(sorted(found, key=lambda run: run.id, reverse=True))
 
     def pulls_for_commit(self, sha: str) -> tuple[PullRequest, ...]:
         return self._list(f"/commits/{segment(sha)}/pulls", payloads.pull_request)
@@ -163,31 +158,20 @@ class GitHubForge:
             value = self._client.get(f"{self._path}/collaborators/{segment(login)}/permission")
         except NotFound:
             return "none"
-        return read(lambda: _permission(value))
+        return read(_permission, value)
 
     def reactions(self, comment_id: int, *, review: bool = False) -> Reactions:
         kind = "pulls" if review else "issues"
         path = f"{self._path}/{kind}/comments/{comment_id}/reactions"
-        found = list(self._client.pages(path))
-
-        def by(content: str) -> tuple[Actor, ...]:
-            return tuple(payloads.actor(each.get("user")) for each in found if each["content"] == content)
-
-        return read(lambda: Reactions(up=by("+1"), down=by("-1")))
+        return read(_reactions, list(self._client.pages(path)))
 
     def resolved_threads(self, number: int) -> tuple[int, ...]:
-        nodes = self._connection(_THREADS, "reviewThreads", number)
-        return read(
-            lambda: tuple(
-                int(each["comments"]["nodes"][0]["fullDatabaseId"])
-                for each in nodes
-                if each["isResolved"] and each["comments"]["nodes"]
-            )
-        )
+        firsts = self._connection(_THREADS, "reviewThreads", number, _resolved)
+        return tuple(first for first in firsts if first is not None)
 
     def head(self, ref: str) -> str:
         value = self._client.get(f"{self._path}/git/ref/heads/{below(ref)}")
-        return read(lambda: str(value["object"]["sha"]))
+        return read(lambda found: str(found["object"]["sha"]), value)
 
     def file(self, path: str, ref: str) -> bytes:
         return self._file(self._path, path, {"ref": ref})
@@ -204,19 +188,13 @@ class GitHubForge:
         if value.get("encoding") != "base64":
             # Over 1 MB the contents come by their hash.
             value = self._client.get(f"{repository}/git/blobs/{segment(str(value.get('sha')))}")
-        return read(lambda: base64.b64decode(value["content"]))
+        return read(lambda found: base64.b64decode(found["content"]), value)
 
     def tree(self, ref: str) -> tuple[TreeEntry, ...]:
         value = self._client.get(f"{self._path}/git/trees/{segment(ref)}", {"recursive": 1})
         if value.get("truncated"):
             raise ForgeError(f"{self._repository} at {ref} has more files than GitHub lists at once")
-        return read(
-            lambda: tuple(
-                TreeEntry(path=each["path"], size=each.get("size") or 0)
-                for each in value["tree"]
-                if each["type"] == "blob"
-            )
-        )
+        return read(_entries, value)
 
     def checkout(self, ref: str, folder: Path) -> None:
         archive.unpack(self._client.location(f"{self._path}/tarball/{segment(ref)}"), folder)
@@ -226,53 +204,50 @@ class GitHubForge:
         return self._archives.tree(self._repository, sha, lambda folder: self.checkout(sha, folder))
 
     def _list(self, path: str, convert: Callable[[Any], T]) -> tuple[T, ...]:
-        values = list(self._client.pages(self._path + path))
-        return read(lambda: tuple(map(convert, values)))
+        return tuple(read(convert, each) for each in self._client.pages(self._path + path))
 
-    def _connection(self, query: str, field: str, number: int) -> list[Any]:
-        """All nodes of a GraphQL connection of a pull request."""
+    def _connection(self, query: str, field: str, number: int, convert: Callable[[Any], T]) -> tuple[T, ...]:
+        """What all nodes of a GraphQL connection of a pull request say."""
         owner, _, name = self._repository.partition("/")
-        nodes: list[Any] = []
+        found: tuple[T, ...] = ()
         after: str | None = None
         while True:
             variables = {"owner": owner, "name": name, "number": number, "first": 100, "after": after}
-            found, after = _page(self.graphql(query, variables), field)
-            nodes += found
+            data = self.graphql(query, variables)
+            page = read(partial(payloads.page, place=("repository", "pullRequest", field), convert=convert), data)
+            found, after = found + page.items, page.after
             if after is None:
-                return nodes
+                return found
 
 
-def _page(data: Any, field: str) -> tuple[list[Any], str | None]:
-    """The nodes on one page of a connection, and where the next page starts."""
+def _reactions(found: list[Any]) -> Reactions:
+    def by(content: str) -> tuple[Actor, ...]:
+        return tuple(payloads.actor(each.get("user")) for each in found if each["content"] == content)
 
-    def convert() -> tuple[list[Any], str | None]:
-        page = data["repository"]["pullRequest"][field]
-        more = page["pageInfo"]["hasNextPage"]
-        # A node that the token may not see is null.
-        nodes = [node for node in page["nodes"] if node]
-        return nodes, str(page["pageInfo"]["endCursor"]) if more else None
+    return Reactions(up=by("+1"), down=by("-1"))
 
-    return read(convert)
+
+def _link(node: Any) -> IssueLink:
+    return IssueLink(repository=node["repository"]["nameWithOwner"], number=node["number"])
+
+
+def _resolved(node: Any) -> int | None:
+    """The first comment of a thread, where the thread is resolved."""
+    comments = node["comments"]["nodes"]
+    return int(comments[0]["fullDatabaseId"]) if node["isResolved"] and comments else None
+
+
+def _entries(value: Any) -> tuple[TreeEntry, ...]:
+    files = (each for each in value["tree"] if each["type"] == "blob")
+    return tuple(TreeEntry(path=each["path"], size=each.get("size") or 0) for each in files)
 
 
 def _review(value: Any) -> PostedReview:
-    return PostedReview(
-        id=value["id"],
-        author=payloads.actor(value.get("user")),
-        body=value.get("body") or "",
-        commit_id=value.get("commit_id") or "",
-    )
+    return payloads.made(PostedReview, value, author=payloads.actor(value.get("user")))
 
 
 def _check_run(value: Any) -> CheckRun:
-    return CheckRun(
-        id=value["id"],
-        name=value["name"],
-        head_sha=value["head_sha"],
-        external_id=value.get("external_id") or "",
-        status=value.get("status") or "completed",
-        conclusion=value.get("conclusion"),
-    )
+    return payloads.made(CheckRun, value)
 
 
 def _permission(value: Any) -> Permission:

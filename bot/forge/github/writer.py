@@ -8,7 +8,8 @@ from urllib.parse import quote
 
 from bot.core.actions import Conclusion, InlineComment
 from bot.errors import ForgeError, NotFound
-from bot.forge.github.http import Client, below, read, segment
+from bot.forge.github.http import Client, below, segment
+from bot.forge.github.payloads import read
 
 
 class GitHubWriter:
@@ -97,21 +98,19 @@ class GitHubWriter:
         if there is not None:
             if not isinstance(there, dict) or there.get("type") != "file":
                 raise ForgeError(f"{path}: not a file on {branch}")
-            old, sha = read(lambda: (base64.b64decode(there.get("content") or ""), str(there["sha"])))
-            if old == wanted:
+            if read(lambda found: base64.b64decode(found.get("content") or ""), there) == wanted:
                 return
-            body["sha"] = sha
+            body["sha"] = read(lambda found: str(found["sha"]), there)
         self._write_contents("PUT", f"/contents/{below(path)}", body)
 
     def create_draft_pull(self, branch: str, base: str, title: str, body: str) -> int:
         pull = {"title": title, "body": body, "head": branch, "base": base, "draft": True}
-        value = self._write_contents("POST", "/pulls", pull)
-        return read(lambda: int(value["number"]))
+        return read(_number, self._write_contents("POST", "/pulls", pull))
 
     def find_pull(self, branch: str) -> int | None:
         query = {"head": f"{self._owner}:{branch}", "state": "all"}
         value = next(self._client.pages(f"{self._path}/pulls", query), None)
-        return read(lambda: int(value["number"]) if value else None)
+        return read(_number, value) if value else None
 
     def react(self, comment_id: int, content: str, *, review: bool = False) -> None:
         kind = "pulls" if review else "issues"
@@ -125,7 +124,11 @@ class GitHubWriter:
 
 
 def _id(value: Any) -> int:
-    return read(lambda: int(value["id"]))
+    return read(lambda found: int(found["id"]), value)
+
+
+def _number(value: Any) -> int:
+    return int(value["number"])
 
 
 def _inline(comment: InlineComment) -> dict[str, Any]:

@@ -11,8 +11,7 @@ from bot.calibration import export
 from bot.calibration.export import Journal, SteadyChronicle
 from bot.core.model import Repository
 from bot.errors import OperatorError, TransientError
-from bot.forge.past import ListPage, Message, PastIssue, PastPull
-from bot.forge.protocol import PullDiff
+from bot.forge.protocol import ListPage, Message, PastIssue, PastPull, PullDiff
 
 NOW = datetime(2026, 5, 4, tzinfo=UTC)
 ROCKET = Repository(id=1, owner="acme", name="rocket", default_branch="main")

@@ -11,7 +11,9 @@ import pytest
 
 from bot.core.actions import InlineComment
 from bot.errors import NotFound
-from bot.forge.github import GitHubApp, GitHubForge, GitHubWriter
+from bot.forge.github.app import GitHubApp
+from bot.forge.github.reader import GitHubForge
+from bot.forge.github.writer import GitHubWriter
 from bot.forge.protocol import Forge
 from bot.forge.replay import ReplayForge, Snapshot
 from bot.jobs.readings import ReadOnce

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from bot.errors import ForgeError, NotFound, TransientError
-from bot.forge.github import Exchange, GitHubApp
+from bot.forge.github.app import GitHubApp
+from bot.forge.github.http import Exchange
 from bot.simgithub.faults import Kind
 from tests.bot.forge.conftest import NAME, Site
 

@@ -14,9 +14,11 @@ from werkzeug import Request, Response
 
 from bot.core.model import Actor
 from bot.errors import ForgeError, NotFound, TransientError
-from bot.forge.github import GitHubForge, GitHubWriter, http
+from bot.forge.github import http
 from bot.forge.github.archive import Archives
 from bot.forge.github.http import Client
+from bot.forge.github.reader import GitHubForge
+from bot.forge.github.writer import GitHubWriter
 
 REPO = "/repos/octo/demo"
 

@@ -11,7 +11,8 @@ import pytest
 from bot.core import events
 from bot.core.actions import Decision
 from bot.core.config import RepoConfig
-from bot.forge.github import GitHubApp, GitHubForge
+from bot.forge.github.app import GitHubApp
+from bot.forge.github.reader import GitHubForge
 from bot.models.protocol import Prompt
 from bot.publishing.body import read_marker
 from bot.publishing.publisher import Publisher

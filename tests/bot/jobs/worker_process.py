@@ -33,7 +33,7 @@ def run() -> None:
 
 def phoenix(count: int) -> None:
     # What takes long at a start is reading the program: once, here.
-    from bot.forge.github import GitHubApp  # noqa: F401
+    from bot.forge.github.app import GitHubApp  # noqa: F401
 
     running = 0
     while True:

@@ -11,7 +11,9 @@ from pathlib import Path
 from bot.core.actions import Action, Decision, Task
 from bot.core.config import RepoConfig
 from bot.core.model import Subject
-from bot.forge.github import GitHubApp, GitHubForge, GitHubWriter
+from bot.forge.github.app import GitHubApp
+from bot.forge.github.reader import GitHubForge
+from bot.forge.github.writer import GitHubWriter
 from bot.publishing.publisher import Published, Publisher
 from bot.services import NoHistory, Services
 from bot.simgithub import SimulatedGitHub

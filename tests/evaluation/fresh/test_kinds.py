@@ -12,7 +12,7 @@ import pytest
 
 from bot.core.model import Issue, Repository
 from bot.forge.offline import AUTHOR
-from bot.forge.past import Past, PastIssue
+from bot.forge.protocol import Past, PastIssue
 from evaluation.cli import main
 from evaluation.crbench.judge import said_in
 from evaluation.run.folder import RunFolder

@@ -10,8 +10,8 @@ import pytest
 import requests
 
 from bot.errors import SettingsError
-from bot.forge.github import GitHubApp
 from bot.forge.github import credentials as stored
+from bot.forge.github.app import GitHubApp
 from bot.forge.github.credentials import Credentials, convert
 from bot.ops.settings import Settings
 from bot.web.app import Backend, create_app
