@@ -24,7 +24,8 @@ def to_markdown(text: str) -> str:
     if not _HTML.match(text):
         return text.strip()
     converter = _Converter()
-    converter.feed(_UNSEEN.sub("", text))
+    # A space for each: what stood around it could become the beginning of another one.
+    converter.feed(_UNSEEN.sub(" ", text))
     converter.close()
     return converter.result()
 
