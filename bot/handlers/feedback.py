@@ -14,15 +14,11 @@ from bot.bouncers.feedback import Outcome, Signal
 from bot.calibration.fates import KnownFate, asks, blamed, undone
 from bot.core import events
 from bot.core.actions import Decision
-from bot.core.commands import may
 from bot.core.events import Event
 from bot.core.model import ReviewComment
 from bot.review.findings import Finding
-from bot.review.history import finding_of, recall
+from bot.review.history import MAX_REACTIONS, finding_of, our_comments, recall, turned_down
 from bot.services import Services
-
-#: Comments of ours whose reactions are read when a pull request ends: one request each.
-MAX_REACTIONS = 30
 
 OnReviewComment = events.ReviewCommentDeleted | events.ReviewCommentEdited
 OnFinding = events.ReviewThreadResolved | OnReviewComment | events.PullRequestClosed
@@ -111,8 +107,8 @@ def _on_findings(event: OnFinding, services: Services) -> Iterator[Signal]:
     if isinstance(event, events.PullRequestClosed):
         yield from _at_the_end(event, findings, services)
     elif isinstance(event, events.ReviewThreadResolved):
-        ours = {comment.id: comment for comment in _ours(event.number, services)}
-        for comment in (ours[each] for each in event.comment_ids if each in ours):
+        standing = {comment.id: comment for comment in our_comments(event.number, services.forge)}
+        for comment in (standing[each] for each in event.comment_ids if each in standing):
             yield from _sign(comment, findings, event, "addressed", "resolved")
     elif event.comment.author.id == services.forge.identity().id != event.sender.id:
         source = "deleted" if isinstance(event, events.ReviewCommentDeleted) else "edited"
@@ -124,7 +120,7 @@ def _at_the_end(
 ) -> Iterator[Signal]:
     """Every finding that stood until the end: thumbs, resolved threads, or nothing at all."""
     resolved = frozenset(services.forge.resolved_threads(event.number))
-    for comment in _ours(event.number, services)[-MAX_REACTIONS:]:
+    for comment in our_comments(event.number, services.forge)[-MAX_REACTIONS:]:
         outcome, source = _thumbs(comment, services) or (
             ("addressed", "resolved") if comment.id in resolved else ("ignored", "closed")
         )
@@ -133,17 +129,9 @@ def _at_the_end(
 
 def _thumbs(comment: ReviewComment, services: Services) -> tuple[Outcome, str] | None:
     thumbs = services.forge.reactions(comment.id, review=True)
-    forge = services.forge
-    if any(may("dismiss", forge.permission(each.login), is_author=False) for each in thumbs.down):
+    if turned_down(thumbs, services.forge):
         return "dismissed", "reaction"
     return ("addressed", "reaction") if thumbs.up else None
-
-
-def _ours(number: int, services: Services) -> tuple[ReviewComment, ...]:
-    """The comments of ours that opened a thread."""
-    us = services.forge.identity().id
-    comments = services.forge.review_comments(number)
-    return tuple(each for each in comments if each.author.id == us and each.in_reply_to is None)
 
 
 def _sign(

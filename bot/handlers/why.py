@@ -28,7 +28,7 @@ from bot.models.protocol import Prompt, caveat
 from bot.review.diff import parse
 from bot.review.doubt import around
 from bot.review.findings import Finding
-from bot.review.history import finding_of, recall
+from bot.review.history import in_thread, recall
 from bot.services import Services
 
 #: Answers on one issue or pull request, whoever asks; characters of what is shown to the model, and of an answer.
@@ -150,13 +150,7 @@ def _finding(event: events.ReviewCommentCreated, services: Services) -> _Verdict
     """The finding in whose thread somebody asks, and the code around it."""
     memory = recall(services.history.decisions(event.subject.key, "review", "commands", "feedback"))
     findings = (*memory.posted, *memory.gone, *memory.dismissed)
-    root = next(
-        (each for each in services.forge.review_comments(event.number) if each.id == event.comment.in_reply_to),
-        None,
-    )
-    if root is None or root.author.id != services.forge.identity().id:
-        return None
-    found = finding_of(root, findings)
+    found = in_thread(event, findings, services.forge)
     if found is None:
         return None
     kept = found.model_dump(

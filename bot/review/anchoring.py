@@ -64,9 +64,9 @@ class _Anchoring:
         if not self._has_symbol(reported.symbol, files):
             return "symbol_not_in_diff"
         if found := self._best(files, reported):
-            return _on_lines(reported, *found, self._further(reported))
+            return _finding(reported, *found, self._further(reported))
         file = files[0]
-        return _on_file(reported, file) if _speaks_of_file(reported.quote, file) else "quote_not_in_diff"
+        return _finding(reported, file, None) if _speaks_of_file(reported.quote, file) else "quote_not_in_diff"
 
     def _best(self, files: tuple[FileDiff, ...], cited: Reported | FurtherPlace) -> tuple[FileDiff, _Place] | None:
         places = [(file, place) for file in files for place in self._places(file, cited)]
@@ -126,47 +126,26 @@ def _rank(place: _Place, reported: Reported | FurtherPlace) -> tuple[bool, int, 
     return not place.whole, distance, not changed, place.side == "LEFT", first
 
 
-def _on_lines(reported: Reported, file: FileDiff, place: _Place, further: tuple[str, ...]) -> Finding:
-    first, last = place.numbers
-    code = tuple(squeeze(line.text) for line in place.lines)
-    suggestion = fit(reported, [line.text for line in place.lines]) if _can_replace(place) else None
-    found = _finding(reported, file.path, code, first, last, place.side, suggestion)
-    own = {f"{file.path}:{number}" for number in range(first, last + 1)}
-    return found.model_copy(update={"places": tuple(each for each in further if each not in own)})
-
-
-def _can_replace(place: _Place) -> bool:
-    return place.side == "RIGHT" and place.whole
-
-
-def _on_file(reported: Reported, file: FileDiff) -> Finding:
-    return _finding(
-        reported, file.path, tuple(squeeze_lines(reported.quote).split("\n")), None, None, "RIGHT", None
-    )
-
-
-def _finding(
-    reported: Reported,
-    path: str,
-    code: tuple[str, ...],
-    first: int | None,
-    last: int | None,
-    side: Side,
-    suggestion: str | None,
-) -> Finding:
+def _finding(reported: Reported, file: FileDiff, place: _Place | None, further: Sequence[str] = ()) -> Finding:
+    """What was reported, on these lines; None: no line of the diff can carry it."""
+    first, last = (None, None) if place is None else place.numbers
+    lines = () if place is None else tuple(line.text for line in place.lines)
+    code = tuple(map(squeeze, lines)) or tuple(squeeze_lines(reported.quote).split("\n"))
+    own = {f"{file.path}:{line.number(place.side)}" for line in place.lines} if place else set()
     return Finding(
-        path=path,
+        path=file.path,
         line=last,
         start_line=first if first != last else None,
-        side=side,
+        side="RIGHT" if place is None else place.side,
         code=code,
-        fingerprint=fingerprint(path, code, reported.category),
+        fingerprint=fingerprint(file.path, code, reported.category),
         comment=reported.comment.strip(),
         category=reported.category,
         impact=reported.impact,
         severity=reported.severity,
-        suggestion=suggestion,
+        suggestion=fit(reported, lines) if place and place.side == "RIGHT" and place.whole else None,
         confidence=reported.confidence,
+        places=tuple(each for each in further if each not in own),
     )
 
 
@@ -193,14 +172,11 @@ def fit(reported: Reported, lines: Sequence[str]) -> str | None:
     new = reported.suggestion.replace("\r\n", "\n").strip("\n").split("\n")
     if len(new) > _LONGEST or any(show(line) != line for line in new):
         return None
-    shift = "" if _indented_like(new, lines) else _shift(reported.quote, lines)
+    # A suggestion may have its indentation, although the quote has lost it.
+    indented = _indent(_first(new)).startswith(_indent(_first(lines)))
+    shift = "" if indented else _shift(reported.quote, lines)
     shifted = [f"{shift}{line}" if line.strip() else line for line in new]
     return None if [line.rstrip() for line in shifted] == [line.rstrip() for line in lines] else "\n".join(shifted)
-
-
-def _indented_like(new: Sequence[str], lines: Sequence[str]) -> bool:
-    """Whether a suggestion has its indentation already, although the quote may have lost it."""
-    return _indent(_first(new)).startswith(_indent(_first(lines)))
 
 
 def _shift(quote: str, lines: Sequence[str]) -> str:

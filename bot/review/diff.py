@@ -1,7 +1,7 @@
 """A unified diff as values: files, hunks, lines, and which of the lines can take a comment. Pure, and total.
 
-Files are told apart and named here, because one odd header must not hide the other files (see ``sections`` and
-``paths``); the lines of a hunk are numbered by unidiff.
+Files are told apart and named here, because one odd header must not hide the other files (see ``sections``); the
+lines of a hunk are numbered by unidiff.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from unidiff.errors import UnidiffParseError
 from unidiff.patch import PatchSet
 
 from bot.core.model import Side
-from bot.review.paths import read_names
-from bot.review.sections import Flaw, RawHunk, Section, cut
+from bot.review.sections import Flaw, RawHunk, Section, cut, read_names
 
 Change = Literal["added", "deleted", "modified", "renamed", "copied"]
 Mark = Literal["+", "-", " "]

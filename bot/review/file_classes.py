@@ -7,7 +7,6 @@ from enum import IntEnum
 from pathlib import PurePosixPath
 
 from bot.review.diff import Diff, FileDiff
-from bot.review.paths import read_names
 from bot.review.sections import cut
 
 # Written by programs, for programs: package managers' locks, and what vendoring and generators leave behind.
@@ -116,7 +115,10 @@ def left_out(file: FileDiff) -> str | None:
 
 
 def judged(text: str, diff: Diff) -> tuple[str, tuple[str, ...]]:
-    """The patch without the files that nobody would judge, and these with the reason; whole if nothing is left."""
+    """A patch, read as ``diff``, without the files that nobody would judge, and these with the reason.
+
+    Whole where nothing is left, or not all of it could be read.
+    """
     reasons = {file.path: reason for file in diff.files if (reason := left_out(file)) is not None}
     if not reasons or len(reasons) == len(diff.files) or diff.flaws:
         return text, ()
@@ -124,9 +126,8 @@ def judged(text: str, diff: Diff) -> tuple[str, tuple[str, ...]]:
     sections = cut(text)
     ends = [section.line - 1 for section in sections[1:]] + [len(lines)]
     kept: list[str] = []
-    for section, end in zip(sections, ends, strict=True):
-        old, new = read_names(section.header)
-        if (new if new is not None else old) not in reasons:
+    for section, end, file in zip(sections, ends, diff.files, strict=True):
+        if file.path not in reasons:
             kept += lines[section.line - 1 : end]
     return "\n".join(kept), tuple(f"{path}: {reason}" for path, reason in reasons.items())
 

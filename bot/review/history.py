@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from bot.core import events
@@ -10,7 +10,7 @@ from bot.core.actions import Decision, SubmitReview, UpsertComment
 from bot.core.commands import may, read
 from bot.core.events import Event
 from bot.core.model import PullRequest, ReviewComment, Subject
-from bot.forge.protocol import Forge
+from bot.forge.protocol import Forge, Reactions
 from bot.review.diff import Diff
 from bot.review.findings import Finding
 from bot.review.quotes import Index
@@ -116,11 +116,27 @@ def _words(text: str) -> str:
     return "".join(char for char in text.lower() if char.isalnum())
 
 
-#: The verdict of a decision that takes findings back; it is no review.
-DISMISSED = "dismissed"
+#: Comments of ours whose reactions are read: one request each.
+MAX_REACTIONS = 30
 
-# Comments of ours whose reactions are read before a review: one request each.
-_REACTIONS_READ = 30
+
+def our_comments(number: int, forge: Forge) -> tuple[ReviewComment, ...]:
+    """Our comments on a pull request that opened a thread, oldest first."""
+    us = forge.identity().id
+    return tuple(
+        each for each in forge.review_comments(number) if each.author.id == us and each.in_reply_to is None
+    )
+
+
+def in_thread(event: events.ReviewCommentCreated, findings: Iterable[Finding], forge: Forge) -> Finding | None:
+    """The finding of ours in whose thread somebody speaks."""
+    root = next((each for each in our_comments(event.number, forge) if each.id == event.comment.in_reply_to), None)
+    return finding_of(root, findings) if root is not None else None
+
+
+def turned_down(thumbs: Reactions, forge: Forge) -> bool:
+    """Whether somebody put a thumbs-down who may dismiss findings."""
+    return any(may("dismiss", forge.permission(each.login), is_author=False) for each in thumbs.down)
 
 
 def dismiss(event: Event, services: Services) -> Decision | None:
@@ -136,7 +152,10 @@ def dismiss(event: Event, services: Services) -> Decision | None:
     if not may("dismiss", services.forge.permission(event.sender.login), is_author=False):
         return None
     memory = recall(services.history.decisions(event.subject.key, "review", "commands", "feedback"))
-    meant = _meant(event, memory, services.forge)
+    meant = (*memory.posted, *memory.gone)
+    if isinstance(event, events.ReviewCommentCreated):
+        finding = in_thread(event, meant, services.forge)
+        meant = () if finding is None else (finding,)
     # The state of the code plays no part: what is turned down stays so on every later push.
     subject = Subject(repository=services.forge.repository, number=event.number, revision=event.subject.revision)
     if not meant:
@@ -145,7 +164,7 @@ def dismiss(event: Event, services: Services) -> Decision | None:
     return Decision(
         kind="review",
         subject=subject,
-        verdict=DISMISSED,
+        verdict="dismissed",
         reason=f"{event.sender.login} dismissed {len(meant)} of {len(memory.posted)} findings",
         evidence={"dismissed": [finding.fingerprint for finding in meant], "by": event.sender.login},
     )
@@ -159,40 +178,16 @@ def live(memory: PastFindings, pull: PullRequest, forge: Forge) -> PastFindings:
     """
     if not any(finding.line is not None for finding in memory.posted):
         return memory
-    standing = _standing(memory, pull.number, forge)
+    found = ((finding_of(comment, memory.posted), comment) for comment in our_comments(pull.number, forge))
+    standing = {finding.fingerprint: comment for finding, comment in found if finding is not None}
     present = tuple(each for each in memory.posted if each.line is None or each.fingerprint in standing)
     rejected = {
         print_
-        for print_, comment in tuple(standing.items())[-_REACTIONS_READ:]
-        if any(
-            may("dismiss", forge.permission(actor.login), is_author=False)
-            for actor in forge.reactions(comment.id, review=True).down
-        )
+        for print_, comment in tuple(standing.items())[-MAX_REACTIONS:]
+        if turned_down(forge.reactions(comment.id, review=True), forge)
     }
     return replace(
         memory,
         posted=tuple(each for each in present if each.fingerprint not in rejected),
         dismissed=(*memory.dismissed, *(each for each in present if each.fingerprint in rejected)),
     )
-
-
-def _standing(memory: PastFindings, number: int, forge: Forge) -> Mapping[str, ReviewComment]:
-    """Our comments on the pull request by the fingerprint of what they carry, oldest first."""
-    us = forge.identity().id
-    ours = [each for each in forge.review_comments(number) if each.author.id == us and each.in_reply_to is None]
-    found = ((finding_of(comment, memory.posted), comment) for comment in ours)
-    return {finding.fingerprint: comment for finding, comment in found if finding is not None}
-
-
-def _meant(
-    event: events.CommentCreated | events.ReviewCommentCreated, memory: PastFindings, forge: Forge
-) -> tuple[Finding, ...]:
-    findings = (*memory.posted, *memory.gone)
-    if isinstance(event, events.CommentCreated):
-        return findings
-    root = event.comment.in_reply_to
-    thread = next((each for each in forge.review_comments(event.number) if each.id == root), None)
-    if thread is None or thread.author.id != forge.identity().id:
-        return ()
-    finding = finding_of(thread, findings)
-    return (finding,) if finding is not None else ()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import groupby
 from typing import NamedTuple
 
 from bot.core.text import show
@@ -71,15 +72,10 @@ def _runs(diff: Diff, mark: Mark) -> Iterator[list[_Line]]:
         if parts[file.path] > 1:  # diffs strung together: a path and a number name no one line
             continue
         for number, hunk in enumerate(file.hunks):
-            run: list[_Line] = []
-            for at, line in enumerate(hunk.lines):
-                if line.mark == mark:
-                    run.append(_Line(file.path, number, at, line))
-                elif run:
-                    yield run
-                    run = []
-            if run:
-                yield run
+            lines = (_Line(file.path, number, at, line) for at, line in enumerate(hunk.lines))
+            for marked, run in groupby(lines, lambda each: each.line.mark == mark):
+                if marked:
+                    yield list(run)
 
 
 def _alike(old: list[_Line], new: list[_Line], taken: Notes) -> tuple[list[_Line], list[_Line]]:
@@ -96,9 +92,8 @@ def _alike(old: list[_Line], new: list[_Line], taken: Notes) -> tuple[list[_Line
 
 def _note(notes: dict[tuple[str, int, int], str], old: list[_Line], new: list[_Line]) -> None:
     count = len(old)
-    notes.update({line.key: "" for line in old})
     # The first line, most often the head of what was moved, stays visible in the new place.
-    notes.update({line.key: "" for line in new[1:]})
+    notes.update({line.key: "" for line in (*old, *new[1:])})
     notes[old[0].key] = f"[{count} lines moved to {show(new[0].path)} line {new[0].line.new}]"
     notes[new[1].key] = (
         f"[{count - 1} more lines, moved unchanged from {show(old[0].path)} line {old[0].line.old}]"

@@ -110,11 +110,7 @@ def _all(part: str, text: str) -> Iterator[int]:
 def _stands_alone(text: str, start: int, end: int) -> bool:
     """Whether no word of the text is cut in two at either end."""
     before, after = text[start - 1 : start + 1], text[end - 1 : end + 1]
-    return not any(len(pair) == 2 and all(_is_word(char) for char in pair) for pair in (before, after))
-
-
-def _is_word(char: str) -> bool:
-    return char.isalnum() or char == "_"
+    return not any(re.fullmatch(r"\w\w", pair) for pair in (before, after))
 
 
 def without_margin(quote: str) -> str:
