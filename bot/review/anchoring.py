@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from bot.core.model import Side
 from bot.core.text import show, squeeze, squeeze_lines
-from bot.review.diff import Diff, DiffLine, FileDiff, Side
+from bot.review.diff import Diff, DiffLine, FileDiff
 from bot.review.findings import Dropped, DropReason, Finding, FurtherPlace, Reported, fingerprint
 from bot.review.quotes import Index, Quoted, bare, without_margin
 

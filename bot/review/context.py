@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from bot.code.lookup import Found, ParsedFiles, called, named
 from bot.code.syntax import Definition, Grammar, definitions, enclosing, grammar_of
 from bot.core.frozen import Frozen
-from bot.core.model import PullRequest
+from bot.core.model import PullRequest, Side
 from bot.core.text import show
 from bot.errors import ForgeError, TransientError
 from bot.forge.protocol import Forge, SourceTree
-from bot.review.diff import Diff, FileDiff, Hunk, Side, replaced
+from bot.review.diff import Diff, FileDiff, Hunk, replaced
 from bot.review.packing import estimate
 
 #: Names of one change that are looked up.

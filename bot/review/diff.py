@@ -7,7 +7,8 @@ lines of a hunk are numbered by unidiff.
 from __future__ import annotations
 
 from collections.abc import Collection, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from unidiff.errors import UnidiffParseError
@@ -18,8 +19,6 @@ from bot.review.sections import Flaw, RawHunk, Section, cut, read_names
 
 Change = Literal["added", "deleted", "modified", "renamed", "copied"]
 Mark = Literal["+", "-", " "]
-
-__all__ = ["Change", "Diff", "DiffLine", "FileDiff", "Flaw", "Hunk", "Side", "parse", "replaced"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,21 +72,29 @@ class FileDiff:
         return frozenset(number for number in numbers if number is not None)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Diff:
     """Everything that could be read, and in ``flaws`` everything that could not."""
 
     files: tuple[FileDiff, ...] = ()
     flaws: tuple[Flaw, ...] = ()
-    by_path: dict[str, tuple[FileDiff, ...]] = field(default_factory=dict, compare=False, repr=False)
+
+    @cached_property
+    def _by_path(self) -> dict[str, list[FileDiff]]:
+        named: dict[str, list[FileDiff]] = {}
+        for file in self.files:
+            for name in {file.path, file.old_path}:
+                if name is not None:
+                    named.setdefault(name, []).append(file)
+        return named
 
     def named(self, path: str) -> tuple[FileDiff, ...]:
         """The parts about a file, by its new or old name. More than one only where diffs were strung together."""
-        return self.by_path.get(path, ())
+        return tuple(self._by_path.get(path, ()))
 
     def only(self, paths: Set[str]) -> Diff:
         """The same diff with the files of these (new) names alone."""
-        return _diff([file for file in self.files if file.path in paths], list(self.flaws))
+        return Diff(tuple(file for file in self.files if file.path in paths), self.flaws)
 
 
 def parse(text: str) -> Diff:
@@ -99,16 +106,7 @@ def parse(text: str) -> Diff:
     flaws: list[Flaw] = []
     for section in sections:
         _read(section, files, flaws)
-    return _diff(files, flaws)
-
-
-def _diff(files: list[FileDiff], flaws: list[Flaw]) -> Diff:
-    by_path: dict[str, list[FileDiff]] = {}
-    for file in files:
-        for name in dict.fromkeys((file.path, file.old_path)):
-            if name is not None:
-                by_path.setdefault(name, []).append(file)
-    return Diff(tuple(files), tuple(flaws), {name: tuple(parts) for name, parts in by_path.items()})
+    return Diff(tuple(files), tuple(flaws))
 
 
 def _read(section: Section, files: list[FileDiff], flaws: list[Flaw]) -> None:
@@ -168,10 +166,8 @@ def _is_binary(header: list[str]) -> bool:
 
 def _mode(section: Section) -> str | None:
     """The new file mode, where the change is (also) one of mode."""
-    for line in section.header:
-        if line.startswith(("new mode ", "new file mode ")):
-            return line.rsplit(" ", 1)[1].strip()
-    return None
+    modes = (line for line in section.header if line.startswith(("new mode ", "new file mode ")))
+    return next((line.rsplit(" ", 1)[1].strip() for line in modes), None)
 
 
 def replaced(text: str, hunks: Collection[Hunk], *, back: bool) -> str | None:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
+from bot.core.model import Side
 from bot.core.text import squeeze, squeeze_lines
-from bot.review.diff import DiffLine, FileDiff, Side
+from bot.review.diff import DiffLine, FileDiff
 
 # A quote that is only part of a line must say more than this to be told from chance.
 _SHORTEST_PART = 4

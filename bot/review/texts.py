@@ -111,28 +111,26 @@ def _summary(outcome: Conclusion, page: Page, *, explicitly: bool) -> UpsertComm
 
 def evidence(outcome: Conclusion) -> dict[str, object]:
     """What is recorded: every finding with its fate, and the counts of each fate."""
-    result = outcome.result
+    result, proofs = outcome.result, outcome.proving.proofs if outcome.proving else {}
     return {
         "posted": _dump(outcome.chosen),
         "suppressed": [each.model_dump(mode="json") for each in outcome.held],
         "dropped": [each.model_dump(mode="json") for each in result.dropped],
-        "counts": counts(outcome),
+        "counts": _counts(outcome),
         "outdated": [each.fingerprint for each in outcome.gone],
         "dismissed": [each.fingerprint for each in outcome.memory.dismissed],
         "skipped": [each.model_dump() for each in outcome.skipped],
         "rounds": len(result.rounds),
         "looks": result.looks,
         "agreement": dict(sorted(Counter(str(each.looks) for each in result.findings).items())),
-        "proofs": dict(Counter(each.outcome for each in outcome.proving.proofs.values()))
-        if outcome.proving
-        else {},
+        "proofs": dict(Counter(each.outcome for each in proofs.values())),
         "doubts": [each.model_dump(mode="json") for each in outcome.doubting.doubts.values()],
         "tokens": [piece.tokens for piece in outcome.packed.pieces],
         "replies": [{"prompt_hash": each.prompt_hash, "reply": each.reply.text[:REPLY]} for each in result.rounds],
     }
 
 
-def counts(outcome: Conclusion) -> dict[str, int]:
+def _counts(outcome: Conclusion) -> dict[str, int]:
     """How many findings were reported, and how many met which fate (``suppressed:muted``, ``dropped:...``)."""
     fates = Counter(f"suppressed:{each.reason}" for each in outcome.held)
     fates.update(f"dropped:{each.reason}" for each in outcome.result.dropped)
@@ -179,23 +177,18 @@ class Page:
 def inline(finding: Finding, page: Page) -> InlineComment:
     """A finding on its line."""
     assert finding.line is not None
-    said = clean(finding.comment, host=page.host, limit=COMMENT)
+    parts = (
+        clean(finding.comment, host=page.host, limit=COMMENT),
+        f"The same in {', '.join(map(_code, finding.places))}." if finding.places else "",
+        f"Severity: {finding.severity}. *AI review, may be wrong.*",
+        _proven(finding),
+    )
     return InlineComment(
         path=finding.path,
         line=finding.line,
         side=finding.side,
         start_line=finding.start_line,
-        body="\n\n".join(
-            filter(
-                None,
-                (
-                    said,
-                    _further(finding),
-                    f"Severity: {finding.severity}. *AI review, may be wrong.*",
-                    _proven(finding),
-                ),
-            )
-        ),
+        body="\n\n".join(filter(None, parts)),
         suggestion=finding.suggestion,
         fingerprint=finding.fingerprint,
     )
@@ -218,12 +211,6 @@ def _proven(finding: Finding) -> str:
             "</details>",
         ]
     )
-
-
-def _further(finding: Finding) -> str:
-    if not finding.places:
-        return ""
-    return f"The same in {', '.join(_code(each) for each in finding.places)}."
 
 
 def opening(count: int, skipped: Sequence[Skipped], model: str, page: Page, dropped: int = 0) -> str:
@@ -250,25 +237,20 @@ def summary(
     """The sticky summary; None where nothing has to be said."""
     if not (unplaced or gone or any(each.reason not in EXPECTED for each in skipped)):
         return None
-    sections = [
-        _section(
-            "Possible defects that no single line shows:",
-            (
-                f"{page.link(each.path)}: {clean_line(each.comment, host=page.host, limit=COMMENT)} "
-                f"Severity: {each.severity}."
-                for each in unplaced
-            ),
-        ),
-        _section(
-            "Not reviewed:", (f"{_code(each.path)}: {clean_line(each.reason, limit=NAME)}" for each in skipped)
-        ),
-        _section(
-            "No longer in the change:",
-            (f"{_code(each.path)}: {_sentence(each.comment, page.host)}" for each in gone),
-        ),
-    ]
-    head = f"**AI review of {page.pull.head_sha[:7]}**"
-    return "\n\n".join([head, *(section for section in sections if section)])
+    defects = (
+        f"{page.link(each.path)}: {clean_line(each.comment, host=page.host, limit=COMMENT)} "
+        f"Severity: {each.severity}."
+        for each in unplaced
+    )
+    unread = (f"{_code(each.path)}: {clean_line(each.reason, limit=NAME)}" for each in skipped)
+    over = (f"{_code(each.path)}: {_sentence(each.comment, page.host)}" for each in gone)
+    parts = (
+        f"**AI review of {page.pull.head_sha[:7]}**",
+        _section("Possible defects that no single line shows:", defects),
+        _section("Not reviewed:", unread),
+        _section("No longer in the change:", over),
+    )
+    return "\n\n".join(filter(None, parts))
 
 
 def settled(page: Page) -> str:
@@ -278,11 +260,10 @@ def settled(page: Page) -> str:
 
 def nothing_found(page: Page, model: str) -> str:
     """The answer to somebody who asked for a review of a change in which nothing was found."""
-    note = caveat(model)
     spoke = f" `{model}`" if model else ""
-    return f"**AI review of {page.pull.head_sha[:7]}**: no defects found.{spoke}" + (
-        f"\n\n_{note}_" if note else ""
-    )
+    note = caveat(model)
+    said = f"**AI review of {page.pull.head_sha[:7]}**: no defects found.{spoke}"
+    return f"{said}\n\n_{note}_" if note else said
 
 
 def _section(title: str, items: Iterable[str]) -> str:
