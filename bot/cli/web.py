@@ -16,7 +16,7 @@ from bot.errors import SettingsError
 if TYPE_CHECKING:
     from flask import Blueprint
 
-    from bot.forge.github.credentials import Credentials
+    from bot.forge.github.registration import Credentials
     from bot.ops.settings import Settings
     from bot.web.app import Backend
     from bot.web.setup.flow import Choice
@@ -105,7 +105,7 @@ def show_link(settings: Settings) -> str:
 
 def setup_pages(settings: Settings, link: str) -> tuple[Callable[[Backend], Blueprint], ...]:
     """Makes the set-up pages for the server that the link opens."""
-    from bot.forge.github.credentials import convert
+    from bot.forge.github.registration import convert
     from bot.web.setup.flow import Addresses, Guard
     from bot.web.setup.pages import Setup, blueprint
 
@@ -121,12 +121,12 @@ def setup_pages(settings: Settings, link: str) -> tuple[Callable[[Backend], Blue
 
 def keep(settings: Settings, credentials: Credentials, choice: Choice) -> None:
     """Store what GitHub gave, or print it, as the operator chose. Raises SettingsError."""
-    from bot.forge.github import credentials as stored
+    from bot.forge.github.registration import store
 
     if choice.keep == "terminal":
         click.echo(f"\n{credentials.environment()}\n")
         return
-    stored.store(settings.bouncer_data_dir, credentials)
+    store(settings.bouncer_data_dir, credentials)
     # From now on logs must not show these either.
     configure_logs(settings.completed())
 

@@ -257,20 +257,20 @@ class Settings(BaseSettings):
 
         Raises SettingsError where the stored file cannot be read.
         """
-        from bot.forge.github import credentials  # brings PyGithub, which no --help waits for
+        from bot.forge.github.registration import stored
 
-        stored = credentials.load(self.bouncer_data_dir) if self.needs_setup else None
-        if stored is None:
+        kept = stored(self.bouncer_data_dir) if self.needs_setup else None
+        if kept is None:
             return self
         return self.model_copy(
             update={
-                "github_app_id": stored.app_id,
-                "github_app_private_key": SecretStr(stored.private_key),
-                "github_webhook_secret": SecretStr(stored.webhook_secret),
-                "github_app_client_id": stored.client_id or None,
-                "github_app_client_secret": SecretStr(stored.client_secret) if stored.client_secret else None,
-                "github_api_url": stored.api_url,
-                "github_web_url": stored.web_url,
+                "github_app_id": kept.app_id,
+                "github_app_private_key": SecretStr(kept.private_key),
+                "github_webhook_secret": SecretStr(kept.webhook_secret),
+                "github_app_client_id": kept.client_id or None,
+                "github_app_client_secret": SecretStr(kept.client_secret) if kept.client_secret else None,
+                "github_api_url": kept.api_url,
+                "github_web_url": kept.web_url,
             }
         )
 

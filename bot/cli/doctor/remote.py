@@ -15,7 +15,7 @@ from bot import app
 from bot.cli.doctor import Diagnosis, fail, note, ok
 from bot.core.frozen import Frozen
 from bot.errors import ForgeError, ModelError, SettingsError, TransientError
-from bot.forge.github import manifest
+from bot.forge.github.registration import manifest
 from bot.models.budget import Budget, MemoryBudget
 from bot.models.protocol import Prompt
 from bot.models.registry import Models, leaves
@@ -92,7 +92,7 @@ def _app(app: GitHubApp, settings: Settings) -> Iterator[Diagnosis]:
 
 
 def _rights(info: AppInfo) -> Iterator[Diagnosis]:
-    wanted = manifest.load()
+    wanted = manifest()
     if gaps := wanted.gaps(info.permissions, info.events):
         where = "change it in the App's settings under Permissions & events, and have installations accept it"
         yield fail("permissions and events", f"missing: {', '.join(gaps)}", where)
@@ -106,7 +106,7 @@ def _rights(info: AppInfo) -> Iterator[Diagnosis]:
 
 
 def _installations(installations: tuple[Installation, ...], info: AppInfo) -> Iterator[Diagnosis]:
-    wanted = manifest.load()
+    wanted = manifest()
     if not installations:
         yield note("installations", "none yet", f"install the App: {info.html_url}/installations/new")
         return

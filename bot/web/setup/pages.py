@@ -14,8 +14,7 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as Answer
 
 from bot.errors import ForgeError, NotFound, SettingsError, TransientError
-from bot.forge.github import manifest
-from bot.forge.github.credentials import Credentials
+from bot.forge.github.registration import PURPOSES, Credentials, manifest
 from bot.web import session
 from bot.web.setup.flow import Addresses, Choice, Guard, choose, unreachable
 
@@ -145,7 +144,7 @@ def _form(setup: Setup, given: dict[str, str], wrong: dict[str, str]) -> str:
     values = {
         "owner": "user",
         "organization": "",
-        "name": manifest.load().name,
+        "name": manifest().name,
         "web_url": setup.known.web_url,
         "public_url": setup.public_url or request.url_root.rstrip("/"),
         "webhook_url": "",
@@ -157,14 +156,14 @@ def _form(setup: Setup, given: dict[str, str], wrong: dict[str, str]) -> str:
 
 
 def _confirm(setup: Setup, choice: Choice) -> Answer:
-    asked = choice.asked(manifest.load())
+    asked = choice.asked(manifest())
     state = setup.guard.begin(choice)
     page = render_template(
         "setup/confirm.html",
         choice=choice,
         permissions=asked.default_permissions,
-        purposes=manifest.PURPOSES,
-        posted=json.dumps(choice.manifest(manifest.load())),
+        purposes=PURPOSES,
+        posted=json.dumps(choice.manifest(manifest())),
         action=f"{choice.register_url}?state={state}",
         unreachable=unreachable(choice.webhook_url) and not unreachable(choice.web_url),
     )

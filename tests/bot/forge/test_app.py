@@ -12,8 +12,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from bot.errors import NotFound, SettingsError, TransientError
-from bot.forge.github import manifest
 from bot.forge.github.app import GitHubApp, InstallationIdentity, load_key
+from bot.forge.github.registration import manifest
 from bot.simgithub import SimulatedGitHub
 from tests.bot.forge.conftest import NAME, Site
 
@@ -108,7 +108,7 @@ def test_a_permission_that_was_never_granted_does_not_stop_the_others() -> None:
 def test_the_app_knows_its_permissions_events_and_webhook(site: Site) -> None:
     app = site.app.app()
     assert (app.slug, app.owner, app.id) == ("bouncer", "octo", site.registered.id)
-    assert manifest.load().gaps(app.permissions, app.events) == ()
+    assert manifest().gaps(app.permissions, app.events) == ()
     assert site.app.webhook_url() == ""
 
 

@@ -11,14 +11,15 @@ import pytest
 
 from bot.errors import OperatorError
 from bot.forge.github import app as tokens
-from bot.forge.github import manifest
+from bot.forge.github import registration
+from bot.forge.github.registration import PURPOSES, manifest
 from bot.forge.github.webhook import NAMES
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_it_asks_for_what_the_features_need_and_for_nothing_that_could_change_code_or_settings() -> None:
-    assert dict(manifest.load().default_permissions) == {
+    assert dict(manifest().default_permissions) == {
         "metadata": "read",
         "contents": "read",
         "issues": "write",
@@ -29,7 +30,7 @@ def test_it_asks_for_what_the_features_need_and_for_nothing_that_could_change_co
 
 
 def test_only_test_pull_requests_need_to_write_files() -> None:
-    plain, more = manifest.load(), manifest.load().with_test_pulls()
+    plain, more = manifest(), manifest().with_test_pulls()
     changed = {
         name: level for name, level in more.default_permissions.items() if plain.default_permissions[name] != level
     }
@@ -37,22 +38,22 @@ def test_only_test_pull_requests_need_to_write_files() -> None:
 
 
 def test_every_permission_is_explained() -> None:
-    assert set(manifest.PURPOSES) == set(manifest.load().with_members().default_permissions)
+    assert set(PURPOSES) == set(manifest().with_members().default_permissions)
 
 
 def test_tokens_are_never_asked_for_more_than_the_app_has() -> None:
-    asked = manifest.load().with_test_pulls().default_permissions
+    asked = manifest().with_test_pulls().default_permissions
     for needed in (tokens.READ, tokens.WRITE, tokens.CONTENTS):
         assert all(asked[name] in (level, "write") for name, level in needed.items())
 
 
 def test_it_hears_of_every_event_that_we_read() -> None:
     unasked = {"installation", "installation_repositories", "ping"}
-    assert set(manifest.load().default_events) == set(NAMES) - unasked
+    assert set(manifest().default_events) == set(NAMES) - unasked
 
 
 def test_what_was_not_granted_is_named() -> None:
-    asked = manifest.load()
+    asked = manifest()
     assert asked.gaps(asked.default_permissions, asked.default_events) == ()
     granted = {**asked.default_permissions, "issues": "read"}
     del granted["checks"]
@@ -65,12 +66,12 @@ def test_what_was_not_granted_is_named() -> None:
 
 
 def test_more_than_needed_is_no_gap() -> None:
-    asked = manifest.load()
+    asked = manifest()
     assert asked.gaps({**asked.default_permissions, "contents": "write"}, [*asked.default_events, "push"]) == ()
 
 
 def test_what_is_posted_to_github_points_back_to_this_server() -> None:
-    posted = manifest.load().posted("https://bouncer.example.com/", name="bouncer-octo")
+    posted = manifest().posted("https://bouncer.example.com/", name="bouncer-octo")
     assert posted["name"] == "bouncer-octo"
     assert posted["hook_attributes"]["url"] == "https://bouncer.example.com/webhook"
     assert posted["redirect_url"] == "https://bouncer.example.com/setup/callback"
@@ -80,18 +81,18 @@ def test_an_app_yml_that_is_missing_or_wrong_is_one_clear_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = tmp_path / "app.yml"
-    monkeypatch.setattr(manifest, "_PLACES", (place,))
-    manifest.load.cache_clear()
+    monkeypatch.setattr(registration, "_PLACES", (place,))
+    manifest.cache_clear()
     with pytest.raises(OperatorError, match=r"app\.yml is missing"):
-        manifest.load()
+        manifest()
     place.write_text("name: [\n")
     with pytest.raises(OperatorError, match=r"app\.yml: cannot be used: "):
-        manifest.load()
+        manifest()
     place.write_text("name: x\n")
     with pytest.raises(OperatorError, match=r"app\.yml: cannot be used: "):
-        manifest.load()
+        manifest()
     monkeypatch.undo()
-    manifest.load.cache_clear()
+    manifest.cache_clear()
 
 
 def test_an_installed_package_brings_it_along(tmp_path: Path) -> None:

@@ -15,8 +15,7 @@ from flask import Flask
 from werkzeug.serving import make_server
 
 from bot.errors import SettingsError
-from bot.forge.github import credentials as stored
-from bot.forge.github.credentials import Credentials, convert
+from bot.forge.github.registration import Credentials, convert, store
 from bot.simgithub import SimulatedGitHub
 from bot.web.setup.flow import Addresses, Choice, Guard
 from bot.web.setup.pages import Setup, blueprint, landing
@@ -51,7 +50,7 @@ class Site:
         if choice.keep == "terminal":
             self.printed.append(credentials.environment())
         else:
-            stored.store(self.folder, credentials)
+            store(self.folder, credentials)
 
 
 @pytest.fixture

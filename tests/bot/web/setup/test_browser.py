@@ -11,7 +11,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from bot.forge.github import credentials as stored
+from bot.forge.github.registration import stored
 from tests.bot.web.setup.conftest import LINK, Site
 
 pytestmark = pytest.mark.debian("chromium")
@@ -76,7 +76,7 @@ def test_somebody_walks_from_the_link_to_an_installed_app(chromium: Browser, sit
     context = chromium.new_context(java_script_enabled=False)
     walk(context.new_page(), site)
     context.close()
-    kept = stored.load(site.folder)
+    kept = stored(site.folder)
     assert kept is not None
     assert kept.slug == "bouncer-of-octo"
     [installation] = site.github.world.installations.values()

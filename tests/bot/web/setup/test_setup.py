@@ -10,9 +10,8 @@ import pytest
 import requests
 
 from bot.errors import SettingsError
-from bot.forge.github import credentials as stored
 from bot.forge.github.app import GitHubApp
-from bot.forge.github.credentials import Credentials, convert
+from bot.forge.github.registration import FILE, Credentials, convert, stored
 from bot.ops.settings import Settings
 from bot.web.app import Backend, create_app
 from bot.web.setup.flow import Addresses, Guard, api_of, choose, unreachable
@@ -30,7 +29,7 @@ def test_from_the_link_to_an_app_that_works(site: Site, browser: Browser) -> Non
     assert done.status_code == 200
     assert "bouncer (id " in done.text
     assert f"{site.github.web_url}/apps/bouncer/installations/new" in done.text
-    kept = stored.load(site.folder)
+    kept = stored(site.folder)
     assert kept is not None
     [app] = site.github.world.apps.values()
     assert (kept.app_id, kept.webhook_secret) == (app.id, app.webhook_secret)
@@ -42,9 +41,9 @@ def test_from_the_link_to_an_app_that_works(site: Site, browser: Browser) -> Non
 
 def test_the_file_is_its_owner_s_alone_and_settings_read_it(site: Site, browser: Browser) -> None:
     browser.open(browser.create(browser.choose()).headers["Location"])
-    place = site.folder / stored.FILE
+    place = site.folder / FILE
     assert stat.S_IMODE(place.stat().st_mode) == 0o600
-    assert [each.name for each in site.folder.iterdir()] == [stored.FILE]
+    assert [each.name for each in site.folder.iterdir()] == [FILE]
     settings = Settings(_env_file=None, bouncer_data_dir=site.folder)  # type: ignore[call-arg]
     assert settings.needs_setup
     full = settings.completed()
@@ -331,9 +330,9 @@ def test_a_wrong_field_is_named(changed: dict[str, str], field: str) -> None:
 
 def test_what_was_stored_and_damaged_is_named_and_shows_nothing(site: Site) -> None:
     site.folder.mkdir()
-    (site.folder / stored.FILE).write_text('{"private_key": "-----BEGIN')
+    (site.folder / FILE).write_text('{"private_key": "-----BEGIN')
     with pytest.raises(SettingsError, match="damaged; delete it and set up again") as caught:
-        stored.load(site.folder)
+        stored(site.folder)
     assert "BEGIN" not in str(caught.value)
 
 
