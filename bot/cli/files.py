@@ -15,7 +15,7 @@ from bot.errors import OperatorError, TransientError
 if TYPE_CHECKING:
     from bot.core.actions import Decision, Task
     from bot.core.events import RepositoryEvent
-    from bot.forge.replay import Snapshot
+    from bot.forge.offline import Snapshot
     from bot.ops.settings import Settings
     from bot.services import Services
 
@@ -128,8 +128,7 @@ def decide(
 ) -> Decision:
     """What the live handler of ``task`` makes of an event; ``repo`` is a checkout of the code around it."""
     from bot import app
-    from bot.forge.offline import CheckedOut
-    from bot.forge.replay import ReplayForge
+    from bot.forge.offline import CheckedOut, ReplayForge
 
     config = app.repo_config(judging.config, judging.overrides)
     forge = ReplayForge(snapshot) if repo is None else CheckedOut(snapshot, repo, _commit(snapshot, repo))

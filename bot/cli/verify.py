@@ -24,7 +24,8 @@ from bot.cli.remote import decide_at, is_url
 
 if TYPE_CHECKING:
     from bot.core.actions import Decision
-    from bot.forge.offline import OpenedPull
+    from bot.core.events import PullRequestOpened
+    from bot.forge.offline import Opened
 
 
 @click.command()
@@ -79,7 +80,7 @@ def command(
     return gate(fail_on, decision)
 
 
-def _opened(issue_file: str | None, patch_file: str | None) -> OpenedPull:
+def _opened(issue_file: str | None, patch_file: str | None) -> Opened[PullRequestOpened]:
     """A pull request with that patch, linked to that issue."""
     from bot.core.model import Issue
     from bot.forge.offline import AUTHOR, pull_request_opened, split_title

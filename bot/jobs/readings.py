@@ -23,8 +23,8 @@ from bot.core.config_file import Problem
 from bot.core.events import Event
 from bot.core.model import Actor, CheckRun, Comment, Issue, Permission, PullRequest, Repository, ReviewComment
 from bot.errors import ForgeError, NotFound
+from bot.forge.offline import comment_key
 from bot.forge.protocol import Forge, IssueLink, PostedReview, PullDiff, Reactions, SourceTree, TreeEntry
-from bot.forge.replay import comment_key
 from bot.jobs.job import Job
 from bot.store import Database
 from bot.store.tables import DELIVERIES

@@ -23,8 +23,7 @@ from bot.core.config import RepoConfig
 from bot.core.frozen import Frozen, Lenient
 from bot.core.model import Comment
 from bot.errors import ModelError
-from bot.forge.offline import AUTHOR, REPOSITORY, OpenedIssue, issue_opened, split_title
-from bot.forge.replay import ReplayForge
+from bot.forge.offline import AUTHOR, REPOSITORY, Opened, ReplayForge, issue_opened, split_title
 from bot.models.protocol import Model, Prompt
 from bot.prompts import Prompts
 from bot.services import NoHistory, Services
@@ -158,7 +157,7 @@ class Clarifier:
             report=f"{report.rstrip()}\n\nThe author added:\n\n{answer}\n",
         )
 
-    def _decide(self, event: events.Event, opened: OpenedIssue, history: NoHistory) -> Decision:
+    def _decide(self, event: events.Event, opened: Opened[events.IssueOpened], history: NoHistory) -> Decision:
         services = Services(
             forge=ReplayForge(opened.snapshot),
             model=self.triage,
@@ -183,12 +182,12 @@ def _comment(answer: str) -> Comment:
     return Comment(id=1, body=answer, author=AUTHOR)
 
 
-def _said(opened: OpenedIssue, answer: str) -> events.CommentCreated:
+def _said(opened: Opened[events.IssueOpened], answer: str) -> events.CommentCreated:
     return events.CommentCreated(
         sender=AUTHOR, repository=REPOSITORY, issue=opened.event.issue, comment=_comment(answer)
     )
 
 
-def _with_comment(opened: OpenedIssue, answer: str) -> OpenedIssue:
+def _with_comment(opened: Opened[events.IssueOpened], answer: str) -> Opened[events.IssueOpened]:
     number = opened.event.issue.number
     return opened._replace(snapshot=opened.snapshot.model_copy(update={"comments": {number: (_comment(answer),)}}))

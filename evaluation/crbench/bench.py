@@ -13,9 +13,8 @@ from bot.core.config import ReproduceConfig, ReviewConfig
 from bot.core.events import PullRequestOpened
 from bot.core.model import PullRequest, Repository
 from bot.errors import NotRecorded, OperatorError
-from bot.forge.offline import AUTHOR, BOUNCER
+from bot.forge.offline import AUTHOR, BOUNCER, ReplayForge, Snapshot
 from bot.forge.protocol import PullDiff
-from bot.forge.replay import ReplayForge, Snapshot
 from bot.ops import settings
 from bot.reproduce.command import TestCommand
 from bot.reproduce.execution import Harness

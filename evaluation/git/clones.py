@@ -10,8 +10,8 @@ from pathlib import Path, PurePosixPath
 from threading import Lock
 
 from bot.errors import NotFound, NotRecorded, OperatorError
+from bot.forge.offline import ReplayForge, Snapshot
 from bot.forge.protocol import SourceTree, TreeEntry, as_source
-from bot.forge.replay import ReplayForge, Snapshot
 from evaluation.git.repository import GitRepository, find_clone
 from evaluation.run.staging import Staged
 

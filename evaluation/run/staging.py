@@ -18,8 +18,8 @@ from bot.core.actions import Decision, Task, Usage
 from bot.core.config import RepoConfig
 from bot.core.events import RepositoryEvent
 from bot.errors import BudgetExceeded, ModelError, TransientError
+from bot.forge.offline import ReplayForge, Snapshot
 from bot.forge.protocol import Forge
-from bot.forge.replay import ReplayForge, Snapshot
 from bot.models.protocol import Model, Prompt, Reply
 from bot.prompts import Prompts
 from bot.reproduce.execution import Harness

@@ -22,8 +22,7 @@ from typing import Any, NamedTuple
 
 from bot.app import now
 from bot.core.config import RepoConfig
-from bot.forge.offline import pull_request_opened
-from bot.forge.replay import ReplayForge
+from bot.forge.offline import ReplayForge, pull_request_opened
 from bot.prompts import Prompts
 from bot.review.anchoring import anchor
 from bot.review.diff import parse

@@ -17,9 +17,8 @@ from bot.cli.files import decided
 from bot.core.actions import Decision
 from bot.core.events import RepositoryEvent
 from bot.core.model import Subject
-from bot.forge.offline import just_opened, pull_just_opened
+from bot.forge.offline import ReplayForge, Snapshot, just_opened, pull_just_opened
 from bot.forge.protocol import Past
-from bot.forge.replay import ReplayForge, Snapshot
 from bot.services import Services
 
 

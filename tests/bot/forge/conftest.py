@@ -14,8 +14,8 @@ from bot.errors import NotFound
 from bot.forge.github.app import GitHubApp
 from bot.forge.github.reader import GitHubForge
 from bot.forge.github.writer import GitHubWriter
+from bot.forge.offline import ReplayForge, Snapshot
 from bot.forge.protocol import Forge
-from bot.forge.replay import ReplayForge, Snapshot
 from bot.jobs.readings import ReadOnce
 from bot.simgithub import App, InstallationState, SimulatedGitHub
 from tests.bot.forge.recording import RecordingForge

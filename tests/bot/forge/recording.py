@@ -5,8 +5,8 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+from bot.forge.offline import RecordedTree, Snapshot
 from bot.forge.protocol import SourceTree
-from bot.forge.replay import RecordedTree, Snapshot
 from bot.jobs.readings import ReadOnce
 
 

@@ -11,8 +11,8 @@ from pydantic import ValidationError
 
 from bot.core.model import Actor, Issue
 from bot.errors import NotFound, NotRecorded
+from bot.forge.offline import ReplayForge, Snapshot
 from bot.forge.protocol import Forge
-from bot.forge.replay import ReplayForge, Snapshot
 from tests.bot.forge.recording import RecordingForge
 
 EMPTY = ReplayForge(Snapshot(repository="octo/demo"))

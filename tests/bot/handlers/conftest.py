@@ -11,7 +11,7 @@ import pytest
 from bot.core.actions import Decision, Task
 from bot.core.config_file import load
 from bot.core.model import Repository
-from bot.forge.replay import ReplayForge, Snapshot
+from bot.forge.offline import ReplayForge, Snapshot
 from bot.models.protocol import Model
 from bot.services import Services
 

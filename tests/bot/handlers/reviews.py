@@ -6,8 +6,8 @@ from typing import Any
 
 from bot.core import events
 from bot.core.model import Actor, PullRequest
+from bot.forge.offline import Snapshot
 from bot.forge.protocol import PullDiff
-from bot.forge.replay import Snapshot
 from tests.bot.handlers.conftest import REPOSITORY
 
 ANN = Actor(id=11, login="ann")

@@ -9,8 +9,8 @@ import pytest
 
 from bot.core.actions import Decision
 from bot.core.model import Issue
+from bot.forge.offline import Snapshot
 from bot.forge.protocol import IssueLink
-from bot.forge.replay import Snapshot
 from bot.router import decide
 from bot.services import Services
 from tests.bot.handlers import reviews

@@ -11,8 +11,8 @@ from bot.bouncers.feedback import Signal, signals
 from bot.core import events
 from bot.core.actions import Decision, SubmitReview
 from bot.core.model import Actor, Comment, Issue, PullRequest, ReviewComment, Subject
+from bot.forge.offline import Snapshot
 from bot.forge.protocol import IssueLink, Reactions
-from bot.forge.replay import Snapshot
 from bot.review.findings import Finding
 from bot.review.taxonomy import Category, Impact, Severity
 from bot.router import decide

@@ -13,7 +13,7 @@ from bot.core import events
 from bot.core.actions import Decision, OpenDraftPull, SetLabels, UpsertComment
 from bot.core.model import Actor, Comment, Issue
 from bot.errors import ModelError
-from bot.forge.replay import Snapshot
+from bot.forge.offline import Snapshot
 from bot.reproduce import evidence
 from bot.reproduce.setup import Environments
 from bot.router import decide

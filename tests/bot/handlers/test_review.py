@@ -11,8 +11,8 @@ from bot.core import events
 from bot.core.actions import Decision, SubmitReview, UpsertComment
 from bot.core.model import Actor, Comment, Issue
 from bot.errors import ForgeError, ModelError
+from bot.forge.offline import ReplayForge, Snapshot
 from bot.forge.protocol import PullDiff
-from bot.forge.replay import ReplayForge, Snapshot
 from bot.models.protocol import Prompt
 from bot.router import decide
 from bot.services import Services

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from bot.core.actions import InlineComment
+from bot.forge.offline import Snapshot
 from bot.forge.protocol import PostedReview
-from bot.forge.replay import Snapshot
 from bot.models.protocol import Prompt
 from bot.publishing.publisher import Publisher
 from bot.review.diff import parse

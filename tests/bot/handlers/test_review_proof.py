@@ -15,8 +15,8 @@ import pytest
 from bot.core import events
 from bot.core.actions import Decision, SubmitReview
 from bot.core.model import Comment, Issue, PullRequest
+from bot.forge.offline import Snapshot
 from bot.forge.protocol import PullDiff
-from bot.forge.replay import Snapshot
 from bot.models.protocol import Prompt
 from bot.review.diff import parse
 from bot.review.proof import NotReversible, take_back

@@ -12,7 +12,7 @@ from bot.core import events
 from bot.core.actions import React, SetLabels, UpsertComment
 from bot.core.model import Actor, Comment, Issue
 from bot.errors import ModelError, TransientError
-from bot.forge.replay import Snapshot
+from bot.forge.offline import Snapshot
 from bot.router import decide
 from bot.services import Services
 from tests.bot.handlers.conftest import NOON, REPOSITORY, Remembered

@@ -12,8 +12,8 @@ from bot.core import events
 from bot.core.actions import SetCheck
 from bot.core.model import Actor, Comment, Issue, PullRequest
 from bot.errors import BudgetExceeded, ModelError
+from bot.forge.offline import Snapshot
 from bot.forge.protocol import IssueLink, PullDiff
-from bot.forge.replay import Snapshot
 from bot.router import decide
 from bot.services import Services
 from tests.bot.handlers.conftest import REPOSITORY, Remembered

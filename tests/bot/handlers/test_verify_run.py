@@ -12,8 +12,8 @@ import pytest
 from bot.core import events
 from bot.core.actions import Decision, SetCheck
 from bot.core.model import Actor, Comment, Issue, PullRequest, Subject
+from bot.forge.offline import Snapshot
 from bot.forge.protocol import IssueLink, PullDiff
-from bot.forge.replay import Snapshot
 from bot.reproduce.evidence import StoredTest
 from bot.router import decide
 from bot.sandbox.bubblewrap import Bubblewrap

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.errors import ModelError, NotRecorded
-from bot.forge.replay import ReplayForge, Snapshot
+from bot.forge.offline import ReplayForge, Snapshot
 from bot.models.investigation import ANSWER, MAX_STEPS, Files, informed, investigate
 from bot.prompts import Prompts
 from tests.bot.models.replies import PROMPT

@@ -13,7 +13,7 @@ from bot.bouncers.granted import by_maintainer
 from bot.core.config import RepoConfig
 from bot.core.model import Actor
 from bot.errors import BudgetExceeded
-from bot.forge.replay import ReplayForge
+from bot.forge.offline import ReplayForge
 from bot.models.budget import Budget, Budgeted, BudgetStore, Limit, MemoryBudget, Price, Spent
 from bot.models.conversation import Answer
 from bot.ops.settings import Settings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.forge.replay import RecordedTree
+from bot.forge.offline import RecordedTree
 from bot.review.context import Sides
 from bot.review.diff import parse, replaced
 from bot.review.meaning import reformatted

@@ -10,8 +10,8 @@ import pytest
 
 from bot.core.model import Actor, Comment, Issue, PullRequest
 from bot.errors import NotRecorded, TransientError
+from bot.forge.offline import ReplayForge, Snapshot
 from bot.forge.protocol import PullDiff
-from bot.forge.replay import ReplayForge, Snapshot
 from bot.prompts import Prompts
 from evaluation.crbench.build import Histories, MappingOptions, build_tasks, map_instances, read_instances
 from evaluation.crbench.mapping import Instance
