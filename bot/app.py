@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -203,13 +204,12 @@ def pages(settings: Settings) -> tuple[Callable[[Backend], Blueprint], ...]:
     github = _github_login(settings)
     if settings.bouncer_admin_password is None and github is None:
         return ()
-    from bot.web.dashboard.backing import Admins
-    from bot.web.dashboard.pages import DashboardSettings as Dashboard
+    from bot.web.dashboard import Admins, DashboardSettings
     from bot.web.dashboard.pages import blueprint
 
     logins, organizations = settings.admins
 
-    dashboard = Dashboard(
+    dashboard = DashboardSettings(
         password=_revealed(settings.bouncer_admin_password),
         github=github,
         admins=Admins(logins=logins, organizations=organizations),
@@ -223,7 +223,7 @@ def pages(settings: Settings) -> tuple[Callable[[Backend], Blueprint], ...]:
         repository_usd=settings.bouncer_repository_budget_usd,
         repository_calls=settings.bouncer_repository_calls,
     )
-    return (blueprint(dashboard),)
+    return (partial(blueprint, dashboard),)
 
 
 def notices(settings: Settings, ledger: Ledger) -> Notices | None:

@@ -7,21 +7,17 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from flask import Flask
 from playwright.sync_api import Browser, sync_playwright
-from werkzeug.serving import make_server
 
 from bot.cli import demo
-from bot.jobs.admin import Jobs
 from bot.simgithub import SimulatedGitHub
-from bot.store import Ledger, open_database
-from bot.web.dashboard.pages import blueprint
-from tests.bot.web.dashboard import conftest as dashboard
+from bot.web.app import Backend
+from tests.bot.web.dashboard.conftest import PASSWORD, dashboard
+from tests.serving import served
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "pictures"
 #: Name -> place among what happens on the demo's day.
@@ -54,7 +50,7 @@ def _comments(browser: Browser, day: Path) -> None:
 def _dashboard(browser: Browser, address: str) -> None:
     page = browser.new_page(viewport={"width": 1100, "height": 700})
     page.goto(address)
-    page.get_by_label("The operator's password").fill(dashboard.PASSWORD)
+    page.get_by_label("The operator's password").fill(PASSWORD)
     page.get_by_role("button", name="Log in").click()
     page.screenshot(path=FOLDER / "dashboard.png", full_page=True)
     page.get_by_role("link", name="Decisions").click()
@@ -67,20 +63,10 @@ def _dashboard(browser: Browser, address: str) -> None:
 @contextmanager
 def _site(url: str) -> Iterator[str]:
     """The dashboard over what the demo's own server and worker wrote."""
-    database = open_database(url)
-    app = Flask("bot.web")
-    jobs = Jobs(database)
-    app.register_blueprint(
-        blueprint(dashboard.settings(model=demo.RECORDED))(dashboard.Backend(Ledger(database), jobs))
-    )
-    server = make_server("127.0.0.1", 0, app, threaded=True)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    jobs.close()
-    database.close()
+    backend = Backend(url)
+    with served(dashboard(backend, model=demo.RECORDED)) as address:
+        yield address
+    backend.close()
 
 
 if __name__ == "__main__":

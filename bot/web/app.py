@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterable
 
 import structlog
@@ -35,6 +34,7 @@ class Backend:
         self._url = database_url
         self._withheld = withheld
         self._lock = threading.Lock()
+        self._closing = threading.Event()
         self._parts: tuple[Ledger, Jobs, Inbox] | None = None
         self.counts = Counts()
 
@@ -49,6 +49,7 @@ class Backend:
 
     def close(self) -> None:
         """Record what waits; the process ends."""
+        self._closing.set()
         if self._parts is not None:
             ledger, _, acceptor = self._parts
             acceptor.close()
@@ -67,8 +68,7 @@ class Backend:
         return self._parts
 
     def _flush_all(self, ledger: Ledger) -> None:
-        while True:
-            time.sleep(FLUSH_SECONDS)
+        while not self._closing.wait(FLUSH_SECONDS):
             self._flush(ledger)
 
     def _flush(self, ledger: Ledger) -> None:

@@ -10,17 +10,15 @@ import tempfile
 import time
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
 
-from flask import Flask
 from sqlalchemy import insert
 
 from bot.core.actions import Decision, Usage
 from bot.core.model import Subject
-from bot.jobs.admin import Jobs
-from bot.store import Ledger, migrate, open_database
+from bot.store import Ledger, migrate
 from bot.store.tables import DECISIONS, MODEL_CALLS, SIGNALS
-from bot.web.dashboard.pages import DashboardSettings, blueprint
+from bot.web.app import Backend
+from tests.bot.web.dashboard.conftest import dashboard
 
 PAGES = (
     "/",
@@ -46,29 +44,17 @@ VERDICTS = (
 )
 
 
-class Backend(NamedTuple):
-    memory: Ledger
-    queue: Jobs
-
-    def ledger(self) -> Ledger:
-        return self.memory
-
-    def jobs(self) -> Jobs:
-        return self.queue
-
-
 def main(arguments: list[str] | None = None) -> None:
     options = argparse.ArgumentParser(prog="tests.bench dashboard")
     options.add_argument("--decisions", type=int, default=100_000)
     options.add_argument("--rounds", type=int, default=9)
     given = options.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
-        database = open_database(f"sqlite:///{Path(folder) / 'bench.db'}")
-        migrate(database)
-        backend = Backend(Ledger(database), Jobs(database))
-        _fill(backend.memory, given.decisions)
+        backend = Backend(f"sqlite:///{Path(folder) / 'bench.db'}")
+        migrate(backend.ledger().database)
+        _fill(backend.ledger(), given.decisions)
         _measure(backend, given.rounds)
-        database.close()
+        backend.close()
 
 
 def _fill(ledger: Ledger, count: int) -> None:
@@ -118,10 +104,7 @@ def _fill(ledger: Ledger, count: int) -> None:
 
 
 def _measure(backend: Backend, rounds: int) -> None:
-    app = Flask("bot.web")
-    settings = DashboardSettings(password="bench", session_key="bench", model="scripted:test")
-    app.register_blueprint(blueprint(settings)(backend))
-    client = app.test_client()
+    client = dashboard(backend, password="bench").test_client()
     token = re.search(r'name="token" value="([^"]+)"', client.get("/login").text)
     assert token
     client.post("/login", data={"token": token[1], "password": "bench"})

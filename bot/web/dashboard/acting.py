@@ -20,12 +20,13 @@ from bot.jobs.job import ASKED, OPEN, Job, State
 from bot.store.installations import EVERYTHING
 from bot.store.overview import Line, Overview
 from bot.web import session
-from bot.web.dashboard.backing import DashboardBackend, DashboardSettings
+from bot.web.app import Backend
+from bot.web.dashboard import DashboardSettings
 
 _log = structlog.get_logger(__name__)
 
 
-def jobs(settings: DashboardSettings, backend: DashboardBackend) -> str:
+def jobs(settings: DashboardSettings, backend: Backend) -> str:
     """Jobs by state; those that failed are here."""
     states: tuple[State, ...] = tuple(each for each in get_args(State) if each == request.args.get("state"))
     return render_template(
@@ -38,27 +39,27 @@ def jobs(settings: DashboardSettings, backend: DashboardBackend) -> str:
     )
 
 
-def job(settings: DashboardSettings, backend: DashboardBackend, job: str) -> str:
+def job(settings: DashboardSettings, backend: Backend, job: str) -> str:
     """One job, with what can be done about it."""
     return render_template("dashboard/job.html", job=_found(backend.jobs(), job), open=OPEN)
 
 
-def retry(settings: DashboardSettings, backend: DashboardBackend, job: str) -> Answer:
+def retry(settings: DashboardSettings, backend: Backend, job: str) -> Answer:
     """Run a failed or cancelled job again."""
     return _act("retry", job, lambda: backend.jobs().retry(job), url_for("dashboard.job", job=job))
 
 
-def cancel(settings: DashboardSettings, backend: DashboardBackend, job: str) -> Answer:
+def cancel(settings: DashboardSettings, backend: Backend, job: str) -> Answer:
     """Stop a job that has not ended."""
     return _act("cancel", job, lambda: backend.jobs().cancel(job), url_for("dashboard.job", job=job))
 
 
-def retry_failed(settings: DashboardSettings, backend: DashboardBackend) -> Answer:
+def retry_failed(settings: DashboardSettings, backend: Backend) -> Answer:
     """Run every failed job again."""
     return _act("retry", "all failed jobs", backend.jobs().retry_failed, url_for("dashboard.jobs"))
 
 
-def pause(settings: DashboardSettings, backend: DashboardBackend) -> Answer:
+def pause(settings: DashboardSettings, backend: Backend) -> Answer:
     """Leave a repository alone, or everything."""
     scope = request.form.get("repository", EVERYTHING)
     known = {each.repository for each in backend.ledger().installations.repositories()}
@@ -67,13 +68,13 @@ def pause(settings: DashboardSettings, backend: DashboardBackend) -> Answer:
     return _act("pause", scope, lambda: backend.ledger().installations.pause(scope, who()), _back())
 
 
-def resume(settings: DashboardSettings, backend: DashboardBackend) -> Answer:
+def resume(settings: DashboardSettings, backend: Backend) -> Answer:
     """Look at a repository again, or at everything."""
     scope = request.form.get("repository", EVERYTHING)
     return _act("resume", scope, lambda: backend.ledger().installations.resume(scope), _back())
 
 
-def recheck(settings: DashboardSettings, backend: DashboardBackend, number: int) -> Answer:
+def recheck(settings: DashboardSettings, backend: Backend, number: int) -> Answer:
     """Have the subject of a decision looked at again."""
     line, subject = _about(backend, number)
 
@@ -84,7 +85,7 @@ def recheck(settings: DashboardSettings, backend: DashboardBackend, number: int)
     return _act("recheck", subject.key, ask, url_for("dashboard.jobs"))
 
 
-def leave(settings: DashboardSettings, backend: DashboardBackend, number: int) -> Answer:
+def leave(settings: DashboardSettings, backend: Backend, number: int) -> Answer:
     """Pause or resume one issue or pull request, as the commands of that name do."""
     _, subject = _about(backend, number)
     word = "resume" if request.form.get("word") == "resume" else "pause"
@@ -104,7 +105,7 @@ def leave(settings: DashboardSettings, backend: DashboardBackend, number: int) -
     return _act(word, subject.key, note, url_for("dashboard.decision", number=number))
 
 
-def left_alone(backend: DashboardBackend, subject: Subject) -> bool:
+def left_alone(backend: Backend, subject: Subject) -> bool:
     """Whether somebody paused this issue or pull request."""
     return history.paused(backend.ledger().decisions.decisions(subject.key, "commands"))
 
@@ -114,7 +115,7 @@ def who() -> str:
     return g.login or "the operator"
 
 
-def _about(backend: DashboardBackend, number: int) -> tuple[Line, Subject]:
+def _about(backend: Backend, number: int) -> tuple[Line, Subject]:
     found = Overview(backend.ledger().database).decision(number) if number < 2**63 else None
     if found is None or not found[0].number:
         abort(404, "There is no such issue or pull request.")

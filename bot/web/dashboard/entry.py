@@ -10,17 +10,17 @@ import hashlib
 import hmac
 import threading
 import time
-from collections.abc import Callable
 
 import structlog
 from flask import Blueprint, abort, g, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response as Answer
 
 from bot.errors import ForgeError, TransientError
-from bot.forge.github.oauth import GitHubLogin, Visitor
+from bot.forge.github.oauth import GitHubLogin
 from bot.store.logins import LONGEST_WAIT_SECONDS, Logins
 from bot.web import session
-from bot.web.dashboard.backing import DashboardSettings
+from bot.web.app import Backend
+from bot.web.dashboard import DashboardSettings
 
 #: Attempts to log in that wait for their turn in one process at most.
 MOST_WAITING = 32
@@ -31,78 +31,102 @@ OPEN = frozenset({"dashboard.log_in", "dashboard.to_github", "dashboard.from_git
 _log = structlog.get_logger(__name__)
 
 
-def add(
-    routes: Blueprint, settings: DashboardSettings, sessions: session.Sessions, logins: Callable[[], Logins]
-) -> None:
-    """Add the pages."""
-    waiting = threading.BoundedSemaphore(MOST_WAITING)
+class Entry:
+    """The pages through which operators come in and go out."""
 
-    def took_turn(target: str) -> tuple[str, int] | None:
-        """Wait for this address's turn at an attempt; the page that refuses it where that would take too long."""
-        wait = logins().turn(session.client_address())
-        if wait > LONGEST_WAIT_SECONDS or not waiting.acquire(blocking=False):
-            return _page(target, f"Too many attempts. Try again in {max(wait, 1):.0f} seconds."), 429
-        try:
-            # Whoever guesses is slowed down; the right password is never refused because somebody else guessed.
-            time.sleep(wait)
-        finally:
-            waiting.release()
-        return None
+    def __init__(self, settings: DashboardSettings, backend: Backend, sessions: session.Sessions) -> None:
+        self._settings = settings
+        self._backend = backend
+        self._sessions = sessions
+        self._waiting = threading.BoundedSemaphore(MOST_WAITING)
 
-    @routes.route("/login", methods=["GET", "POST"])
-    def log_in() -> Answer | str | tuple[str, int]:
+    def add(self, routes: Blueprint) -> None:
+        """Add the pages."""
+        routes.add_url_rule("/login", "log_in", self.log_in, methods=["GET", "POST"])
+        routes.add_url_rule("/login/github", "to_github", self.to_github)
+        routes.add_url_rule("/login/github/callback", "from_github", self.from_github)
+        routes.add_url_rule("/logout", "log_out", self.log_out, methods=["POST"])
+
+    def log_in(self) -> Answer | str | tuple[str, int]:
+        """Ask for the password, or look at the one that was given."""
         target = session.local_path(request.values.get("next"), url_for("dashboard.overview"))
         if request.method == "GET":
             return _page(target)
-        if refused := took_turn(target):
+        if refused := self._refused(target):
             return refused
-        address = session.client_address()
-        if not session.matches(request.form.get("password", ""), settings.password):
-            logins().failed(address)
-            return _page(target, "That is not the password."), 403
-        logins().succeeded(address)
-        g.cookie = sessions.begin()
-        return redirect(target)
+        if not session.matches(request.form.get("password", ""), self._settings.password):
+            return self._failed(target, "That is not the password.")
+        return self._entered(target)
 
-    @routes.get("/login/github")
-    def to_github() -> Answer:
+    def to_github(self) -> Answer:
+        """Send the browser to GitHub."""
         target = session.local_path(request.args.get("next"), url_for("dashboard.overview"))
-        return redirect(_github(settings).address(_callback(settings), _state(target), _own(b"verifier")))
+        return redirect(self._github.address(self._callback, _state(target), _own(b"verifier")))
 
-    @routes.get("/login/github/callback")
-    def from_github() -> Answer | tuple[str, int]:
+    def from_github(self) -> Answer | tuple[str, int]:
+        """Let in whom GitHub names, where the operator named them."""
         target = request.args.get("state", "").partition(".")[2]
         if not hmac.compare_digest(_state(target).encode(), request.args.get("state", "").encode()):
             abort(403, "This answer from GitHub does not belong to this browser. Log in again.")
         if not request.args.get("code"):
             return _page(target, "The log-in was cancelled on GitHub."), 403
-        if refused := took_turn(target):
+        if refused := self._refused(target):
             # Each attempt asks GitHub.
             return refused
-        address = session.client_address()
+        admins = self._settings.admins
         try:
-            visitor = _visitor(settings, request.args["code"])
+            code, verifier = request.args["code"], _own(b"verifier")
+            visitor = self._github.visitor(code, self._callback, verifier, admins.organizations)
         except TransientError as error:
             return _page(target, f"GitHub did not answer: {error}. Try again in a moment."), 502
         except ForgeError as error:
-            logins().failed(address)
-            return _page(target, f"GitHub refused: {error}."), 403
-        if not settings.admins.admit(visitor):
+            return self._failed(target, f"GitHub refused: {error}.")
+        if not admins.admit(visitor):
             _log.warning("log_in_refused", login=visitor.login)
-            logins().failed(address)
-            return _page(
-                target, f"{visitor.login} may not open this dashboard: BOUNCER_ADMINS names who may."
-            ), 403
+            why = f"{visitor.login} may not open this dashboard: BOUNCER_ADMINS names who may."
+            return self._failed(target, why)
         _log.info("logged_in", login=visitor.login)
-        logins().succeeded(address)
-        g.cookie = sessions.begin(visitor.login)
-        return redirect(session.local_path(target, url_for("dashboard.overview")))
+        return self._entered(session.local_path(target, url_for("dashboard.overview")), visitor.login)
 
-    @routes.post("/logout")
-    def log_out() -> Answer:
-        sessions.end()
+    def log_out(self) -> Answer:
+        """End the session, also for whoever copied its cookie."""
+        self._sessions.end()
         g.cookie = session.new_cookie()
         return redirect(url_for("dashboard.log_in"))
+
+    def _refused(self, target: str) -> tuple[str, int] | None:
+        """Wait for this address's turn at an attempt; the page that refuses it where that would take too long."""
+        wait = self._logins.turn(session.client_address())
+        if wait > LONGEST_WAIT_SECONDS or not self._waiting.acquire(blocking=False):
+            return _page(target, f"Too many attempts. Try again in {max(wait, 1):.0f} seconds."), 429
+        try:
+            # Whoever guesses is slowed down; the right password is never refused because somebody else guessed.
+            time.sleep(wait)
+        finally:
+            self._waiting.release()
+        return None
+
+    def _failed(self, target: str, why: str) -> tuple[str, int]:
+        self._logins.failed(session.client_address())
+        return _page(target, why), 403
+
+    def _entered(self, target: str, login: str = "") -> Answer:
+        self._logins.succeeded(session.client_address())
+        g.cookie = self._sessions.begin(login)
+        return redirect(target)
+
+    @property
+    def _logins(self) -> Logins:
+        return self._backend.ledger().logins
+
+    @property
+    def _github(self) -> GitHubLogin:
+        return self._settings.github or abort(404)
+
+    @property
+    def _callback(self) -> str:
+        base = self._settings.public_url or request.url_root.rstrip("/")
+        return base + url_for("dashboard.from_github")
 
 
 def _page(target: str, why: str = "") -> str:
@@ -116,17 +140,3 @@ def _own(purpose: bytes) -> str:
 
 def _state(target: str) -> str:
     return f"{_own(b'state' + target.encode('utf-8', 'replace'))}.{target}"
-
-
-def _github(settings: DashboardSettings) -> GitHubLogin:
-    return settings.github or abort(404)
-
-
-def _callback(settings: DashboardSettings) -> str:
-    base = settings.public_url or request.url_root.rstrip("/")
-    return base + url_for("dashboard.from_github")
-
-
-def _visitor(settings: DashboardSettings, code: str) -> Visitor:
-    known = settings.admins.organizations
-    return _github(settings).visitor(code, _callback(settings), _own(b"verifier"), known)

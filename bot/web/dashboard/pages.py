@@ -13,10 +13,9 @@ from werkzeug.wrappers import Response as Answer
 
 from bot.store.overview import Line
 from bot.web import session
-from bot.web.dashboard import acting, entry, line, reading
-from bot.web.dashboard.backing import DashboardBackend, DashboardSettings
-
-__all__ = ["DashboardBackend", "DashboardSettings", "blueprint"]
+from bot.web.app import Backend
+from bot.web.dashboard import DashboardSettings, acting, reading
+from bot.web.dashboard.entry import OPEN, Entry
 
 #: method, path, view: a function of settings, backend and the path's own parts.
 VIEWS: tuple[tuple[str, str, Callable[..., Any]], ...] = (
@@ -27,7 +26,7 @@ VIEWS: tuple[tuple[str, str, Callable[..., Any]], ...] = (
     ("POST", "/decisions/<int:number>/recheck", acting.recheck),
     ("POST", "/decisions/<int:number>/leave", acting.leave),
     ("GET", "/shadow", reading.shadow),
-    ("GET", "/line", line.line),
+    ("GET", "/line", reading.line),
     ("GET", "/costs", reading.costs),
     ("GET", "/installations", reading.installations),
     ("POST", "/pause", acting.pause),
@@ -40,19 +39,15 @@ VIEWS: tuple[tuple[str, str, Callable[..., Any]], ...] = (
 )
 
 
-def blueprint(settings: DashboardSettings) -> Callable[[DashboardBackend], Blueprint]:
-    """Makes the dashboard for a backend; without a password there is none to make."""
-
-    def make(backend: DashboardBackend) -> Blueprint:
-        routes = Blueprint("dashboard", __name__, template_folder="../templates")
-        sessions = session.Sessions(settings.session_key, lambda: backend.ledger().logins)
-        _guard(routes, settings, sessions)
-        entry.add(routes, settings, sessions, lambda: backend.ledger().logins)
-        for method, path, view in VIEWS:
-            routes.add_url_rule(path, view.__name__, partial(view, settings, backend), methods=[method])
-        return routes
-
-    return make
+def blueprint(settings: DashboardSettings, backend: Backend) -> Blueprint:
+    """The dashboard of a serving process."""
+    routes = Blueprint("dashboard", __name__, template_folder="../templates")
+    sessions = session.Sessions(settings.session_key, lambda: backend.ledger().logins)
+    _guard(routes, settings, sessions)
+    Entry(settings, backend, sessions).add(routes)
+    for method, path, view in VIEWS:
+        routes.add_url_rule(path, view.__name__, partial(view, settings, backend), methods=[method])
+    return routes
 
 
 def _guard(routes: Blueprint, settings: DashboardSettings, sessions: session.Sessions) -> None:
@@ -66,7 +61,7 @@ def _guard(routes: Blueprint, settings: DashboardSettings, sessions: session.Ses
         login = sessions.login()
         g.logged_in, g.login = login is not None, login or ""
         g.cookie = request.cookies.get(session.COOKIE) or session.new_cookie()
-        if request.endpoint in entry.OPEN or g.logged_in:
+        if request.endpoint in OPEN or g.logged_in:
             if request.method == "POST":
                 session.check_form(request.cookies.get(session.COOKIE, ""))
             return None

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import get_args
+from typing import Literal, NamedTuple, get_args
 from urllib.parse import urlencode
 
 from flask import Response, abort, g, render_template, request
 from markupsafe import Markup
 from pydantic import ValidationError
 
-from bot.bouncers.feedback import Row
+from bot.calibration import plots, reliability, risk
+from bot.calibration.fates import KnownFate
+from bot.calibration.risk import Judged, OperatingPoint, PromiseRecord
 from bot.core import events
 from bot.core.actions import Task
 from bot.core.frozen import Frozen
@@ -22,13 +25,18 @@ from bot.publishing.markdown import as_html
 from bot.store.export import as_csv, as_json
 from bot.store.installations import EVERYTHING
 from bot.store.overview import PAGE, Came, Filter, Overview
-from bot.web.dashboard import acting, charts, posted
-from bot.web.dashboard.backing import DashboardBackend, DashboardSettings
-from bot.web.dashboard.charts import Bar
+from bot.web.app import Backend
+from bot.web.dashboard import DashboardSettings, acting, posted
 
 DAYS = 30
 #: Comments on a page that shows them whole.
 PREVIEWS = 15
+
+_WORDS: dict[Literal["triage", "verify"], tuple[str, str, str]] = {
+    "triage": ("Issues", "issues that a merged pull request closed", "issues closed as not planned"),
+    "verify": ("Pull requests", "patches merged and kept for 30 days", "patches reverted or repaired"),
+}
+_TENTHS = range(10, 100, 10)
 
 
 class Spending(Frozen):
@@ -42,23 +50,39 @@ class Spending(Frozen):
     limit_calls: int | None
 
 
-def overview(settings: DashboardSettings, backend: DashboardBackend) -> str:
+class Drawn(NamedTuple):
+    """One bouncer's line, for the template."""
+
+    name: str
+    fine: str
+    wrong: str
+    good: int
+    harmed: int
+    bad: int
+    caught: int
+    harm: int | None
+    watch: PromiseRecord | None
+    rows: tuple[tuple[str, OperatingPoint], ...]
+    by_line: Markup
+    coverage: Markup
+    reliability: Markup
+
+
+def overview(settings: DashboardSettings, backend: Backend) -> str:
     """How it stands and how it went."""
     seen = _overview(backend)
     repository = request.args.get("repository", "")
     days = seen.days(g.now.date(), DAYS, repository)
-    bars = [Bar(label=day.day.strftime("%d %b"), values=(day.bounced, day.passed, day.abstained)) for day in days]
-    names = ("bounced or found", "passed", "abstained")
+    bars = [(day.day.strftime("%d %b"), (day.bounced, day.passed, day.abstained)) for day in days]
     return render_template(
         "dashboard/overview.html",
         days=days,
-        chart=charts.stacked_bars(bars, names, f"Decisions on each of the last {DAYS} days"),
+        bars=bars,
+        top=_axis(bars),
         repositories=seen.repositories(),
         repository=repository,
         rates=backend.ledger().signals.rates(repository or None),
-        rate_chart=_rate_chart,
         budgets=_budgets(settings, seen, g.now),
-        meter=charts.meter,
         jobs=backend.jobs().counts(),
         oldest=backend.jobs().oldest_age(),
         worker=backend.jobs().worker_age(),
@@ -66,7 +90,7 @@ def overview(settings: DashboardSettings, backend: DashboardBackend) -> str:
     )
 
 
-def decisions(settings: DashboardSettings, backend: DashboardBackend) -> str:
+def decisions(settings: DashboardSettings, backend: Backend) -> str:
     """A page of decisions, newest first."""
     seen, chosen = _overview(backend), _chosen()
     lines = seen.decisions(chosen, _number(request.args.get("before")))
@@ -82,7 +106,7 @@ def decisions(settings: DashboardSettings, backend: DashboardBackend) -> str:
     )
 
 
-def export(settings: DashboardSettings, backend: DashboardBackend, form: str) -> Response:
+def export(settings: DashboardSettings, backend: Backend, form: str) -> Response:
     """The decisions that pass the filter, all of them, as a file."""
     make, kind = {"csv": (as_csv, "text/csv"), "json": (as_json, "application/json")}.get(form) or abort(404)
     response = Response(
@@ -92,7 +116,7 @@ def export(settings: DashboardSettings, backend: DashboardBackend, form: str) ->
     return response
 
 
-def installations(settings: DashboardSettings, backend: DashboardBackend) -> str:
+def installations(settings: DashboardSettings, backend: Backend) -> str:
     """Where the app is installed, when something was last heard from there, and what is paused."""
     known = backend.ledger().installations
     pauses = known.pauses()
@@ -105,7 +129,7 @@ def installations(settings: DashboardSettings, backend: DashboardBackend) -> str
     )
 
 
-def decision(settings: DashboardSettings, backend: DashboardBackend, number: int) -> str:
+def decision(settings: DashboardSettings, backend: Backend, number: int) -> str:
     """Everything about one decision."""
     seen = _overview(backend)
     found = seen.decision(number) if number < 2**63 else None
@@ -124,7 +148,7 @@ def decision(settings: DashboardSettings, backend: DashboardBackend, number: int
     )
 
 
-def shadow(settings: DashboardSettings, backend: DashboardBackend) -> str:
+def shadow(settings: DashboardSettings, backend: Backend) -> str:
     """What people would have seen."""
     seen = _overview(backend)
     chosen = Filter(outcome="withheld")
@@ -136,21 +160,33 @@ def shadow(settings: DashboardSettings, backend: DashboardBackend) -> str:
     return render_template("dashboard/shadow.html", rows=rows, older=older)
 
 
-def costs(settings: DashboardSettings, backend: DashboardBackend) -> str:
+def costs(settings: DashboardSettings, backend: Backend) -> str:
     """What was spent, on what."""
     seen = _overview(backend)
     since = g.now - timedelta(days=DAYS)
     days = seen.costs(since, "day")
-    bars = [Bar(label=row.name[5:], values=(row.cost_usd or 0.0,)) for row in days]
+    bars = [(row.name[5:], (row.cost_usd or 0.0,)) for row in days]
     return render_template(
         "dashboard/costs.html",
-        chart=charts.stacked_bars(bars, ("spent",), f"US dollars on each of the last {DAYS} days", " $"),
+        bars=bars,
+        top=_axis(bars),
         days=days,
         repositories=seen.costs(since, "repository"),
         models=seen.costs(since, "model"),
         budgets=_budgets(settings, seen, g.now),
-        meter=charts.meter,
     )
+
+
+def line(settings: DashboardSettings, backend: Backend) -> str:
+    """What each bouncer did in a repository, what another line would have done, and whether its promise holds."""
+    repositories = _overview(backend).repositories()
+    repository = request.args.get("repository") or (repositories[0] if len(repositories) == 1 else "")
+    drawn = [
+        _drawn(bouncer, fates)
+        for bouncer in _WORDS
+        if repository and (fates := backend.ledger().fates.of(repository, bouncer))
+    ]
+    return render_template("dashboard/line.html", repositories=repositories, repository=repository, drawn=drawn)
 
 
 def _chosen() -> Filter:
@@ -162,7 +198,7 @@ def _chosen() -> Filter:
     )
 
 
-def _overview(backend: DashboardBackend) -> Overview:
+def _overview(backend: Backend) -> Overview:
     return Overview(backend.ledger().database)
 
 
@@ -177,6 +213,36 @@ def _subject(jobs: Jobs, job: str) -> tuple[str, Markup] | None:
         return None
     about = getattr(event, "issue", None) or getattr(event, "pull_request", None)
     return (about.title, as_html(clean(about.body, limit=MAX_BODY))) if about else None
+
+
+def _drawn(bouncer: Literal["triage", "verify"], fates: Sequence[KnownFate]) -> Drawn:
+    name, fine, wrong = _WORDS[bouncer]
+    cases = [
+        Judged(subject=each.subject, p_bounce=each.p_bounce, good=each.good)
+        for each in fates
+        if each.p_bounce is not None
+    ]
+    good = [each for each in fates if each.good]
+    bad = [each for each in fates if not each.good]
+    # The promise that is in force is the one under which the newest subject was judged.
+    harm = fates[-1].harm
+    watch = None if harm is None else risk.held((each.bounced for each in good if each.harm == harm), harm / 100)
+    curve = risk.curve(cases)
+    return Drawn(
+        name=name,
+        fine=fine,
+        wrong=wrong,
+        good=len(good),
+        harmed=sum(each.bounced for each in good),
+        bad=len(bad),
+        caught=sum(each.bounced for each in bad),
+        harm=harm,
+        watch=watch,
+        rows=tuple((f"from {at} %", risk.line_at(cases, at)) for at in _TENTHS) if cases else (),
+        by_line=plots.by_line(curve, None, fine, wrong),
+        coverage=plots.risk_over_coverage(curve, None),
+        reliability=plots.reliability(reliability.bins(cases)),
+    )
 
 
 def _budgets(settings: DashboardSettings, overview: Overview, now: datetime) -> list[Spending]:
@@ -206,10 +272,17 @@ def _budgets(settings: DashboardSettings, overview: Overview, now: datetime) -> 
     return found
 
 
-def _rate_chart(row: Row) -> object:
-    rate = row.dismissed
-    told = f"{rate.share:.0%} dismissed, 95 % interval {rate.low:.0%} to {rate.high:.0%}"
-    return charts.interval(rate.share, rate.low, rate.high, told)
+def _axis(bars: Sequence[tuple[str, Sequence[float]]]) -> float:
+    """Where the axis ends: the next of 1, 2, 4, 10, 20, 40, ... (or 0.1, 0.2, ...), which people can read."""
+    value = max((sum(values) for _, values in bars), default=0.0)
+    if value <= 0:
+        return 1.0
+    size = 1.0
+    while size * 10 < value:
+        size *= 10
+    while size >= value * 10:
+        size /= 10
+    return next(size * step for step in (1, 2, 4, 10) if size * step >= value)
 
 
 def _given(chosen: Filter) -> dict[str, str]:

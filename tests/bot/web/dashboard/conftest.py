@@ -2,54 +2,39 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from flask import Flask
 from sqlalchemy import insert
-from werkzeug.serving import make_server
 
 from bot.bouncers.feedback import Signal
 from bot.core.actions import Decision, InlineComment, SetLabels, SubmitReview, UpsertComment, Usage
 from bot.core.model import Subject
 from bot.forge.github.oauth import GitHubLogin
-from bot.jobs.admin import Jobs
 from bot.jobs.job import Job
 from bot.models.protocol import Prompt
-from bot.store import Ledger, Posting, migrate, open_database
+from bot.store import Ledger, Posting, migrate
 from bot.store.tables import DELIVERIES
-from bot.web.dashboard.pages import DashboardSettings, blueprint
+from bot.web.app import Backend
+from bot.web.dashboard import DashboardSettings
+from bot.web.dashboard.pages import blueprint
 from tests.bot.jobs.dead import dead_letter
+from tests.serving import served
 
 PASSWORD = "correct horse"
 LOGIN = GitHubLogin("an-id", "a-secret", "https://github.example", "https://github.example/api/v3")
 HOSTILE = '<script>document.title="owned"</script>"\'><img src=x onerror=alert(1)>'
 
 
-class Backend(NamedTuple):
-    """What the web process hands to its pages."""
-
-    memory: Ledger
-    queue: Jobs
-
-    def ledger(self) -> Ledger:
-        return self.memory
-
-    def jobs(self) -> Jobs:
-        return self.queue
-
-
 @pytest.fixture
 def backend(tmp_path: Path) -> Iterator[Backend]:
-    database = open_database(f"sqlite:///{tmp_path / 'bouncer.db'}")
-    migrate(database)
-    jobs = Jobs(database)
-    yield Backend(Ledger(database), jobs)
-    jobs.close()
-    database.close()
+    backend = Backend(f"sqlite:///{tmp_path / 'bouncer.db'}")
+    migrate(backend.ledger().database)
+    yield backend
+    backend.close()
 
 
 def settings(**values: Any) -> DashboardSettings:
@@ -64,21 +49,21 @@ def settings(**values: Any) -> DashboardSettings:
     )
 
 
+def dashboard(backend: Backend, **values: Any) -> Flask:
+    app = Flask("bot.web")
+    app.register_blueprint(blueprint(settings(**values), backend))
+    return app
+
+
 @pytest.fixture
 def app(backend: Backend) -> Flask:
-    flask = Flask("bot.web")
-    flask.register_blueprint(blueprint(settings(github=LOGIN))(backend))
-    return flask
+    return dashboard(backend, github=LOGIN)
 
 
 @pytest.fixture
 def site(app: Flask) -> Iterator[str]:
-    server = make_server("127.0.0.1", 0, app, threaded=True)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
+    with served(app) as url:
+        yield url
 
 
 def decision(number: int, *, kind: str = "triage", verdict: str | None = "VAGUE", **values: Any) -> Decision:
@@ -100,7 +85,7 @@ def decision(number: int, *, kind: str = "triage", verdict: str | None = "VAGUE"
 @pytest.fixture
 def filled(backend: Backend) -> Backend:
     """Decisions of every outcome, feedback, a model call, a dead letter."""
-    ledger = backend.memory
+    ledger = backend.ledger()
     for number, verdict in enumerate(("VAGUE", "WELL_SPECIFIED", None, "VAGUE"), start=1):
         ledger.decisions.record(f"d{number}:triage", (decision(number, verdict=verdict),), "c0ffee")
         ledger.decisions.settle(f"d{number}:triage", 0, "posted")

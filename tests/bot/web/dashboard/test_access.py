@@ -12,8 +12,8 @@ from werkzeug.test import TestResponse
 
 from bot.store.tables import SESSIONS
 from bot.web import session
-from bot.web.dashboard.pages import blueprint
-from tests.bot.web.dashboard.conftest import HOSTILE, PASSWORD, Backend, settings
+from bot.web.app import Backend
+from tests.bot.web.dashboard.conftest import HOSTILE, PASSWORD, dashboard
 
 
 @pytest.fixture
@@ -70,10 +70,10 @@ def test_whoever_goes_on_guessing_waits_and_is_refused_whatever_the_password(
     client: FlaskClient, backend: Backend
 ) -> None:
     for _ in range(9):
-        backend.memory.logins.turn("127.0.0.1")
-        backend.memory.logins.failed("127.0.0.1")
+        backend.ledger().logins.turn("127.0.0.1")
+        backend.ledger().logins.failed("127.0.0.1")
     for _ in range(3):
-        backend.memory.logins.turn("127.0.0.1")
+        backend.ledger().logins.turn("127.0.0.1")
     refused = log_in(client)
     assert (refused.status_code, client.get("/").status_code) == (429, 302)
     assert "Try again in" in refused.text
@@ -91,8 +91,8 @@ def test_a_form_of_another_site_is_refused(client: FlaskClient, filled: Backend)
     ):  # fmt: skip
         assert client.post(path).status_code == 403
         assert client.post(path, data={"token": "made up"}).status_code == 403
-    assert filled.queue.get("dead:triage").state == "dead"
-    assert filled.memory.installations.pauses() == {}
+    assert filled.jobs().get("dead:triage").state == "dead"
+    assert filled.ledger().installations.pauses() == {}
 
 
 def test_a_session_from_before_the_login_is_worth_nothing_after_it(client: FlaskClient) -> None:
@@ -120,7 +120,7 @@ def test_log_out_ends_the_session_for_whoever_copied_the_cookie(client: FlaskCli
 
 def test_what_the_server_keeps_opens_nothing(client: FlaskClient, app: Flask, backend: Backend) -> None:
     log_in(client)
-    with backend.memory.database.read() as connection:
+    with backend.ledger().database.read() as connection:
         (kept,) = connection.execute(select(SESSIONS.c.id)).scalars()
     thief = app.test_client()
     thief.set_cookie("bouncer", kept)
@@ -129,7 +129,7 @@ def test_what_the_server_keeps_opens_nothing(client: FlaskClient, app: Flask, ba
 
 def test_a_session_ends_by_itself(client: FlaskClient, backend: Backend) -> None:
     log_in(client)
-    with backend.memory.database.write() as connection:
+    with backend.ledger().database.write() as connection:
         connection.execute(SESSIONS.update().values(until=1.0))
     assert client.get("/").status_code == 302
 
@@ -162,9 +162,7 @@ def test_a_name_that_is_not_ours_is_refused(client: FlaskClient, host: str, stat
 
 
 def test_the_public_address_is_a_name_of_ours(backend: Backend) -> None:
-    flask = Flask("bot.web")
-    flask.register_blueprint(blueprint(settings(public_url="https://bot.example"))(backend))
-    client = flask.test_client()
+    client = dashboard(backend, public_url="https://bot.example").test_client()
     page = client.get("/login", headers={"Host": "bot.example"})
     assert page.status_code == 200
     assert "Secure" in page.headers["Set-Cookie"]
@@ -222,9 +220,7 @@ def test_a_new_password_ends_old_sessions(client: FlaskClient, backend: Backend)
     log_in(client)
     cookie = client.get_cookie("bouncer")
     assert cookie is not None
-    flask = Flask("bot.web")
-    flask.register_blueprint(blueprint(settings(password="another"))(backend))
-    later = flask.test_client()
+    later = dashboard(backend, password="another").test_client()
     later.set_cookie("bouncer", cookie.value)
     assert later.get("/").status_code == 302
 

@@ -10,7 +10,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from tests.bot.web.dashboard.conftest import PASSWORD, Backend
+from bot.web.app import Backend
+from tests.bot.web.dashboard.conftest import PASSWORD
 
 pytestmark = pytest.mark.debian("chromium")
 
@@ -96,7 +97,7 @@ def test_log_in_filter_open_a_decision_and_retry_a_dead_letter(page: Page, site:
     faults += serious(page)
     page.get_by_role("button", name="Retry").click()
     assert page.get_by_text("queued", exact=True).is_visible()
-    assert filled.queue.get("dead:triage").state == "queued"
+    assert filled.jobs().get("dead:triage").state == "queued"
 
     page.get_by_role("link", name="Installations").click()
     page.get_by_role("button", name="Pause acme/rocket").click()

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import requests
-from flask import Flask
-from werkzeug.serving import make_server
 
 from bot.forge.github.oauth import GitHubLogin
 from bot.simgithub import SimulatedGitHub
 from bot.simgithub.simulation import PERMISSIONS
-from bot.web.dashboard.backing import Admins
-from bot.web.dashboard.pages import blueprint
-from tests.bot.web.dashboard.conftest import Backend, settings
+from bot.web.app import Backend
+from bot.web.dashboard import Admins
+from tests.bot.web.dashboard.conftest import dashboard
+from tests.serving import served
 
 ADMINS = Admins(logins=frozenset({"ann"}), organizations=("acme",))
 
@@ -45,19 +43,11 @@ class Desk:
 @pytest.fixture
 def desk(backend: Backend) -> Iterator[Desk]:
     with SimulatedGitHub() as github:
-        app = Flask("bot.web")
-        server = make_server("127.0.0.1", 0, app, threaded=True)
-        url = f"http://127.0.0.1:{server.server_port}"
         registered = github.create_app(owner="acme", permissions={**PERMISSIONS, "members": "read"})
-        registered.callback_urls = (f"{url}/login/github/callback",)
         login = GitHubLogin(registered.client_id, registered.client_secret, github.web_url, github.api_url)
-        app.register_blueprint(blueprint(settings(github=login, admins=ADMINS))(backend))
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-        thread.start()
-        yield Desk(github, url)
-        server.shutdown()
-        thread.join()
-        server.server_close()
+        with served(dashboard(backend, github=login, admins=ADMINS)) as url:
+            registered.callback_urls = (f"{url}/login/github/callback",)
+            yield Desk(github, url)
 
 
 def test_a_named_account_comes_in_and_what_it_does_carries_its_name(desk: Desk, backend: Backend) -> None:
@@ -67,7 +57,7 @@ def test_a_named_account_comes_in_and_what_it_does_carries_its_name(desk: Desk, 
     token = re.search(r'name="token" value="([^"]+)"', page.text)
     assert token
     desk.browser.post(f"{desk.url}/pause", data={"token": token[1], "repository": ""}, timeout=10)
-    assert backend.memory.installations.pauses()[""].by == "ann"
+    assert backend.ledger().installations.pauses()[""].by == "ann"
     assert "Log out ann" in desk.get("/").text
 
 
@@ -118,10 +108,10 @@ def test_a_missing_permission_is_named(desk: Desk) -> None:
 
 def test_whoever_goes_on_trying_codes_waits_and_github_is_not_asked(desk: Desk, backend: Backend) -> None:
     for _ in range(9):
-        backend.memory.logins.turn("127.0.0.1")
-        backend.memory.logins.failed("127.0.0.1")
+        backend.ledger().logins.turn("127.0.0.1")
+        backend.ledger().logins.failed("127.0.0.1")
     for _ in range(3):
-        backend.memory.logins.turn("127.0.0.1")
+        backend.ledger().logins.turn("127.0.0.1")
     refused = desk.get(desk.authorize("ann"))
     assert (refused.status_code, desk.github.world.user_tokens) == (429, {})
 
@@ -137,6 +127,6 @@ def test_a_github_that_is_away_is_said(desk: Desk) -> None:
 def test_nobody_s_token_is_kept(desk: Desk, backend: Backend) -> None:
     desk.get(desk.authorize("ann"))
     (token,) = desk.github.world.user_tokens
-    connection = backend.memory.database.engine.raw_connection()
+    connection = backend.ledger().database.engine.raw_connection()
     assert not any(token in line for line in connection.driver_connection.iterdump())  # type: ignore[union-attr]
     connection.close()

@@ -10,7 +10,7 @@ from bot.calibration.fates import GRACE, KnownFate
 from bot.core.actions import Decision
 from bot.core.model import Subject
 from bot.store.decisions import Fates
-from tests.bot.web.dashboard.conftest import Backend
+from bot.web.app import Backend
 from tests.bot.web.dashboard.test_access import log_in
 
 
@@ -27,7 +27,7 @@ def tell(backend: Backend, number: int, *, good: bool, chance: int | None, bounc
     )
     subject = Subject(repository="acme/rocket", number=number, revision="")
     decision = Decision(kind="feedback", subject=subject, evidence={"fates": [fate.model_dump(mode="json")]})
-    backend.memory.decisions.record(f"end{bouncer}{number}", (decision,), "c0ffee")
+    backend.ledger().decisions.record(f"end{bouncer}{number}", (decision,), "c0ffee")
 
 
 def page(app: Flask, backend: Backend) -> str:
@@ -57,9 +57,9 @@ def test_a_broken_promise_is_a_warning(app: Flask, backend: Backend) -> None:
 def test_a_merge_counts_once_nothing_has_undone_it_for_thirty_days(backend: Backend) -> None:
     tell(backend, 1, good=True, chance=10, bouncer="verify")
     tell(backend, 2, good=False, chance=10, bouncer="verify")
-    now = Fates(backend.memory.database)
+    now = Fates(backend.ledger().database)
     assert [each.subject for each in now.of("acme/rocket", "verify")] == ["acme/rocket#2"]
-    later = Fates(backend.memory.database, lambda: time.time() + GRACE.total_seconds() + 60)
+    later = Fates(backend.ledger().database, lambda: time.time() + GRACE.total_seconds() + 60)
     assert [each.good for each in later.of("acme/rocket", "verify")] == [False, True]
     tell(backend, 1, good=False, chance=10, bouncer="verify")
     assert [each.good for each in now.of("acme/rocket", "verify")] == [False, False]

@@ -10,7 +10,8 @@ from flask.testing import FlaskClient
 
 from bot.core.actions import Usage
 from bot.models.protocol import Prompt
-from tests.bot.web.dashboard.conftest import Backend, decision
+from bot.web.app import Backend
+from tests.bot.web.dashboard.conftest import decision
 from tests.bot.web.dashboard.test_access import log_in, token
 
 
@@ -65,9 +66,9 @@ def test_decisions_are_found_by_number_and_by_words(client: FlaskClient, text: s
 def test_an_unknown_cost_is_unknown_and_not_none(app: Flask, backend: Backend) -> None:
     unpriced = Usage(calls=2, input_tokens=10, output_tokens=5, seconds=1.0)
     told = decision(1).model_copy(update={"usage": unpriced})
-    backend.memory.decisions.record("d1:triage", (told,), "c0ffee")
+    backend.ledger().decisions.record("d1:triage", (told,), "c0ffee")
     prompt = Prompt(purpose="triage", system="s", user="1", subject="acme/rocket#1")
-    backend.memory.calls.record("d1:triage", prompt, "InputReply", "openai:own", unpriced, reply="{}")
+    backend.ledger().calls.record("d1:triage", prompt, "InputReply", "openai:own", unpriced, reply="{}")
     client = app.test_client()
     log_in(client)
     for path in ("/decisions", "/decisions/1", "/costs"):
@@ -79,9 +80,9 @@ def test_an_unknown_cost_is_unknown_and_not_none(app: Flask, backend: Backend) -
 def test_what_a_prompt_cache_saved_is_shown_with_a_call_and_with_the_costs(app: Flask, backend: Backend) -> None:
     cached = Usage(calls=1, input_tokens=1_000, output_tokens=5, cached_tokens=800, seconds=1.0, cost_usd=0.01)
     told = decision(1).model_copy(update={"usage": cached})
-    backend.memory.decisions.record("d1:triage", (told,), "c0ffee")
+    backend.ledger().decisions.record("d1:triage", (told,), "c0ffee")
     prompt = Prompt(purpose="triage", system="s", user="1", subject="acme/rocket#1")
-    backend.memory.calls.record("d1:triage", prompt, "InputReply", "openai:gpt-5", cached, reply="{}")
+    backend.ledger().calls.record("d1:triage", prompt, "InputReply", "openai:gpt-5", cached, reply="{}")
     client = app.test_client()
     log_in(client)
     assert "1000 (800 cached) + 5" in client.get("/decisions/1").text
@@ -93,7 +94,7 @@ def test_all_failed_jobs_can_be_retried_at_once(client: FlaskClient, filled: Bac
     page = client.get("/jobs?state=dead")
     assert "Retry all failed jobs" in page.text
     assert client.post("/retry-failed", data={"token": token(page)}).status_code == 303
-    assert filled.queue.get("dead:triage").state == "queued"
+    assert filled.jobs().get("dead:triage").state == "queued"
 
 
 def test_a_recheck_of_a_repository_that_nothing_was_heard_of_says_so(client: FlaskClient) -> None:

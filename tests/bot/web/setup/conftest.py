@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import re
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,13 +11,13 @@ from pathlib import Path
 import pytest
 import requests
 from flask import Flask
-from werkzeug.serving import make_server
 
 from bot.errors import SettingsError
 from bot.forge.github.registration import Credentials, convert, store
 from bot.simgithub import SimulatedGitHub
 from bot.web.setup.flow import Addresses, Choice, Guard
 from bot.web.setup.pages import Setup, blueprint, landing
+from tests.serving import served
 
 LINK = "one-time-link"
 
@@ -59,17 +58,12 @@ def site(tmp_path: Path) -> Iterator[Site]:
     with SimulatedGitHub() as github:
         github.create_repository("octo/demo")
         app = Flask("bot.web")
-        server = make_server("127.0.0.1", 0, app, threaded=True)
-        site = Site(github, f"http://127.0.0.1:{server.server_port}", Guard(LINK, clock), clock, tmp_path / "data")
-        known = Addresses(api_url=github.api_url, web_url=github.web_url)
-        app.register_blueprint(blueprint(Setup(site.guard, known, None, convert, site.keep)))
-        app.register_blueprint(landing())
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-        thread.start()
-        yield site
-        server.shutdown()
-        thread.join()
-        server.server_close()
+        with served(app) as url:
+            site = Site(github, url, Guard(LINK, clock), clock, tmp_path / "data")
+            known = Addresses(api_url=github.api_url, web_url=github.web_url)
+            app.register_blueprint(blueprint(Setup(site.guard, known, None, convert, site.keep)))
+            app.register_blueprint(landing())
+            yield site
 
 
 class Browser:
