@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 if TYPE_CHECKING:  # what a benchmark is made of takes a second to import, and a --help needs none of it
@@ -106,15 +106,9 @@ class Entry:
 
     def load(self) -> Benchmark[Any, Any]:
         """The benchmark itself, with everything that it imports."""
-        found = attribute(self.benchmark)
+        found = resolve_name(self.benchmark)
         assert isinstance(found, Benchmark)
         return found
-
-
-def attribute(place: str) -> Any:
-    """What ``module:attribute`` names."""
-    module, _, name = place.partition(":")
-    return getattr(import_module(module), name)
 
 
 _BOUNCERBENCH = "vague issues and wrong patches (Mathews and Nagappan, BouncerBench)"

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 import click
 
 from bot import __version__
-from bot.cli import run
+from bot.cli import LazyGroup, run
 from bot.errors import OperatorError
-from evaluation.benchmark import BENCHMARKS, Missing, Scoring, attribute
+from evaluation.benchmark import BENCHMARKS, Missing, Scoring
 
 F = TypeVar("F", bound=Callable[..., Any])
 Option = Callable[[F], F]
@@ -50,25 +50,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 
 
-class Table(click.Group):
-    """A group that knows its commands' names and help lines without importing them."""
-
-    def __init__(self, name: str, line: str, commands: dict[str, tuple[str, str]]) -> None:
-        super().__init__(name=name, help=line, no_args_is_help=True)
-        self._table = commands
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self._table)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self._table:
-            return None
-        command = attribute(self._table[cmd_name][0])
-        assert isinstance(command, click.Command)
-        return command
+class Table(LazyGroup):
+    """A group that names the package of the extra ``evaluation`` which a command misses, in one line."""
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run the command; a package of the extra ``evaluation`` that is not installed is named in one line."""
         try:
             return super().invoke(ctx)
         except ModuleNotFoundError as error:
@@ -77,10 +62,6 @@ class Table(click.Group):
             raise OperatorError(
                 f"the package {error.name!r} is missing: pip install 'bouncer-bot[evaluation]'"
             ) from None
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in self._table.items()])
 
 
 replay, score, calibrate, build, batch, leaderboard = (

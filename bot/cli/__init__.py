@@ -3,38 +3,38 @@
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 
 import click
 
 from bot import __version__
 from bot.errors import BouncerError, OperatorError, UserError
 
-#: Command name -> module that defines ``command``, and its line in ``--help``.
+#: ``name -> (module:attribute, line in --help)``.
 COMMANDS: dict[str, tuple[str, str]] = {
-    "demo": ("bot.cli.demo", "Watch it work on a simulated GitHub; needs no credentials."),
-    "serve": ("bot.cli.serve", "Run the web server and a worker."),
-    "web": ("bot.cli.web", "Run the web server alone."),
-    "worker": ("bot.cli.worker", "Run a worker alone."),
-    "triage": ("bot.cli.triage", "Is this issue specified well enough to act on?"),
-    "verify": ("bot.cli.verify", "Does this patch solve this issue?"),
-    "review": ("bot.cli.review", "Does this diff introduce a defect?"),
-    "reproduce": ("bot.cli.reproduce", "Draft a test that fails the way an issue reports."),
-    "calibrate": ("bot.cli.calibrate", "Choose where to bounce from a repository's own history."),
-    "backlog": ("bot.cli.backlog", "Judge a repository's open issues; print one table."),
-    "action": ("bot.cli.action", "Handle the event of a GitHub workflow (for action.yml)."),
-    "jobs": ("bot.cli.jobs", "List, show, retry and cancel jobs."),
-    "export": ("bot.cli.export", "Print the decisions on record as CSV or JSON."),
-    "doctor": ("bot.cli.doctor.command", "Check settings, database, GitHub, model and sandbox."),
+    "demo": ("bot.cli.demo:command", "Watch it work on a simulated GitHub; needs no credentials."),
+    "serve": ("bot.cli.serve:command", "Run the web server and a worker."),
+    "web": ("bot.cli.web:command", "Run the web server alone."),
+    "worker": ("bot.cli.worker:command", "Run a worker alone."),
+    "triage": ("bot.cli.triage:command", "Is this issue specified well enough to act on?"),
+    "verify": ("bot.cli.verify:command", "Does this patch solve this issue?"),
+    "review": ("bot.cli.review:command", "Does this diff introduce a defect?"),
+    "reproduce": ("bot.cli.reproduce:command", "Draft a test that fails the way an issue reports."),
+    "calibrate": ("bot.cli.calibrate:command", "Choose where to bounce from a repository's own history."),
+    "backlog": ("bot.cli.backlog:command", "Judge a repository's open issues; print one table."),
+    "action": ("bot.cli.action:command", "Handle the event of a GitHub workflow (for action.yml)."),
+    "jobs": ("bot.cli.records:jobs_command", "List, show, retry and cancel jobs."),
+    "export": ("bot.cli.records:export_command", "Print the decisions on record as CSV or JSON."),
+    "doctor": ("bot.cli.doctor:command", "Check settings, database, GitHub, model and sandbox."),
 }
 
 
 class LazyGroup(click.Group):
     """A group that knows its commands' names and help lines without importing them."""
 
-    def __init__(self, commands: dict[str, tuple[str, str]], **settings: object) -> None:
-        super().__init__(**settings)  # type: ignore[arg-type]
+    def __init__(self, name: str, line: str, commands: dict[str, tuple[str, str]]) -> None:
+        super().__init__(name=name, help=line, no_args_is_help=True)
         self._lazy = commands
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -43,20 +43,28 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self._lazy:
             return None
-        command = import_module(self._lazy[cmd_name][0]).command
+        command = resolve_name(self._lazy[cmd_name][0])
         assert isinstance(command, click.Command)
-        return with_env_file(command)
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, line) in self._lazy.items()])
 
 
-def with_env_file(command: click.Command) -> click.Command:
+class _Bouncer(LazyGroup):
+    """Of commands that read a file of variables where they are told to."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        command = super().get_command(ctx, cmd_name)
+        return command and _with_env_file(command)
+
+
+def _with_env_file(command: click.Command) -> click.Command:
     """The command, or each one of a group, with the option that names a file of variables to read."""
     if isinstance(command, click.Group):
         for each in command.commands.values():
-            with_env_file(each)
+            _with_env_file(each)
     elif not any(option.name == "env_file" for option in command.params):
         command.params.append(
             click.Option(
@@ -102,9 +110,9 @@ def run(group: click.Group, arguments: list[str] | None, program: str) -> None:
 
 def _complain(text: str) -> None:
     """Print what is wrong; names of files and keys in it are strangers', and must not steer a terminal."""
-    from bot.core.text import show
+    from bot.cli.files import show_card
 
-    click.echo("\n".join(show(line) for line in text.split("\n")), err=True)
+    show_card(text, err=True)
 
 
 def _line(error: click.ClickException, program: str) -> str:
@@ -117,7 +125,5 @@ def _line(error: click.ClickException, program: str) -> str:
 
 def main(arguments: list[str] | None = None) -> None:
     """Entry point of ``bouncer`` and ``python -m bot``."""
-    group = LazyGroup(
-        COMMANDS, name="bouncer", help="A GitHub App that knows when not to act.", no_args_is_help=True
-    )
+    group = _Bouncer("bouncer", "A GitHub App that knows when not to act.", COMMANDS)
     run(click.version_option(__version__, prog_name="bouncer")(group), arguments, "bouncer")

@@ -181,11 +181,11 @@ def as_object(decision: Decision) -> dict[str, Any]:
     return {**plain, "label": decision.verdict, **decision.evidence}
 
 
-def show_card(text: str) -> None:
+def show_card(text: str, *, err: bool = False) -> None:
     """Print for a person; what could steer a terminal or forge text in it is written out as an escape."""
     from bot.core.text import show
 
-    click.echo("\n".join(show(line) for line in text.split("\n")))
+    click.echo("\n".join(show(line) for line in text.split("\n")), err=err)
 
 
 def spoken(decision: Decision) -> str:

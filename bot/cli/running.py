@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -47,6 +49,14 @@ def configure_logs(settings: Settings) -> None:
     from bot.ops import logs
 
     logs.configure(settings.log_level, settings.secrets)
+
+
+def stopped() -> threading.Event:
+    """Set by SIGTERM and SIGINT from now on."""
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    return stop
 
 
 def opened_database(settings: Settings) -> Database:

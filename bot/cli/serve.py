@@ -2,28 +2,54 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 import signal
+import sys
 import threading
+import time
+from collections.abc import Callable, Sequence
+from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
 
 import click
+import structlog
+from sqlalchemy.exc import DBAPIError
 
 from bot.cli import web, worker
-from bot.cli.running import configure_logs, load_settings, observe, opened_database, settings_options
-from bot.cli.supervise import Child, supervise
+from bot.cli.running import load_settings, observe, opened_database, settings_options, stopped
+from bot.errors import DatabaseAway, OperatorError
 
 if TYPE_CHECKING:
+    from multiprocessing.context import SpawnProcess
+
     from bot.ops.settings import Settings
 
+#: How often the worker looks whether set-up is done, seconds.
+LOOK_SECONDS = 0.5
+#: How long children are given to end, seconds; they drain what they have begun.
+STOP_SECONDS = 28.0
+#: A process that lived for this long is started again at once, seconds; others wait longer each time.
+STABLE_SECONDS = 10.0
+LONGEST_PAUSE_SECONDS = 30.0
+#: A database that was away is looked for at least this often, seconds.
+AWAY_PAUSE_SECONDS = 4.0
+#: What a process ends with whose settings are wrong: to start it again would not help.
+WRONG_USAGE = 2
+#: What a process ends with that cannot reach the database: the parent could, so this passes (EX_TEMPFAIL).
+AWAY = 75
 
+_PR_SET_PDEATHSIG = 1
 #: Said where set-up comes first: the browser can go ahead while somebody gets a key.
 _NO_MODEL = """BOUNCER_MODEL is not set. You can create the app now; deliveries are recorded, but nothing is
 judged or posted until you name a model and start `bouncer serve` again.
 """
 
+_log = structlog.get_logger(__name__)
+
 
 @click.command()
-@click.option("--concurrency", type=click.IntRange(1, 64), default=8, show_default=True, help="Jobs at once.")
+@worker.concurrency_option
 @worker.apart_option
 @settings_options
 def command(concurrency: int, apart: float, **values: Any) -> int:
@@ -41,9 +67,7 @@ def command(concurrency: int, apart: float, **values: Any) -> int:
     migrate(database)
     database.close()
     link = web.show_link(settings) if settings.needs_setup else None
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    stop = stopped()
     children = [Child("web", _web, (settings, link))]
     if settings.bouncer_model:
         children.append(Child("worker", _worker, (settings, concurrency, apart)))
@@ -60,8 +84,90 @@ def _web(settings: Settings, link: str | None) -> None:
 def _worker(settings: Settings, concurrency: int, apart: float) -> None:
     from bot.jobs.worker import Pace
 
+    while settings.needs_setup:
+        time.sleep(LOOK_SECONDS)
+        settings = settings.completed()
     observe(settings)
-    if settings.needs_setup:
-        settings = web.awaited(settings)
-        configure_logs(settings)
     worker.run(settings, Pace(concurrency=concurrency), apart)
+
+
+class Child:
+    """A function that runs in a process of its own, for as long as the parent lives."""
+
+    def __init__(self, name: str, target: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+        self.name = name
+        self._target = target
+        self._arguments = arguments
+        self._failures = 0
+        self._started = 0.0
+        self._next = 0.0
+        self.process: SpawnProcess | None = None
+
+    def start(self) -> None:
+        """Start it. Nothing is inherited but the arguments, which do not show in the list of processes."""
+        self._started = time.monotonic()
+        self.process = get_context("spawn").Process(
+            target=_run, args=(os.getpid(), self._target, self._arguments), name=f"bouncer-{self.name}"
+        )
+        self.process.start()
+
+    def look(self) -> int | None:
+        """Start it again if it died, after a pause; its exit code where that would not help."""
+        if self.process is None or self.process.is_alive():
+            return None
+        code = self.process.exitcode
+        if code == WRONG_USAGE:
+            return code
+        now = time.monotonic()
+        if not self._next:
+            self._failures = 0 if now - self._started > STABLE_SECONDS else self._failures + 1
+            longest = AWAY_PAUSE_SECONDS if code == AWAY else LONGEST_PAUSE_SECONDS
+            pause = min(longest, 2.0 ** (self._failures - 1)) if self._failures > 1 else 0.0
+            self._next = now + pause
+            _log.error("process_died", process=self.name, exit_code=code, again_in=pause)
+        if now >= self._next:
+            self._next = 0.0
+            self.start()
+        return None
+
+    def stop(self, deadline: float) -> None:
+        """Wait for it until ``deadline``, then kill it."""
+        if self.process is None:
+            return
+        self.process.join(max(0.0, deadline - time.monotonic()))
+        if self.process.is_alive():
+            _log.error("process_killed", process=self.name)
+            self.process.kill()
+            self.process.join()
+
+
+def supervise(children: Sequence[Child], stop: threading.Event) -> int:
+    """Keep the children up until ``stop`` is set or one of them cannot start; the exit code."""
+    for child in children:
+        child.start()
+    code = None
+    while not stop.wait(0.2) and code is None:
+        code = next((code for child in children if (code := child.look()) is not None), None)
+    for child in children:
+        if child.process is not None and child.process.is_alive():
+            child.process.terminate()
+    deadline = time.monotonic() + STOP_SECONDS
+    for child in children:
+        child.stop(deadline)
+    return code or 0
+
+
+def _run(parent: int, target: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+    """In the child: end with the parent, even where it is killed."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != parent:
+        return
+    try:
+        target(*arguments)
+    except (DatabaseAway, DBAPIError) as error:
+        _log.error("database_away", why=str(error).partition("\n")[0])
+        sys.exit(AWAY)
+    except OperatorError as error:
+        click.echo(f"bouncer: {error}", err=True)
+        sys.exit(WRONG_USAGE)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 import socket
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
 
 
 PROCESSES = 2
-#: How often the worker looks whether set-up is done, seconds.
-LOOK_SECONDS = 0.5
 
 
 @click.command()
@@ -64,7 +61,6 @@ def serve(settings: Settings, processes: int | None, link: str | None = None) ->
     ``link`` opens set-up, whose state one process holds.
     """
     from bot.app import metrics_readers, pages
-    from bot.ops.settings import Present
     from bot.store import migrate
     from bot.web.app import Backend, create_app
     from bot.web.server import Server
@@ -131,9 +127,23 @@ def keep(settings: Settings, credentials: Credentials, choice: Choice) -> None:
     configure_logs(settings.completed())
 
 
-def awaited(settings: Settings) -> Settings:
-    """The settings with credentials; waits for set-up where they are missing."""
-    while settings.needs_setup:
-        time.sleep(LOOK_SECONDS)
-        settings = settings.completed()
-    return settings
+class Present:
+    """The settings as they are now: set-up in the browser completes them while the server runs."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings, self._withheld = settings, settings.withheld
+
+    def webhook_secrets(self) -> tuple[str, ...]:
+        """Asked at every delivery: those that sign it, as soon as there are any."""
+        return self._completed().webhook_secrets
+
+    def withheld(self) -> tuple[str, ...]:
+        """Asked at every statement: what must not come into the database."""
+        self._completed()
+        return self._withheld
+
+    def _completed(self) -> Settings:
+        if self._settings.needs_setup:
+            self._settings = self._settings.completed()
+            self._withheld = self._settings.withheld
+        return self._settings

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import threading
 from contextlib import suppress
@@ -13,13 +12,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bot.cli.running import load_settings, opened_database, settings_options
+from bot.cli.running import load_settings, opened_database, settings_options, stopped
 
 if TYPE_CHECKING:
+    from bot.app import Live
+    from bot.jobs.queue import Queue
+    from bot.jobs.runner import Runner
     from bot.jobs.worker import Pace
     from bot.ops.settings import Settings
+    from bot.store import Ledger
 
 
+concurrency_option = click.option(
+    "--concurrency", type=click.IntRange(1, 64), default=8, show_default=True, help="Jobs at once."
+)
 #: GitHub asks for a second between two writes; a simulated one does not.
 apart_option = click.option("--apart", type=click.FloatRange(0, 60), default=1.0, hidden=True)
 #: How the names of everything begin that Bouncer, or the volume itself, puts into a data folder.
@@ -30,7 +36,7 @@ _OURS = (
 
 
 @click.command()
-@click.option("--concurrency", type=click.IntRange(1, 64), default=8, show_default=True, help="Jobs at once.")
+@concurrency_option
 @apart_option
 @settings_options
 def command(concurrency: int, apart: float, **values: Any) -> None:
@@ -65,9 +71,7 @@ def run(settings: Settings, pace: Pace, apart: float) -> None:
     """Work until SIGTERM or SIGINT, then end the process."""
     from bot.core import tracing
 
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    stop = stopped()
     own_folder(settings.bouncer_data_dir)
     kept = work(settings, stop, pace, apart=apart)
     tracing.flush()
@@ -96,13 +100,11 @@ def work(settings: Settings, stop: threading.Event, pace: Pace, *, apart: float 
     A database that is away is waited for. ``apart`` is the pause between two writes through one installation,
     seconds. Raises SettingsError before anything starts.
     """
-    from bot.app import Live, notices
+    from bot.app import Live
     from bot.jobs.queue import Queue
     from bot.jobs.redelivery import Reconciler
-    from bot.jobs.runner import Runner
     from bot.jobs.worker import Worker
     from bot.ops.metrics import Counts
-    from bot.publishing.publisher import Publisher
     from bot.store import Ledger, await_database, withhold
 
     database = await_database(settings.database_url, stop)
@@ -112,23 +114,26 @@ def work(settings: Settings, stop: threading.Event, pace: Pace, *, apart: float 
     withhold(database, partial(tuple, settings.withheld))
     ledger, queue, counts = Ledger(database), Queue(database), Counts()
     live = Live(settings, ledger, counts.observe)
-    publisher = Publisher(
-        ledger.postings,
-        ledger.paces,
-        apart=apart,
-        secrets=settings.secrets,
-    )
-    runner = Runner(
-        queue,
-        ledger,
-        live.services_for,
-        publisher,
-        paused=settings.bouncer_paused,
-        notices=notices(settings, ledger),
-    )
     reconciler = Reconciler(live.app, database)
     threading.Thread(target=reconciler.run, args=(stop,), name="reconciler", daemon=True).start()
     try:
+        runner = _runner(settings, queue, ledger, live, apart)
         return Worker(ledger, queue, runner, counts, pace, settings.bouncer_keep_days).run(stop)
     finally:
         live.close()
+
+
+def _runner(settings: Settings, queue: Queue, ledger: Ledger, live: Live, apart: float) -> Runner:
+    """Runs a job: what it is decided with, and who publishes it."""
+    from bot.app import notices
+    from bot.jobs.runner import Runner
+    from bot.publishing.publisher import Publisher
+
+    return Runner(
+        queue,
+        ledger,
+        live.services_for,
+        Publisher(ledger.postings, ledger.paces, apart=apart, secrets=settings.secrets),
+        paused=settings.bouncer_paused,
+        notices=notices(settings, ledger),
+    )

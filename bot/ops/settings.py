@@ -326,28 +326,6 @@ class Settings(BaseSettings):
             ) from None
 
 
-class Present:
-    """The settings as they are now: set-up in the browser completes them while the server runs."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings, self._withheld = settings, settings.withheld
-
-    def webhook_secrets(self) -> tuple[str, ...]:
-        """Asked at every delivery: those that sign it, as soon as there are any."""
-        return self._completed().webhook_secrets
-
-    def withheld(self) -> tuple[str, ...]:
-        """Asked at every statement: what must not come into the database."""
-        self._completed()
-        return self._withheld
-
-    def _completed(self) -> Settings:
-        if self._settings.needs_setup:
-            self._settings = self._settings.completed()
-            self._withheld = self._settings.withheld
-        return self._settings
-
-
 class Workflow(BaseSettings):
     """What GitHub tells a step of a workflow, apart from its token and the API's address."""
 

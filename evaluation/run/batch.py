@@ -15,6 +15,7 @@ import json
 import threading
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, NoReturn, TextIO, TypeVar
 
 import click
@@ -26,7 +27,7 @@ from bot.models import anthropic, openai
 from bot.models.budget import Prices, load_prices
 from bot.models.conversation import Answer, Request, Unusable, cost, extract
 from bot.models.protocol import Prompt, Reply
-from evaluation.benchmark import BENCHMARKS, attribute
+from evaluation.benchmark import BENCHMARKS
 from evaluation.cli import json_option
 from evaluation.dataset import Row, read_rows
 from evaluation.report.terminal import print_json, say
@@ -183,7 +184,7 @@ def export_command(context: click.Context, bench: str, arguments: tuple[str, ...
     Takes the options of ``replay BENCH`` and --format openai|anthropic; --out is the file of requests.
     """
     form, rest = _format(arguments)
-    command: click.Command = attribute(BENCHMARKS[bench].commands["replay"][0])
+    command: click.Command = resolve_name(BENCHMARKS[bench].commands["replay"][0])
     with command.make_context(bench, rest, parent=context, obj=Export(form)) as nested:
         code: int = command.invoke(nested)
         return code

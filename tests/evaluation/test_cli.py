@@ -67,7 +67,7 @@ walk({{group}}, [])
 @pytest.mark.parametrize(
     ("program", "group"),
     [
-        ("bot.cli", "__import__('bot.cli').cli.LazyGroup(__import__('bot.cli').cli.COMMANDS)"),
+        ("bot.cli", "__import__('bot.cli').cli.LazyGroup('', '', __import__('bot.cli').cli.COMMANDS)"),
         (
             "evaluation.cli",
             "__import__('evaluation.cli').cli.Table('', '', __import__('evaluation.cli').cli.COMMANDS)",

@@ -93,7 +93,7 @@ def options(command: Command) -> list[str]:
 
 
 def test_no_command_takes_a_secret_as_an_option(tmp_path: Path) -> None:
-    group = LazyGroup(COMMANDS)
+    group = LazyGroup("bouncer", "", COMMANDS)
     for name in COMMANDS:
         command = group.get_command(None, name)  # type: ignore[arg-type]
         assert command is not None

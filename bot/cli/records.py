@@ -1,4 +1,4 @@
-"""``bouncer jobs``: list, show, retry and cancel, failed jobs included."""
+"""``bouncer jobs`` and ``bouncer export``: what the database has on record, for a terminal or a script."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _json = click.option("--json", "as_json", is_flag=True, help="One JSON object on
 
 
 @click.group(no_args_is_help=True)
-def command() -> None:
+def jobs_command() -> None:
     """List, show, retry and cancel jobs. A job's id is <delivery>:<task>."""
 
 
-@command.command("list")
+@jobs_command.command("list")
 @click.option(
     "--state", "states", type=click.Choice(get_args(State)), multiple=True, help="Only these; may be repeated."
 )
@@ -58,7 +58,7 @@ def list_jobs(
     click.echo(", ".join(told), err=True)
 
 
-@command.command("show")
+@jobs_command.command("show")
 @click.argument("job_id", metavar="ID")
 @_database
 @_json
@@ -78,7 +78,7 @@ def show_job(job_id: str, database_url: str | None, as_json: bool) -> None:
         click.echo(f"{'decision:':15}{decision.verdict or decision.abstained or 'none'}: {decision.reason}")
 
 
-@command.command("retry")
+@jobs_command.command("retry")
 @click.argument("job_ids", metavar="ID...", nargs=-1, required=True)
 @_database
 @_json
@@ -88,7 +88,7 @@ def retry_jobs(job_ids: tuple[str, ...], database_url: str | None, as_json: bool
         _told([jobs.retry(job_id) for job_id in job_ids], as_json)
 
 
-@command.command("cancel")
+@jobs_command.command("cancel")
 @click.argument("job_ids", metavar="ID...", nargs=-1, required=True)
 @_database
 @_json
@@ -96,6 +96,24 @@ def cancel_jobs(job_ids: tuple[str, ...], database_url: str | None, as_json: boo
     """Cancel jobs. Waiting ones never start, running ones post nothing more."""
     with _open(database_url) as (jobs, _):
         _told([jobs.cancel(job_id) for job_id in job_ids], as_json)
+
+
+@click.command()
+@click.option("--format", "form", type=click.Choice(("csv", "json")), default="csv", show_default=True)
+@click.option("--repository", default="", metavar="OWNER/NAME", help="Only of this repository.")
+@_database
+def export_command(form: str, repository: str, database_url: str | None) -> None:
+    """Print every decision on record, newest first: verdict, reason, model, tokens and cost."""
+    from bot.ops import settings
+    from bot.store import migrated
+    from bot.store.export import as_csv, as_json
+    from bot.store.overview import Filter, Overview
+
+    loaded = settings.load(database_url=database_url)
+    with migrated(loaded.database_url, must_exist=True) as database:
+        make = as_csv if form == "csv" else as_json
+        for line in make(Overview(database), Filter(repository=repository), loaded.github_web_url):
+            click.echo(line, nl=False)
 
 
 @contextmanager
