@@ -17,7 +17,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import chdir, contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -28,6 +28,8 @@ from bot.cli.files import write_text
 from bot.errors import OperatorError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from bot.jobs.admin import Jobs
     from bot.simgithub import SimulatedGitHub
 
@@ -139,6 +141,7 @@ def command(model: str | None, html: Path | None) -> int:
     with tempfile.TemporaryDirectory(prefix="bouncer-demo-") as folder, SimulatedGitHub() as github:
         where = Path(folder)
         shutil.copy(ANSWERS, where)
+        _check(where, model)
         database = f"sqlite:///{where / 'bouncer.db'}"
         console.print(f"A simulated GitHub at {github.web_url}, `bouncer web` and `bouncer worker`.")
         console.print(f"[bold]{_who(model)}[/bold]\n")
@@ -151,6 +154,15 @@ def command(model: str | None, html: Path | None) -> int:
         write_text(html, _page(seen, _who(model)))
         console.print(f"The same as a page: {html}")
     return 0
+
+
+def _check(where: Path, model: str) -> None:
+    """Refuse a model that the worker could not ask, before anything is said; raises SettingsError."""
+    from bot.cli.worker import check_thinking
+    from bot.ops import settings
+
+    with chdir(where):
+        check_thinking(settings.load(bouncer_model=model))
 
 
 def _who(model: str) -> str:
@@ -186,8 +198,8 @@ def _story(github: SimulatedGitHub, jobs: Jobs) -> list[Seen]:
     seen = [
         Seen(f"#{vague} {VAGUE[0]}", f"alice opens a vague issue: {VAGUE[1]}", *_conversation(github, vague)),
         Seen(f"#{clear} {CLEAR[0]}", "bob opens a clear one.", *_conversation(github, clear)),
-        Seen(f"#{wrong} Say that an empty text gives None", f"carl: Closes #{clear}", *_check(github, wrong)),
-        Seen(f"#{flawed} Add Table.sorted", "dora opens a pull request.", *_review(github, flawed)),
+        Seen(f"#{wrong} Say that an empty text gives None", f"carl: Closes #{clear}", *_verified(github, wrong)),
+        Seen(f"#{flawed} Add Table.sorted", "dora opens a pull request.", *_reviewed(github, flawed)),
     ]
     github.comment(REPOSITORY, vague, ANSWER)
     github.comment(REPOSITORY, clear, "/bouncer reproduce", "mia")
@@ -205,7 +217,7 @@ def _conversation(github: SimulatedGitHub, number: int) -> tuple[str, str]:
     return (f"comment; labels: {labels}", posted) if posted else (f"nothing was posted; labels: {labels}", "")
 
 
-def _check(github: SimulatedGitHub, number: int) -> tuple[str, str]:
+def _verified(github: SimulatedGitHub, number: int) -> tuple[str, str]:
     pull = github.find(REPOSITORY, number)[1].pull
     runs = [each for each in github.checks(REPOSITORY) if pull and each.head_sha == pull.head_sha]
     if not runs:
@@ -216,7 +228,7 @@ def _check(github: SimulatedGitHub, number: int) -> tuple[str, str]:
     )
 
 
-def _review(github: SimulatedGitHub, number: int) -> tuple[str, str]:
+def _reviewed(github: SimulatedGitHub, number: int) -> tuple[str, str]:
     pull = github.find(REPOSITORY, number)[1].pull
     bodies = [review.body for review in pull.reviews] if pull else []
     lines = [
@@ -225,13 +237,12 @@ def _review(github: SimulatedGitHub, number: int) -> tuple[str, str]:
     return ("review", "\n\n".join([*bodies, *lines])) if lines else ("nothing was posted", "")
 
 
-def _show(console: object, seen: Seen) -> None:
-    from rich.console import Console, Group
+def _show(console: Console, seen: Seen) -> None:
+    from rich.console import Group
     from rich.markdown import Markdown
     from rich.panel import Panel
     from rich.text import Text
 
-    assert isinstance(console, Console)
     lines = [line for line in seen.posted.split("\n") if not line.startswith(("<!--", "</details>"))]
     plain = "\n".join(lines).replace("<details><summary>", "**▸ ").replace("</summary>", "**")
     parts = [Text(f"{seen.said}\n", style="italic"), Text(f"Bouncer: {seen.kind}", style="bold")]
@@ -284,7 +295,8 @@ def _jobs(url: str) -> Jobs:
 @contextmanager
 def _serving(github: SimulatedGitHub, where: Path, database: str, model: str) -> Iterator[None]:
     """Web server and worker of an app that is installed on the simulated GitHub; their log goes to a file."""
-    port = _free_port()
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port: int = probe.getsockname()[1]
     github.create_repository(REPOSITORY, FILES)
     app = github.create_app(owner="acme", webhook_url=f"http://127.0.0.1:{port}/webhook", webhook_secret=SECRET)
     environment = {
@@ -342,10 +354,3 @@ def _wait(url: str, servers: Sequence[tuple[subprocess.Popen[bytes], Path]]) -> 
     log = ended or servers[0][1]
     last = log.read_text("utf-8", "replace").strip().splitlines()[-1:] or ["no output"]
     raise OperatorError(f"the server did not start: {last[0]}")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -47,12 +47,12 @@ def test_a_day_is_played_with_recorded_answers_and_shown(tmp_path: Path) -> None
     assert "<details><summary>Why I'm asking</summary>" in page
 
 
-def test_a_model_that_cannot_be_had_is_one_clear_line(tmp_path: Path) -> None:
-    done = demo(tmp_path, "--model", "nobody:knows")
-    assert done.returncode == 2
-    assert done.stderr.strip().splitlines()[-1].startswith("bouncer: ")
-    assert "nobody:knows" in done.stderr
-    assert "Traceback" not in done.stderr
+def test_a_model_that_cannot_be_had_is_one_clear_line_and_nothing_else(tmp_path: Path) -> None:
+    for model in ("nobody:knows", "recorded:nowhere.jsonl#x"):
+        done = demo(tmp_path, "--model", model)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+        assert done.stderr.startswith("bouncer: ")
+        assert model.partition("#")[0].removeprefix("recorded:") in done.stderr
 
 
 def test_a_page_that_cannot_be_written_is_said_before_the_day_is_played(tmp_path: Path) -> None:
