@@ -102,7 +102,7 @@ def work(settings: Settings, stop: threading.Event, pace: Pace, *, apart: float 
     """
     from bot.app import Live
     from bot.jobs.queue import Queue
-    from bot.jobs.redelivery import Reconciler
+    from bot.jobs.recovery import Reconciler
     from bot.jobs.worker import Worker
     from bot.ops.metrics import Counts
     from bot.store import Ledger, await_database, withhold

@@ -1,27 +1,33 @@
-"""A worker process: takes a lease, runs the queue, and does the rounds until it is told to stop."""
+"""A worker process: takes a lease, makes jobs of deliveries and runs them, and does the rounds until its end."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import structlog
+from pydantic import ValidationError
+from sqlalchemy import Connection, Row, delete, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from bot import router
+from bot.core import events
+from bot.core.actions import Task
 from bot.core.events import Event
-from bot.jobs.dispatch import DEBOUNCE, Dispatcher
+from bot.jobs.job import Job
 from bot.jobs.queue import Consumer, Queue
 from bot.jobs.recovery import Lease, Recovery, take_lease
-from bot.jobs.retention import KEEP_DAYS, Retention
+from bot.jobs.retention import Retention
 from bot.jobs.runner import Runner
 from bot.ops.metrics import Counts
-from bot.store import Ledger
+from bot.store import Database, Ledger
+from bot.store.installations import Installations
 from bot.store.locks import Leadership
+from bot.store.tables import CLOSED, DELIVERIES
 
 #: Seconds between two looks for new deliveries, between two looks for dead workers, and between two sweeps.
 DISPATCH_SECONDS = 0.05
@@ -29,6 +35,20 @@ ROUND_SECONDS = 2.0
 SWEEP_SECONDS = 600.0
 #: How long running jobs are given at the end, seconds: with the rest of the shutdown, less than 30.
 DRAIN_SECONDS = 22.0
+
+#: Deliveries that one step of the dispatcher handles at most, so that no transaction is held for long.
+BATCH = 100
+
+#: A push or an edit is often followed by the next one: wait, so that the last of them is the one that runs.
+DEBOUNCE: Mapping[type[Event], float] = {
+    events.PullRequestSynchronized: 2.0,
+    events.PullRequestEdited: 2.0,
+    events.IssueEdited: 2.0,
+}
+
+_INSTALLATIONS = ("installation_changed", "installation_repositories_changed")
+_CLOSES = events.IssueClosed | events.PullRequestClosed
+_REOPENS = events.IssueReopened | events.PullRequestReopened
 
 T = TypeVar("T")
 
@@ -45,6 +65,104 @@ class Pace:
     day_seconds: float = 86_400.0
 
 
+class Dispatcher:
+    """Makes a job of each task of each delivery: one worker at a time, each delivery in one transaction."""
+
+    def __init__(
+        self,
+        database: Database,
+        queue: Queue,
+        tasks: Callable[[Event], tuple[Task, ...]],
+        uninstalled: Callable[[str, Collection[str]], None],
+        pace: Pace,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._database = database
+        self._installations = Installations(database)
+        self._queue = queue
+        self._tasks = tasks
+        self._uninstalled = uninstalled
+        self._pace = pace
+        self._clock = clock
+
+    def step(self) -> int:
+        """Take what there is to take now; how many deliveries that were."""
+        waiting = select(DELIVERIES).where(DELIVERIES.c.dispatched_at.is_(None)).order_by(DELIVERIES.c.seq)
+        with self._database.read() as connection:
+            rows = connection.execute(waiting.limit(BATCH)).all()
+        for row in rows:
+            if row.kind in _INSTALLATIONS:
+                # Before it is taken note of, so that a crash in between forgets nothing.
+                self._uninstall(row)
+        if rows:
+            with self._queue.transaction() as connection:
+                for row in rows:
+                    self._take(connection, row)
+        return len(rows)
+
+    def _uninstall(self, row: Row[Any]) -> None:
+        event = _read(row.event)
+        if isinstance(event, events.InstallationChanged) and event.action == "deleted":
+            self._uninstalled(event.account, event.repositories)
+        elif isinstance(event, events.InstallationRepositoriesChanged):
+            self._uninstalled("", event.removed)
+
+    def _take(self, connection: Connection, row: Row[Any]) -> None:
+        event = _read(row.event)
+        problem = None
+        if isinstance(event, str):
+            # Written by another version of the program. Kept, so that the operator can see it.
+            problem = f"the stored event cannot be read: {event}"[:500]
+            _log.error("delivery_unreadable", delivery=row.id, problem=problem)
+        else:
+            self._make(connection, row, event)
+            self._note(connection, row, event)
+            if ":" not in row.id:
+                # GitHub's own, none of those that are asked for here.
+                self._installations.note(connection, row.id, event, row.received_at)
+        connection.execute(
+            update(DELIVERIES)
+            .where(DELIVERIES.c.seq == row.seq)
+            .values(dispatched_at=self._clock(), problem=problem)
+        )
+
+    def _make(self, connection: Connection, row: Row[Any], event: Event) -> None:
+        wait = event.days * self._pace.day_seconds if isinstance(event, events.IssueUnanswered) else 0.0
+        due = row.received_at + (wait or self._pace.debounce.get(type(event), 0.0))
+        for position, task in enumerate(self._tasks(event)):
+            job = Job(
+                id=f"{row.id}:{task}",
+                delivery=row.id,
+                seq=row.seq,
+                position=position,
+                task=task,
+                kind=event.kind,
+                repository=row.repository,
+                number=row.number,
+                due=due,
+                created_at=row.received_at,
+            )
+            self._queue.enqueue(connection, job, due - self._clock())
+
+    def _note(self, connection: Connection, row: Row[Any], event: Event) -> None:
+        """Whether the subject is open, as far as this event says so."""
+        if isinstance(event, _CLOSES):
+            closed = {"repository": row.repository, "number": row.number, "closed_at": row.received_at}
+            insert = self._database.insert(CLOSED).values(**closed)
+            connection.execute(insert.on_conflict_do_update(index_elements=["repository", "number"], set_=closed))
+        elif isinstance(event, _REOPENS):
+            here = CLOSED.c.repository == row.repository, CLOSED.c.number == row.number
+            connection.execute(delete(CLOSED).where(*here))
+
+
+def _read(text: str) -> Event | str:
+    """A stored event, or why it cannot be read."""
+    try:
+        return events.from_json(text)
+    except ValidationError as error:
+        return error.errors(include_url=False)[0]["msg"]
+
+
 class Worker:
     """Runs jobs in this process. There can be one worker in a process, and many on one database."""
 
@@ -53,16 +171,16 @@ class Worker:
         ledger: Ledger,
         queue: Queue,
         runner: Runner,
-        counts: Counts | None = None,
-        pace: Pace | None = None,
-        keep_days: int = KEEP_DAYS,
+        counts: Counts,
+        pace: Pace,
+        keep_days: int,
     ) -> None:
         self._keep_days = keep_days
         self._ledger = ledger
         self._queue = queue
         self._runner = runner
-        self._counts = counts or Counts()
-        self._pace = pace or Pace()
+        self._counts = counts
+        self._pace = pace
 
     def run(self, stop: threading.Event) -> bool:
         """Work until ``stop`` is set, then let running jobs end; False where the lease was lost."""
@@ -79,25 +197,18 @@ class Worker:
             polling_seconds=self._pace.polling_seconds,
         )
         retention = Retention(database, self._queue, keep_days=self._keep_days)
-        dispatcher = Dispatcher(
-            database,
-            self._queue,
-            router.tasks,
-            retention.uninstalled,
-            debounce=self._pace.debounce,
-            day=self._pace.day_seconds,
-        )
+        dispatcher = Dispatcher(database, self._queue, router.tasks, retention.uninstalled, self._pace)
         _log.info("worker_started", worker=lease.executor)
         try:
             self._loop(stop, lease, dispatcher, recovery, retention)
         finally:
-            lost = not lease.alive()
+            lost = not lease.lock.alive()
             _log.info("worker_stops", worker=lease.executor, lost=lost)
             executor.close(0 if lost else DRAIN_SECONDS)
             if not lost:
                 _guarded(recovery.gone)
             _guarded(lambda: self._counts.flush(self._ledger))
-            lease.release()
+            lease.lock.release()
         return not lost
 
     def _loop(
@@ -123,7 +234,7 @@ class Worker:
                 now = time.monotonic()
                 if now - checked > ROUND_SECONDS:
                     checked = now
-                    if not lease.alive():
+                    if not lease.lock.alive():
                         return
                     ours = bool(_guarded(leadership.ours))
                 own.tick(now)

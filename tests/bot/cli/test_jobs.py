@@ -11,10 +11,9 @@ import pytest
 
 from bot.cli import main
 from bot.jobs.admin import Jobs
-from bot.jobs.dispatch import Dispatcher
 from bot.jobs.inbox import Inbox
 from bot.jobs.queue import Queue
-from tests.bot.jobs.builders import edited, opened
+from tests.bot.jobs.builders import edited, make_dispatcher, opened
 from tests.bot.jobs.dead import bury
 
 Run = Callable[..., Any]
@@ -24,7 +23,7 @@ Run = Callable[..., Any]
 def jobs(database) -> Iterator[Jobs]:
     """d-1 is dead, d-2 is queued."""
     inbox, queue = Inbox(database), Queue(database)
-    dispatcher = Dispatcher(database, queue, lambda event: ("triage",), debounce={})
+    dispatcher = make_dispatcher(database, queue, "triage")
     inbox.accept("d-1", opened(1))
     dispatcher.step()
     bury(database, "gave up after 13 tries: api.github.com does not answer", "d-1:triage")
@@ -109,6 +108,6 @@ def test_deliveries_that_wait_for_a_worker_are_counted(database, bouncer):
     later = Jobs(database, lambda: time.time() + 100)
     assert 100 <= later.oldest_age() < 200
     queue = Queue(database)
-    Dispatcher(database, queue, lambda event: ("triage",), debounce={}).step()
+    make_dispatcher(database, queue, "triage").step()
     queue.close()
     assert later.untaken() == 0

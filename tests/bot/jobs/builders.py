@@ -1,12 +1,34 @@
-"""Small events for tests of jobs."""
+"""Small events for tests of jobs, and what makes jobs of them."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+
+from bot import router
 from bot.core import events
+from bot.core.actions import Task
 from bot.core.model import Actor, Comment, Issue, PullRequest, Repository
+from bot.jobs.queue import Queue
+from bot.jobs.retention import Retention
+from bot.jobs.worker import Dispatcher, Pace
+from bot.store import Database
 
 ANA = Actor(id=1, login="ana")
 ROCKET = Repository(id=1, owner="acme", name="rocket")
+
+
+def make_dispatcher(
+    database: Database,
+    queue: Queue,
+    *tasks: Task,
+    debounce: bool = False,
+    clock: Callable[[], float] = time.time,
+) -> Dispatcher:
+    """One that makes these jobs of every event; as the router says where none is named."""
+    pace = Pace() if debounce else Pace(debounce={})
+    find = (lambda event: tasks) if tasks else router.tasks
+    return Dispatcher(database, queue, find, Retention(database, queue).uninstalled, pace, clock)
 
 
 def opened(number: int = 7, repository: Repository = ROCKET, title: str = "It is broken") -> events.IssueOpened:

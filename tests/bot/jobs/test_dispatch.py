@@ -7,11 +7,11 @@ from sqlalchemy import select, update
 
 from bot import router
 from bot.core import events
-from bot.jobs.dispatch import DEBOUNCE, Dispatcher
 from bot.jobs.inbox import Inbox
+from bot.jobs.worker import DEBOUNCE
 from bot.store import Database
 from bot.store.tables import DELIVERIES
-from tests.bot.jobs.builders import opened, pushed
+from tests.bot.jobs.builders import make_dispatcher, opened, pushed
 from tests.bot.jobs.line import Line
 
 
@@ -42,7 +42,7 @@ def accept(database: Database, clock):
 
 @pytest.fixture
 def dispatcher(database: Database, line, clock):
-    return Dispatcher(database, line, router.tasks, debounce={}, clock=clock)
+    return make_dispatcher(database, line, clock=clock)
 
 
 def test_each_task_of_a_delivery_is_a_job_in_the_order_of_the_table(accept, dispatcher, line):
@@ -75,7 +75,7 @@ def test_an_event_for_nobody_is_taken_note_of_and_makes_no_job(accept, dispatche
 
 def test_a_push_waits_for_the_next_one(accept, database, line, clock):
     accept("d-1", pushed("a" * 40))
-    Dispatcher(database, line, router.tasks, clock=clock).step()
+    make_dispatcher(database, line, debounce=True, clock=clock).step()
     assert set(line.states().values()) == {"waiting"}
     assert {job.due for job in line.list()} == {clock.now + DEBOUNCE[events.PullRequestSynchronized]}
 

@@ -13,12 +13,11 @@ import pytest
 
 from bot.errors import OperatorError
 from bot.jobs.admin import Jobs
-from bot.jobs.dispatch import Dispatcher
 from bot.jobs.inbox import Inbox
 from bot.jobs.queue import Consumer, Queue
 from bot.jobs.recovery import MAX_DEATHS, MAX_WORKERS, Lease, Recovery, take_lease
 from bot.store import Database
-from tests.bot.jobs.builders import opened
+from tests.bot.jobs.builders import make_dispatcher, opened
 from tests.bot.jobs.rig import ROOT, wait
 
 HOLD = """
@@ -35,7 +34,7 @@ def lease(database: Database) -> Iterator[Lease]:
     lease = take_lease(database.locks)
     assert lease.number == 0
     yield lease
-    lease.release()
+    lease.lock.release()
 
 
 @pytest.fixture
@@ -57,7 +56,7 @@ def delivered(database: Database, queue: Queue) -> Jobs:
     inbox = Inbox(database)
     inbox.accept("d", opened())
     inbox.close()
-    Dispatcher(database, queue, lambda event: ("triage",)).step()
+    make_dispatcher(database, queue, "triage").step()
     return Jobs(database)
 
 
@@ -96,7 +95,7 @@ def test_more_workers_than_places_get_one_clear_line(database):
     with pytest.raises(OperatorError, match="64 workers"):
         take_lease(database.locks)
     for each in leases:
-        each.release()
+        each.lock.release()
 
 
 def test_what_a_dead_worker_was_running_is_taken_over_once(database, database_url, lease, recovery, delivered):

@@ -13,7 +13,7 @@ from werkzeug.serving import BaseWSGIServer, make_server
 
 from bot.errors import TransientError
 from bot.forge.github.app import GitHubApp, HookDelivery
-from bot.jobs.redelivery import Reconciler, due
+from bot.jobs.recovery import Reconciler, due
 from bot.simgithub import App, SimulatedGitHub
 from bot.store import Database, migrate, open_database
 from bot.store.tables import DELIVERIES

@@ -8,10 +8,10 @@ from sqlalchemy import func, select
 from bot.core import events
 from bot.core.actions import Decision, Usage
 from bot.core.model import Subject
-from bot.jobs.dispatch import Dispatcher
 from bot.jobs.inbox import Inbox
 from bot.jobs.job import GaveUp, Job
 from bot.jobs.retention import DAY, KEEP_DAYS, KEEP_DEAD_SECONDS, KEEP_SECONDS, Retention
+from bot.jobs.worker import Dispatcher, Pace
 from bot.models.protocol import Prompt
 from bot.store import Database, Ledger
 from bot.store.calls import Calls
@@ -43,7 +43,7 @@ def dispatch(database: Database, line: Line, clock: Clock):
     inbox = Inbox(database, clock)
     retention = Retention(database, line, clock=clock)
     tasks = lambda event: ("triage",) if isinstance(event, events.RepositoryEvent) else ()  # noqa: E731
-    dispatcher = Dispatcher(database, line, tasks, retention.uninstalled, debounce={}, clock=clock)
+    dispatcher = Dispatcher(database, line, tasks, retention.uninstalled, Pace(), clock)
 
     def dispatch(**delivered: events.Event) -> None:
         for name, event in delivered.items():

@@ -9,20 +9,20 @@ from typing import Any, NoReturn
 import pytest
 from sqlalchemy import update
 
-from bot import router
 from bot.core import events
 from bot.core.config_file import load
 from bot.errors import BudgetExceeded, ForgeError, NotFound, TransientError
 from bot.forge.protocol import ForgeWriter
-from bot.jobs.dispatch import Dispatcher
 from bot.jobs.inbox import Inbox
 from bot.jobs.job import Job
 from bot.jobs.readings import KEPT_SECONDS, AskAnew, Readings, ReadOnce
 from bot.jobs.runner import MAX_TRIES, MAX_TRIES_BUG, Runner
+from bot.jobs.worker import Dispatcher
 from bot.services import Services
 from bot.store import Database
 from bot.store.overview import Filter, Overview
 from bot.store.tables import DECISIONS, DELIVERIES
+from tests.bot.jobs.builders import make_dispatcher
 from tests.bot.jobs.line import Line
 from tests.bot.jobs.rig import REPLY
 from tests.bot.publishing.desk import Desk, make_desk
@@ -82,7 +82,7 @@ def bench(database: Database) -> Iterator[Bench]:
         services = replace(desk.services, model=model, history=desk.ledger.decisions)
         line = Line(database)
         acceptor = Inbox(database, lambda: now[0])
-        dispatcher = Dispatcher(database, line, lambda event: ("triage",), debounce={}, clock=lambda: now[0])
+        dispatcher = make_dispatcher(database, line, "triage", clock=lambda: now[0])
         runner = Runner(
             line,
             desk.ledger,
@@ -267,9 +267,7 @@ def test_what_moved_while_it_was_judged_is_judged_again_as_it_stands(bench):
 
 
 def test_reproduction_waits_for_triage_that_is_tried_again(bench, database):
-    bench.dispatcher = Dispatcher(
-        database, bench.line, lambda event: ("triage", "reproduce"), debounce={}, clock=lambda: bench.now[0]
-    )
+    bench.dispatcher = make_dispatcher(database, bench.line, "triage", "reproduce", clock=lambda: bench.now[0])
     triage = bench.open()
     reproduce = triage.replace("triage", "reproduce")
     away = [True]
@@ -483,9 +481,7 @@ def test_an_unanswered_issue_is_warned_and_closed_once_whichever_write_is_the_la
         bench.line, bench.desk.ledger, lambda event: (services, dying), bench.desk.publisher,
         clock=lambda: bench.now[0],
     )  # fmt: skip
-    bench.dispatcher = Dispatcher(
-        bench.desk.ledger.database, bench.line, router.tasks, debounce={}, clock=lambda: bench.now[0]
-    )
+    bench.dispatcher = make_dispatcher(bench.desk.ledger.database, bench.line, clock=lambda: bench.now[0])
     job, began = bench.open(), bench.now[0]
     for _ in ("bounced", "warned", "closed"):
         for _ in range(9):

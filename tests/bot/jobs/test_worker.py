@@ -11,8 +11,10 @@ from sqlalchemy import text
 from bot.jobs.admin import Jobs
 from bot.jobs.inbox import Inbox
 from bot.jobs.queue import Queue
+from bot.jobs.retention import KEEP_DAYS
 from bot.jobs.runner import Runner
 from bot.jobs.worker import Pace, Worker
+from bot.ops.metrics import Counts
 from bot.publishing.publisher import Publisher
 from bot.store import Database, Ledger
 from bot.store.locks import CLASS
@@ -31,7 +33,8 @@ def worker(ledger: Ledger, database: Database) -> Worker:
     publisher = Publisher(ledger.postings, ledger.paces)
     queue = Queue(database)
     runner = Runner(queue, ledger, lambda event: pytest.fail("asked for services"), publisher, paused=True)
-    return Worker(ledger, queue, runner, pace=Pace(concurrency=2, polling_seconds=0.05, debounce={}))
+    pace = Pace(concurrency=2, polling_seconds=0.05, debounce={})
+    return Worker(ledger, queue, runner, Counts(), pace, KEEP_DAYS)
 
 
 class Running:
