@@ -106,7 +106,7 @@ def export_command(form: str, repository: str, database_url: str | None) -> None
     """Print every decision on record, newest first: verdict, reason, model, tokens and cost."""
     from bot.ops import settings
     from bot.store import migrated
-    from bot.store.export import as_csv, as_json
+    from bot.store.overview import as_csv, as_json
     from bot.store.overview import Filter, Overview
 
     loaded = settings.load(database_url=database_url)

@@ -19,8 +19,7 @@ from bot.core.actions import Decision, Task
 from bot.errors import TransientError
 from bot.forge.github.webhook import sign
 from bot.jobs.job import Job, Notice
-from bot.store.export import row
-from bot.store.overview import Filter, Overview
+from bot.store.overview import Filter, Overview, row
 
 #: What people want to hear of; commands and feedback are their own words.
 TASKS: frozenset[Task] = frozenset({"triage", "verify", "review", "reproduce"})

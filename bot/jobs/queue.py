@@ -11,10 +11,11 @@ that can never run without a word: both are met here.
 
 from __future__ import annotations
 
+import itertools
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -95,23 +96,22 @@ class Queue:
     def get(self, job: str) -> Job | None:
         """The newest attempt of a job; None where there is none of that id."""
         newest: Job | None = None
-        for first in range(0, 100 * _ATTEMPTS, _ATTEMPTS):
+        for first in itertools.count(step=_ATTEMPTS):
             ids = [workflow_id(job, number) for number in range(first, first + _ATTEMPTS)]
             found = [_job(each) for each in self._connected().list_workflows(workflow_ids=ids, load_input=False)]
-            newest = max((*found, *([newest] if newest else [])), key=lambda each: each.attempt, default=None)
-            if newest is None or newest.attempt != first + _ATTEMPTS - 1:
+            newest = max(found, key=lambda each: each.attempt, default=newest)
+            if newest is None or newest.attempt < first + _ATTEMPTS - 1:
                 break
         return newest
 
     def list(self, states: Collection[State] = (), repository: str = "", limit: int = 50) -> tuple[Job, ...]:
         """The newest attempts of jobs in these states (all where none is named), newest first."""
-        wanted = {status for state in states for status in _STATUSES[state]}
         size = max(_PAGE, limit)
         while True:
             # Always from the newest on: what happened in one moment has no order that pages could rely on.
             page = self._connected().list_workflows(
                 name=WORKFLOW,
-                status=sorted(wanted) or None,
+                status=_statuses(states) or None,
                 sort_desc=True,
                 load_input=False,
                 limit=size,
@@ -130,13 +130,8 @@ class Queue:
     def counts(self, states: Collection[State], since: float | None = None) -> dict[State, int]:
         """How many jobs are in each of these states, those that were made after ``since``."""
         counts: dict[State, int] = {}
-        page = self._connected().list_workflows(
-            name=WORKFLOW,
-            status=sorted({status for state in states for status in _STATUSES[state]}),
-            start_time=None if since is None else _iso(since),
-            load_input=False,
-            load_output=False,
-        )
+        start = None if since is None else _iso(since)
+        page = self._found(name=WORKFLOW, status=_statuses(states), start_time=start)
         for status in filter(_last, page):
             state = _state(status)
             if state in states:
@@ -146,27 +141,21 @@ class Queue:
     def open_among(self, jobs: Iterable[str]) -> tuple[Job, ...]:
         """Those of these jobs that may still do something."""
         ids = [workflow_id(job, number) for job in jobs for number in range(_ATTEMPTS)]
-        statuses = sorted(status for state in OPEN for status in _STATUSES[state])
-        found = self._connected().list_workflows(
-            workflow_ids=ids, status=statuses, load_input=False, load_output=False
-        )
-        return tuple(map(_job, found))
+        return tuple(map(_job, self._found(workflow_ids=ids, status=_statuses(OPEN))))
 
     def running(self) -> tuple[tuple[Job, str], ...]:
         """Every attempt that somebody has begun, with the name of who that was."""
-        found = self._connected().list_workflows(
-            name=WORKFLOW, status="PENDING", load_input=False, load_output=False
-        )
+        found = self._found(name=WORKFLOW, status="PENDING")
         return tuple((_job(status), status.executor_id or "") for status in found)
 
     def deaths(self, job: Job) -> int:
         """How often a worker died while it ran this attempt."""
-        found = self._connected().list_workflows(workflow_ids=[job.workflow], load_input=False, load_output=False)
+        found = self._found(workflow_ids=[job.workflow])
         return int((found[0].attributes or {}).get("deaths", 0)) if found else 0
 
     def holds(self, job: Job, executor: str) -> bool:
         """Whether an attempt is still that worker's to finish: nobody cancelled it or took it over."""
-        found = self._connected().list_workflows(workflow_ids=[job.workflow], load_input=False, load_output=False)
+        found = self._found(workflow_ids=[job.workflow])
         return bool(found) and found[0].status == "PENDING" and found[0].executor_id == executor
 
     def recover(self, job: Job) -> None:
@@ -189,13 +178,7 @@ class Queue:
 
     def ended_before(self, moment: float, states: Collection[State], limit: int) -> tuple[str, ...]:
         """Ids of attempts that ended in these states and were made before a moment, oldest first."""
-        found = self._connected().list_workflows(
-            status=sorted({status for state in states for status in _STATUSES[state]}),
-            end_time=_iso(moment),
-            load_input=False,
-            load_output=False,
-            limit=limit,
-        )
+        found = self._found(status=_statuses(states), end_time=_iso(moment), limit=limit)
         return tuple(status.workflow_id for status in found)
 
     def forget(self, workflows: Collection[str]) -> None:
@@ -205,7 +188,7 @@ class Queue:
 
     def forget_repository(self, repository: str) -> None:
         """Stop and delete all attempts of a repository."""
-        found = self._connected().list_workflows(name=WORKFLOW, load_input=False, load_output=False)
+        found = self._found(name=WORKFLOW)
         ids = [status.workflow_id for status in found if (status.attributes or {}).get("repository") == repository]
         if ids:
             self._connected().cancel_workflows(ids)
@@ -213,7 +196,7 @@ class Queue:
 
     def forget_former(self) -> int:
         """Delete what an earlier release left here, whose jobs are made anew; how many attempts that was."""
-        found = self._connected().list_workflows(name=FORMER_WORKFLOW, load_input=False, load_output=False)
+        found = self._found(name=FORMER_WORKFLOW)
         self.forget([status.workflow_id for status in found])
         return len(found)
 
@@ -223,6 +206,10 @@ class Queue:
             if self._client is not None:
                 self._client.destroy()
                 self._client = None
+
+    def _found(self, **chosen: Any) -> Sequence[WorkflowStatus]:
+        """The workflows so chosen, without what they were given and what they returned."""
+        return self._connected().list_workflows(load_input=False, load_output=False, **chosen)
 
     def _connected(self) -> DBOSClient:
         if self._client is None:
@@ -259,18 +246,8 @@ class Consumer:
         outcome; what it raises makes a failed job of it.
         """
         _quiet()
-        config: DBOSConfig = {
-            "name": NAME,
-            "system_database_url": database.url,
-            "executor_id": name,
-            "application_version": VERSION,
-            "use_listen_notify": False,
-            "sys_db_pool_size": concurrency + NOTICE_CONCURRENCY + 4,
-            "log_level": "WARNING",
-            "enable_otlp": False,
-        }
         with held(database.locks, "migrate", 120.0):
-            DBOS(config=config)
+            DBOS(config=_config(database, name, concurrency))
 
             @DBOS.workflow(name=WORKFLOW, serialization_type=WorkflowSerializationFormat.PORTABLE)
             def job(facts: dict[str, Any]) -> str:
@@ -297,6 +274,19 @@ class Consumer:
         DBOS.destroy(workflow_completion_timeout_sec=int(drain_seconds), destroy_registry=True)
 
 
+def _config(database: Database, name: str, concurrency: int) -> DBOSConfig:
+    return {
+        "name": NAME,
+        "system_database_url": database.url,
+        "executor_id": name,
+        "application_version": VERSION,
+        "use_listen_notify": False,
+        "sys_db_pool_size": concurrency + NOTICE_CONCURRENCY + 4,
+        "log_level": "WARNING",
+        "enable_otlp": False,
+    }
+
+
 def _quiet() -> None:
     """Its launch is an advertisement, and a job that gave up has said so itself."""
     logger = logging.getLogger("dbos")
@@ -311,6 +301,11 @@ def _unexpected(record: logging.LogRecord) -> bool:
 
 def _iso(moment: float) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime(moment))
+
+
+def _statuses(states: Collection[State]) -> list[str]:
+    """What the engine calls them."""
+    return sorted({status for state in states for status in _STATUSES[state]})
 
 
 def _last(status: WorkflowStatus) -> bool:

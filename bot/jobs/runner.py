@@ -120,7 +120,8 @@ class Runner:
         if (deaths := self._queue.deaths(job)) > MAX_DEATHS:
             raise self._gave_up(job, f"its worker died {deaths} times while it ran")
         if first := self._awaited(job):
-            return self._follow(job, first)
+            # Both become due at once, and the line of their subject keeps the order.
+            return self._again(job, job.tries, first.due, f"waits for {first.task}")
         try:
             outcome = self._work(job, executor)
         except TransientError as error:
@@ -146,12 +147,6 @@ class Runner:
         waiting = self._queue.open_among([f"{job.delivery}:{task}" for task in needed])
         return max(waiting, key=lambda each: each.due, default=None)
 
-    def _follow(self, job: Job, first: Job) -> str:
-        # Both become due at once, and the line of their subject keeps the order.
-        reason = f"waits for {first.task}"
-        self._again(job.model_copy(update={"tries": job.tries, "due": first.due, "error": reason}))
-        return reason
-
     def _work(self, job: Job, executor: str) -> str:
         if job.notice:
             return self._notices.send(job) if self._notices else "nobody is to be told any more"
@@ -164,11 +159,10 @@ class Runner:
         if job.attempt:
             self._ledger.decisions.take_up(job.id, (SPENT, UNREACHABLE))
         known = self._readings.of(job, services.forge)
-        services = replace(services, forge=known)
         recorded = self._ledger.decisions.of_job(job.id)
         # What a job recorded it may have begun to write, and an older event's job on the same head as well.
         unseen = isinstance(event, events.PullRequestOpened) and not recorded
-        decisions = recorded or self._decide(job, event, services)
+        decisions = recorded or self._decide(job, event, replace(services, forge=known))
         services = replace(services, forge=AskAnew(known))
         outcomes: list[str] = []
         for position, decision in enumerate(decisions):
@@ -182,12 +176,11 @@ class Runner:
             known.forget(decision.subject.number)
         if any(outcome.startswith("moved") for outcome in outcomes):
             self._readings.drop(job)
-        if any(outcome.startswith("moved") for outcome in outcomes) and job.tries + 1 < MAX_TRIES_BUG:
-            due = self._clock() + MOVED_SECONDS
-            return self._again(job.model_copy(update={"tries": job.tries + 1, "due": due, "error": "it moved"}))
+            if job.tries + 1 < MAX_TRIES_BUG:
+                return self._again(job, job.tries + 1, self._clock() + MOVED_SECONDS, "it moved")
         if job.tries < MAX_DAYS and any(decision.abstained == SPENT for decision in decisions):
             return self._tomorrow(job)
-        if Notices.worth(decisions):
+        if self._notices and self._notices.worth(decisions):
             self._tell(job, "decision")
         return "; ".join(outcomes) or "nothing to do"
 
@@ -269,9 +262,8 @@ class Runner:
         """The day's budget is spent: try again when there is a new one, not everybody at once."""
         now = self._clock()
         due = now - now % _DAY + _DAY + SPREAD_SECONDS * random.random()  # noqa: S311 - guards nothing
-        error = "skipped: the budget of the day is spent"
         _log.info("job_tomorrow", due=due)
-        return self._again(job.model_copy(update={"tries": job.tries + 1, "due": due, "error": error}))
+        return self._again(job, job.tries + 1, due, "skipped: the budget of the day is spent")
 
     def _later(self, job: Job, error: str, asked: float | None, most: int) -> str:
         tries = job.tries + 1
@@ -279,15 +271,15 @@ class Runner:
             raise self._gave_up(job, f"gave up after {tries} tries: {error}")
         wait = pause(tries, asked, random.random())  # noqa: S311 - spreads retries, guards nothing
         _log.warning("job_again", error=error, tries=tries, wait=round(wait, 1))
-        due = self._clock() + wait
-        return self._again(job.model_copy(update={"tries": tries, "due": due, "error": error}))
+        return self._again(job, tries, self._clock() + wait, error)
 
-    def _again(self, job: Job) -> str:
-        """Queue another attempt, which begins when the job is due."""
-        error = (job.error or "").replace("\0", "")[:1000]
-        later = job.model_copy(update={"attempt": job.attempt + 1, "error": error})
+    def _again(self, job: Job, tries: int, due: float, error: str) -> str:
+        """Queue another attempt, which begins when it is due; ``error`` says why there has to be one."""
+        error = error.replace("\0", "")[:1000]
+        changed = {"attempt": job.attempt + 1, "tries": tries, "due": due, "error": error}
+        later = job.model_copy(update=changed)
         with self._queue.transaction() as connection:
-            self._queue.enqueue(connection, later, max(0.0, later.due - self._clock()))
+            self._queue.enqueue(connection, later, max(0.0, due - self._clock()))
         # In between, a death makes this attempt run again, which ends in the same one after it.
         self._queue.replaced(job, later.workflow)
         return error

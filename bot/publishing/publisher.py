@@ -19,8 +19,7 @@ from bot.forge.protocol import ForgeWriter
 from bot.publishing.body import MAX_CHECK, Rules, content_hash, read_marker
 from bot.review.diff import Diff, parse
 from bot.services import Services
-from bot.store.decisions import PublishOutcome
-from bot.store.postings import Paces, Posting, Postings
+from bot.store.decisions import Paces, Posting, Postings, PublishOutcome
 
 #: Seconds between two creations through one installation (GitHub's best practices for integrators).
 APART_SECONDS = 1.0

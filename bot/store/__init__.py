@@ -5,11 +5,10 @@ from __future__ import annotations
 from bot.store.calls import Budgets, Calls
 from bot.store.counters import Counters
 from bot.store.database import Database, database_at, open_database, withhold
-from bot.store.decisions import Decisions, Fates, Signals
+from bot.store.decisions import Decisions, Fates, Paces, Posting, Postings, Signals
 from bot.store.installations import Installations
 from bot.store.logins import Logins
 from bot.store.migrate import await_database, migrate, migrated
-from bot.store.postings import Paces, Posting, Postings
 
 __all__ = [
     "Database",

@@ -11,11 +11,11 @@ import time
 import uuid
 from collections.abc import Callable
 from datetime import date
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import structlog
 from pydantic import BaseModel, ValidationError
-from sqlalchemy import Connection, CursorResult, delete, select, update
+from sqlalchemy import Connection, delete, select, update
 
 from bot.core.actions import Usage
 from bot.errors import ModelError, TransientError
@@ -134,16 +134,11 @@ class Budgets:
     def settle(self, reservation: str, spent: Spent) -> None:
         """Replace what was reserved by what was really spent; settling again changes nothing."""
         with self._database.write() as connection:
-            row = connection.execute(select(RESERVATIONS).where(RESERVATIONS.c.id == reservation)).one_or_none()
-            if row is None:
-                return
-            gone: CursorResult[Any] = connection.execute(
-                delete(RESERVATIONS).where(RESERVATIONS.c.id == reservation)
-            )
-            if not gone.rowcount:
-                return
-            for scope in json.loads(row.scopes):
-                self._add(connection, row.day, scope, spent.micros - row.micros, spent.calls - row.calls)
+            gone = delete(RESERVATIONS).where(RESERVATIONS.c.id == reservation).returning(RESERVATIONS)
+            row = connection.execute(gone).one_or_none()
+            if row is not None:
+                for scope in json.loads(row.scopes):
+                    self._add(connection, row.day, scope, spent.micros - row.micros, spent.calls - row.calls)
 
     @staticmethod
     def _add(connection: Connection, day: str, scope: str, micros: int, calls: int) -> None:

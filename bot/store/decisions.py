@@ -1,5 +1,6 @@
 """Decisions, each recorded once for its job: the history that handlers read. And what followed from them.
 
+``Postings``: what stands on GitHub, by the key under which it must not stand twice; ``Paces``: who writes when.
 ``Signals``: what people made of what was posted, one row each. ``Fates``: what became of what was judged.
 """
 
@@ -11,16 +12,17 @@ from datetime import datetime
 from typing import Any, Literal
 
 import structlog
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 from pydantic_core import PydanticSerializationError
-from sqlalchemy import Connection, func, or_, select, update
+from sqlalchemy import Connection, delete, func, or_, select, update
 
 from bot.bouncers.feedback import Counts, Outcome, Row, Signal, muted, outcomes, rates, signals
 from bot.calibration.fates import GRACE, KnownFate
 from bot.core.actions import Decision, Task
+from bot.core.frozen import Frozen
 from bot.store.counters import Counted, Counters, counted
 from bot.store.database import Database
-from bot.store.tables import DECISIONS, FATES, POSTINGS, SIGNALS
+from bot.store.tables import DECISIONS, FATES, PACES, POSTINGS, SIGNALS
 
 #: Decisions that say, or imply, what people made of an earlier one.
 _SIGNS: tuple[Task, ...] = ("triage", "review", "commands", "feedback")
@@ -212,6 +214,74 @@ def _whole(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_whole(each) for each in value]
     return value
+
+
+class Posting(Frozen):
+    """One thing that we wrote."""
+
+    key: str = Field(description="repository, number, task and (where it changes identity) the revision")
+    type: str = Field(description="the action's type")
+    task: Task
+    repository: str
+    number: int
+    job: str
+    github_id: int = Field(description="id of the comment, review, check run or pull request (its number)")
+    content_hash: str = Field(description="of the text as it was sent")
+
+
+class Postings:
+    """The register of our writes."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._counters = Counters(database)
+
+    def find(self, key: str) -> Posting | None:
+        """What stands under this key."""
+        columns = [POSTINGS.c[name] for name in Posting.model_fields]
+        with self._database.read() as connection:
+            row = connection.execute(select(*columns).where(POSTINGS.c.key == key)).one_or_none()
+        return None if row is None else Posting(**row._mapping)
+
+    def put(self, posting: Posting) -> None:
+        """Note that it stands; replaces what was known under its key."""
+        now = time.time()
+        insert = self._database.insert(POSTINGS).values(**posting.model_dump(), created_at=now, updated_at=now)
+        changed = {name: insert.excluded[name] for name in ("job", "github_id", "content_hash", "updated_at")}
+        with self._database.write() as connection:
+            known = connection.execute(select(POSTINGS.c.id).where(POSTINGS.c.key == posting.key)).first()
+            connection.execute(insert.on_conflict_do_update(index_elements=["key"], set_=changed))
+            if known is None:
+                self._counters.add({counted("bouncer_postings", type=posting.type): 1}, connection)
+
+    def forget(self, key: str) -> None:
+        """Note that somebody took it away."""
+        with self._database.write() as connection:
+            connection.execute(delete(POSTINGS).where(POSTINGS.c.key == key))
+
+
+class Paces:
+    """Hands out moments at which content may be created: across all workers, one installation's are kept apart."""
+
+    def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
+        self._database = database
+        self._clock = clock
+
+    def reserve(self, installation: int, apart: float) -> float:
+        """Take the next free moment of an installation; how long to wait for it, in seconds."""
+        with self._database.write() as connection:
+            fresh = {"installation": installation, "next_at": 0.0}
+            connection.execute(self._database.insert(PACES).on_conflict_do_nothing(), fresh)
+            free_at = connection.scalar(
+                select(PACES.c.next_at).where(PACES.c.installation == installation).with_for_update()
+            )
+            now = self._clock()
+            # A moment far ahead is a clock that was set back, not a queue.
+            start = now if free_at is None or free_at > now + 60 * apart else max(now, free_at)
+            connection.execute(
+                PACES.update().where(PACES.c.installation == installation).values(next_at=start + apart)
+            )
+        return start - now
 
 
 class Signals:

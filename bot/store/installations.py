@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 
 from sqlalchemy import Connection, delete, func, select
 
@@ -84,13 +84,13 @@ class Installations:
         """Every installation that was heard from, by account."""
         with self._database.read() as connection:
             rows = connection.execute(select(INSTALLATIONS).order_by(INSTALLATIONS.c.account)).all()
-        return tuple(Installed(**{**row._asdict(), "seen_at": _utc(row.seen_at)}) for row in rows)
+        return tuple(Installed(**row._asdict()) for row in rows)
 
     def repositories(self) -> tuple[Heard, ...]:
         """Every repository of which a delivery is kept, by name."""
         name = DELIVERIES.c.repository
         query = (
-            select(name, func.count(), func.max(DELIVERIES.c.received_at))
+            select(name, func.count().label("count"), func.max(DELIVERIES.c.received_at).label("seen_at"))
             .where(name != "")
             .group_by(name)
             .order_by(name)
@@ -98,7 +98,7 @@ class Installations:
         )
         with self._database.read() as connection:
             rows = connection.execute(query).all()
-        return tuple(Heard(repository=row[0], count=row[1], seen_at=_utc(row[2])) for row in rows)
+        return tuple(Heard(**row._asdict()) for row in rows)
 
     def pause(self, repository: str, by: str) -> None:
         """Leave a repository alone from now on, or EVERYTHING."""
@@ -115,14 +115,10 @@ class Installations:
         """What is paused, by repository or EVERYTHING."""
         with self._database.read() as connection:
             rows = connection.execute(select(PAUSES)).all()
-        return {row.repository: Pause(**{**row._asdict(), "since_at": _utc(row.since_at)}) for row in rows}
+        return {row.repository: Pause(**row._asdict()) for row in rows}
 
     def paused(self, repository: str) -> bool:
         """Whether nothing is to be done about a repository."""
         held = select(PAUSES.c.repository).where(PAUSES.c.repository.in_((EVERYTHING, repository))).limit(1)
         with self._database.read() as connection:
             return connection.execute(held).first() is not None
-
-
-def _utc(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)

@@ -1,18 +1,21 @@
-"""What the dashboard asks of the ledger: pages of decisions, counts by day, costs. Reads only."""
+"""What people ask of the ledger: pages of decisions, all of them as a file, counts by day, costs. Reads only."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Literal
 
 from pydantic import Field
-from sqlalchemy import ColumnElement, Integer, Select, and_, case, cast, func, or_, select
+from sqlalchemy import ColumnElement, Integer, Row, Select, and_, case, cast, func, or_, select
 
 from bot.core.actions import Decision, Task
 from bot.core.frozen import Frozen
+from bot.core.redaction import redact
 from bot.models.budget import Spent
 from bot.store.database import Database
 from bot.store.tables import BUDGETS, DECISIONS, MODEL_CALLS, POSTINGS
@@ -24,6 +27,7 @@ _DAY = 86_400
 _COLUMNS = [
     column for column in DECISIONS.c if column.name not in ("decision", "position", "revision", "config_hash")
 ]
+_WHOLE = [*_COLUMNS, DECISIONS.c.decision]
 
 
 class Line(Frozen):
@@ -131,51 +135,38 @@ class Overview:
 
     def decisions(self, chosen: Filter, before: int | None = None, limit: int = PAGE) -> tuple[Line, ...]:
         """The newest decisions that pass the filter, those with an id below ``before``."""
-        query = select(*_COLUMNS).where(*_where(chosen)).order_by(DECISIONS.c.id.desc()).limit(limit)
-        if before is not None:
-            query = query.where(DECISIONS.c.id < before)
         with self._database.read() as connection:
-            return tuple(_line(row._asdict()) for row in connection.execute(query))
+            rows = connection.execute(_newest(_COLUMNS, chosen, before, limit)).all()
+        return tuple(Line(**row._asdict()) for row in rows)
 
     def whole(
         self, chosen: Filter, before: int | None = None, limit: int = PAGE
     ) -> tuple[tuple[Line, Decision], ...]:
         """The same with everything that was decided."""
-        query = (
-            select(*_COLUMNS, DECISIONS.c.decision)
-            .where(*_where(chosen), DECISIONS.c.id < (2**62 if before is None else before))
-            .order_by(DECISIONS.c.id.desc())
-            .limit(limit)
-        )
         with self._database.read() as connection:
-            rows = [row._asdict() for row in connection.execute(query)]
-        found = [(Decision.model_validate_json(row.pop("decision")), row) for row in rows]
-        return tuple((_line(row), decision) for decision, row in found)
+            rows = connection.execute(_newest(_WHOLE, chosen, before, limit)).all()
+        return tuple(map(_line, rows))
 
     def decision(self, number: int) -> tuple[Line, Decision] | None:
         """One decision, whole."""
-        query = select(*_COLUMNS, DECISIONS.c.decision).where(DECISIONS.c.id == number)
+        query = select(*_WHOLE).where(DECISIONS.c.id == number)
         with self._database.read() as connection:
             row = connection.execute(query).one_or_none()
-        if row is None:
-            return None
-        values = row._asdict()
-        decision = Decision.model_validate_json(values.pop("decision"))
-        return _line(values), decision
+        return None if row is None else _line(row)
 
     def calls(self, job: str) -> tuple[Call, ...]:
         """The model calls of a job, oldest first."""
         columns = [MODEL_CALLS.c[name] for name in Call.model_fields]
         query = select(*columns).where(MODEL_CALLS.c.job == job).order_by(MODEL_CALLS.c.id).limit(200)
         with self._database.read() as connection:
-            return tuple(Call(**_timed(row._asdict())) for row in connection.execute(query))
+            return tuple(Call(**row._asdict()) for row in connection.execute(query))
 
     def posted(self, job: str) -> tuple[Posted, ...]:
         """What a job left on GitHub."""
         columns = [POSTINGS.c[name] for name in Posted.model_fields]
         query = select(*columns).where(POSTINGS.c.job == job).order_by(POSTINGS.c.id).limit(200)
         with self._database.read() as connection:
-            return tuple(Posted(**_timed(row._asdict())) for row in connection.execute(query))
+            return tuple(Posted(**row._asdict()) for row in connection.execute(query))
 
     def days(self, today: date, count: int, repository: str = "") -> tuple[Day, ...]:
         """How decisions of bouncers and the reviewer came out on each of the last ``count`` days."""
@@ -239,17 +230,15 @@ _CAME: dict[Came, ColumnElement[bool]] = {
 
 
 def _where(chosen: Filter) -> list[ColumnElement[bool]]:
-    found: list[ColumnElement[bool]] = []
-    if chosen.repository:
-        found.append(DECISIONS.c.repository == chosen.repository)
-    if chosen.kind:
-        found.append(DECISIONS.c.kind == chosen.kind)
+    same = (
+        (DECISIONS.c.repository, chosen.repository),
+        (DECISIONS.c.kind, chosen.kind),
+        (DECISIONS.c.job, chosen.job),
+        (DECISIONS.c.outcome, chosen.outcome),
+    )
+    found = [column == value for column, value in same if value]
     if chosen.came:
         found.append(_CAME[chosen.came])
-    if chosen.job:
-        found.append(DECISIONS.c.job == chosen.job)
-    if chosen.outcome:
-        found.append(DECISIONS.c.outcome == chosen.outcome)
     if chosen.text:
         found.append(_says(chosen.text))
     return found
@@ -269,16 +258,15 @@ def _says(text: str) -> ColumnElement[bool]:
     return or_(*(column.icontains(words, autoescape=True) for column in columns))
 
 
-def _line(row: Mapping[str, Any]) -> Line:
-    return Line(**_timed(row))
+def _newest(columns: Iterable[ColumnElement[Any]], chosen: Filter, before: int | None, limit: int) -> Select[Any]:
+    query = select(*columns).where(*_where(chosen)).order_by(DECISIONS.c.id.desc()).limit(limit)
+    return query if before is None else query.where(DECISIONS.c.id < before)
 
 
-def _timed(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row with its times as times in UTC."""
-    return {
-        name: datetime.fromtimestamp(value, UTC) if name.endswith("_at") and value is not None else value
-        for name, value in row.items()
-    }
+def _line(row: Row[Any]) -> tuple[Line, Decision]:
+    values = row._asdict()
+    decision = Decision.model_validate_json(values.pop("decision"))
+    return Line(**values), decision
 
 
 def _cost(row: Any, by: str) -> Cost:
@@ -291,3 +279,61 @@ def _cost(row: Any, by: str) -> Cost:
         unpriced=int(row[4] or 0),
         cached=int(row[5] or 0),
     )
+
+
+#: Decisions that are held at once.
+EXPORTED = 200
+
+COLUMNS = (
+    "id", "created_at", "repository", "number", "kind", "verdict", "abstained", "bounced", "outcome", "reason",
+    "actions", "model", "calls", "input_tokens", "output_tokens", "seconds", "cost_usd", "job", "url",
+)  # fmt: skip
+
+#: What makes a spreadsheet calculate, in the wide forms of these characters too.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+
+
+def as_csv(overview: Overview, chosen: Filter, web_url: str) -> Iterator[str]:
+    """Lines of a CSV file with a head; an unknown cost is an empty cell."""
+    yield _csv(COLUMNS)
+    for each in _rows(overview, chosen, web_url):
+        yield _csv(_cell(each[name]) for name in COLUMNS)
+
+
+def as_json(overview: Overview, chosen: Filter, web_url: str) -> Iterator[str]:
+    """A JSON array with one object a line; an unknown cost is null."""
+    before = "[\n"
+    for each in _rows(overview, chosen, web_url):
+        yield before + json.dumps(each, ensure_ascii=False)
+        before = ",\n"
+    yield "[]\n" if before == "[\n" else "\n]\n"
+
+
+def _rows(overview: Overview, chosen: Filter, web_url: str) -> Iterator[dict[str, Any]]:
+    before: int | None = None
+    while page := overview.whole(chosen, before, EXPORTED):
+        yield from (row(line, decision, web_url) for line, decision in page)
+        before = page[-1][0].id
+        if len(page) < EXPORTED:
+            return
+
+
+def row(line: Line, decision: Decision, web_url: str) -> dict[str, Any]:
+    """A decision as COLUMNS tell it."""
+    values = line.model_dump(mode="json")
+    values["reason"] = redact(decision.reason)
+    values["actions"] = " ".join(action.type for action in decision.actions)
+    values["url"] = f"{web_url}/{line.repository}/issues/{line.number}" if line.number else ""
+    return {name: values[name] for name in COLUMNS}
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, str) and value.startswith(_FORMULA):
+        return f"'{value}"
+    return value
+
+
+def _csv(cells: Iterable[Any]) -> str:
+    text = io.StringIO()
+    csv.writer(text).writerow(cells)
+    return text.getvalue()

@@ -186,8 +186,7 @@ FATES = Table(
     Index("fates_bouncer", "repository", "bouncer", "settled_at"),
 )
 
-#: Model calls and their price (millionths of a US dollar), settled and reserved together, by scope and day.
-#: Spent and reserved together, in millionths of a US dollar and in model calls.
+#: What was spent and what is reserved together, in millionths of a US dollar and in model calls.
 BUDGETS = Table(
     "budgets",
     METADATA,

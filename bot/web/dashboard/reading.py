@@ -22,9 +22,8 @@ from bot.errors import OperatorError
 from bot.jobs.admin import Jobs
 from bot.publishing.body import MAX_BODY
 from bot.publishing.markdown import as_html
-from bot.store.export import as_csv, as_json
 from bot.store.installations import EVERYTHING
-from bot.store.overview import PAGE, Came, Filter, Overview
+from bot.store.overview import PAGE, Came, Filter, Overview, as_csv, as_json
 from bot.web.app import Backend
 from bot.web.dashboard import DashboardSettings, acting, posted
 

@@ -19,7 +19,7 @@ from bot.review import texts
 from bot.review.findings import Finding
 from bot.review.packing import Skipped
 from bot.services import NoHistory, Services
-from bot.store.postings import Posting
+from bot.store.decisions import Posting
 from tests.bot.publishing.rendering import Page, dangerous, fault
 from tests.scripted import ScriptedModel
 

@@ -9,7 +9,7 @@ import pytest
 from bot.core.actions import React, SetLabels, UpsertComment
 from bot.errors import ForgeError, TransientError
 from bot.publishing.publisher import Publisher
-from bot.store.postings import Paces
+from bot.store.decisions import Paces
 
 ISSUE = "/repos/octo/demo/issues/1"
 

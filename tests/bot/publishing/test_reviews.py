@@ -6,7 +6,7 @@ import pytest
 
 from bot.core.actions import InlineComment, OpenDraftPull, SetCheck, SubmitReview, UpsertComment
 from bot.errors import TransientError
-from bot.store.postings import Paces
+from bot.store.decisions import Paces
 
 NEW = "def read():\n    return 2\n\n\ndef write():\n    return 3\n"
 

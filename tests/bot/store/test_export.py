@@ -13,8 +13,7 @@ from pathlib import Path
 from bot.core.actions import Decision, Usage
 from bot.core.model import Subject
 from bot.store import Ledger, migrate, open_database
-from bot.store.export import as_csv, as_json
-from bot.store.overview import Filter, Overview
+from bot.store.overview import Filter, Overview, as_csv, as_json
 
 
 def recorded(folder: Path, count: int, reason: str = "unclear") -> Overview:
