@@ -15,28 +15,18 @@ from bot.errors import BudgetExceeded, ForgeError, ModelError, NotRecorded, Sand
 from bot.handlers import closing, commands, config, feedback, reproduce, review, triage, verify, why
 from bot.services import Handler, Services
 
-HANDLERS: Mapping[Task, Handler] = {
-    "closing": closing.handle,
-    "commands": commands.handle,
-    "config": config.handle,
-    "feedback": feedback.handle,
-    "reproduce": reproduce.handle,
-    "review": review.handle,
-    "triage": triage.handle,
-    "verify": verify.handle,
-    "why": why.handle,
-}
-
-#: What can be told of an event before anything is read for it. The report on the configuration has to look.
-CONCERNS: Mapping[Task, Callable[[Event], bool]] = {
-    "closing": closing.concerns,
-    "commands": commands.concerns,
-    "feedback": feedback.concerns,
-    "reproduce": reproduce.concerns,
-    "review": review.concerns,
-    "triage": triage.concerns,
-    "verify": verify.concerns,
-    "why": why.concerns,
+#: Who deals with a task, and what can be told of an event before anything is read for it. The report on the
+#: configuration has to look.
+HANDLERS: Mapping[Task, tuple[Handler, Callable[[Event], bool]]] = {
+    "closing": (closing.handle, closing.concerns),
+    "commands": (commands.handle, commands.concerns),
+    "config": (config.handle, lambda event: True),
+    "feedback": (feedback.handle, feedback.concerns),
+    "reproduce": (reproduce.handle, reproduce.concerns),
+    "review": (review.handle, review.concerns),
+    "triage": (triage.handle, triage.concerns),
+    "verify": (verify.handle, verify.concerns),
+    "why": (why.handle, why.concerns),
 }
 
 ROUTES: Mapping[type[Event], tuple[Task, ...]] = {
@@ -78,7 +68,7 @@ BUILDS_ON: Mapping[Task, frozenset[Task]] = {
 
 def tasks(event: Event) -> tuple[Task, ...]:
     """Who deals with an event, in this order; nobody where it is of no interest."""
-    return tuple(task for task in ROUTES.get(type(event), ()) if task not in CONCERNS or CONCERNS[task](event))
+    return tuple(task for task in ROUTES.get(type(event), ()) if HANDLERS[task][1](event))
 
 
 def decide(event: Event, services: Services, only: Task | None = None) -> tuple[Decision, ...]:
@@ -104,7 +94,8 @@ def decide(event: Event, services: Services, only: Task | None = None) -> tuple[
 
 def _decide_one(task: Task, event: Event, services: Services) -> Decision | None:
     try:
-        return _in_shadow(HANDLERS[task](event, services), services)
+        handle, _ = HANDLERS[task]
+        return _in_shadow(handle(event, services), services)
     except NotRecorded:
         # A replay whose snapshot is incomplete is a broken experiment, not an abstention.
         raise

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 import structlog
-from sqlalchemy import CursorResult, Table, and_, delete, exists, func, or_, select
+from sqlalchemy import ColumnElement, CursorResult, Table, and_, delete, exists, or_, select
 
 from bot.jobs.job import DEAD, ENDED, OPEN
 from bot.jobs.queue import Queue
@@ -92,11 +92,6 @@ class Retention:
 
     def _memory(self, before: float) -> int:
         """Replies of models, and what was decided and written on subjects that have been closed for as long."""
-        over = exists().where(
-            CLOSED.c.repository == DECISIONS.c.repository,
-            CLOSED.c.number == DECISIONS.c.number,
-            CLOSED.c.closed_at < before,
-        )
         # On a subject without a number, the default branch for one, the last decision of a kind is the memory.
         later = DECISIONS.alias("later")
         replaced = and_(
@@ -108,11 +103,7 @@ class Retention:
                 later.c.id > DECISIONS.c.id,
             ),
         )
-        forgotten = exists().where(
-            CLOSED.c.repository == POSTINGS.c.repository,
-            CLOSED.c.number == POSTINGS.c.number,
-            CLOSED.c.closed_at < before,
-        )
+        over, forgotten = _closed(DECISIONS, before), _closed(POSTINGS, before)
         return (
             self._delete(MODEL_CALLS, MODEL_CALLS.c.created_at < before)
             + self._delete(DECISIONS, and_(DECISIONS.c.created_at < before, or_(over, replaced)))
@@ -128,14 +119,19 @@ class Retention:
 
     def _forget_closed(self, before: float) -> int:
         """Closed subjects of which nothing is left."""
-        left = select(func.count()).where(
-            DECISIONS.c.repository == CLOSED.c.repository, DECISIONS.c.number == CLOSED.c.number
-        )
+        gone = delete(CLOSED).where(CLOSED.c.closed_at < before, ~exists().where(_same_subject(DECISIONS)))
         with self._database.write() as connection:
-            gone: CursorResult[Any] = connection.execute(
-                delete(CLOSED).where(CLOSED.c.closed_at < before, left.scalar_subquery() == 0)
-            )
-        return gone.rowcount
+            result: CursorResult[Any] = connection.execute(gone)
+        return result.rowcount
+
+
+def _closed(table: Table, before: float) -> ColumnElement[bool]:
+    """Whether the subject of a row was closed before a moment."""
+    return exists().where(_same_subject(table), CLOSED.c.closed_at < before)
+
+
+def _same_subject(table: Table) -> ColumnElement[bool]:
+    return and_(CLOSED.c.repository == table.c.repository, CLOSED.c.number == table.c.number)
 
 
 _ABOUT_REPOSITORIES: tuple[Table, ...] = (DELIVERIES, DECISIONS, MODEL_CALLS, POSTINGS, SIGNALS, FATES, CLOSED)
