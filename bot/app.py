@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from bot.models.registry import Models
     from bot.ops.settings import Settings
     from bot.prompts import Prompts
-    from bot.reproduce.setup import Environments
     from bot.sandbox.protocol import Sandbox
     from bot.store import Ledger
     from bot.web.app import Backend
@@ -192,13 +191,6 @@ def build_sandbox(settings: Settings) -> Sandbox | None:
     return None
 
 
-def build_environments(settings: Settings) -> Environments:
-    """Where the environments that repositories' set-up commands make are kept."""
-    from bot.reproduce.setup import Environments
-
-    return Environments(settings.bouncer_data_dir / "environments")
-
-
 def pages(settings: Settings) -> tuple[Callable[[Backend], Blueprint], ...]:
     """The operator's pages beside the webhook: the dashboard, where a way into it is set."""
     github = _github_login(settings)
@@ -208,7 +200,6 @@ def pages(settings: Settings) -> tuple[Callable[[Backend], Blueprint], ...]:
     from bot.web.dashboard.pages import blueprint
 
     logins, organizations = settings.admins
-
     dashboard = DashboardSettings(
         password=_revealed(settings.bouncer_admin_password),
         github=github,
@@ -289,6 +280,7 @@ class Live:
     def __init__(self, settings: Settings, ledger: Ledger, observe: Observe | None = None) -> None:
         from bot.jobs.readings import Configurations
         from bot.models.registry import carries_signal
+        from bot.reproduce.setup import Environments
 
         settings.check_model()
         self._shadow = not carries_signal(settings.bouncer_model)
@@ -298,7 +290,7 @@ class Live:
         self._models = build_models(settings)
         self._prompts = prompts(settings)
         self._sandbox = build_sandbox(settings)
-        self._environments = build_environments(settings)
+        self._environments = Environments(settings.bouncer_data_dir / "environments")
         self._configurations = Configurations(ledger.database)
         # Built once here only to find out now, not at the first issue, that a key or a price is missing.
         self._model_for("owner/name")

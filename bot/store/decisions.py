@@ -14,7 +14,7 @@ from typing import Any, Literal
 import structlog
 from pydantic import Field, ValidationError
 from pydantic_core import PydanticSerializationError
-from sqlalchemy import Connection, delete, func, or_, select, update
+from sqlalchemy import Connection, case, delete, func, or_, select, update
 
 from bot.bouncers.feedback import Counts, Outcome, Row, Signal, muted, outcomes, rates, signals
 from bot.calibration.fates import GRACE, KnownFate
@@ -76,17 +76,15 @@ class Decisions:
 
     def take_up(self, job: str, words: Collection[str]) -> None:
         """Let a job decide anew where it abstained with one of ``words``; the abstention stays on record."""
+        abstained = DECISIONS.c.abstained.in_(words)
+        # What nobody saw, because its subject had changed, is decided anew as well.
+        again = or_(abstained, DECISIONS.c.outcome == "moved")
+        outcome = case((abstained, "taken up again"), else_=DECISIONS.c.outcome)
         with self._database.write() as connection:
             connection.execute(
                 update(DECISIONS)
-                .where(DECISIONS.c.job == job, DECISIONS.c.position >= 0, DECISIONS.c.abstained.in_(words))
-                .values(position=-DECISIONS.c.id, outcome="taken up again")
-            )
-            # What nobody saw, because its subject had changed, is decided anew as well.
-            connection.execute(
-                update(DECISIONS)
-                .where(DECISIONS.c.job == job, DECISIONS.c.position >= 0, DECISIONS.c.outcome == "moved")
-                .values(position=-DECISIONS.c.id)
+                .where(DECISIONS.c.job == job, DECISIONS.c.position >= 0, again)
+                .values(position=-DECISIONS.c.id, outcome=outcome)
             )
 
     def settle(self, job: str, position: int, outcome: PublishOutcome) -> PublishOutcome:
@@ -153,8 +151,8 @@ class Decisions:
         return tuple(decision for text in texts if (decision := _read(text)) is not None)
 
     def _row(self, job: str, position: int, decision: Decision, config_hash: str) -> dict[str, object]:
-        usage = decision.usage
         return {
+            **decision.usage.model_dump(exclude={"cached_tokens"}),
             "job": job,
             "position": position,
             "kind": decision.kind,
@@ -165,11 +163,6 @@ class Decisions:
             "abstained": decision.abstained,
             "bounced": _bounced(decision),
             "model": decision.model,
-            "calls": usage.calls,
-            "input_tokens": usage.input_tokens,
-            "output_tokens": usage.output_tokens,
-            "seconds": usage.seconds,
-            "cost_usd": usage.cost_usd,
             "decision": _stored(decision),
             "config_hash": config_hash,
             "created_at": self._clock(),
@@ -320,13 +313,7 @@ class Signals:
         return counts
 
     def _write(self, connection: Connection, repository: str, key: str, sign: Signal) -> None:
-        values = {
-            "category": sign.category,
-            "outcome": sign.outcome,
-            "source": sign.source,
-            "by": sign.by,
-            "updated_at": self._clock(),
-        }
+        values = {**sign.model_dump(exclude={"key"}), "updated_at": self._clock()}
         insert = self._database.insert(SIGNALS).values(key=key, repository=repository, **values)
         connection.execute(insert.on_conflict_do_update(index_elements=["key"], set_=values))
 

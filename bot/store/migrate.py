@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -75,7 +74,8 @@ def await_database(url: str, stop: threading.Event) -> Database | None:
 
     For a process that is started again during an outage: its settings were right before.
     """
-    for failures in itertools.count():
+    pause = 0.5
+    while True:
         database = None
         try:
             database = open_database(url)
@@ -84,11 +84,10 @@ def await_database(url: str, stop: threading.Event) -> Database | None:
         except (DatabaseAway, DBAPIError, TimeoutError) as error:
             if database is not None:
                 database.close()
-            pause = min(LONGEST_PAUSE_SECONDS, 0.5 * 2.0**failures)
             _log.warning("database_away", error=str(error).splitlines()[0], again_in=pause)
             if stop.wait(pause):
                 return None
-    return None
+            pause = min(LONGEST_PAUSE_SECONDS, 2 * pause)
 
 
 def known() -> frozenset[str]:
