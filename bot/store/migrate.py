@@ -18,7 +18,7 @@ from bot.store.tables import METADATA
 
 #: The newest migration; alembic itself is imported only where this one is not in place yet.
 HEAD = "0007"
-#: Alembic's, under a name of ours.
+#: As alembic makes it, under a name of ours.
 VERSION = Table("bouncer_version", MetaData(), Column("version_num", String(32), primary_key=True))
 MIGRATIONS = Path(__file__).parent / "migrations"
 
@@ -55,7 +55,7 @@ def migrate(database: Database) -> None:
                 f"the database is at version {present}, which only a newer Bouncer knows: upgrade it"
             )
         elif present != HEAD:
-            _upgrade(database)
+            _upgrade(database, present)
 
 
 @contextmanager
@@ -103,13 +103,14 @@ def _create(database: Database) -> None:
         connection.execute(VERSION.insert(), {"version_num": HEAD})
 
 
-def _upgrade(database: Database) -> None:
+def _upgrade(database: Database, present: str) -> None:
     # Imported late: most starts find nothing to do.
-    from alembic import command
-    from alembic.config import Config
+    from alembic.migration import MigrationContext
+    from alembic.operations import Operations
+    from alembic.script import ScriptDirectory
 
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
-    with database.write() as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, HEAD)
+    missing = [*ScriptDirectory(str(MIGRATIONS)).iterate_revisions(HEAD, present)]
+    with database.write() as connection, Operations.context(MigrationContext.configure(connection)):
+        for revision in reversed(missing):
+            revision.module.upgrade()
+        connection.execute(VERSION.update(), {"version_num": HEAD})
