@@ -106,8 +106,7 @@ def export_command(form: str, repository: str, database_url: str | None) -> None
     """Print every decision on record, newest first: verdict, reason, model, tokens and cost."""
     from bot.ops import settings
     from bot.store import migrated
-    from bot.store.overview import as_csv, as_json
-    from bot.store.overview import Filter, Overview
+    from bot.store.overview import Filter, Overview, as_csv, as_json
 
     loaded = settings.load(database_url=database_url)
     with migrated(loaded.database_url, must_exist=True) as database:

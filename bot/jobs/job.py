@@ -8,8 +8,8 @@ is certain to look at the same thing again because of it. Commands and feedback 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, get_args
 
 from pydantic import Field, ValidationError
 
@@ -104,13 +104,22 @@ def workflow_id(job: str, attempt: int) -> str:
     return job if attempt == 0 else f"{job}:{attempt}"
 
 
-_Judged = events.IssueOpened | events.IssueEdited | events.IssueReopened
-_Pushed = (
+#: Events that show an issue, a head, or a pull request as it stands then.
+IssueShown = events.IssueOpened | events.IssueEdited | events.IssueReopened
+HeadShown = (
     events.PullRequestOpened
     | events.PullRequestSynchronized
     | events.PullRequestReopened
     | events.PullRequestReadied
 )
+PullShown = HeadShown | events.PullRequestEdited
+
+#: Each of these is looked at for the same as the ones before it. Another title is no reason to review again.
+_SAME: Mapping[Task, tuple[type[Event], ...]] = {
+    "triage": get_args(IssueShown),
+    "verify": get_args(PullShown),
+    "review": get_args(HeadShown),
+}
 
 
 def supersedes(task: Task, newer: Event, older: Event) -> bool:
@@ -118,16 +127,10 @@ def supersedes(task: Task, newer: Event, older: Event) -> bool:
     if newer.sender.is_bot and not older.sender.is_bot:
         # Handlers may pass over what bots do; what a person did must not get lost with it.
         return False
-    if task == "triage":
-        return _issue_read_again(newer, older)
-    if task == "verify":
-        return isinstance(newer, _Pushed | events.PullRequestEdited) and isinstance(
-            older, _Pushed | events.PullRequestEdited
-        )
-    if task == "review":
-        # Another title is no reason to review again: it takes a push.
-        return isinstance(newer, _Pushed) and isinstance(older, _Pushed)
-    return False
+    if task == "triage" and _answer(newer):
+        return _answer(older)
+    same = _SAME.get(task, ())
+    return isinstance(newer, same) and isinstance(older, same)
 
 
 def successor(task: Task, event: Event, later: Sequence[tuple[str, str]]) -> str | None:
@@ -141,12 +144,6 @@ def successor(task: Task, event: Event, later: Sequence[tuple[str, str]]) -> str
         if supersedes(task, newer, event):
             return f"{delivery}:{task}"
     return None
-
-
-def _issue_read_again(newer: Event, older: Event) -> bool:
-    if isinstance(newer, _Judged):
-        return isinstance(older, _Judged)
-    return _answer(newer) and _answer(older)
 
 
 def _answer(event: Event) -> bool:
