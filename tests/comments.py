@@ -23,8 +23,7 @@ from bot.core.model import Actor, Comment, Issue, PullRequest, Repository
 from bot.handlers import commands, config, why
 from bot.publishing.body import Rules
 from bot.reproduce import texts as reproduce
-from bot.reproduce.attempt import Attempt, OfferedTest, Reproduction
-from bot.reproduce.inject import Candidate
+from bot.reproduce.attempt import Attempt, Candidate, OfferedTest, Reproduction
 from bot.reproduce.outcome import TestOutcome
 from bot.reproduce.texts import Place
 from bot.review import texts as review

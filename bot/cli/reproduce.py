@@ -63,9 +63,9 @@ def command(
     from bot import app
     from bot.forge.offline import REPOSITORY
     from bot.ops import settings
-    from bot.reproduce.pipeline import Options
+    from bot.reproduce.drafting import Author
+    from bot.reproduce.pipeline import Options, reproduce_in
     from bot.reproduce.report import parse_report
-    from bot.reproduce.run import Author, reproduce_in
 
     report = parse_report(read_text(issue_file))
     if not report.title:

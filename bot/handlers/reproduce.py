@@ -21,10 +21,10 @@ from bot.core.model import Issue
 from bot.errors import BudgetExceeded, ForgeError, ModelError, NotRecorded, SandboxError
 from bot.reproduce.command import TestCommand
 from bot.reproduce.deciding import Deciding
-from bot.reproduce.harness import prepared
-from bot.reproduce.pipeline import Options
+from bot.reproduce.drafting import Author
+from bot.reproduce.execution import prepared
+from bot.reproduce.pipeline import Options, reproduce_in
 from bot.reproduce.report import Report, read_report
-from bot.reproduce.run import Author, reproduce_in
 from bot.reproduce.setup import SetupFailed
 from bot.reproduce.texts import Place
 from bot.services import Services

@@ -19,7 +19,7 @@ from bot.errors import BudgetExceeded, ForgeError, ModelError, NotRecorded
 from bot.models import investigation
 from bot.models.investigation import Notes
 from bot.models.protocol import Prompt, voices
-from bot.reproduce import on_patch
+from bot.reproduce.evidence import run_stored
 from bot.review.context import CodeContext, surroundings
 from bot.review.diff import parse
 from bot.review.file_classes import judged
@@ -201,7 +201,7 @@ class _Judgement:
         """
         if not self.config.execute or self.no_run is not None:
             return
-        self.runs = on_patch.run_stored([verdict.issue for verdict in self.verdicts], self.pull, self.services)
+        self.runs = run_stored([verdict.issue for verdict in self.verdicts], self.pull, self.services)
         failed = {run.issue for run in self.runs if run.solved is False}
         self.verdicts = [
             verdict.model_copy(update={"bounced": True}) if verdict.issue in failed else verdict

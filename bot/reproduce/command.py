@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
 from pathlib import PurePosixPath
@@ -10,14 +11,18 @@ from typing import Literal
 from pydantic import Field
 
 from bot.core.frozen import Frozen
-from bot.reproduce.java.running import RUNNERS, Runner, reports, runner, selected
 
 #: The element of a command that the tests take the place of.
 PLACE = "{tests}"
 
 #: ``pytest``: ``a/test_b.py::TestC::test_d``. ``dotted``: ``a.test_b.TestC.test_d``, from the runner's own folder
-#: (unittest, Django). ``files``: paths only, for a runner of which nothing is known. The others are Java's.
-Naming = Literal["pytest", "dotted", "files"] | Runner
+#: (unittest, Django). ``files``: paths only, for a runner of which nothing is known. The others are Java's:
+#: ``console`` is JUnit's launcher, whose ``{tests}`` becomes its own selecting options.
+Naming = Literal["pytest", "dotted", "files", "maven", "gradle", "console"]
+
+_REPORTS = ".bouncer-junit"
+_GIVEN = re.compile(r"--reports-dir[= ]['\"]?([^\s'\"]+)")
+_SOURCES = re.compile(r"^(?P<module>(?:.*/)?)src/(?:test|main)/java/")
 
 
 class Target(Frozen):
@@ -56,37 +61,61 @@ class TestCommand(Frozen):
     @property
     def naming(self) -> Naming:
         """How its runner names tests, told from the names of the programs in it."""
-        words = [PurePosixPath(word).name for argument in self.argv for word in argument.split()]
-        if any(word in ("pytest", "py.test") for word in words):
+        words = [word for argument in self.argv for word in argument.split()]
+        programs = {PurePosixPath(word).name for word in words}
+        if programs & {"pytest", "py.test"}:
             return "pytest"
-        if java := runner([word for argument in self.argv for word in argument.split()]):
-            return java
-        return "dotted" if any(word in ("unittest", "runtests.py", "manage.py") for word in words) else "files"
+        if programs & {"mvn", "mvnw", "mvnd"}:
+            return "maven"
+        if programs & {"gradle", "gradlew"}:
+            return "gradle"
+        if any("junit-platform-console" in word or "ConsoleLauncher" in word for word in words):
+            return "console"
+        return "dotted" if programs & {"unittest", "runtests.py", "manage.py"} else "files"
 
     @property
     def runs_java(self) -> bool:
         """Whether its runner is one of Java's."""
-        return self.naming in RUNNERS
+        return self.naming in ("maven", "gradle", "console")
 
     def reports(self, targets: Sequence[Target]) -> tuple[str, ...]:
-        """Where its runner leaves reports by itself: files relative to the work folder."""
-        naming = self.naming
-        return reports(naming, self.argv, targets) if naming in RUNNERS else ()
+        """Where one of Java's runners leaves reports by itself: files relative to the work folder."""
+        if not self.runs_java:
+            return ()
+        if self.naming == "console":
+            given = _GIVEN.search(" ".join(self.argv))
+            folder = given[1] if given else _REPORTS
+            return tuple(
+                str(PurePosixPath(folder) / f"TEST-junit-{engine}.xml") for engine in ("jupiter", "vintage")
+            )
+        folder = "target/surefire-reports" if self.naming == "maven" else "build/test-results/test"
+        found: list[str] = []
+        for each in targets:
+            match = _SOURCES.match(each.path)
+            name = _full(each, "#").partition("#")[0]
+            found.append(f"{match['module'] if match else ''}{folder}/TEST-{name}.xml")
+        return tuple(dict.fromkeys(found))
 
     def fill(self, targets: Sequence[Target]) -> tuple[str, ...]:
         """The arguments with ``targets`` in their place, each one once."""
-        named = tuple(dict.fromkeys(self._named(target) for target in targets))
         argv = self.argv if any(PLACE in argument for argument in self.argv) else (*self.argv, PLACE)
-        naming = self.naming
-        if naming in RUNNERS:
-            return selected(naming, argv, targets, PLACE)
-        filled: list[str] = []
-        for argument in argv:
-            if argument == PLACE:
-                filled += named
-            else:
-                filled.append(argument.replace(PLACE, shlex.join(named)))
-        return tuple(filled)
+        if self.naming == "gradle":
+            return _for_gradle(argv, [_full(each, ".") for each in targets])
+        if self.naming == "maven":
+            joined = ",".join(_full(each, "#") for each in targets)
+            text = joined if any(f"test={PLACE}" in each for each in argv) else f"-Dtest={joined}"
+            return _replaced(argv, [text], text)
+        if self.naming == "console":
+            named = [f"--select-{'method' if each.name else 'class'}={_full(each, '#')}" for each in targets]
+            if not _GIVEN.search(" ".join(argv)):
+                named.append(f"--reports-dir={_REPORTS}")
+        else:
+            named = list(dict.fromkeys(self._named(target) for target in targets))
+        return _replaced(argv, named, shlex.join(named))
+
+    def line(self, target: Target) -> str:
+        """The command line that runs one test alone, for people."""
+        return shlex.join(self.fill([target]))
 
     def _named(self, target: Target) -> str:
         name = target.name.split("[", 1)[0] if target.name else None
@@ -106,3 +135,33 @@ class TestCommand(Frozen):
             if PurePosixPath(argument).name in ("runtests.py", "manage.py"):
                 return PurePosixPath(argument).parent
         return PurePosixPath(".")
+
+
+def _for_gradle(argv: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+    """Gradle takes each name behind an option of its own."""
+    if PLACE in argv and "--tests" in argv:
+        at = argv.index(PLACE)
+        return (*argv[: at - 1], *(word for name in names for word in ("--tests", name)), *argv[at + 1 :])
+    text = " --tests ".join(names)
+    text = text if any("--tests" in each for each in argv) else f"--tests {text}"
+    return _replaced(argv, shlex.split(text), text)
+
+
+def _replaced(argv: Sequence[str], words: Sequence[str], text: str) -> tuple[str, ...]:
+    """The arguments with ``words`` for the place by itself, and ``text`` for it within an argument."""
+    filled: list[str] = []
+    for argument in argv:
+        if argument == PLACE:
+            filled += words
+        else:
+            filled.append(argument.replace(PLACE, text))
+    return tuple(filled)
+
+
+def _full(target: Target, between: str) -> str:
+    """``org.x.ATest#method``: the class from the test's name, or from the file's place below its source root."""
+    if target.name:
+        return target.name.replace("::", between)
+    path = _SOURCES.sub("", target.path)
+    path = re.sub(r"^(?:tests?|src)/", "", path) if path == target.path else path
+    return ".".join(PurePosixPath(path).with_suffix("").parts)

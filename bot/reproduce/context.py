@@ -1,23 +1,31 @@
-"""What a model is shown of the repository: layout, the nearest test file, the code that the report names. Pure."""
+"""A checkout as drafting reads it, and what a model is shown of it: layout, nearest tests, code that is named."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from pydantic import Field
 
 from bot.code.lookup import called
 from bot.code.syntax import definitions, enclosing
 from bot.core.frozen import Frozen
-from bot.reproduce.checkout import Checkout
-from bot.reproduce.inject import choose_host
+from bot.errors import OperatorError
+from bot.reproduce.execution import Harness
 from bot.reproduce.language import Excerpt, Language
+from bot.reproduce.lexical import Bm25, words
 from bot.reproduce.report import Facts
 
+#: Of a checkout: files of the language, bytes of one, and of all together.
+MAX_FILES, MAX_FILE_BYTES, MAX_TOTAL_BYTES = 6_000, 400_000, 60_000_000
+_SKIPPED = frozenset(
+    {"__pycache__", "node_modules", "site-packages", "build", "dist", "venv", "env", "target", "vendor"}
+)
 MAX_FOLDERS = 60
 MAX_DEFINITIONS = 8
 #: Characters of the nearest test file, and of all definitions together.
@@ -34,6 +42,76 @@ MAX_LINES, MAX_HOLDERS = 60, 2
 _ASIDE = frozenset({"test", "tests", "testing", "example", "examples", "doc", "docs", "benchmarks", "galleries"})
 #: A string or an option as a report writes it.
 _CONSTANT = re.compile(r"[`'\"](-{0,2}[A-Za-z][\w-]{3,40})[`'\"]")
+#: Packages that are named, and characters of a version.
+MAX_PACKAGES, MAX_WORDS = 150, 100
+#: Written for every Python that still runs anywhere.
+_SCRIPT = """\
+import json, os, platform
+try:
+    from importlib.metadata import distributions
+    names = sorted({name for each in distributions() for name in (each.read_text("top_level.txt") or
+                    (each.metadata["Name"] or "").replace("-", "_")).split()})
+except Exception:
+    names = []
+facts = {"python": platform.python_version(), "system": platform.system() + " " + platform.machine()}
+print(json.dumps(dict(facts, root=os.geteuid() == 0, packages=names)))
+"""
+_NAME = re.compile(r"[A-Za-z]\w{0,40}")
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """What was read of a folder; paths are relative, with ``/``."""
+
+    folder: Path
+    sources: Mapping[str, str]
+    """Text of the files of the repository's language."""
+    tests: Mapping[str, str]
+    """Those of them in which its test runner looks for tests."""
+    paths: tuple[str, ...]
+    """All files, sorted."""
+
+
+def read_checkout(folder: Path, language: Language) -> Checkout:
+    """Read a folder. Links are not followed, hidden and generated folders are skipped.
+
+    Raises OperatorError where ``folder`` is no folder.
+    """
+    if not folder.is_dir():
+        raise OperatorError(f"{folder}: no such folder")
+    sources: dict[str, str] = {}
+    paths: list[str] = []
+    left = MAX_TOTAL_BYTES
+    for path in _files(folder):
+        name = path.relative_to(folder).as_posix()
+        paths.append(name)
+        if PurePosixPath(name).suffix not in language.suffixes or len(sources) >= MAX_FILES:
+            continue
+        text = _text(path, min(left, MAX_FILE_BYTES))
+        if text is not None:
+            sources[name] = text
+            left -= len(text)
+    tests = {name: text for name, text in sources.items() if language.is_test_file(name)}
+    return Checkout(folder=folder, sources=sources, tests=tests, paths=tuple(sorted(paths)))
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for parent, folders, files in os.walk(folder, followlinks=False):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _SKIPPED)
+        for name in sorted(files):
+            path = Path(parent, name)
+            if not name.startswith(".") and path.is_file() and not path.is_symlink():
+                yield path
+
+
+def _text(path: Path, limit: int) -> str | None:
+    if path.stat().st_size > limit:
+        return None
+    try:
+        # Bytes, not text mode: line ends are part of a file's style and are kept.
+        return path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError:
+        return None
 
 
 class Context(Frozen):
@@ -176,3 +254,41 @@ def _within(definitions: Sequence[Excerpt], limit: int) -> tuple[Excerpt, ...]:
             break
         kept.append(each)
     return tuple(kept)
+
+
+def choose_host(query: str, test_files: Mapping[str, str]) -> str | None:
+    """The test file most like ``query`` (draft and report); None where none has a word in common with it.
+
+    Source: LIBRO, section III.C; its lexical similarity is BM25 here, so that frequent words weigh less.
+    """
+    documents = {path: words(f"{path}\n{text}") for path, text in test_files.items() if text}
+    return next(iter(Bm25(documents).best(words(query), 1)), None)
+
+
+class _Facts(Frozen):
+    python: str
+    system: str
+    root: bool
+    packages: tuple[str, ...]
+
+
+def machine(harness: Harness, folder: Path) -> str:
+    """What the interpreter that runs the tests says of itself, in two sentences; empty where none answers.
+
+    Raises SandboxError where the sandbox itself breaks.
+    """
+    if harness.command.runs_java:
+        return ""
+    program = PurePosixPath(harness.command.argv[0])
+    python = program if program.name.startswith("python") else program.with_name("python3")
+    said = harness.execute((str(python), "-c", _SCRIPT), folder).output.strip().rpartition("\n")[2]
+    try:
+        facts = _Facts.model_validate_json(said)
+    except ValueError:
+        return ""
+    names = [name for name in facts.packages if _NAME.fullmatch(name)][:MAX_PACKAGES]
+    who = "as root" if facts.root else "not as root"
+    return (
+        f"Python {facts.python[:MAX_WORDS]} on {facts.system[:MAX_WORDS]}, {who}, without a network. Besides the "
+        f"standard library and the repository's own, these can be imported: {', '.join(names) or 'none'}."
+    )

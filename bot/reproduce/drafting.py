@@ -66,17 +66,24 @@ class Option(BaseModel):
     agreeing: int
 
 
+@dataclass(frozen=True)
+class Author:
+    """Who drafts, and under which name the questions are recorded."""
+
+    model: Model
+    prompts: Prompts
+    subject: str = ""
+
+
 @dataclass
 class Drafting:
     """All questions about one report; what they cost adds up in ``usage``."""
 
-    model: Model
-    prompts: Prompts
+    author: Author
     report: Report
     context: Context
     examples: Sequence[Example]
     language: str
-    subject: str
     usage: Usage = field(default_factory=Usage)
     spoke: str = ""
     failures: list[ModelError] = field(default_factory=list)
@@ -86,7 +93,7 @@ class Drafting:
 
         Raises the first ModelError where no draft came back at all; TransientError as it comes.
         """
-        system, user = self.prompts.render(
+        system, user = self.author.prompts.render(
             "reproduce.draft",
             report=self.report,
             body=without_middle(self.report.body, MAX_BODY),
@@ -105,7 +112,7 @@ class Drafting:
         """Drafts mended by the model, by number, from (code, what is wrong with it). Each is tried once."""
         questions = []
         for number, (code, problem) in broken.items():
-            system, user = self.prompts.render(
+            system, user = self.author.prompts.render(
                 "reproduce.repair",
                 report=self.report,
                 body=without_middle(self.report.body, MAX_BODY),
@@ -122,16 +129,16 @@ class Drafting:
 
         A model that fails to answer leaves the ranking as it is: the first.
         """
-        system, user = self.prompts.render(
+        system, user = self.author.prompts.render(
             "reproduce.pick",
             report=self.report,
             body=without_middle(self.report.body, MAX_BODY),
             choices=choices,
             drafted=drafted,
         )
-        prompt = Prompt(purpose="reproduce-pick", system=system, user=user, subject=self.subject)
+        prompt = Prompt(purpose="reproduce-pick", system=system, user=user, subject=self.author.subject)
         try:
-            reply = self.model.complete(prompt, Pick)
+            reply = self.author.model.complete(prompt, Pick)
         except ModelError as error:
             self._failed(error)
             return 0
@@ -145,7 +152,7 @@ class Drafting:
             purpose=purpose,
             system=system,
             user=user,
-            subject=self.subject,
+            subject=self.author.subject,
             temperature=TEMPERATURE,
             sample=number,
         )
@@ -156,7 +163,7 @@ class Drafting:
         with ThreadPoolExecutor(MAX_THREADS) as pool:
             # Each thread sees what the caller's context binds (log fields, the job at hand).
             asked = [
-                (number, pool.submit(copy_context().run, self.model.complete, prompt, schema))
+                (number, pool.submit(copy_context().run, self.author.model.complete, prompt, schema))
                 for number, prompt in questions
             ]
             for number, pending in asked:

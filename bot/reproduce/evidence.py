@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from pydantic import Field, ValidationError
 
+from bot.bouncers.output import ExecutedTest
 from bot.core.actions import Decision
 from bot.core.frozen import Frozen
+from bot.core.model import PullRequest
+from bot.errors import ForgeError, NotRecorded, SandboxError
 from bot.reproduce.attempt import Attempt, Reproduction
 from bot.reproduce.command import Target, TestCommand
-from bot.reproduce.execution import Harness
+from bot.reproduce.execution import Harness, prepared
 from bot.reproduce.outcome import TestOutcome
+from bot.reproduce.setup import SetupFailed
+from bot.services import Services
 
 #: Characters of a stored test file and of a stored output.
 MAX_CONTENT = 400_000
@@ -39,32 +44,6 @@ class StoredTest(Frozen):
     def test_command(self) -> TestCommand:
         """The command as it was when the test was made, whatever the repository says now."""
         return TestCommand(argv=self.command)
-
-
-class PatchEvidence(Frozen):
-    """What a stored test says about a patch."""
-
-    test: str = Field(description="``tests/test_a.py::test_issue_12``")
-    command: str = Field(description="the command line that was run")
-    base: TestOutcome
-    head: TestOutcome
-
-    @property
-    def solved(self) -> bool | None:
-        """False: fails on base and on head, strong evidence against the patch. True: passes on head: shown, never
-        a verdict. None: it says nothing (it does not fail on base, or could not be run on head).
-        """
-        if not self.base.fails:
-            return None
-        if self.head.status == "passed":
-            return True
-        return False if self.head.fails else None
-
-    @property
-    def output(self) -> str:
-        """What people are shown: the run on head where it did not pass, else the run on base."""
-        shown = self.base if self.head.status == "passed" else self.head
-        return (shown.output or shown.message)[:MAX_OUTPUT]
 
 
 def stored(result: Reproduction, command: TestCommand, branch: str, sha: str) -> StoredTest | None:
@@ -110,33 +89,6 @@ def record(result: Reproduction, test: StoredTest | None) -> dict[str, Any]:
     }
 
 
-def check_patch(test: StoredTest, base: Path, head: Path, harness: Harness) -> PatchEvidence:
-    """Run a stored test on two checkouts: the patch's base and its head. Neither folder is changed.
-
-    Where head brings its own version of the test's file, the stored one takes its place: the patch does not
-    decide how it is judged. Raises SandboxError.
-    """
-    target = Target(path=test.path, name=test.name)
-    files = {test.path: test.content}
-    return PatchEvidence(
-        test=f"{test.path}::{test.name}",
-        command=shlex.join(harness.command.fill([target])),
-        base=_outcome(harness, base, target, files),
-        head=_outcome(harness, head, target, files),
-    )
-
-
-def _outcome(harness: Harness, folder: Path, target: Target, files: dict[str, str]) -> TestOutcome:
-    """One run; where the test fails it has to do so twice, a flaky one says nothing."""
-    first = harness.run(folder, [target], files).outcome
-    if not first.fails:
-        return first
-    second = harness.run(folder, [target], files).outcome
-    if second.fails:
-        return first
-    return first.model_copy(update={"status": "skipped", "message": "flaky: it failed in one of two runs only"})
-
-
 def _summary(attempt: Attempt) -> dict[str, Any]:
     outcome = attempt.outcome
     return {
@@ -150,3 +102,76 @@ def _summary(attempt: Attempt) -> dict[str, Any]:
         "message": outcome.message[:500] if outcome else "",
         "code": attempt.candidate.code[:4_000] if attempt.candidate else "",
     }
+
+
+def run_stored(issues: Sequence[int], pull: PullRequest, services: Services) -> tuple[ExecutedTest, ...]:
+    """Run each issue's stored test on a pull request's base, where it should fail, and on its head.
+
+    Nothing where there is no sandbox or nothing can be run.
+    """
+    past = {
+        each: services.history.decisions(f"{services.forge.repository}#{each}", "reproduce") for each in issues
+    }
+    tests = {issue: test for issue in issues if (test := recall(past[issue])) is not None}
+    if not tests or services.sandbox is None:
+        return ()
+    with TemporaryDirectory(prefix="bouncer-") as folder:
+        base, head = Path(folder, "base"), Path(folder, "head")
+        try:
+            for sha, place in ((pull.base_sha, base), (pull.head_sha, head)):
+                place.mkdir()
+                services.forge.checkout(sha, place)
+            runs: list[ExecutedTest] = []
+            for issue, test in tests.items():
+                with prepared(services, base, test.test_command) as harness:
+                    runs.append(check_patch(issue, test, base, head, harness))
+            return tuple(runs)
+        except NotRecorded:
+            raise
+        except (ForgeError, SandboxError, SetupFailed):
+            # Reading alone then decides, as where there is no test; the check does not claim a run.
+            return ()
+
+
+def check_patch(issue: int, test: StoredTest, base: Path, head: Path, harness: Harness) -> ExecutedTest:
+    """Run an issue's stored test on two checkouts: the patch's base and its head. Neither folder is changed.
+
+    Where head brings its own version of the test's file, the stored one takes its place: the patch does not
+    decide how it is judged. Raises SandboxError.
+    """
+    target, files = Target(path=test.path, name=test.name), {test.path: test.content}
+    before, after = (_outcome(harness, folder, target, files) for folder in (base, head))
+    # What people are shown: the run on head where it did not pass, else the run on base.
+    shown = before if after.status == "passed" else after
+    return ExecutedTest(
+        issue=issue,
+        test=f"{test.path}::{test.name}",
+        command=harness.command.line(target),
+        base=before.status,
+        head=after.status,
+        solved=_solved(before, after),
+        output=(shown.output or shown.message)[:MAX_OUTPUT],
+    )
+
+
+def _solved(base: TestOutcome, head: TestOutcome) -> bool | None:
+    """False: fails on both, strong evidence against the patch. True: passes on head: shown, never a verdict.
+
+    None: it says nothing (it does not fail on base, or could not be run on head).
+    """
+    if not base.fails:
+        return None
+    if head.status == "passed":
+        return True
+    return False if head.fails else None
+
+
+def _outcome(harness: Harness, folder: Path, target: Target, files: dict[str, str]) -> TestOutcome:
+    """One run; where the test fails it has to do so twice, a flaky one says nothing."""
+    first = harness.run(folder, [target], files).outcome
+    if not first.fails:
+        return first
+    second = harness.run(folder, [target], files).outcome
+    if second.fails:
+        return first
+    return first.model_copy(update={"status": "skipped", "message": "flaky: it failed in one of two runs only"})

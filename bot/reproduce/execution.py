@@ -6,26 +6,34 @@ report comes back, what was printed is read.
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from os.path import lexists
 from pathlib import Path
 
 from bot.core.frozen import Frozen
+from bot.errors import SandboxError
 from bot.reproduce import console, junit
 from bot.reproduce.command import Target, TestCommand
-from bot.reproduce.interpreter import typed
-from bot.reproduce.java.running import ENVIRONMENT, without_report
-from bot.reproduce.outcome import TestOutcome, TestReport, combined
-from bot.sandbox.protocol import Limits, ProgramResult, ProgramRun, Sandbox
+from bot.reproduce.outcome import MAX_OUTPUT, TestOutcome, TestReport, combined
+from bot.reproduce.setup import Recipe
+from bot.sandbox.mounts import python_parts
+from bot.sandbox.protocol import WORKDIR, Limits, ProgramResult, ProgramRun, Sandbox
+from bot.services import Services
 
 #: Where pytest leaves its report, in the work folder.
 REPORT = ".bouncer-junit.xml"
 _PYTEST_OPTIONS = ("--junitxml", REPORT, "-o", "junit_family=xunit1", "--tb=short", "--color=no")
-_MAX_OUTPUT = 20_000
+#: A JVM reserves far more than it uses, and starts a thread for each core: neither fits a sandbox's limits.
+_JAVA_OPTIONS = (
+    "-Xmx768m -Xss1m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:CICompilerCount=1 -Djava.io.tmpdir=/tmp"
+)
+_JAVA_ENVIRONMENT = {"JAVA_TOOL_OPTIONS": _JAVA_OPTIONS, "GRADLE_OPTS": "-Dorg.gradle.daemon=false"}
 _TRACEBACK = "Traceback (most recent call last)"
 _REPORT_LINE = re.compile(
     r"E  |>  |(?:FAILED|ERROR|FAIL|INTERNALERROR|SKIPPED|usage|Caused by|Exception in thread)\b|[=_-]{5,}"
@@ -83,7 +91,7 @@ class Harness:
             self.command.fill(targets),
             workdir,
             {**stale, **files},
-            {**self._environment(), "PYTEST_ADDOPTS": self._pytest_options()},
+            {**(_JAVA_ENVIRONMENT if self.command.runs_java else {}), "PYTEST_ADDOPTS": self._pytest_options()},
             (REPORT, *kept),
         )
         paths = {target.path for target in targets}
@@ -118,9 +126,6 @@ class Harness:
         """The same, two times: tests that do not agree with themselves are marked flaky."""
         return Execution(first=self.run(workdir, targets, files), second=self.run(workdir, targets, files))
 
-    def _environment(self) -> Mapping[str, str]:
-        return ENVIRONMENT if self.command.runs_java else {}
-
     def _pytest_options(self) -> str:
         return f"{self.env.get('PYTEST_ADDOPTS', '')} {shlex.join(_PYTEST_OPTIONS)}".strip()
 
@@ -133,7 +138,7 @@ def report(outcome: ProgramResult, path: str = "", *, java: bool = False) -> Tes
     tests = tuple(_placed(test, path) for test in _tests(outcome, java))
     total = combined(tests) if outcome.ending == "exited" else _cut_short(outcome)
     if total.status != "passed" and not total.output:
-        total = total.model_copy(update={"output": _reported(outcome.output)[-_MAX_OUTPUT:].strip()})
+        total = total.model_copy(update={"output": _reported(outcome.output)[-MAX_OUTPUT:].strip()})
     return TestReport(
         outcome=total,
         tests=tests,
@@ -180,7 +185,7 @@ def _tests(outcome: ProgramResult, java: bool) -> tuple[TestOutcome, ...]:
     if outcome.ending != "exited" or outcome.exit_code is None:
         return ()
     if java:
-        return (without_report(outcome.output, outcome.exit_code),)
+        return (console.without_report(outcome.output, outcome.exit_code),)
     return console.read(outcome.output, outcome.exit_code)
 
 
@@ -192,3 +197,79 @@ def _cut_short(outcome: ProgramResult) -> TestOutcome:
         return TestOutcome(status="error", phase="crash", message=f"the test run was killed {seconds}")
     message = f"stopped {seconds} at the limit on {outcome.ending}"
     return TestOutcome(status="error", phase="limit", message=message, seconds=outcome.seconds)
+
+
+@contextmanager
+def prepared(services: Services, checkout: Path, command: TestCommand) -> Iterator[Harness]:
+    """A harness for a checkout of the default branch (or of a base that is on it), its set-up done.
+
+    Raises SandboxError where there is no sandbox or it breaks, SetupFailed where a set-up command does.
+    """
+    if services.harness is not None:
+        yield services.harness
+        return
+    if services.sandbox is None:
+        raise SandboxError("the sandbox is switched off")
+    config = services.config.reproduce
+    limits = Limits(seconds=config.seconds, cpu_seconds=config.seconds)
+    if services.environments is None or not config.setup:
+        yield Harness(services.sandbox, command, limits=limits)
+        return
+    recipe = Recipe(repository=services.repository.id, python=config.python, commands=config.setup)
+    with services.environments.prepared(services.sandbox, checkout, recipe) as made:
+        yield Harness(services.sandbox, command, env=made.env, readable=made.readable, limits=limits)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A command as it works inside the sandbox, and the host folders that it needs there."""
+
+    argv: tuple[str, ...]
+    readable: tuple[Path, ...]
+
+
+def typed(argv: Sequence[str], workdir: Path, env: Mapping[str, str] | None = None) -> Program:
+    """The command ``argv`` of the operator's, its bare first word looked up as the operator's shell would.
+
+    For the commands on files alone, where whoever runs them chose command and folders. What a repository says
+    names programs that are found inside the sandbox and never a folder of the host.
+
+    Paths into ``workdir`` become paths inside the sandbox. A program in a virtual environment or a Python
+    installation brings that along, and so do the folders that PYTHONPATH names in ``env``; any other program is
+    only there if it is the system's or lies in BOUNCER_SANDBOX_FOLDERS.
+    """
+    inside = tuple(_inside(argument, workdir) for argument in argv)
+    paths = _folders_in(env or {})
+    if inside[0] != argv[0] or ("/" in argv[0] and not Path(argv[0]).is_absolute()):
+        return Program(inside, paths)
+    program = Path(argv[0]) if "/" in argv[0] else next(_candidates(argv[0]), None)
+    if program is None:
+        return Program(inside, paths)
+    homes = (program.parent.parent, program.resolve().parent.parent)
+    parts = tuple(part for home in dict.fromkeys(homes) for part in python_parts(home))
+    return Program((str(program), *inside[1:]), (*parts, *paths))
+
+
+def _inside(argument: str, workdir: Path) -> str:
+    return re.sub(rf"{re.escape(str(workdir.absolute()))}(?=/|$)", WORKDIR, argument)
+
+
+def _candidates(name: str) -> Iterator[Path]:
+    """Programs of that name on the search path, last beside the interpreter that runs this.
+
+    Version managers' shims are passed over: they choose at run time, from files that the sandbox does not show.
+    """
+    for folder in map(Path, (*os.get_exec_path(), str(Path(sys.executable).parent))):
+        program = folder / name
+        if folder.is_absolute() and folder.name != "shims" and os.access(program, os.X_OK) and program.is_file():
+            yield program
+
+
+def _folders_in(env: Mapping[str, str]) -> tuple[Path, ...]:
+    """The existing host folders that PYTHONPATH names, absolute ones only; none that a home lies in."""
+    entries = map(Path, env.get("PYTHONPATH", "").split(os.pathsep))
+    return tuple(
+        entry
+        for entry in entries
+        if entry.is_absolute() and entry.exists() and not Path.home().is_relative_to(entry.resolve())
+    )

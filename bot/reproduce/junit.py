@@ -13,14 +13,13 @@ from xml.sax.handler import ContentHandler
 from defusedxml import DefusedXmlException
 from defusedxml.expatreader import create_parser
 
-from bot.reproduce.outcome import Frame, Phase, Status, TestOutcome
-from bot.reproduce.tracebacks import clean_path, last_frame, shown_exception, split_exception
+from bot.reproduce.console import clean_path, last_frame, shown_exception, split_exception
+from bot.reproduce.outcome import MAX_OUTPUT, Frame, Phase, Status, TestOutcome
 
 #: Characters of one report; a run of ten thousand failing tests stays below.
 MAX_LENGTH = 16 << 20
 _MAX_TESTS = 20_000
 _MAX_DEPTH = 20
-_MAX_OUTPUT = 20_000
 _RESULTS = frozenset({"failure", "error", "skipped"})
 _FIXTURE = re.compile(r'^failed on (setup|teardown) with "(.*)"\s*$', re.DOTALL)
 
@@ -113,10 +112,10 @@ def _thrown(status: Status, kind: str, message: str, text: str) -> dict[str, obj
         "status": status,
         "phase": "load" if status == "error" and loading and not frames else "call",
         "exception_type": kind,
-        "message": message.removeprefix(f"{kind}: ")[:_MAX_OUTPUT],
+        "message": message.removeprefix(f"{kind}: ")[:MAX_OUTPUT],
         "frame": place
         and Frame(path=place["file"], line=int(place["line"]), function=place["method"].rpartition(".")[2]),
-        "output": text[:_MAX_OUTPUT].strip(),
+        "output": text[:MAX_OUTPUT].strip(),
     }
 
 
@@ -130,9 +129,9 @@ def _failed(status: Status, message: str, text: str) -> dict[str, object]:
         "status": status,
         "phase": phase,
         "exception_type": kind,
-        "message": message[:_MAX_OUTPUT],
+        "message": message[:MAX_OUTPUT],
         "frame": last_frame(text),
-        "output": text[-_MAX_OUTPUT:].strip(),
+        "output": text[-MAX_OUTPUT:].strip(),
     }
 
 

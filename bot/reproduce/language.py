@@ -31,13 +31,6 @@ class Names(Protocol):
         ...
 
 
-class NoNames:
-    """A repository of which nothing is known."""
-
-    def provider(self, name: str) -> str | None:
-        return None
-
-
 class Excerpt(Frozen):
     """A function or class that a report speaks of."""
 
@@ -76,10 +69,6 @@ class Language(Protocol):
         """Name and text of each test in a test file; nothing where the file cannot be read."""
         ...
 
-    def check(self, draft: str) -> None:
-        """Raises DraftRejected where ``draft`` does not parse or holds no test."""
-        ...
-
     def inject(self, draft: str, host: str, test_name: str | None, names: Names) -> Injected:
         """Add the drafted test to an existing test file in that file's own style.
 
@@ -90,7 +79,7 @@ class Language(Protocol):
         ...
 
     def new_file(self, draft: str, test_name: str | None, names: Names, path: str) -> Injected:
-        """The drafted test in a file of its own, at ``path``. Raises DraftRejected as ``check`` does."""
+        """The drafted test in a file of its own, at ``path``. Raises DraftRejected where it holds none."""
         ...
 
     def new_path(self, beside: str | None, stem: str, taken: Mapping[str, str]) -> str:

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from bot.core.frozen import Frozen
-from bot.reproduce.failure import Failure
+from bot.reproduce.outcome import TestOutcome
 from bot.reproduce.report import GENERIC, Facts
 
 #: ``reported``: the failure shows what the report shows. ``plausible``: a wrong result or a missing exception, and
@@ -66,23 +66,23 @@ class Match(Frozen):
         return GRADES.index(self.grade), int(self.exception) + bool(self.values)
 
 
-def match(failure: Failure, facts: Facts) -> Match:
-    """Hold a failure against the facts of a report.
+def match(outcome: TestOutcome, facts: Facts) -> Match:
+    """Hold a failed test against the facts of a report.
 
     After LIBRO (section III.D): for a report of a crash the exception type must be the reported one, for
     a report of a wrong value the value must be in the report. Added here: a draft's own mistakes (a name that
     does not exist, a missing fixture) count only where the report speaks of the very same thing.
     """
-    words = _shared_words(failure.message, facts.text)
-    values = _shared_values(failure.message, facts.text)
-    exception = _names_exception(failure, facts)
+    words = _shared_words(outcome.message, facts.text)
+    values = _shared_values(outcome.message, facts.text)
+    exception = _names_exception(outcome, facts)
     return Match(
-        grade=_grade(failure, facts, exception, values, words), exception=exception, values=values, words=words
+        grade=_grade(outcome, facts, exception, values, words), exception=exception, values=values, words=words
     )
 
 
-def _grade(failure: Failure, facts: Facts, exception: bool, values: tuple[str, ...], words: float) -> Grade:
-    kind = failure.short_type
+def _grade(outcome: TestOutcome, facts: Facts, exception: bool, values: tuple[str, ...], words: float) -> Grade:
+    kind = outcome.kind
     if kind in SYMPTOMS:
         return "reported" if re.search(SYMPTOMS[kind], facts.text, re.IGNORECASE) else "other"
     if kind in ASSERTIONS:
@@ -93,16 +93,16 @@ def _grade(failure: Failure, facts: Facts, exception: bool, values: tuple[str, .
         return "reported" if exception and (values or words >= WORDS_NEEDED) else "other"
     if exception:
         return "reported"
-    return "plausible" if words >= WORDS_NEEDED and not failure.in_test else "other"
+    return "plausible" if words >= WORDS_NEEDED and not outcome.in_test else "other"
 
 
-def _names_exception(failure: Failure, facts: Facts) -> bool:
-    if failure.short_type in facts.exceptions and failure.short_type not in GENERIC:
+def _names_exception(outcome: TestOutcome, facts: Facts) -> bool:
+    if outcome.kind in facts.exceptions and outcome.kind not in GENERIC:
         return True
-    if failure.short_type not in ASSERTIONS:
+    if outcome.kind not in ASSERTIONS:
         return False
     # pytest.raises and assertThrows fail with an assertion that names the exception in its message.
-    return not facts.exceptions.isdisjoint(re.findall(r"\w+", failure.message))
+    return not facts.exceptions.isdisjoint(re.findall(r"\w+", outcome.message))
 
 
 def _shared_values(message: str, text: str) -> tuple[str, ...]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from bot.core.frozen import Frozen
-from bot.reproduce.failure import Failure
+
+#: Characters that are kept of what a run printed.
+MAX_OUTPUT = 20_000
 
 Status = Literal["passed", "failed", "error", "skipped", "timeout"]
 
@@ -51,10 +54,18 @@ class TestOutcome(Frozen):
         return self.status in ("failed", "timeout")
 
     @property
-    def failure(self) -> Failure:
-        """The same as the ranking of drafts reads it."""
-        in_test = self.frame is not None and bool(self.path) and self.frame.path == self.path
-        return Failure(exception_type=self.exception_type or "", message=self.message, in_test=in_test)
+    def kind(self) -> str:
+        """The exception's name without package, as people write it in a report; without one, the way it ended."""
+        if self.exception_type:
+            return re.split(r"[.$]", self.exception_type)[-1]
+        if self.status == "timeout":
+            return "timeout"
+        return self.phase if self.phase in ("crash", "limit") else ""
+
+    @property
+    def in_test(self) -> bool:
+        """The exception was raised by the test's own lines, not by code that they called."""
+        return self.frame is not None and bool(self.path) and self.frame.path == self.path
 
 
 class TestReport(Frozen):

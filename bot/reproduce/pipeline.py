@@ -10,25 +10,34 @@ from __future__ import annotations
 import shlex
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
 
 from bot.core.frozen import Frozen
 from bot.errors import BudgetExceeded
-from bot.reproduce.attempt import Attempt, OfferedTest, Reproduction
-from bot.reproduce.checkout import Checkout
-from bot.reproduce.cluster import FailingTest
-from bot.reproduce.command import Target
-from bot.reproduce.context import Context
-from bot.reproduce.drafting import Drafting, Mended, Option
+from bot.reproduce import examples
+from bot.reproduce.attempt import Attempt, OfferedTest, Reproduction, Trial, repairable
+from bot.reproduce.command import TestCommand
+from bot.reproduce.context import context, machine, read_checkout
+from bot.reproduce.drafting import Author, Drafting, Mended, Option
+from bot.reproduce.examples import Example
 from bot.reproduce.execution import Harness
 from bot.reproduce.language import DraftRejected, Language
-from bot.reproduce.report import Facts, squeezed
-from bot.reproduce.select import Selection, Suggestion, select
-from bot.reproduce.trial import Trial, failure_of, repairable
+from bot.reproduce.report import Facts, Report, facts, squeezed
+from bot.reproduce.select import FailingTest, Selection, Suggestion, select
+
+#: Tests that are put before the model for its last word.
+TOP = 5
+#: Characters of a failure's output that the model sees for its last word.
+MAX_FAILURE = 1_500
+
+_JAVA_BUILDS = ("pom.xml", "build.gradle", "build.gradle.kts", "build.xml")
+
+#: The report behind an issue number of the repository; None where it is no issue that can be read.
+Fetch = Callable[[int], Report | None]
 
 
 class Options(Frozen):
@@ -44,47 +53,73 @@ class Options(Frozen):
     turn: bool = Field(True, description="turn round drafts that pass")
 
 
-#: Tests that are put before the model for its last word.
-TOP = 5
-#: Characters of a failure's output that the model sees for its last word.
-MAX_FAILURE = 1_500
+def reproduce_in(
+    folder: Path,
+    report: Report,
+    author: Author,
+    harness: Harness,
+    options: Options,
+    *,
+    fetch: Fetch | None = None,
+    shown: Sequence[Example] | None = None,
+) -> Reproduction:
+    """Draft tests for ``report``, run them on the files in ``folder`` (which is not changed), and choose.
 
-
-@dataclass(frozen=True)
-class Bench:
-    """Everything about the repository that a reproduction works with."""
-
-    checkout: Checkout
-    language: Language
-    harness: Harness
-    context: Context
-
-
-def reproduce(bench: Bench, facts: Facts, drafting: Drafting, options: Options) -> Reproduction:
-    """Draft, run, choose.
-
-    Raises ModelError where the model gave no draft at all, BudgetExceeded where the budget ended before a
-    reproducing test was found, TransientError where a later try may succeed, SandboxError where the sandbox
-    itself breaks.
+    Examples are ``shown`` where given, else the repository's own where ``fetch`` can read its issues, else two
+    fixed ones. Raises ModelError where the model gave no draft at all, BudgetExceeded where the budget ended
+    before a reproducing test was found, TransientError where a later try may succeed, SandboxError where the
+    sandbox itself breaks.
     """
-    trial = _trial(bench, drafting.report.number, options)
+    language = language_of(folder, harness.command)
+    checkout = read_checkout(folder, language)
+    known = facts(report)
+    around = context(known, checkout, language).model_copy(
+        update={"command": shlex.join(harness.command.argv), "machine": machine(harness, folder)}
+    )
+    if shown is None:
+        own = examples.from_repository(report, checkout.tests, language, fetch) if fetch else ()
+        shown = own or examples.fixed(language.name)
+    trial = Trial(
+        checkout=checkout,
+        language=language,
+        harness=harness,
+        host=around.host,
+        test_name=None if report.number is None else f"test_issue_{report.number}",
+        names=language.names(checkout.sources, checkout.tests),
+        deadline=time.monotonic() + options.seconds,
+    )
+    return _reproduce(trial, known, Drafting(author, report, around, shown, language.name), options)
+
+
+def language_of(folder: Path, command: TestCommand) -> Language:
+    """The language that tests are written in: what the test command runs, else what the build files say."""
+    # Each takes a third of a second to import, which only this needs.
+    if command.runs_java or (
+        command.naming == "files" and any((folder / name).is_file() for name in _JAVA_BUILDS)
+    ):
+        from bot.reproduce.java.language import Java
+
+        return Java()
+    from bot.reproduce.python.language import Python
+
+    return Python()
+
+
+def _reproduce(trial: Trial, facts: Facts, drafting: Drafting, options: Options) -> Reproduction:
+    sandbox = trial.harness.sandbox.name
     broken = trial.broken() if options.probe else ""
     if broken:
         # Nothing is asked, and paid for, where no answer could be tried.
-        return Reproduction(
-            state="not run",
-            reason=f"tests cannot be run here: {broken}",
-            environment=True,
-            sandbox=bench.harness.sandbox.name,
-        )
+        reason = f"tests cannot be run here: {broken}"
+        return Reproduction(state="not run", reason=reason, environment=True, sandbox=sandbox)
     drafts = drafting.drafts(options.samples)
     attempts = {each.number: each for each in trial.attempts(drafts)}
     attempts |= _mended(trial, drafting, drafts, attempts)
     if options.turn:
-        attempts |= _turned(trial, facts, bench.language, attempts)
+        attempts |= _turned(trial, facts, attempts)
     done = tuple(attempts[number] for number in sorted(attempts))
     selection = select(_failing(done), facts, options.threshold, matched=options.match)
-    shown, reason = _chosen(selection, done, drafting, bench, options)
+    shown, reason = _chosen(selection, done, drafting, trial.harness.command, options)
     base = Reproduction(
         state="reproduced" if shown else "not reproduced",
         reason=reason,
@@ -92,7 +127,7 @@ def reproduce(bench: Bench, facts: Facts, drafting: Drafting, options: Options) 
         attempts=tuple(_explained(each, selection) for each in done),
         drafted=len(drafts),
         failures=tuple(error.reason for error in drafting.failures),
-        sandbox=bench.harness.sandbox.name,
+        sandbox=sandbox,
         usage=drafting.usage,
         model=drafting.spoke,
     )
@@ -108,18 +143,6 @@ def _raise_if_spent(drafting: Drafting) -> None:
         if isinstance(error, BudgetExceeded):
             error.usage = drafting.usage
             raise error
-
-
-def _trial(bench: Bench, issue: int | None, options: Options) -> Trial:
-    return Trial(
-        checkout=bench.checkout,
-        language=bench.language,
-        harness=bench.harness,
-        host=bench.context.host,
-        test_name=None if issue is None else f"test_issue_{issue}",
-        names=bench.language.names(bench.checkout.sources, bench.checkout.tests),
-        deadline=time.monotonic() + options.seconds,
-    )
 
 
 def _mended(
@@ -168,7 +191,7 @@ def _does_the_same(draft: str, facts: Facts) -> bool:
     return not facts.calls or any(call in code for call in facts.calls)
 
 
-def _turned(trial: Trial, facts: Facts, language: Language, attempts: dict[int, Attempt]) -> dict[int, Attempt]:
+def _turned(trial: Trial, facts: Facts, attempts: dict[int, Attempt]) -> dict[int, Attempt]:
     """Drafts that passed, turned round; those that still do not fail stay what they were.
 
     Any passing test fails when it is turned round. Only one that does what the report does, where the report
@@ -178,7 +201,7 @@ def _turned(trial: Trial, facts: Facts, language: Language, attempts: dict[int, 
     for each in attempts.values():
         if each.fate == "passed" and each.candidate is not None and _does_the_same(each.candidate.draft, facts):
             try:
-                opposite = language.inverted(each.candidate.draft)
+                opposite = trial.language.inverted(each.candidate.draft)
             except DraftRejected:
                 continue
             if opposite is not None:
@@ -195,7 +218,7 @@ def _failing(attempts: Sequence[Attempt]) -> list[FailingTest]:
     return [
         FailingTest(
             number=each.number,
-            failure=failure_of(each.outcome),
+            outcome=each.outcome,
             syntax=each.candidate.syntax,
             tokens=each.candidate.tokens,
             inverted=each.inverted,
@@ -207,10 +230,14 @@ def _failing(attempts: Sequence[Attempt]) -> list[FailingTest]:
 
 
 def _chosen(
-    selection: Selection, attempts: Sequence[Attempt], drafting: Drafting, bench: Bench, options: Options
+    selection: Selection,
+    attempts: Sequence[Attempt],
+    drafting: Drafting,
+    command: TestCommand,
+    options: Options,
 ) -> tuple[tuple[OfferedTest, ...], str]:
     by_number = {each.number: each for each in attempts}
-    shown = [_offered(each, by_number[each.test.number], bench) for each in selection.suggestions]
+    shown = [_offered(each, by_number[each.test.number], command) for each in selection.suggestions]
     if not shown:
         return (), selection.reason
     if options.pick and len(shown) > 1:
@@ -222,16 +249,15 @@ def _chosen(
     return tuple(shown), ""
 
 
-def _offered(suggestion: Suggestion, attempt: Attempt, bench: Bench) -> OfferedTest:
+def _offered(suggestion: Suggestion, attempt: Attempt, command: TestCommand) -> OfferedTest:
     assert attempt.candidate is not None
     assert attempt.outcome is not None
-    target = Target(path=attempt.candidate.path, name=attempt.candidate.name)
     return OfferedTest(
         candidate=attempt.candidate,
         outcome=attempt.outcome,
         agreeing=suggestion.agreeing,
         grade=suggestion.match.grade,
-        command=shlex.join(bench.harness.command.fill([target])),
+        command=command.line(attempt.candidate.target),
     )
 
 
@@ -250,6 +276,6 @@ def _or_not_run(result: Reproduction) -> Reproduction:
     fates = {each.fate for each in result.attempts}
     if fates == {"not run"}:
         return result.model_copy(update={"state": "not run", "reason": "the time for this report was used up"})
-    if fates <= {"passed", "failed", "skipped"} or "failed" in fates or "passed" in fates:
+    if fates & {"passed", "failed"} or fates <= {"skipped"}:
         return result
     return result.model_copy(update={"reason": "no draft became a test that can be run"})

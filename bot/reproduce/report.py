@@ -1,13 +1,13 @@
-"""A bug report as reproduction sees it: its text in Markdown and the hard facts in it. No I/O."""
+"""A bug report as reproduction sees it: its text in Markdown, and the hard facts in it. No I/O."""
 
 from __future__ import annotations
 
 import re
+from html.parser import HTMLParser
 
 from pydantic import Field
 
 from bot.core.frozen import Frozen
-from bot.reproduce.markdown import to_markdown
 
 #: Names that say "something went wrong" and nothing more.
 GENERIC = frozenset({"Error", "Exception", "BaseException", "Throwable", "RuntimeException", "Warning"})
@@ -81,7 +81,7 @@ def facts(report: Report) -> Facts:
         *_DOTTED.findall(marked),
         *_IDENTIFIER.findall(text),
         *_DOTTED.findall(text),
-        *_words(_INLINE, text),
+        *(found for found in _INLINE.findall(text) if found.isidentifier()),
     )
     return Facts(
         exceptions=frozenset(found),
@@ -98,6 +98,116 @@ def squeezed(code: str) -> str:
     return re.sub(r"\s+", "", code).replace('"', "'")
 
 
-def _words(pattern: re.Pattern[str], text: str) -> tuple[str, ...]:
-    """Inline code that is a single plain name."""
-    return tuple(found for found in pattern.findall(text) if found.isidentifier())
+_HTML = re.compile(r"\s*<(?:!doctype|html|body|div|p|pre|ul|ol|h[1-6]|table|blockquote)\b", re.IGNORECASE)
+#: Comments, declarations and instructions; the parser takes long over those that do not end.
+_UNSEEN = re.compile(r"<!--.*?(?:-->|\Z)|<[!?][^>]*(?:>|\Z)", re.DOTALL)
+_SILENT = frozenset({"script", "style", "head", "svg", "button", "template"})
+_BLOCKS = frozenset(
+    {"p", "div", "section", "article", "table", "tr", "blockquote", "dl", "dd", "dt", "details", "summary"}
+)
+_MARKS = {"code": "`", "tt": "`", "strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~"}
+
+
+def to_markdown(text: str) -> str:
+    """The text as Markdown: HTML is converted, anything else is returned with its line ends unified.
+
+    Code keeps its layout inside fences; links keep their target; scripts, styles and images are dropped.
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if not _HTML.match(text):
+        return text.strip()
+    converter = _Converter()
+    # A space for each: what stood around it could become the beginning of another one.
+    converter.feed(_UNSEEN.sub(" ", text))
+    converter.close()
+    return converter.result()
+
+
+class _Converter(HTMLParser):
+    """Collects Markdown while tags stream by; unbalanced tags cost layout, never text."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self._parts: list[str] = []
+        self._pre: list[str] | None = None
+        self._pre_depth = 0
+        self._silent = 0
+        self._lists: list[str] = []
+        self._links: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in _SILENT:
+            self._silent += 1
+        elif tag == "pre":
+            self._pre_depth += 1
+            self._pre = [] if self._pre is None else self._pre
+        elif tag == "br":
+            self._write("\n")
+        elif self._pre is None:
+            self._open(tag, dict(attrs))
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in _SILENT:
+            self._silent = max(0, self._silent - 1)
+        elif tag == "pre":
+            self._pre_depth = max(0, self._pre_depth - 1)
+            if self._pre_depth == 0:
+                self._end_pre()
+        elif self._pre is None:
+            self._close(tag)
+
+    def handle_data(self, data: str) -> None:
+        if self._silent:
+            return
+        self._write(data if self._pre is not None else re.sub(r"\s+", " ", data))
+
+    def result(self) -> str:
+        """What was collected, blank lines reduced to one outside of fences."""
+        self._end_pre()
+        pieces = re.split(r"(```.*?```)", "".join(self._parts), flags=re.DOTALL)
+        for index in range(0, len(pieces), 2):
+            lines = (re.sub(r" +", " ", line).rstrip() for line in pieces[index].split("\n"))
+            pieces[index] = re.sub(r"\n{3,}", "\n\n", "\n".join(lines))
+        return "".join(pieces).strip()
+
+    def _open(self, tag: str, attributes: dict[str, str | None]) -> None:
+        if tag in _BLOCKS:
+            self._write("\n\n")
+        elif re.fullmatch(r"h[1-6]", tag):
+            self._write("\n\n" + "#" * int(tag[1]) + " ")
+        elif tag in ("ul", "ol"):
+            self._lists.append("-" if tag == "ul" else "1.")
+            self._write("\n")
+        elif tag == "li":
+            self._write(
+                "\n" + "  " * min(len(self._lists) - 1, 20) + (self._lists[-1] if self._lists else "-") + " "
+            )
+        elif tag == "a":
+            self._links.append(attributes.get("href") or "")
+            self._write("[" if self._links[-1] else "")
+        elif tag in ("td", "th"):
+            self._write(" | ")
+        elif tag in _MARKS:
+            self._write(_MARKS[tag])
+
+    def _close(self, tag: str) -> None:
+        if tag in _BLOCKS or re.fullmatch(r"h[1-6]", tag):
+            self._write("\n\n")
+        elif tag in ("ul", "ol"):
+            self._lists = self._lists[:-1]
+            self._write("\n")
+        elif tag == "a" and self._links:
+            target = self._links.pop()
+            self._write(f"]({target})" if target else "")
+        elif tag in _MARKS:
+            self._write(_MARKS[tag])
+
+    def _write(self, text: str) -> None:
+        (self._parts if self._pre is None else self._pre).append(text)
+
+    def _end_pre(self) -> None:
+        if self._pre is None:
+            return
+        code = "".join(self._pre).strip("\n")
+        self._pre, self._pre_depth = None, 0
+        self._parts.append(f"\n\n```\n{code}\n```\n\n")

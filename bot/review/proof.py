@@ -6,7 +6,6 @@ where verify may execute it, and nowhere else.
 
 from __future__ import annotations
 
-import shlex
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,14 +14,12 @@ from pathlib import Path
 from bot.core.actions import Usage
 from bot.core.model import PullRequest
 from bot.errors import BudgetExceeded, ForgeError, ModelError, NotRecorded, SandboxError
-from bot.reproduce.attempt import Reproduction
-from bot.reproduce.command import Target, TestCommand
-from bot.reproduce.execution import Harness
-from bot.reproduce.harness import prepared
-from bot.reproduce.inject import Candidate
-from bot.reproduce.pipeline import Options
+from bot.reproduce.attempt import Candidate, Reproduction
+from bot.reproduce.command import TestCommand
+from bot.reproduce.drafting import Author
+from bot.reproduce.execution import Harness, prepared
+from bot.reproduce.pipeline import Options, reproduce_in
 from bot.reproduce.report import read_report
-from bot.reproduce.run import Author, reproduce_in
 from bot.reproduce.setup import SetupFailed
 from bot.review.diff import Diff, FileDiff, replaced
 from bot.review.doubt import Doubt
@@ -117,8 +114,7 @@ def compared(result: Reproduction, before: Path, harness: Harness) -> Proof:
     passed = (each.candidate for each in result.attempts if each.fate == "passed")
     passing = next((each for each in passed if each is not None), None)
     if not result.shown and passing is not None and _passes(passing, before, harness):
-        target = Target(path=passing.path, name=passing.name)
-        return _proof(passing, "passes on both", shlex.join(harness.command.fill([target])), "")
+        return _proof(passing, "passes on both", harness.command.line(passing.target), "")
     why = "its tests fail before the change too" if result.shown else result.reason
     return Proof(outcome="not proven", why=why)
 
@@ -130,8 +126,7 @@ def _proof(candidate: Candidate, outcome: ProofOutcome, command: str, output: st
 
 def _passes(candidate: Candidate, folder: Path, harness: Harness) -> bool:
     """Whether it passes there, two times."""
-    target = Target(path=candidate.path, name=candidate.name)
-    runs = harness.run_twice(folder, [target], {candidate.path: candidate.content})
+    runs = harness.run_twice(folder, [candidate.target], {candidate.path: candidate.content})
     return runs.first.outcome.status == runs.second.outcome.status == "passed"
 
 

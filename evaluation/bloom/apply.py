@@ -21,7 +21,7 @@ from bot.models.protocol import Model, Prompt
 from bot.prompts import Prompts
 from bot.reproduce.java.language import Java
 from bot.reproduce.language import Excerpt
-from bot.reproduce.python import Python
+from bot.reproduce.python.language import Python
 from evaluation.bloom.masking import (
     PREFIX,
     CannotMask,

@@ -29,8 +29,8 @@ from typing import Any, Literal
 import libcst as cst
 from libcst.metadata import ImportAssignment, MetadataWrapper, Scope, ScopeProvider
 
-from bot.reproduce.python import Python
 from bot.reproduce.python.draft import UNREADABLE
+from bot.reproduce.python.language import Python
 
 PREFIX = "func_"
 

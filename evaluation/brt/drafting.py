@@ -24,14 +24,13 @@ from bot.ops.settings import Settings
 from bot.prompts import Prompts
 from bot.reproduce.attempt import Attempt, Reproduction
 from bot.reproduce.command import TestCommand
+from bot.reproduce.drafting import Author
 from bot.reproduce.examples import Example, fixed, nearest
 from bot.reproduce.execution import Harness
-from bot.reproduce.failure import signature
 from bot.reproduce.match import ASSERTIONS, match
-from bot.reproduce.pipeline import Options
+from bot.reproduce.pipeline import Options, language_of, reproduce_in
 from bot.reproduce.report import Facts, Report, facts, parse_report
-from bot.reproduce.run import Author, language_of, reproduce_in
-from bot.reproduce.trial import failure_of
+from bot.reproduce.select import signature
 from bot.sandbox.protocol import Limits, ProgramRun, Sandbox
 from evaluation.benchmark import Session
 from evaluation.brt.cases import Candidate, Case, Checkouts, read_candidates, read_cases
@@ -89,15 +88,13 @@ class Drafter:
         report = parse_report(case.problem_statement)
         recognition = Recognition(self.model) if self.recognition else None
         command = TestCommand(argv=case.command)
-        language = language_of(case.base, command)
         result = reproduce_in(
             case.base,
             report,
             Author(recognition or self.model, self.prompts, case.instance_id),
             Harness(self.sandbox, command, env=case.env, limits=self.limits, by_operator=True),
             self.options,
-            shown=examples_for(case.instance_id, report, self.book, language.name),
-            language=language,
+            shown=examples_for(case.instance_id, report, self.book, language_of(case.base, command).name),
         )
         if result.environment:
             details = {"instance_id": case.instance_id, "state": "environment", "drafts": [], "shown": []}
@@ -170,14 +167,13 @@ def _features(attempt: Attempt, known: Facts) -> dict[str, Any] | None:
     """What LIBRO's features tell of a test that fails on the buggy version; None for any other."""
     if attempt.fate != "failed" or attempt.candidate is None or attempt.outcome is None:
         return None
-    failure = failure_of(attempt.outcome)
-    found = match(failure, known)
+    found = match(attempt.outcome, known)
     return {
-        "signature": digest(signature(failure)),
+        "signature": digest(signature(attempt.outcome)),
         "syntax": digest(attempt.candidate.syntax),
         "test_length": attempt.candidate.tokens,
         "is_crash": known.crash,
-        "actual_crash": failure.short_type not in ASSERTIONS,
+        "actual_crash": attempt.outcome.kind not in ASSERTIONS,
         "actual_value_match": bool(found.values),
         "exception_type_match": found.exception,
         "test_exception_type_match": any(name in attempt.candidate.code for name in known.exceptions),

@@ -16,8 +16,7 @@ from pydantic import Field
 from bot.core.frozen import Frozen
 from bot.errors import NotRecorded, OperatorError, SandboxError
 from bot.reproduce.command import TestCommand
-from bot.reproduce.execution import Harness
-from bot.reproduce.interpreter import typed
+from bot.reproduce.execution import Harness, typed
 from bot.reproduce.setup import Environment, Environments, Recipe, SetupFailed
 from bot.sandbox.protocol import Limits, Sandbox
 from evaluation.bouncerbench.tasks import OutputTask

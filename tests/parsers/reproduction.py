@@ -3,28 +3,32 @@
 
 from __future__ import annotations
 
-from bot.reproduce import console, junit, lexical, tracebacks
+from bot.reproduce import console, junit, lexical
 from bot.reproduce.examples import mentioned
-from bot.reproduce.failure import Failure, signature
 from bot.reproduce.java.language import Java
 from bot.reproduce.language import DraftRejected
 from bot.reproduce.match import match
-from bot.reproduce.python import Python, draft
+from bot.reproduce.outcome import TestOutcome
+from bot.reproduce.python import draft
+from bot.reproduce.python.language import Python
 from bot.reproduce.report import facts, parse_report
+from bot.reproduce.select import signature
 from tests.parsers.parser import Parser
 
 
 def _tracebacks(text: str) -> object:
     return (
-        tracebacks.split_exception(text),
-        tracebacks.shown_exception(text),
-        tracebacks.last_frame(text),
-        tracebacks.raised(text),
+        console.split_exception(text),
+        console.shown_exception(text),
+        console.last_frame(text),
+        console.raised(text),
     )
 
 
 def _matched(text: str) -> object:
-    return match(Failure(exception_type="AssertionError", message=text), facts(parse_report(text)))
+    return match(
+        TestOutcome(status="failed", exception_type="AssertionError", message=text), facts(parse_report(text))
+    )
 
 
 _RULER = "=" * 70
@@ -115,7 +119,7 @@ PARSERS: tuple[Parser, ...] = (
     ),
     Parser(
         "failures",
-        lambda text: signature(Failure(exception_type=text[:200], message=text)),
+        lambda text: signature(TestOutcome(status="failed", exception_type=text[:200], message=text)),
         hard=(
             ("/", "a/", " "), ("/tmp", "/a", " "), ("C:", "\\a", " "), ("", "C:\\a ", ""), ("", "1.", "s"),
             ("", "1", " seconds"), ("", "a1e", ""), ("", "a" * 8 + "-", ""), ("", "\x1b[", ""), ("", "0xabcd", ""),

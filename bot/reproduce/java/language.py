@@ -113,9 +113,6 @@ class Java:
         tree = parse(source)
         return tuple((f"{_class_of(tree)}::{named(each)}", said(each)[:3_000]) for each in _tests(tree))
 
-    def check(self, draft: str) -> None:
-        _take_apart(draft)
-
     def inject(self, draft: str, host: str, test_name: str | None, names: Names) -> Injected:
         taken = _take_apart(draft)
         tree = parse(host)

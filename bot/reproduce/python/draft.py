@@ -7,12 +7,16 @@ import re
 import textwrap
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeGuard
 
 import libcst as cst
 
 from bot.reproduce.language import DraftRejected
 from bot.reproduce.python.names import Binding, free_names, import_bindings
+
+if TYPE_CHECKING:
+    from bot.reproduce.python.host import Case
 
 _FENCED = re.compile(
     r"^(?:```|~~~)[ \t]*(?:python|py|python3)?[ \t]*\n(.*?)^(?:```|~~~)", re.DOTALL | re.MULTILINE
@@ -31,18 +35,47 @@ Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
 
 @dataclass(frozen=True)
 class PythonDraft:
-    """The parts of a draft. Helpers are those alone that the test needs, in their order."""
+    """The parts of a draft, as drafted or in the form in which they will stand. Helpers are those alone that the
+    test needs, in their order.
+    """
 
     imports: tuple[Binding, ...]
     helpers: tuple[Statement, ...]
     test: cst.FunctionDef
     holder: cst.ClassDef | None
     """The class that the test is a method of, without its other tests and with the test in it."""
+    case: Case | None = None
+    """Set where the test becomes a method of a class of the host."""
 
     @property
     def nodes(self) -> tuple[Statement, ...]:
-        """Everything but the imports, ready to stand in a module."""
+        """Everything but the imports, as it would stand at module level."""
         return (*self.helpers, self.holder or self.test)
+
+    @property
+    def test_id(self) -> str:
+        """The test as its runner names it: ``TestA::test_b``."""
+        name = self.test.name.value
+        if self.holder is not None:
+            return f"{self.holder.name.value}::{name}"
+        return f"{self.case.name}::{name}" if self.case else name
+
+    def with_nodes(self, nodes: tuple[Statement, ...]) -> PythonDraft:
+        """The same with rewritten ``nodes``."""
+        *helpers, last = nodes
+        if isinstance(last, cst.ClassDef):
+            return replace(self, helpers=tuple(helpers), holder=last, test=_methods(last)[0])
+        assert isinstance(last, cst.FunctionDef)
+        return replace(self, helpers=tuple(helpers), test=last)
+
+    def named(self, name: str) -> PythonDraft:
+        """The same with the test called ``name``."""
+        test = self.test.with_changes(name=cst.Name(name))
+        if self.holder is None:
+            return replace(self, test=test)
+        body = [test if is_test(each) else each for each in self.holder.body.body]
+        holder = self.holder.with_changes(body=self.holder.body.with_changes(body=body))
+        return replace(self, test=test, holder=holder)
 
 
 def code_of(reply: str) -> str:
@@ -99,7 +132,7 @@ def take_apart(code: str) -> PythonDraft:
     for node in parse(code).body:
         if bound := _imports(node):
             imports.extend(bound)
-        elif isinstance(node, cst.FunctionDef) and _is_test(node):
+        elif is_test(node):
             tests.append((node, None))
         elif isinstance(node, cst.ClassDef) and (methods := _methods(node)):
             tests.append((methods[0], _only(node, methods[0])))
@@ -139,17 +172,18 @@ def _imports(node: Statement) -> tuple[Binding, ...]:
     return tuple(found)
 
 
-def _is_test(node: object) -> bool:
+def is_test(node: object) -> TypeGuard[cst.FunctionDef]:
+    """Whether a node is a test function or method."""
     return isinstance(node, cst.FunctionDef) and node.name.value.startswith("test")
 
 
 def _methods(node: cst.ClassDef) -> list[cst.FunctionDef]:
-    return [each for each in node.body.body if isinstance(each, cst.FunctionDef) and _is_test(each)]
+    return [each for each in node.body.body if is_test(each)]
 
 
 def _only(node: cst.ClassDef, test: cst.FunctionDef) -> cst.ClassDef:
     """The class with this one of its tests."""
-    kept = [each for each in node.body.body if each is test or not _is_test(each)]
+    kept = [each for each in node.body.body if each is test or not is_test(each)]
     return node.with_changes(body=node.body.with_changes(body=kept))
 
 

@@ -1,18 +1,18 @@
-"""An existing Python test file: its style, the names in it, and where something can be added. Pure."""
+"""An existing Python test file, and where in it, and in which form, a drafted test belongs. Pure."""
 
 from __future__ import annotations
 
 import ast
 import re
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import libcst as cst
 
 from bot.reproduce.language import DraftRejected
 from bot.reproduce.lexical import Bm25, words
-from bot.reproduce.python.draft import UNREADABLE
-from bot.reproduce.python.names import module_imports, module_names
+from bot.reproduce.python.draft import UNREADABLE, PythonDraft, bound_names, is_test, render
+from bot.reproduce.python.names import free_names, module_imports, module_names
 
 
 @dataclass(frozen=True)
@@ -169,3 +169,89 @@ def _end(tree: ast.Module, lines: tuple[str, ...]) -> int:
     while end > 0 and (not lines[end - 1].strip() or (script and lines[end - 1].startswith("#"))):
         end -= 1
     return end
+
+
+def place(draft: PythonDraft, host: Host) -> PythonDraft:
+    """Follow the host's own style: functions beside functions, methods among methods.
+
+    A method that uses its object only moves into a class with the same base, because what ``self`` offers is
+    decided there; where the host has none, the draft's own class comes along.
+    """
+    if draft.holder is None:
+        return _place_function(draft, host)
+    if _only_tests(draft.holder):
+        if base := _base(draft.holder):
+            case = host.case_for(render(draft.nodes), unittest=True, base=base)
+            return replace(draft, holder=None, case=case) if case else draft
+        if function := _as_function(draft.test):
+            return _place_function(replace(draft, test=function, holder=None), host)
+    return draft
+
+
+def _place_function(draft: PythonDraft, host: Host) -> PythonDraft:
+    if not host.only_unittest or _decorated_with_helpers(draft):
+        return draft
+    method = _as_method(draft.test)
+    case = host.case_for(render(draft.nodes), unittest=True)
+    return draft if method is None or case is None else replace(draft, test=method, case=case)
+
+
+def _decorated_with_helpers(draft: PythonDraft) -> bool:
+    """A decorator runs when the class is made, before helpers that stand below it exist."""
+    bound = {name for helper in draft.helpers for name in bound_names(helper)}
+    bare = draft.test.with_changes(body=cst.IndentedBlock([cst.SimpleStatementLine([cst.Pass()])]))
+    return bool(bound & free_names(render([bare])))
+
+
+def _only_tests(holder: cst.ClassDef) -> bool:
+    if holder.decorators or holder.keywords:
+        return False
+    return all(is_test(each) or _is_docstring(each) for each in holder.body.body)
+
+
+def _base(holder: cst.ClassDef) -> str:
+    if not holder.bases:
+        return ""
+    node = ast.parse(cst.Module(body=[]).code_for_node(holder.bases[0].value), mode="eval").body
+    return ast.unparse(node).rpartition(".")[2].removesuffix("object")
+
+
+def _is_docstring(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.SimpleStatementLine) and all(
+        isinstance(each, cst.Pass) or (isinstance(each, cst.Expr) and isinstance(each.value, cst.SimpleString))
+        for each in node.body
+    )
+
+
+def _as_method(test: cst.FunctionDef) -> cst.FunctionDef | None:
+    """A test function as a method; None where it takes parameters, which a unittest class would not give it."""
+    if not _parameterless(test.params):
+        return None
+    return test.with_changes(params=cst.Parameters(params=[cst.Param(cst.Name("self"))]))
+
+
+def _as_function(test: cst.FunctionDef) -> cst.FunctionDef | None:
+    """A test method as a function; None where it makes use of its object."""
+    parameters = list(test.params.params)
+    if not parameters or parameters[0].name.value != "self" or test.decorators:
+        return None
+    bare = test.with_changes(params=test.params.with_changes(params=parameters[1:]))
+    return None if _Reads(bare.body, "self", "super").found else bare
+
+
+def _parameterless(parameters: cst.Parameters) -> bool:
+    variadic = isinstance(parameters.star_arg, cst.Param) or parameters.star_kwarg is not None
+    return not (parameters.params or parameters.posonly_params or parameters.kwonly_params or variadic)
+
+
+class _Reads(cst.CSTVisitor):
+    """Whether a node names something."""
+
+    def __init__(self, node: cst.CSTNode, *names: str) -> None:
+        super().__init__()
+        self._names = names
+        self.found = False
+        node.visit(self)
+
+    def visit_Name(self, node: cst.Name) -> None:
+        self.found = self.found or node.value in self._names

@@ -3,65 +3,45 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import dropwhile
+from typing import TypeVar
 
 import libcst as cst
 
 from bot.reproduce.language import DraftRejected, Injected, Names
-from bot.reproduce.python.draft import PythonDraft, Statement, bound_names, render
-from bot.reproduce.python.host import Host, read_host
+from bot.reproduce.python.draft import PythonDraft, bound_names, render
+from bot.reproduce.python.host import Host, place, read_host
 from bot.reproduce.python.names import BUILTINS, Binding, free_names, import_bindings_of, unique
-from bot.reproduce.python.placement import Placement, place
-from bot.reproduce.python.rewrite import renamed, requoted, tidy
+
+Node = TypeVar("Node", bound=cst.CSTNode)
 
 
 def add_to(draft: PythonDraft, source: str, test_name: str | None, names: Names) -> Injected:
     """The host with the test in it; raises DraftRejected where it cannot live there."""
     host = read_host(source)
-    placement = place(draft, host)
-    placement = placement.with_nodes(tuple(tidy(requoted(node, host.quote)) for node in placement.nodes))
-    placement = placement.named(_test_name(placement, test_name, host.names))
-    imports, other_names = _settle(draft, placement, host, names)
-    placement = placement.with_nodes(tuple(renamed(node, other_names) for node in placement.nodes))
-    return Injected(
-        content=_written(host, imports, placement),
-        test_id=_test_id(placement),
-        code=_shown(imports, placement),
-    )
+    draft = place(draft, host)
+    draft = draft.with_nodes(tuple(tidy(requoted(node, host.quote)) for node in draft.nodes))
+    draft = draft.named(unique(test_name or draft.test.name.value, host.names | BUILTINS))
+    imports, other_names = _settle(draft, host, names)
+    draft = draft.with_nodes(tuple(renamed(node, other_names) for node in draft.nodes))
+    return Injected(content=_written(host, imports, draft), test_id=draft.test_id, code=_shown(imports, draft))
 
 
 def alone(draft: PythonDraft, test_name: str | None, names: Names) -> Injected:
     """The test in a new file; raises DraftRejected where it needs a name that is nowhere."""
-    placement = Placement(helpers=draft.helpers, test=draft.test, holder=draft.holder)
-    placement = placement.with_nodes(tuple(tidy(node) for node in placement.nodes))
-    placement = placement.named(test_name or placement.test.name.value)
-    needed = free_names(render(placement.nodes))
-    bindings = [binding for binding in draft.imports if binding.name in needed]
-    bindings += _missing(needed, draft, frozenset(), names)
-    code = _shown(_statements(bindings), placement)
-    return Injected(content=code, test_id=_test_id(placement), code=code)
+    draft = draft.with_nodes(tuple(tidy(node) for node in draft.nodes))
+    draft = draft.named(test_name or draft.test.name.value)
+    code = _shown(_statements(_wanted(draft, frozenset(), names)), draft)
+    return Injected(content=code, test_id=draft.test_id, code=code)
 
 
-def _test_name(placement: Placement, wanted: str | None, taken: frozenset[str]) -> str:
-    return unique(wanted or placement.test.name.value, taken | BUILTINS)
-
-
-def _test_id(placement: Placement) -> str:
-    name = placement.test.name.value
-    if placement.holder is not None:
-        return f"{placement.holder.name.value}::{name}"
-    return f"{placement.case.name}::{name}" if placement.case else name
-
-
-def _settle(
-    draft: PythonDraft, placement: Placement, host: Host, names: Names
-) -> tuple[tuple[str, ...], dict[str, str]]:
+def _settle(draft: PythonDraft, host: Host, names: Names) -> tuple[tuple[str, ...], dict[str, str]]:
     """The import statements to add, and new names for what the host calls something else."""
-    needed = free_names(render(placement.nodes))
     added: list[Binding] = []
     other: dict[str, str] = {}
-    taken = host.names | {binding.name for binding in draft.imports} | _own(placement)
-    for binding in _wanted(draft, needed, host, names):
+    taken = host.names | {binding.name for binding in draft.imports} | _own(draft)
+    for binding in _wanted(draft, host.names, names):
         if binding.origin in host.imports.get(binding.name, ()):
             continue
         if _room_for(binding, host):
@@ -74,37 +54,30 @@ def _settle(
         taken |= {alias}
         other[binding.name] = alias
         added.append(again)
-    for name in sorted(_own(placement) & (host.names | BUILTINS)):
+    for name in sorted(_own(draft) & (host.names | BUILTINS)):
         other[name] = unique(name, taken | BUILTINS)
         taken |= {other[name]}
     return _statements(added), other
 
 
-def _own(placement: Placement) -> frozenset[str]:
+def _own(draft: PythonDraft) -> frozenset[str]:
     """Module-level names that the draft brings along, its test function aside."""
-    found = frozenset(name for helper in placement.helpers for name in bound_names(helper))
-    return found | {placement.holder.name.value} if placement.holder is not None else found
+    found = frozenset(name for helper in draft.helpers for name in bound_names(helper))
+    return found | {draft.holder.name.value} if draft.holder is not None else found
 
 
-def _wanted(draft: PythonDraft, needed: frozenset[str], host: Host, names: Names) -> list[Binding]:
+def _wanted(draft: PythonDraft, known: frozenset[str], names: Names) -> list[Binding]:
+    """The draft's imports that are needed, and those for what it uses without saying where it comes from."""
+    needed = free_names(render(draft.nodes))
     wanted = [binding for binding in draft.imports if binding.name in needed]
-    return wanted + _missing(needed, draft, host.names, names)
-
-
-def _missing(needed: frozenset[str], draft: PythonDraft, known: frozenset[str], names: Names) -> list[Binding]:
-    """Imports for what the draft uses without saying where it comes from."""
     imported = {binding.name for binding in draft.imports}
-    found: list[Binding] = []
     for name in sorted(needed - imported - known - BUILTINS):
-        statement = names.provider(name) or (f"import {name}" if _well_known(name) else None)
+        well_known = name in sys.stdlib_module_names or name == "pytest"
+        statement = names.provider(name) or (f"import {name}" if well_known else None)
         if statement is None:
             raise DraftRejected(f"it uses `{name}` without importing it")
-        found.extend(import_bindings_of(statement))
-    return found
-
-
-def _well_known(name: str) -> bool:
-    return name in sys.stdlib_module_names or name == "pytest"
+        wanted.extend(import_bindings_of(statement))
+    return wanted
 
 
 def _room_for(binding: Binding, host: Host) -> bool:
@@ -121,17 +94,17 @@ def _statements(bindings: Iterable[Binding]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(binding.statement for binding in bindings))
 
 
-def _written(host: Host, imports: Sequence[str], placement: Placement) -> str:
+def _written(host: Host, imports: Sequence[str], draft: PythonDraft) -> str:
     """The host's lines with the new ones between them."""
     additions: dict[int, list[str]] = {}
     if imports:
         additions[host.after_imports] = _import_lines(host, imports)
-    definitions = list(placement.helpers)
-    if placement.case is not None:
-        method = _method(placement.test, placement.case.indent, host.indent)
-        additions.setdefault(placement.case.end, []).extend(["", *method])
+    definitions = list(draft.helpers)
+    if draft.case is not None:
+        method = _method(draft.test, draft.case.indent, host.indent)
+        additions.setdefault(draft.case.end, []).extend(["", *method])
     else:
-        definitions.append(placement.holder or placement.test)
+        definitions.append(draft.holder or draft.test)
     for node in definitions:
         additions.setdefault(host.end, []).extend(["", "", *_lines(render([node], host.indent))])
     return _merged(host, additions)
@@ -164,19 +137,79 @@ def _merged(host: Host, additions: dict[int, list[str]]) -> str:
         if number in additions:
             if line and not line.endswith("\n"):
                 parts.append(host.newline)
-            new = additions[number] if parts != [""] else _without_leading_blank(additions[number])
+            new = additions[number] if parts != [""] else list(dropwhile(lambda each: not each, additions[number]))
             parts.extend(f"{each.removesuffix(chr(13))}{host.newline}" for each in new)
     return "".join(parts)
 
 
-def _without_leading_blank(lines: list[str]) -> list[str]:
-    while lines and not lines[0]:
-        lines = lines[1:]
-    return lines
-
-
-def _shown(imports: Sequence[str], placement: Placement) -> str:
-    nodes: list[Statement] = list(placement.nodes)
+def _shown(imports: Sequence[str], draft: PythonDraft) -> str:
     pieces = ["\n".join(imports)] if imports else []
-    pieces += [render([node]).strip("\n") for node in nodes]
+    pieces += [render([node]).strip("\n") for node in draft.nodes]
     return "\n\n\n".join(pieces) + "\n"
+
+
+def renamed(node: Node, names: Mapping[str, str]) -> Node:
+    """``node`` with variables, functions, classes and parameters called otherwise; attributes keep their names."""
+    return _visited(node, _Rename(names)) if names else node
+
+
+def requoted(node: Node, quote: str) -> Node:
+    """``node`` with plain one-line strings in the given quotation marks, where that needs no escaping."""
+    return _visited(node, _Requote(quote))
+
+
+def tidy(node: Node) -> Node:
+    """A statement without blank lines above it; comments above it stay."""
+    above = getattr(node, "leading_lines", None)
+    if not above:
+        return node
+    return _same(node.with_changes(leading_lines=[line for line in above if line.comment is not None]), node)
+
+
+def _visited(node: Node, transformer: cst.CSTTransformer) -> Node:
+    return _same(node.visit(transformer), node)
+
+
+def _same(changed: object, node: Node) -> Node:
+    assert isinstance(changed, type(node))
+    return changed
+
+
+class _Rename(cst.CSTTransformer):
+    def __init__(self, names: Mapping[str, str]) -> None:
+        super().__init__()
+        self._names = names
+
+    def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.Name:
+        return updated_node.with_changes(value=self._names.get(updated_node.value, updated_node.value))
+
+    def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.Attribute:
+        return updated_node.with_changes(attr=original_node.attr)
+
+    def leave_Arg(self, original_node: cst.Arg, updated_node: cst.Arg) -> cst.Arg:
+        return updated_node.with_changes(keyword=original_node.keyword)
+
+
+class _Requote(cst.CSTTransformer):
+    def __init__(self, quote: str) -> None:
+        super().__init__()
+        self._quote = quote
+        self._inside = 0
+
+    def visit_FormattedString(self, node: cst.FormattedString) -> None:
+        # Before Python 3.12 a string within an f-string must use the other quotation mark.
+        self._inside += 1
+
+    def leave_FormattedString(
+        self, original_node: cst.FormattedString, updated_node: cst.FormattedString
+    ) -> cst.FormattedString:
+        self._inside -= 1
+        return updated_node
+
+    def leave_SimpleString(
+        self, original_node: cst.SimpleString, updated_node: cst.SimpleString
+    ) -> cst.SimpleString:
+        content = updated_node.raw_value
+        if self._inside or len(updated_node.quote) != 1 or any(mark in content for mark in "'\"\\"):
+            return updated_node
+        return updated_node.with_changes(value=f"{updated_node.prefix}{self._quote}{content}{self._quote}")

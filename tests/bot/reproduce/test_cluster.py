@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.reproduce.cluster import Cluster, FailingTest, cluster, distinct_tests
-from bot.reproduce.failure import Failure, normalise, signature
+from bot.reproduce.outcome import TestOutcome
+from bot.reproduce.select import Cluster, FailingTest, cluster, distinct_tests, normalise, signature
 
 
 def failing(number: int, exception: str, message: str = "", syntax: str = "") -> FailingTest:
-    failure = Failure(exception_type=exception, message=message)
-    return FailingTest(number=number, failure=failure, syntax=syntax or str(number), tokens=10)
+    outcome = TestOutcome(status="failed", exception_type=exception, message=message)
+    return FailingTest(number=number, outcome=outcome, syntax=syntax or str(number), tokens=10)
 
 
 @pytest.mark.parametrize(
@@ -59,8 +59,12 @@ def test_normalising_again_changes_nothing(message: str) -> None:
 
 
 def test_the_explanation_below_an_assertion_does_not_split_a_cluster() -> None:
-    one = Failure(exception_type="AssertionError", message="assert 1 == 2\n +  where 1 = f([0])")
-    other = Failure(exception_type="AssertionError", message="assert 1 == 2\n +  where 1 = f((0,))")
+    one = TestOutcome(
+        status="failed", exception_type="AssertionError", message="assert 1 == 2\n +  where 1 = f([0])"
+    )
+    other = TestOutcome(
+        status="failed", exception_type="AssertionError", message="assert 1 == 2\n +  where 1 = f((0,))"
+    )
 
     assert signature(one) == signature(other) == "AssertionError: assert 1 == 2"
 

@@ -49,10 +49,10 @@ def test_a_patch_is_solved_not_solved_or_not_spoken_about(
 ) -> None:
     head = patched(project, old, new)
 
-    seen = check_patch(STORED, project, head, harness)
+    seen = check_patch(12, STORED, project, head, harness)
 
     assert seen.solved is verdict
-    assert (seen.base.status, seen.head.status) == statuses
+    assert (seen.base, seen.head) == statuses
     assert seen.test == "tests/test_lists.py::test_issue_12"
     assert "split" in seen.output
 
@@ -62,14 +62,14 @@ def test_the_patch_does_not_bring_its_own_judge(project: Path, harness: Harness)
     head = patched(project, "Pieces", "Pieces")
     (head / "tests/test_lists.py").write_text("def test_issue_12():\n    pass\n")
 
-    assert check_patch(STORED, project, head, harness).solved is False
+    assert check_patch(12, STORED, project, head, harness).solved is False
 
 
 @pytest.mark.debian("bubblewrap")
 def test_a_bug_that_is_gone_from_base_says_nothing_about_the_patch(project: Path, harness: Harness) -> None:
     head = patched(project, "len(items) // size", "-(-len(items) // size)")
 
-    assert check_patch(STORED, head, head, harness).solved is None
+    assert check_patch(12, STORED, head, head, harness).solved is None
 
 
 def decided(verdict: str | None, **evidence: object) -> Decision:

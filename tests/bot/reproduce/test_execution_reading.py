@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from bot.reproduce import console, junit
 from bot.reproduce.command import Target, TestCommand
-from bot.reproduce.execution import REPORT, report
-from bot.reproduce.interpreter import typed
-from bot.reproduce.tracebacks import last_frame, raised, split_exception
+from bot.reproduce.console import last_frame, raised, split_exception
+from bot.reproduce.execution import REPORT, report, typed
 from bot.sandbox.protocol import ProgramResult
 
 BOMB = (

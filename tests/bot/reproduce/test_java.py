@@ -12,10 +12,12 @@ from unidiff import PatchSet
 from bot.reproduce.command import TestCommand
 from bot.reproduce.examples import fixed
 from bot.reproduce.java.language import Java
-from bot.reproduce.language import DraftRejected, NoNames
-from bot.reproduce.run import language_of
+from bot.reproduce.language import DraftRejected
+from bot.reproduce.pipeline import language_of
 
 JAVA = Java()
+#: The names of a repository of which nothing is known.
+UNKNOWN = JAVA.names({}, {})
 HOST = """\
 package org.x;
 
@@ -53,7 +55,7 @@ public class Whatever {
 
 
 def test_a_method_goes_into_the_class_in_its_own_indentation() -> None:
-    injected = JAVA.inject(DRAFT, HOST, None, NoNames())
+    injected = JAVA.inject(DRAFT, HOST, None, UNKNOWN)
 
     assert injected.test_id == "org.x.ParserTest::testIssue2"
     assert injected.content == HOST.replace(
@@ -85,7 +87,7 @@ def test_a_method_goes_into_the_class_in_its_own_indentation() -> None:
 )
 def test_what_cannot_be_placed_is_refused_with_the_reason(draft: str, why: str) -> None:
     with pytest.raises(DraftRejected, match=why):
-        JAVA.inject(draft, HOST, None, NoNames())
+        JAVA.inject(draft, HOST, None, UNKNOWN)
 
 
 def test_drafts_are_compared_by_their_tokens_and_turned_round() -> None:
@@ -101,7 +103,7 @@ def test_drafts_are_compared_by_their_tokens_and_turned_round() -> None:
 def test_a_method_alone_gets_a_class_and_a_file() -> None:
     draft = "import a.B;\n@Test public void rest() { }"
 
-    injected = JAVA.new_file(draft, "issue12", NoNames(), "Issue12Test.java")
+    injected = JAVA.new_file(draft, "issue12", UNKNOWN, "Issue12Test.java")
 
     assert injected.test_id == "Issue12Test::issue12"
     assert injected.content == (
@@ -140,7 +142,7 @@ def test_the_language_follows_the_command_or_the_build_and_so_do_the_examples(tm
     assert told == commands
     assert language_of(tmp_path, TestCommand.parse("./check.sh {tests}")).name == "python"
     for example in fixed("java"):
-        JAVA.check(example.test)
+        JAVA.syntax(example.test)
 
 
 def test_files_tests_and_definitions_are_found() -> None:
@@ -167,7 +169,7 @@ def test_real_test_classes_take_a_draft(shared_data: Path) -> None:
         if file.is_added_file and JAVA.is_test_file(file.path)
     ]
 
-    placed = [JAVA.inject(DRAFT, host, "testIssue7", NoNames()) for host in hosts]
+    placed = [JAVA.inject(DRAFT, host, "testIssue7", UNKNOWN) for host in hosts]
 
     assert len(placed) == 4
     for host, injected in zip(hosts, placed, strict=True):

@@ -13,10 +13,10 @@ from bot.errors import SettingsError
 from bot.models.conversation import Conversation
 from bot.models.local import Local, smollm2
 from bot.prompts import Prompts
+from bot.reproduce.drafting import Author
 from bot.reproduce.execution import Harness
-from bot.reproduce.pipeline import Options
+from bot.reproduce.pipeline import Options, reproduce_in
 from bot.reproduce.report import parse_report
-from bot.reproduce.run import Author, reproduce_in
 from tests.bot.models.conftest import WEIGHTS
 
 from .conftest import REPORT

@@ -15,10 +15,10 @@ from bot.models.protocol import Prompt
 from bot.prompts import Prompts
 from bot.reproduce.attempt import Reproduction
 from bot.reproduce.command import TestCommand
+from bot.reproduce.drafting import Author
 from bot.reproduce.execution import Harness
-from bot.reproduce.pipeline import Options
+from bot.reproduce.pipeline import Options, reproduce_in
 from bot.reproduce.report import parse_report
-from bot.reproduce.run import Author, reproduce_in
 from bot.sandbox.protocol import ProgramResult, ProgramRun, Sandbox
 from tests.scripted import Line, ScriptedModel
 
@@ -171,7 +171,7 @@ def test_a_passing_draft_that_shows_the_bug_is_turned_round(project: Path, harne
     result = run(project, harness, scripted([SHOWS_THE_BUG]))
 
     assert result.best is not None
-    assert result.best.candidate.inverted
+    assert next(each for each in result.attempts if each.candidate == result.best.candidate).inverted
     assert "assert split([1, 2, 3], 2) != [[1, 2]]" in result.best.candidate.code
 
 

@@ -12,13 +12,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot.reproduce.checkout import read_checkout
-from bot.reproduce.context import context, layout
+from bot.reproduce.context import context, layout, read_checkout
 from bot.reproduce.examples import STATIC, from_repository, mentioned
 from bot.reproduce.lexical import Bm25, words
-from bot.reproduce.markdown import to_markdown
-from bot.reproduce.python import Python
-from bot.reproduce.report import Report, facts, parse_report, read_report
+from bot.reproduce.python.language import Python
+from bot.reproduce.report import Report, facts, parse_report, read_report, to_markdown
 
 PYTHON = Python()
 

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.reproduce.cluster import Cluster, FailingTest
-from bot.reproduce.failure import Failure
 from bot.reproduce.match import Grade, match
+from bot.reproduce.outcome import Frame, TestOutcome
 from bot.reproduce.report import facts, parse_report
-from bot.reproduce.select import rank, select
+from bot.reproduce.select import Cluster, FailingTest, rank, select
 
 CRASH = facts(
     parse_report(
@@ -26,11 +25,16 @@ CRASH = facts(
 WRONG_VALUE = facts(parse_report("add_months skips February\n\n`add_months('2021-01-31', 1)` returns 2021-03-03."))
 
 
+def failure(exception: str, message: str, in_test: bool = False) -> TestOutcome:
+    frame = Frame(path="test_a.py" if in_test else "a.py", line=1)
+    return TestOutcome(status="failed", exception_type=exception, message=message, frame=frame, path="test_a.py")
+
+
 def failing(
     number: int, exception: str, message: str = "", syntax: str = "", tokens: int = 10, flaky: bool = False
 ) -> FailingTest:
-    failure = Failure(exception_type=exception, message=message, in_test=exception in ("NameError", "TypeError"))
-    return FailingTest(number=number, failure=failure, syntax=syntax or str(number), tokens=tokens, flaky=flaky)
+    outcome = failure(exception, message, in_test=exception in ("NameError", "TypeError"))
+    return FailingTest(number=number, outcome=outcome, syntax=syntax or str(number), tokens=tokens, flaky=flaky)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +51,7 @@ def failing(
     ],
 )
 def test_a_failure_is_held_against_a_reported_crash(exception: str, message: str, grade: Grade) -> None:
-    assert match(Failure(exception_type=exception, message=message), CRASH).grade == grade
+    assert match(failure(exception, message), CRASH).grade == grade
 
 
 @pytest.mark.parametrize(
@@ -59,16 +63,14 @@ def test_a_failure_is_held_against_a_reported_crash(exception: str, message: str
     ],
 )
 def test_a_failure_is_held_against_a_reported_wrong_value(exception: str, message: str, grade: Grade) -> None:
-    assert match(Failure(exception_type=exception, message=message), WRONG_VALUE).grade == grade
+    assert match(failure(exception, message), WRONG_VALUE).grade == grade
 
 
 def test_a_missing_name_counts_where_the_report_speaks_of_that_very_name() -> None:
     report = facts(parse_report("AttributeError: module 'shapes' has no attribute 'area'"))
 
-    spoken_of = Failure(
-        exception_type="AttributeError", message="module 'shapes' has no attribute 'area'", in_test=True
-    )
-    another = Failure(exception_type="AttributeError", message="'Widget' object lacks 'resize'", in_test=True)
+    spoken_of = failure("AttributeError", "module 'shapes' has no attribute 'area'", in_test=True)
+    another = failure("AttributeError", "'Widget' object lacks 'resize'", in_test=True)
 
     assert match(spoken_of, report).grade == "reported"
     assert match(another, report).grade == "other"

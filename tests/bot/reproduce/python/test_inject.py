@@ -11,12 +11,15 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from bot.reproduce.inject import choose_host, inject
-from bot.reproduce.language import DraftRejected, NoNames
-from bot.reproduce.python import Python
+from bot.reproduce.attempt import inject
+from bot.reproduce.context import choose_host
+from bot.reproduce.language import DraftRejected
 from bot.reproduce.python.draft import render, take_apart
+from bot.reproduce.python.language import Python
 
 PYTHON = Python()
+#: The names of a repository of which nothing is known.
+UNKNOWN = PYTHON.names({}, {})
 
 FUNCTIONS = """\
 # licence
@@ -53,7 +56,7 @@ class BookTests(TestCase):
 
 
 def put(draft: str, host: str, name: str | None = "test_issue_12") -> tuple[str, str]:
-    injected = PYTHON.inject(draft, host, name, NoNames())
+    injected = PYTHON.inject(draft, host, name, UNKNOWN)
     assert_only_added(host, injected.content)
     return injected.content, injected.test_id
 
@@ -224,12 +227,12 @@ def test_a():
 )
 def test_a_draft_that_cannot_become_a_test_is_refused_with_what_to_mend(draft: str, reason: str) -> None:
     with pytest.raises(DraftRejected, match=reason):
-        PYTHON.inject(draft, FUNCTIONS, None, NoNames())
+        PYTHON.inject(draft, FUNCTIONS, None, UNKNOWN)
 
 
 def test_a_file_that_only_python_itself_can_read_takes_a_test() -> None:
     host = "y = False or(lambda: 1)\n\n\ndef test_b():\n    assert y\n"
-    assert PYTHON.inject("def test_a():\n    assert 1\n", host, None, NoNames()).content.startswith(host)
+    assert PYTHON.inject("def test_a():\n    assert 1\n", host, None, UNKNOWN).content.startswith(host)
 
 
 def test_helpers_of_helpers_come_along_in_their_order() -> None:
@@ -256,7 +259,13 @@ def test_a_draft_that_the_host_refuses_gets_a_file_of_its_own_beside_it() -> Non
     draft = "import os.path\n\ndef test_x():\n    assert os.path.sep\n"
 
     candidate = inject(
-        3, draft, language=PYTHON, test_files=files, host="tests/a/test_table.py", test_name="test_issue_7"
+        3,
+        draft,
+        language=PYTHON,
+        test_files=files,
+        host="tests/a/test_table.py",
+        test_name="test_issue_7",
+        names=UNKNOWN,
     )
 
     assert candidate.path == "tests/a/test_issue_7.py"
@@ -382,7 +391,7 @@ def test_whatever_is_added_nothing_that_the_host_binds_changes(
     host = host.replace("\n", newline)
     host = host if ended else host.rstrip("\r\n")
     try:
-        injected = PYTHON.inject(draft, host, "test_issue_1", NoNames())
+        injected = PYTHON.inject(draft, host, "test_issue_1", UNKNOWN)
     except DraftRejected:
         assume(False)
         return
@@ -423,7 +432,7 @@ def test_every_test_file_that_ships_with_a_dependency_takes_a_draft() -> None:
     for number, path in enumerate(files):
         host = path.read_bytes().decode()
         try:
-            injected = PYTHON.inject(drafts[number % len(drafts)], host, "test_issue_1", NoNames())
+            injected = PYTHON.inject(drafts[number % len(drafts)], host, "test_issue_1", UNKNOWN)
         except DraftRejected:
             continue
         assert_only_added(host, injected.content)

@@ -14,7 +14,7 @@ from unidiff import PatchSet
 from unidiff.patch import Hunk, PatchedFile
 
 from bot.reproduce.language import DraftRejected
-from bot.reproduce.python import Python
+from bot.reproduce.python.language import Python
 
 #: Where no hunk of a patch is a program by itself, the test goes into this file.
 PLAIN = "import os\n\n\ndef test_a():\n    assert os\n"
