@@ -138,7 +138,7 @@ def decide(
 
 def _commit(snapshot: Snapshot, repo: Path) -> str:
     """Which commit a checkout stands for: the head where the change is in it, else the base."""
-    from bot.forge.github.archive import FolderTree
+    from bot.forge.offline import FolderTree
     from bot.review.context import Sides
     from bot.review.diff import parse
 

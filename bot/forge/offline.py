@@ -8,7 +8,8 @@ them to ``router.decide``, so that what they show is what the live handlers do.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable, Mapping, Sequence
+import os
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
@@ -19,6 +20,7 @@ from bot.core.frozen import Frozen
 from bot.core.model import Actor, CheckRun, Comment, Issue, Permission, PullRequest, Repository, ReviewComment
 from bot.errors import NotFound, NotRecorded
 from bot.forge.protocol import (
+    MAX_SOURCE,
     IssueLink,
     PostedReview,
     PullDiff,
@@ -185,6 +187,49 @@ def comment_key(comment_id: int, review: bool) -> str:
     return f"{'review' if review else 'issue'}:{comment_id}"
 
 
+class FolderTree:
+    """A ``SourceTree`` of the files below a folder. Links are not followed.
+
+    ``working``: somebody works there, so that hidden folders and what tools make there are no part of it.
+    """
+
+    def __init__(self, folder: Path, *, working: bool = False) -> None:
+        self._folder = folder
+        self._working = working
+        self._paths: dict[str, None] | None = None
+
+    def paths(self) -> Sequence[str]:
+        return tuple(self._known())
+
+    def read(self, path: str) -> str | None:
+        if path not in self._known():
+            return None
+        try:
+            with (self._folder / path).open("rb") as file:
+                return as_source(file.read(MAX_SOURCE + 1))
+        except OSError:
+            return None
+
+    def _known(self) -> dict[str, None]:
+        if self._paths is None:
+            self._paths = dict.fromkeys(sorted(_files_below(self._folder, self._working)))
+        return self._paths
+
+
+#: Folders that tools make in a checkout.
+_MADE = frozenset({"node_modules", "__pycache__", "venv", "site-packages", "build", "dist", "target"})
+
+
+def _files_below(folder: Path, working: bool) -> Iterator[str]:
+    for parent, folders, names in os.walk(folder, followlinks=False):
+        if working:
+            folders[:] = [name for name in folders if not name.startswith(".") and name not in _MADE]
+        inside = Path(parent).relative_to(folder).as_posix()
+        for name in names:
+            if not Path(parent, name).is_symlink():
+                yield name if inside == "." else f"{inside}/{name}"
+
+
 class CheckedOut(ReplayForge):
     """A snapshot, and the files of a local checkout, which stand for one commit."""
 
@@ -195,8 +240,6 @@ class CheckedOut(ReplayForge):
     def sources(self, ref: str) -> SourceTree:
         if ref != self._commit:
             raise NotRecorded(f"{self._folder} does not hold {ref}")
-        from bot.forge.github.archive import FolderTree
-
         return FolderTree(self._folder, working=True)
 
 

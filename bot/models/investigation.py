@@ -8,15 +8,15 @@ It may do nothing else: every answer is text of bounded size, a wrong request is
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from pydantic import Field
 
 from bot.core.actions import Usage
 from bot.core.frozen import Frozen, Lenient
-from bot.forge.protocol import Forge
+from bot.forge.offline import FolderTree
+from bot.forge.protocol import Forge, SourceTree
 from bot.models.protocol import Model, Prompt
 from bot.prompts import Prompts
 
@@ -69,7 +69,7 @@ def investigate(model: Model, prompts: Prompts, prompt: Prompt, forge: Forge, re
                 return Notes(text=step.notes[:MAX_NOTES], looks=looks, usage=usage)
             if files is None:
                 forge.checkout(ref, Path(name))
-                files = Files(Path(name))
+                files = Files(FolderTree(Path(name)))
             shown = _look(files, step)
             looks += (Look(action=step.action, target=step.target[:500], line=step.line, shown=shown),)
     raise AssertionError("the last step returns")
@@ -108,31 +108,32 @@ def _look(files: Files, step: Step) -> str:
 LINES, MATCHES, ENTRIES = 200, 40, 200
 #: Characters of one answer, and of one line in it.
 ANSWER, LINE = 8_000, 300
-#: Bytes beyond which a file is not opened.
-LARGEST = 1_000_000
 
 
 class Files:
-    """The files below ``folder``; links are not followed and nothing outside is reached."""
+    """What is said of the files of a tree."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder.resolve()
+    def __init__(self, tree: SourceTree) -> None:
+        self._tree = tree
 
     def list(self, path: str) -> str:
         """Folders and files directly below ``path``; the top where it is empty."""
-        folder = self._inside(path)
-        if folder is None or not folder.is_dir():
+        folder = _inside(path)
+        before = "" if folder == "." else f"{folder}/"
+        below = (
+            each.removeprefix(before).partition("/") for each in self._tree.paths() if each.startswith(before)
+        )
+        names = sorted({(name, slash) for name, slash, _ in below})
+        if before and not names:
             return f"there is no folder {path!r}"
-        entries = sorted(folder.iterdir(), key=lambda entry: entry.name)
-        names = [f"{entry.name}/" if entry.is_dir() else entry.name for entry in entries if not entry.is_symlink()]
-        return _bounded(names, ENTRIES) or "the folder is empty"
+        return _bounded([name + slash for name, slash in names], ENTRIES) or "the folder is empty"
 
     def read(self, path: str, start: int = 1) -> str:
         """Numbered lines of a file, from line ``start`` on (the first is 1)."""
-        file = self._inside(path)
-        if file is None or not file.is_file():
+        file = _inside(path)
+        if file not in self._tree.paths():
             return f"there is no file {path!r}"
-        text = _text(file)
+        text = self._tree.read(file)
         if text is None:
             return f"{path} is not text, or too large"
         lines = text.splitlines()
@@ -145,39 +146,20 @@ class Files:
         if len(wanted) < 2:
             return "search for two characters at least"
         found: list[str] = []
-        for file in self._walk(self._folder):
-            content = _text(file)
+        for path in self._tree.paths():
+            content = self._tree.read(path)
             if content is None or wanted not in content.lower():
                 continue
-            path = file.relative_to(self._folder).as_posix()
             lines = enumerate(content.splitlines(), start=1)
             found += [f"{path}:{number}: {line.strip()}" for number, line in lines if wanted in line.lower()]
             if len(found) > MATCHES:
                 break
         return _bounded(found, MATCHES) or f"no file holds {text!r}"
 
-    def _inside(self, path: str) -> Path | None:
-        """The place that ``path`` names, unless it is a link, leads through one, or lies outside."""
-        if "\0" in path or len(path) > 1000 or any(len(part.encode()) > 255 for part in path.split("/")):
-            return None
-        place = self._folder / path.strip().lstrip("/")
-        return place if place.resolve() == place and place.is_relative_to(self._folder) else None
 
-    def _walk(self, folder: Path) -> Iterator[Path]:
-        for entry in sorted(folder.iterdir(), key=lambda each: each.name):
-            if entry.is_symlink() or entry.name == ".git":
-                continue
-            if entry.is_dir():
-                yield from self._walk(entry)
-            elif entry.is_file():
-                yield entry
-
-
-def _text(file: Path) -> str | None:
-    if file.stat().st_size > LARGEST:
-        return None
-    content = file.read_bytes()
-    return None if b"\0" in content else content.decode("utf-8", "replace")
+def _inside(path: str) -> str:
+    """A path as a tree has it."""
+    return PurePosixPath(path.strip().lstrip("/")).as_posix()
 
 
 def _bounded(lines: list[str], limit: int) -> str:

@@ -28,7 +28,7 @@ from typing import NamedTuple
 from bot.code.syntax import PYTHON, definitions, grammar_of, nodes
 from bot.code.syntax import parse as parse_tree
 from bot.core.config import RepoConfig
-from bot.forge.github.archive import FolderTree
+from bot.forge.offline import FolderTree
 from bot.review.context import Sides, Surroundings, around
 from bot.review.diff import Diff, FileDiff, parse
 from bot.review.file_classes import Risk, left_out, risk

@@ -9,7 +9,7 @@ import tarfile
 import tempfile
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -21,7 +21,7 @@ from bot.core.bounded import TooLarge, TooSlow, bounded
 from bot.core.leased import leased
 from bot.errors import ForgeError, TransientError
 from bot.forge.github.http import check
-from bot.forge.protocol import MAX_SOURCE, as_source
+from bot.forge.offline import FolderTree
 
 TIMEOUT = 30
 #: Seconds that the whole download may take.
@@ -141,49 +141,6 @@ def _age(folder: Path) -> float:
         return folder.stat().st_mtime
     except OSError:
         return 0.0
-
-
-class FolderTree:
-    """A ``SourceTree`` of the files below a folder. Links are not followed.
-
-    ``working``: somebody works there, so that hidden folders and what tools make there are no part of it.
-    """
-
-    def __init__(self, folder: Path, *, working: bool = False) -> None:
-        self._folder = folder
-        self._working = working
-        self._paths: dict[str, None] | None = None
-
-    def paths(self) -> Sequence[str]:
-        return tuple(self._known())
-
-    def read(self, path: str) -> str | None:
-        if path not in self._known():
-            return None
-        try:
-            with (self._folder / path).open("rb") as file:
-                return as_source(file.read(MAX_SOURCE + 1))
-        except OSError:
-            return None
-
-    def _known(self) -> dict[str, None]:
-        if self._paths is None:
-            self._paths = dict.fromkeys(sorted(_files_below(self._folder, self._working)))
-        return self._paths
-
-
-#: Folders that tools make in a checkout.
-_MADE = frozenset({"node_modules", "__pycache__", "venv", "site-packages", "build", "dist", "target"})
-
-
-def _files_below(folder: Path, working: bool) -> Iterator[str]:
-    for parent, folders, names in os.walk(folder, followlinks=False):
-        if working:
-            folders[:] = [name for name in folders if not name.startswith(".") and name not in _MADE]
-        inside = Path(parent).relative_to(folder).as_posix()
-        for name in names:
-            if not Path(parent, name).is_symlink():
-                yield name if inside == "." else f"{inside}/{name}"
 
 
 def _download(url: str, file: IO[bytes]) -> None:

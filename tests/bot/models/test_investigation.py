@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.errors import ModelError, NotRecorded
-from bot.forge.offline import ReplayForge, Snapshot
+from bot.forge.offline import FolderTree, ReplayForge, Snapshot
 from bot.models.investigation import ANSWER, MAX_STEPS, Files, informed, investigate
 from bot.prompts import Prompts
 from tests.bot.models.replies import PROMPT
@@ -95,7 +95,7 @@ def files(tmp_path: Path) -> Files:
     (tmp_path / "secret.txt").write_text("canary")
     (folder / "link.txt").symlink_to(tmp_path / "secret.txt")
     (folder / "up").symlink_to(tmp_path)
-    return Files(folder)
+    return Files(FolderTree(folder))
 
 
 def test_a_listing_names_folders_and_files_and_no_links(files: Files) -> None:
@@ -134,7 +134,7 @@ def test_wrong_requests_are_answered_with_what_is_wrong(files: Files) -> None:
 def test_answers_are_bounded(tmp_path: Path) -> None:
     (tmp_path / "long.txt").write_text("match " + "x" * 10_000 + "\n" + "match me\n" * 5_000)
     (tmp_path / "huge.txt").write_text("match" * 400_000)
-    files = Files(tmp_path)
+    files = Files(FolderTree(tmp_path))
     for answer in (files.read("long.txt"), files.search("match")):
         assert len(answer) <= ANSWER + 20
         assert answer.endswith("more)")
