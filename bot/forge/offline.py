@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from bot.core.events import IssueOpened, PullRequestOpened
 from bot.core.frozen import Frozen
@@ -26,7 +26,6 @@ from bot.forge.protocol import (
     PullDiff,
     Reactions,
     SourceTree,
-    TreeEntry,
     as_source,
 )
 
@@ -47,8 +46,6 @@ class Snapshot(Frozen):
     A forge's "it is not there" is an answer too: it stands in ``missing`` as the call that was made.
     """
 
-    model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
-
     repository: str = Field(description="owner/name")
     about: Repository | None = None
     identity: Actor | None = None
@@ -67,16 +64,9 @@ class Snapshot(Frozen):
         default_factory=dict, description="by ``issue:<comment id>`` or ``review:<comment id>``"
     )
     heads: Mapping[str, str] = Field(default_factory=dict, description="SHA by branch")
-    files: Mapping[str, bytes] = Field(default_factory=dict, description="by ``ref:path``; base64 in JSON")
-    trees: Mapping[str, tuple[TreeEntry, ...]] = Field(default_factory=dict, description="by ref")
-    checkouts: Mapping[str, Mapping[str, bytes]] = Field(
-        default_factory=dict, description="files by path, by ref; base64 in JSON"
-    )
+    files: Mapping[str, bytes] = Field(default_factory=dict, description="by ``ref:path``")
+    checkouts: Mapping[str, Mapping[str, bytes]] = Field(default_factory=dict, description="files by path, by ref")
     missing: tuple[str, ...] = Field((), description="calls that raised NotFound, as ``field key``")
-
-    def to_json(self) -> str:
-        """The form in which a snapshot is stored; ``model_validate_json`` reads it."""
-        return self.model_dump_json(exclude_defaults=True)
 
 
 class ReplayForge:
@@ -136,9 +126,6 @@ class ReplayForge:
 
     def file(self, path: str, ref: str) -> bytes:
         return self._find("files", self._snapshot.files, f"{ref}:{path}")
-
-    def tree(self, ref: str) -> tuple[TreeEntry, ...]:
-        return self._find("trees", self._snapshot.trees, ref)
 
     def checkout(self, ref: str, folder: Path) -> None:
         write_files(folder, self._find("checkouts", self._snapshot.checkouts, ref))

@@ -35,13 +35,6 @@ class IssueLink(Frozen):
     number: int
 
 
-class TreeEntry(Frozen):
-    """A file of the repository at a commit."""
-
-    path: str
-    size: int = Field(ge=0, description="bytes")
-
-
 class Reactions(Frozen):
     """Who put thumbs on a comment."""
 
@@ -150,10 +143,6 @@ class Forge(Protocol):
 
     def file(self, path: str, ref: str) -> bytes:
         """A file's bytes at a commit or branch."""
-        ...
-
-    def tree(self, ref: str) -> tuple[TreeEntry, ...]:
-        """All files at a commit."""
         ...
 
     def checkout(self, ref: str, folder: Path) -> None:

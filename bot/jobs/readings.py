@@ -24,7 +24,7 @@ from bot.core.events import Event
 from bot.core.model import Actor, CheckRun, Comment, Issue, Permission, PullRequest, Repository, ReviewComment
 from bot.errors import ForgeError, NotFound
 from bot.forge.offline import comment_key
-from bot.forge.protocol import Forge, IssueLink, PostedReview, PullDiff, Reactions, SourceTree, TreeEntry
+from bot.forge.protocol import Forge, IssueLink, PostedReview, PullDiff, Reactions, SourceTree
 from bot.jobs.job import IssueShown, Job, PullShown
 from bot.store import Database
 from bot.store.tables import DELIVERIES
@@ -104,9 +104,6 @@ class ReadOnce:
 
     def file(self, path: str, ref: str) -> bytes:
         return self._keep("files", f"{ref}:{path}", lambda: self._forge.file(path, ref))
-
-    def tree(self, ref: str) -> tuple[TreeEntry, ...]:
-        return self._keep("trees", ref, lambda: self._forge.tree(ref))
 
     def checkout(self, ref: str, folder: Path) -> None:
         self._forge.checkout(ref, folder)

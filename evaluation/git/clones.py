@@ -11,7 +11,7 @@ from threading import Lock
 
 from bot.errors import NotFound, NotRecorded, OperatorError
 from bot.forge.offline import ReplayForge, Snapshot
-from bot.forge.protocol import SourceTree, TreeEntry, as_source
+from bot.forge.protocol import SourceTree, as_source
 from evaluation.git.repository import GitRepository, find_clone
 from evaluation.run.staging import Staged
 
@@ -95,15 +95,6 @@ class ClonedForge(ReplayForge):
         if content is None:
             raise NotFound(f"{path} at {ref}", status=404)
         return content
-
-    def tree(self, ref: str) -> tuple[TreeEntry, ...]:
-        """All files. Raises NotRecorded where the clone lacks one of them: its size is not known."""
-        entries = []
-        for file in listing(self._clone, self._seen(ref)):
-            if file.size is None:
-                raise NotRecorded(f"the clone of {self.repository} does not hold {file.path} at {ref}")
-            entries.append(TreeEntry(path=file.path, size=file.size))
-        return tuple(entries)
 
     def checkout(self, ref: str, folder: Path) -> None:
         """Unpack the files; see the function of this name."""

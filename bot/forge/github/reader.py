@@ -26,7 +26,7 @@ from bot.errors import ForgeError, NotFound
 from bot.forge.github import archive, payloads
 from bot.forge.github.http import Client, Query, below, segment
 from bot.forge.github.payloads import read
-from bot.forge.protocol import IssueLink, PostedReview, PullDiff, Reactions, SourceTree, TreeEntry
+from bot.forge.protocol import IssueLink, PostedReview, PullDiff, Reactions, SourceTree
 
 T = TypeVar("T")
 
@@ -190,12 +190,6 @@ class GitHubForge:
             value = self._client.get(f"{repository}/git/blobs/{segment(str(value.get('sha')))}")
         return read(lambda found: base64.b64decode(found["content"]), value)
 
-    def tree(self, ref: str) -> tuple[TreeEntry, ...]:
-        value = self._client.get(f"{self._path}/git/trees/{segment(ref)}", {"recursive": 1})
-        if value.get("truncated"):
-            raise ForgeError(f"{self._repository} at {ref} has more files than GitHub lists at once")
-        return read(_entries, value)
-
     def checkout(self, ref: str, folder: Path) -> None:
         archive.unpack(self._client.location(f"{self._path}/tarball/{segment(ref)}"), folder)
 
@@ -235,11 +229,6 @@ def _resolved(node: Any) -> int | None:
     """The first comment of a thread, where the thread is resolved."""
     comments = node["comments"]["nodes"]
     return int(comments[0]["fullDatabaseId"]) if node["isResolved"] and comments else None
-
-
-def _entries(value: Any) -> tuple[TreeEntry, ...]:
-    files = (each for each in value["tree"] if each["type"] == "blob")
-    return tuple(TreeEntry(path=each["path"], size=each.get("size") or 0) for each in files)
 
 
 def _review(value: Any) -> PostedReview:

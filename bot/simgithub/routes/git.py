@@ -1,4 +1,4 @@
-"""Branches, files, trees and archives."""
+"""Branches, files and archives."""
 
 from __future__ import annotations
 
@@ -123,15 +123,6 @@ def get_blob(call: ApiCall) -> ApiAnswer:
     raise ApiRefusal(404, "Not Found")
 
 
-def get_tree(call: ApiCall) -> ApiAnswer:
-    commit = commit_at(call.world, call.repository, call.args["ref"])
-    entries = [
-        {"path": path, "mode": "100644", "type": "blob", "sha": blob_sha(content), "size": len(content)}
-        for path, content in sorted(commit.files.items())
-    ]
-    return ApiAnswer(body={"sha": commit.sha, "tree": entries, "truncated": False})
-
-
 def get_archive(call: ApiCall) -> ApiAnswer:
     """As on GitHub, a redirect to another host, with its own short-lived secret in the address."""
     commit = commit_at(call.world, call.repository, call.args["ref"])
@@ -163,6 +154,5 @@ ROUTES = (
     Route("GET", f"{_REPO}/contents/<path:path>", get_content, "contents:read"),
     Route("PUT", f"{_REPO}/contents/<path:path>", put_content, "contents:write"),
     Route("GET", f"{_REPO}/git/blobs/<sha>", get_blob, "contents:read"),
-    Route("GET", f"{_REPO}/git/trees/<path:ref>", get_tree, "contents:read"),
     Route("GET", f"{_REPO}/tarball/<path:ref>", get_archive, "contents:read"),
 )

@@ -147,7 +147,6 @@ def record_everything(scene: Scene, folder: Path) -> Snapshot:
     forge.head("main")
     for path in ("README.md", "latin.txt"):
         forge.file(path, "main")
-    forge.tree("main")
     forge.checkout("main", folder)
     for ask in (
         lambda: forge.issue(999),
@@ -160,12 +159,12 @@ def record_everything(scene: Scene, folder: Path) -> Snapshot:
     ):
         with pytest.raises(NotFound):
             ask()
-    return Snapshot.model_validate_json(forge.snapshot().to_json())
+    return forge.snapshot()
 
 
 @pytest.fixture(scope="module")
 def snapshot(scene: Scene, tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
-    """All answers of a live forge to what the contract asks, stored and read back."""
+    """All answers of a live forge to what the contract asks."""
     return record_everything(scene, tmp_path_factory.mktemp("recorded"))
 
 

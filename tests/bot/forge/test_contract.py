@@ -111,13 +111,6 @@ def test_files_are_read_byte_for_byte(forge: Forge) -> None:
     assert forge.file("latin.txt", "main") == b"caf\xe9\n"
 
 
-def test_the_tree_names_every_file_with_its_size(forge: Forge) -> None:
-    assert {entry.path: entry.size for entry in forge.tree("main")} == {
-        path: len(content.encode() if isinstance(content, str) else content or b"")
-        for path, content in FILES.items()
-    }
-
-
 def test_a_checkout_holds_the_files_at_that_commit(forge: Forge, tmp_path: Path) -> None:
     folder = tmp_path / "checkout"
     folder.mkdir()

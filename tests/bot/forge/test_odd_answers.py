@@ -65,10 +65,9 @@ QUESTIONS: dict[str, Callable[[GitHubForge], object]] = {
     "reactions": lambda forge: forge.reactions(1),
     "head": lambda forge: forge.head("main"),
     "file": lambda forge: forge.file("a", "main"),
-    "tree": lambda forge: forge.tree("main"),
 }
 
-ODD: list[Any] = [None, [], {}, [None], [1], "text", 5, {"message": "hm"}, [{"x": 1}], {"data": None}, {"tree": 1}]
+ODD: list[Any] = [None, [], {}, [None], [1], "text", 5, {"message": "hm"}, [{"x": 1}], {"data": None}]
 
 #: What an empty list or object rightly means to some questions.
 EMPTY = {(), "none"}
@@ -224,12 +223,6 @@ def test_a_file_over_one_megabyte_comes_by_its_hash(httpserver: HTTPServer, forg
         {"encoding": "base64", "content": "bGFyZ2U="}
     )
     assert forge.file("large", "main") == b"large"
-
-
-def test_a_tree_that_github_cut_is_refused(httpserver: HTTPServer, forge: GitHubForge) -> None:
-    httpserver.expect_request(f"{REPO}/git/trees/main").respond_with_json({"tree": [], "truncated": True})
-    with pytest.raises(ForgeError, match="more files than GitHub lists"):
-        forge.tree("main")
 
 
 @pytest.mark.parametrize(

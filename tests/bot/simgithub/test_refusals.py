@@ -77,7 +77,7 @@ PUT = {"message": "m", "content": base64.b64encode(b"y").decode()}
         ("POST", "/git/refs", {"ref": "refs/heads/main", "sha": SHA}, 422, "already exists"),
         ("POST", "/git/refs", {"ref": "refs/heads/new", "sha": SHA}, 422, "does not exist"),
         ("GET", "/contents/gone.py", None, 404, "Not Found"),
-        ("GET", "/git/trees/gone", None, 404, "No commit found"),
+        ("GET", "/tarball/gone", None, 404, "No commit found"),
         ("GET", f"/git/blobs/{SHA}", None, 404, "Not Found"),
         ("PUT", "/contents/a.py", PUT, 422, "sha"),
         ("PUT", "/contents/a.py", {**PUT, "sha": SHA}, 409, "does not match"),

@@ -114,12 +114,12 @@ def test_the_base_commit_is_all_that_can_be_seen(plain: Project, write: Write, t
         forge = staged.forge(staged.snapshot)
         assert forge.head("main") == plain.base
         assert forge.file("engine.py", plain.base) == forge.file("engine.py", "main")
-        assert [entry.path for entry in forge.tree("main")] == ["engine.py"]
+        assert list(forge.sources("main").paths()) == ["engine.py"]
         for ref in (plain.fixed, "HEAD", "refs/heads/main", f"{plain.base}~0"):
             with pytest.raises(NotRecorded):
                 forge.file("engine.py", ref)
             with pytest.raises(NotRecorded):
-                forge.tree(ref)
+                forge.sources(ref)
             with pytest.raises(NotRecorded):
                 forge.checkout(ref, tmp_path / "out")
             with pytest.raises(NotRecorded):

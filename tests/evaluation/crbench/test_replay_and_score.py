@@ -438,7 +438,7 @@ def test_nothing_that_came_after_the_pull_request_can_be_read(project: Path, tas
 
         assert forge.file("engine.py", "main") == b"def first(items):\n    return items[0] if items else None\n"
         assert forge.file("engine.py", task.pull.head_sha) == b"def first(items):\n    return items[0]\n"
-        assert [entry.path for entry in forge.tree(task.pull.base_sha)] == ["engine.py"]
+        assert list(forge.sources(task.pull.base_sha).paths()) == ["engine.py"]
         with pytest.raises(NotFound):
             forge.file("total.py", "main")
         for later in (task.pull.merge_sha, task.base_commit, scratch.head(), "HEAD", "refs/heads/main"):
