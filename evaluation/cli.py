@@ -10,6 +10,9 @@ import click
 
 from bot import __version__
 from bot.cli import LazyGroup, run
+from bot.cli.files import json_option as json_option
+from bot.cli.files import prompts_option as prompts_option
+from bot.cli.files import with_options as with_options
 from bot.errors import OperatorError
 from evaluation.benchmark import BENCHMARKS, Missing, Scoring
 
@@ -76,18 +79,6 @@ def main(arguments: list[str] | None = None) -> None:
     run(click.version_option(__version__, prog_name="bouncer-eval")(group), arguments, "bouncer-eval")
 
 
-def with_options(*options: Option[Any]) -> Option[Any]:
-    """All of these, in the order of ``--help``."""
-
-    def decorate(command: F) -> F:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate
-
-
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 tasks_option = click.option("--tasks", required=True, metavar="F", help=".jsonl(.gz), .csv(.gz) or hf:owner/name.")
 cost_option = click.option(
     "--max-cost", type=click.FloatRange(min=0), metavar="USD", help="What all models may cost together."
@@ -95,7 +86,6 @@ cost_option = click.option(
 cache_option = click.option(
     "--cache", metavar="DIR", help="Replies that were paid for; by default beside the result."
 )
-prompts_option = click.option("--prompts", metavar="DIR", help="Other prompt templates.")
 seed_option = click.option(
     "--seed", type=int, default=0, show_default=True, help="Of the bootstrap, and of any order that is drawn."
 )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from bot.cli.files import as_object, gate, print_json
+from bot.cli.files import as_object, gate, json_option, print_json
 from bot.cli.remote import reached
 from bot.cli.review import gate as review_gate
 from bot.cli.review import write_sarif
@@ -62,7 +62,7 @@ class Done(NamedTuple):
 @click.option(
     "--max-cost", type=click.FloatRange(min=0), metavar="USD", help="What the model may cost for this event."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+@json_option
 def command(
     chosen: str, model: str | None, fail_on: str, sarif_file: str, max_cost: float | None, as_json: bool
 ) -> int:

@@ -96,16 +96,47 @@ class Share(click.ParamType[float]):
         return share
 
 
-def model_options(command: F) -> F:
-    """``--model``, ``--prompts``, ``--config`` and ``--json``."""
-    for option in (
-        click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else."),
-        click.option("--config", metavar="FILE", help="A bouncer.yml; the defaults without it."),
-        click.option("--prompts", metavar="DIR", help="Other prompt templates."),
-        click.option("--model", metavar="ID", help="provider:name; more after commas, to fall back on."),
-    ):
-        command = option(command)
-    return command
+def with_options(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """All of these, in the order of ``--help``."""
+
+    def decorate(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+model_option = click.option("--model", metavar="ID", help="provider:name; more after commas, to fall back on.")
+prompts_option = click.option("--prompts", metavar="DIR", help="Other prompt templates.")
+model_options = with_options(
+    model_option,
+    prompts_option,
+    click.option("--config", metavar="FILE", help="A bouncer.yml; the defaults without it."),
+    json_option,
+)
+#: Keys of a bouncer's section in bouncer.yml, by their names there.
+line_options = with_options(
+    click.option("--prompt", type=click.Choice(["paper", "panel", "careful"]), help="Which question is asked."),
+    click.option("--bounce-at", metavar="LABEL", help="Bounce at this label or worse."),
+    click.option(
+        "--bounce-above",
+        type=click.IntRange(0, 100),
+        help="Bounce at this probability (percent) or above instead.",
+    ),
+)
+repo_option = click.option(
+    "--repo",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="A checkout, with the change or without: the code around it is read there; nothing is run or changed.",
+)
+fail_on_option = click.option(
+    "--fail-on",
+    type=click.Choice(["bounce", "abstain"]),
+    multiple=True,
+    help="Exit with 1 on a bounce, or where no verdict was reached; may be given twice.",
+)
 
 
 class Judging(NamedTuple):
@@ -205,11 +236,3 @@ def gate(fail_on: tuple[str, ...], decision: Decision) -> int:
     bounced = bool(decision.evidence.get("bounced"))
     kinds = {"bounce"} if bounced else ({"abstain"} if decision.verdict is None else set())
     return 1 if kinds & set(fail_on) else 0
-
-
-fail_on_option = click.option(
-    "--fail-on",
-    type=click.Choice(["bounce", "abstain"]),
-    multiple=True,
-    help="Exit with 1 on a bounce, or where no verdict was reached; may be given twice.",
-)

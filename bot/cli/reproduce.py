@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bot.cli.files import print_json, read_text, show_card
+from bot.cli.files import json_option, model_option, print_json, prompts_option, read_text, show_card
 from bot.errors import ModelError, OperatorError, SandboxError, TransientError
 
 if TYPE_CHECKING:
-    from bot.reproduce.attempt import Reproduction
+    from bot.reproduce.attempt import OfferedTest, Reproduction
     from bot.reproduce.execution import Harness
 
 
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     multiple=True,
     help="Exit with 1 in this state; may be given twice.",
 )
-@click.option("--model", metavar="ID", help="provider:name; more after commas, to fall back on.")
-@click.option("--prompts", metavar="DIR", help="Other prompt templates.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+@model_option
+@prompts_option
+@json_option
 def command(
     issue_file: str,
     repo: Path,
@@ -63,6 +63,7 @@ def command(
     from bot import app
     from bot.forge.offline import REPOSITORY
     from bot.ops import settings
+    from bot.reproduce.attempt import Reproduction
     from bot.reproduce.drafting import Author
     from bot.reproduce.pipeline import Options, reproduce_in
     from bot.reproduce.report import parse_report
@@ -78,7 +79,7 @@ def command(
     try:
         result = reproduce_in(repo, report, author, harness, options)
     except (ModelError, SandboxError, TransientError) as error:
-        result = _not_run(str(error))
+        result = Reproduction(state="not run", reason=str(error))
     if as_json:
         print_json(_as_object(result))
     else:
@@ -101,12 +102,6 @@ def _harness(sandbox: Any, test_command: str, seconds: int) -> Harness:
     return Harness(sandbox=sandbox, command=parsed, limits=limits, by_operator=True)
 
 
-def _not_run(reason: str) -> Reproduction:
-    from bot.reproduce.attempt import Reproduction
-
-    return Reproduction(state="not run", reason=reason)
-
-
 def _as_object(result: Reproduction) -> dict[str, Any]:
     plain = result.model_dump(mode="json", exclude={"shown", "attempts"})
     attempts = [
@@ -116,13 +111,10 @@ def _as_object(result: Reproduction) -> dict[str, Any]:
         }
         for attempt in result.attempts
     ]
-    best = result.best
-    return {**plain, "test": best and _test(result), "attempts": attempts}
+    return {**plain, "test": result.best and _test(result.best), "attempts": attempts}
 
 
-def _test(result: Reproduction) -> dict[str, Any]:
-    best = result.best
-    assert best is not None
+def _test(best: OfferedTest) -> dict[str, Any]:
     return {
         "path": best.candidate.path,
         "name": best.candidate.name,

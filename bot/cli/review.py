@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from bot.cli.files import Judging, as_object, decide, model_options, print_json, read_diff, show_card, write_text
+from bot.cli.files import (
+    Judging,
+    as_object,
+    decide,
+    model_options,
+    print_json,
+    read_diff,
+    repo_option,
+    show_card,
+    write_text,
+)
 from bot.cli.remote import decide_at, is_url
 
 if TYPE_CHECKING:
@@ -30,11 +40,7 @@ if TYPE_CHECKING:
 )
 @click.option("--min-confidence", type=click.IntRange(0, 100), metavar="P", help="Less likely ones are held back.")
 @click.option("--max-findings", type=click.IntRange(1, 25), help="Findings at most.")
-@click.option(
-    "--repo",
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
-    help="A checkout, with the change or without: the code around it is read there; nothing is run or changed.",
-)
+@repo_option
 @click.option(
     "--fail-on",
     type=click.Choice(["finding", "low", "medium", "high", "abstain"]),
@@ -48,13 +54,6 @@ def command(
     diff_file: str | None,
     title: str,
     description: str,
-    strategy: str | None,
-    iterations: int | None,
-    looks: int | None,
-    doubt: bool | None,
-    min_severity: str | None,
-    min_confidence: int | None,
-    max_findings: int | None,
     repo: Path | None,
     fail_on: tuple[str, ...],
     sarif_file: str | None,
@@ -62,21 +61,14 @@ def command(
     prompts: str | None,
     config: str | None,
     as_json: bool,
+    **keys: Any,
 ) -> int:
     """Say which defects a diff introduces: a file, or the pull request at URL.
 
     URL is read with GITHUB_TOKEN, as the App, or without either where it is public. Nothing is written there.
     """
-    keys = {
-        "strategy": strategy,
-        "iterations": iterations,
-        "looks": looks,
-        "doubt": doubt,
-        # A severity that the gate asks for must be looked for.
-        "min_severity": min_severity or _lowest(fail_on),
-        "min_confidence": min_confidence,
-        "max_findings": max_findings,
-    }
+    # A severity that the gate asks for must be looked for.
+    keys["min_severity"] = keys["min_severity"] or _lowest(fail_on)
     judging = Judging(model, prompts, config, {"review": keys})
     decision = _decision(url, diff_file, title, description, judging, repo)
     if sarif_file:

@@ -12,6 +12,7 @@ from bot.cli.files import (
     decide,
     fail_on_option,
     gate,
+    line_options,
     model_options,
     print_json,
     read_text,
@@ -26,23 +27,17 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("file", metavar="FILE|-|URL")
-@click.option("--prompt", type=click.Choice(["paper", "panel", "careful"]), help="Which question is asked.")
-@click.option("--bounce-at", metavar="LABEL", help="Bounce at this label or worse.")
-@click.option(
-    "--bounce-above", type=click.IntRange(0, 100), help="Bounce at this probability (percent) or above instead."
-)
+@line_options
 @fail_on_option
 @model_options
 def command(
     file: str,
-    prompt: str | None,
-    bounce_at: str | None,
-    bounce_above: int | None,
     fail_on: tuple[str, ...],
     model: str | None,
     prompts: str | None,
     config: str | None,
     as_json: bool,
+    **keys: Any,
 ) -> int:
     """Say whether the issue in FILE (its first line is the title) is specified well enough to act on.
 
@@ -51,18 +46,13 @@ def command(
     """
     from bot.forge.offline import issue_opened, split_title
 
-    overrides: dict[str, dict[str, Any]] = {
-        "triage": {"prompt": prompt, "bounce_at": bounce_at, "bounce_above": bounce_above}
-    }
     if is_url(file):
         # Somebody asks for this very issue, whoever wrote it and whatever it is.
-        overrides["triage"] |= {"authors": "all", "ignore_kinds": ()}
-    judging = Judging(model, prompts, config, overrides)
-    if is_url(file):
-        decision = decide_at("triage", file, judging)
+        keys |= {"authors": "all", "ignore_kinds": ()}
+        decision = decide_at("triage", file, Judging(model, prompts, config, {"triage": keys}))
     else:
-        event, snapshot = issue_opened(*split_title(read_text(file)))
-        decision = decide("triage", event, snapshot, judging)
+        opened = issue_opened(*split_title(read_text(file)))
+        decision = decide("triage", *opened, Judging(model, prompts, config, {"triage": keys}))
     if as_json:
         print_json(as_object(decision))
     else:

@@ -13,10 +13,12 @@ from bot.cli.files import (
     decide,
     fail_on_option,
     gate,
+    line_options,
     model_options,
     print_json,
     read_diff,
     read_text,
+    repo_option,
     show_card,
     spoken,
 )
@@ -32,47 +34,33 @@ if TYPE_CHECKING:
 @click.argument("url", required=False)
 @click.option("--issue", "issue_file", metavar="FILE", help="Markdown; its first line is the title.")
 @click.option("--patch", "patch_file", metavar="FILE", help="A unified diff, e.g. of `git diff`.")
-@click.option("--prompt", type=click.Choice(["paper", "panel", "careful"]), help="Which question is asked.")
-@click.option("--bounce-at", metavar="LABEL", help="Bounce at this label or worse.")
-@click.option(
-    "--bounce-above", type=click.IntRange(0, 100), help="Bounce at this probability (percent) or above instead."
-)
-@click.option(
-    "--repo",
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
-    help="A checkout, with the change or without: the code around it is read there; nothing is run or changed.",
-)
+@line_options
+@repo_option
 @fail_on_option
 @model_options
 def command(
     url: str | None,
     issue_file: str | None,
     patch_file: str | None,
-    prompt: str | None,
-    bounce_at: str | None,
-    bounce_above: int | None,
     repo: Path | None,
     fail_on: tuple[str, ...],
     model: str | None,
     prompts: str | None,
     config: str | None,
     as_json: bool,
+    **keys: Any,
 ) -> int:
     """Say whether a patch solves an issue: two files, or the pull request at URL and the issues that it closes.
 
     URL is read with GITHUB_TOKEN, as the App, or without either where it is public. Nothing is written there.
     """
-    overrides = {
-        "verify": {"prompt": prompt, "bounce_at": bounce_at, "bounce_above": bounce_above, "execute": False}
-    }
-    judging = Judging(model, prompts, config, overrides)
+    judging = Judging(model, prompts, config, {"verify": {**keys, "execute": False}})
     if url is not None:
         if issue_file or patch_file or repo or not is_url(url):
             raise click.UsageError("give the URL of a pull request, or --issue and --patch")
         decision = decide_at("verify", url, judging)
     else:
-        event, snapshot = _opened(issue_file, patch_file)
-        decision = decide("verify", event, snapshot, judging, repo)
+        decision = decide("verify", *_opened(issue_file, patch_file), judging, repo)
     if as_json:
         print_json({**as_object(decision), **_only(decision)})
     else:

@@ -5,7 +5,6 @@ One diagnosis a line, with its remedy.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 from pydantic import Field
 
+from bot.cli.files import json_option, print_json
 from bot.cli.running import settings_options
 from bot.core.frozen import Frozen
 from bot.errors import OperatorError
@@ -59,7 +59,7 @@ def fail(subject: str, message: str, remedy: str = "") -> Diagnosis:
     type=click.Choice(AREAS),
     help="Leave an area out; may be given several times.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+@json_option
 @settings_options
 def command(config: str | None, skip: tuple[str, ...], as_json: bool, **settings: Any) -> int:
     """Check settings, database, GitHub, model and sandbox; one line each, with what to do about it.
@@ -75,7 +75,7 @@ def command(config: str | None, skip: tuple[str, ...], as_json: bool, **settings
         if not as_json:
             click.echo(str(finding))
     if as_json:
-        click.echo(json.dumps({"ok": not failed, "findings": findings}))
+        print_json({"ok": not failed, "findings": findings})
     return 1 if failed else 0
 
 
@@ -108,7 +108,7 @@ def _check_file(file: Path, as_json: bool) -> int:
         raise OperatorError(f"{file}: {error.strerror or error}") from None
     if as_json:
         found = [problem.model_dump() for problem in problems]
-        click.echo(json.dumps({"ok": not problems, "file": str(file), "problems": found}))
+        print_json({"ok": not problems, "file": str(file), "problems": found})
     elif problems:
         for problem in problems:
             click.echo(_line(file, problem))
