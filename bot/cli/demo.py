@@ -255,7 +255,7 @@ def _page(seen: list[Seen], who: str) -> str:
     """A page that shows each comment as GitHub does."""
     from jinja2 import Environment, PackageLoader, select_autoescape
 
-    from bot.publishing.markdown import as_html
+    from bot.publishing.body import as_html
 
     pages = Environment(loader=PackageLoader("bot.cli", "."), autoescape=select_autoescape(default=True))
     shown = [(each, as_html(each.posted)) for each in seen]

@@ -1,17 +1,41 @@
-"""What is sent, to the last character: hidden markers, limits, and the last look at every text. Pure."""
+"""What is sent, to the last character: hidden markers, limits, and the last look at every text. Pure.
+
+Fragments were made safe where they were put in (``bot.core.markdown``). Here a finished text is parsed as GitHub
+parses it, and every token has to be one that our templates write. It is a question, not a repair: the answer to
+"no" is that the whole text is treated as a stranger's.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import re
 from collections.abc import Iterable
+from functools import cache
+from html import escape, unescape
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
 
 from bot.core.actions import InlineComment, Task
 from bot.core.frozen import Frozen
-from bot.core.markdown import BREAK, COMMAND, MARKER, clean, clean_line, fence, visible
+from bot.core.markdown import (
+    ACTIVE_LANGUAGES,
+    BREAK,
+    COMMAND,
+    MARKER,
+    PLAIN_URL,
+    clean,
+    clean_line,
+    fence,
+    host_of,
+    visible,
+)
 from bot.core.redaction import redact
 from bot.core.text import cap
-from bot.publishing.markdown import LIVE, harmless
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
 
 #: GitHub's limits, characters.
 MAX_BODY = 65_536
@@ -23,6 +47,31 @@ _STRAY_BREAK = re.compile(rf"(?<![@#:</!])(?<!gh-){BREAK}+", re.IGNORECASE)
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
 _MARKER_LINE = re.compile(r"<!-- bouncer:(?P<task>[a-z]+):v1(?: (?P<extra>[A-Za-z0-9_.:-]+))? -->\s*\Z")
 
+#: A hidden marker.
+_COMMENT = re.compile(r"<!--.*?-->\s*", re.DOTALL)
+#: The tags that templates write.
+_TAG = re.compile(r"</?(?:details|summary|sub|sup|br|code|b|i|em|strong|kbd)\s*/?>|<details open>")
+_NAMES = (
+    r"@[A-Za-z0-9_-]"
+    r"|\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s{1,3}(?:[\w./-]{0,100}#\d|gh-\d)"
+)
+_OPEN_TAG = r"<[A-Za-z/!?]"
+#: Outside code and our own links: a mention, a tag, a keyword that closes something; a link of GitHub's making.
+_LIVE = re.compile(rf"{_NAMES}|{_OPEN_TAG}|://|(?<![A-Za-z0-9])www\.", re.IGNORECASE)
+_NAMED = re.compile(_NAMES, re.IGNORECASE)
+_TAGGED = re.compile(_OPEN_TAG)
+#: The start of a link's or a footnote's definition.
+_DEFINITION = re.compile(r"^[ \t]*\[(?:[^\[\]\\]|\\.)*\]:", re.MULTILINE | re.DOTALL)
+#: What the templates' own blocks come to.
+_BLOCKS = frozenset(
+    f"{kind}_{end}"
+    for kind in ("paragraph", "heading", "bullet_list", "ordered_list", "list_item", "blockquote")
+    for end in ("open", "close")
+)
+_SPANS = frozenset(
+    {"em_open", "em_close", "strong_open", "strong_close", "softbreak", "hardbreak", "code_inline", "link_close"}
+)
+
 
 class Rules(Frozen):
     """What a text may hold at the place where it goes."""
@@ -33,14 +82,14 @@ class Rules(Frozen):
     def text(self, body: str, limit: int) -> str:
         """A body without a marker: as its template wrote it, or, if that is not harmless, as a stranger's text."""
         body = _cut(redact(_revealed(body), self.secrets), limit)
-        return (
-            body if harmless(body, {self.host}) else redact(clean(body, host=self.host, limit=limit), self.secrets)
-        )
+        if harmless(body, self.host):
+            return body
+        return redact(clean(body, host=self.host, limit=limit), self.secrets)
 
     def title(self, text: str) -> str:
         """A title: plain text, one line."""
         line = cap(redact(" ".join(visible(text).split()), self.secrets), MAX_TITLE)
-        return clean_line(line, limit=MAX_TITLE) if LIVE.search(line) else line
+        return clean_line(line, limit=MAX_TITLE) if _LIVE.search(line) else line
 
     def marked(self, body: str, task: Task, extra: str = "") -> str:
         """A body that can be found again by its hidden marker."""
@@ -55,13 +104,13 @@ class Rules(Frozen):
         """
         body = self.text(comment.body, MAX_BODY // 2)
         new = comment.suggestion
-        if new is not None and comment.side == "RIGHT" and self._harmless(new):
+        if new is not None and comment.side == "RIGHT" and self._takes(new):
             ticks = fence(new).partition("\n")[0]
             body += f"\n\n{ticks}suggestion\n{new}\n{ticks}"
         sign = marker("review", _FINGERPRINT.sub("", comment.fingerprint)[:100])
         return comment.model_copy(update={"body": f"{body}\n\n{sign}", "suggestion": None})
 
-    def _harmless(self, code: str) -> bool:
+    def _takes(self, code: str) -> bool:
         return (
             len(code) <= MAX_BODY // 4
             and visible(code, lookalikes=False) == code
@@ -82,9 +131,9 @@ def read_marker(body: str) -> tuple[str, str] | None:
     return (found["task"], found["extra"] or "") if found else None
 
 
-def content_hash(parts: Iterable[str]) -> str:
+def content_hash(sent: str) -> str:
     """Tells whether what is to be sent differs from what was sent."""
-    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return hashlib.sha256(sent.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def _cut(body: str, limit: int) -> str:
@@ -101,3 +150,117 @@ def _revealed(body: str) -> str:
     """``body`` without characters that hide or reorder text; breaks stay where ``clean`` puts them."""
     revealed = BREAK.join(visible(part, lookalikes=False) for part in body.split(BREAK))
     return _STRAY_BREAK.sub("", revealed)
+
+
+def harmless(body: str, host: str) -> bool:
+    """Whether ``body`` mentions, closes, commands, shows and links nothing; links to ``host`` may stand.
+
+    ``#12`` is allowed: templates name the issue that they are about.
+    """
+    lines = body.split("\n")
+    return not (COMMAND.search(body) or MARKER.search(body)) and all(
+        _allowed(token, host) and _closed(token, lines) for token in _parser().parse(body)
+    )
+
+
+@cache
+def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    # A definition stays text, where it can be seen.
+    parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).disable("reference")
+    # GitHub's parser makes a link of any address; whether it may stay is decided here.
+    parser.validateLink = lambda url: True  # type: ignore[method-assign]
+    return parser
+
+
+def _closed(token: Token, lines: list[str]) -> bool:
+    """Whether a fence ends before the text does: our marker comes behind it."""
+    if token.type != "fence" or token.map is None:
+        return True
+    first, end = token.map
+    last = lines[end - 1].rstrip()
+    mark = last.lstrip(" >")
+    before = last[: len(last) - len(mark)]
+    if token.level == 0 and (len(before) > 3 or before.strip(" ")):
+        return False
+    return end - 1 > first and set(mark) == {token.markup[0]} and len(mark) >= len(token.markup)
+
+
+def _allowed(token: Token, host: str) -> bool:
+    match token.type:
+        case "inline":
+            meant = _DEFINITION.search(token.content) or _ruled(token.content)
+            return not meant and _text_allowed(token.children or (), host)
+        case "fence":
+            return (token.info.split() or [""])[0].lower() not in ACTIVE_LANGUAGES and "<!--" not in token.info
+        case "html_block":
+            return _html_allowed(token.content)
+    return token.type in _BLOCKS
+
+
+def _ruled(text: str) -> bool:
+    """Whether a line makes a table of the one above, to GitHub also where neither has a bar; what stood open
+    before it is text then.
+    """
+    lines = ("".join(line.split()) for line in text.split("\n"))
+    return any(set(line) <= {"|", ":", "-"} and "-" in line and line.strip("-") for line in lines)
+
+
+def _text_allowed(tokens: Iterable[Token], host: str) -> bool:
+    text: list[str] = []
+    autolink = False
+    for token in tokens:
+        match token.type:
+            case "text":
+                text.append("" if autolink else token.content)
+                continue
+            case "html_inline":
+                if not _html_allowed(token.content):
+                    return False
+            case "link_open":
+                url = str(token.attrs["href"])
+                if PLAIN_URL.fullmatch(url) is None or host_of(url) != host:
+                    return False
+            case kind if kind not in _SPANS:
+                return False
+        # An autolink shows its own address.
+        autolink = token.type == "link_open" and token.markup == "autolink"
+        # What closes an issue may have its number on the next line.
+        text.append("\n" if token.type in ("softbreak", "hardbreak") else "\0")
+    return _LIVE.search("".join(text)) is None
+
+
+def _html_allowed(source: str) -> bool:
+    """Whether nothing but our own tags stands in HTML, and text in which nothing lives between them."""
+    text = _TAG.sub("\0", source)
+    return not (_TAGGED.search(text) or _NAMED.search(unescape(text)))
+
+
+def as_html(body: str) -> Markup:
+    """A body as GitHub shows it, for a page of our own: only the templates' tags, no images, no scripts."""
+    return Markup(_renderer().render(body))  # noqa: S704 - every other tag is escaped below
+
+
+@cache
+def _renderer() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    def html(_self: Any, tokens: list[Token], place: int, _options: Any, _env: Any) -> str:
+        content = _COMMENT.sub("", tokens[place].content)
+        tags = _TAG.findall(content)
+        between = [escape(part, quote=False) for part in _TAG.split(content)]
+        return "".join(part + tag for part, tag in zip(between, [*tags, ""], strict=True))
+
+    def image(_self: Any, tokens: list[Token], place: int, _options: Any, _env: Any) -> str:
+        return escape(tokens[place].content, quote=False)
+
+    def link(self: Any, tokens: list[Token], place: int, options: Any, env: Any) -> str:
+        tokens[place].attrSet("rel", "noreferrer nofollow")
+        return str(self.renderToken(tokens, place, options, env))
+
+    # In comments GitHub shows each line break.
+    reader = MarkdownIt("commonmark", {"html": True, "breaks": True}).enable(["table", "strikethrough"])
+    for name, rule in (("html_inline", html), ("html_block", html), ("image", image), ("link_open", link)):
+        reader.add_render_rule(name, rule)
+    return reader

@@ -155,7 +155,7 @@ class Executor:
         key = f"comment:{self.services.forge.repository}#{action.number}:{action.task}{about}"
         body = self.rules.marked(action.body, action.task, action.about)
         known = self.postings.find(key)
-        if known and known.content_hash == content_hash([body]):
+        if known and known.content_hash == content_hash(body):
             self.done += 1
             return ()
         self._turn()
@@ -181,7 +181,7 @@ class Executor:
             # Somebody deleted it.
             self.postings.forget(known.key)
             return False
-        self.postings.put(known.model_copy(update={"content_hash": content_hash([body]), "job": self.job}))
+        self.postings.put(known.model_copy(update={"content_hash": content_hash(body), "job": self.job}))
         self.done += 1
         return True
 
@@ -277,7 +277,7 @@ class Executor:
         )
         sent = "\0".join((action.conclusion, *texts))
         known = self.postings.find(key)
-        if known and known.content_hash == content_hash([sent]):
+        if known and known.content_hash == content_hash(sent):
             self.done += 1
             return ()
         self._turn()
@@ -330,7 +330,7 @@ class Executor:
                 number=number,
                 job=self.job,
                 github_id=github_id,
-                content_hash=content_hash([sent]),
+                content_hash=content_hash(sent),
             )
         )
         self.done += 1

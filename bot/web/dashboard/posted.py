@@ -21,8 +21,7 @@ from bot.core.actions import (
     UpsertComment,
 )
 from bot.core.markdown import host_of
-from bot.publishing.body import MAX_BODY, Rules
-from bot.publishing.markdown import as_html
+from bot.publishing.body import MAX_BODY, Rules, as_html
 from bot.review.filtering import Suppressed
 from bot.store.overview import Posted
 

@@ -20,8 +20,7 @@ from bot.core.frozen import Frozen
 from bot.core.markdown import clean
 from bot.errors import OperatorError
 from bot.jobs.admin import Jobs
-from bot.publishing.body import MAX_BODY
-from bot.publishing.markdown import as_html
+from bot.publishing.body import MAX_BODY, as_html
 from bot.store.installations import EVERYTHING
 from bot.store.overview import PAGE, Came, Filter, Overview, as_csv, as_json
 from bot.web.app import Backend
