@@ -11,8 +11,8 @@
     │   └── BudgetExceeded     not asked at all: the budget of the day is spent
     ├── SandboxError           the sandbox itself failed (a program that fails inside it is a result, no error)
     ├── ForgeError             GitHub refused for good (not found, forbidden, invalid)
-    │   ├── NotFound           404 or 410: the thing is not there, or not for us
-    │   └── NotRecorded        a replay asked for something that its snapshot does not hold
+    │   └── NotFound           404 or 410: the thing is not there, or not for us
+    ├── NotRecorded            a replay asked for something that its snapshot does not hold
     └── DeliveryError          a webhook delivery is refused
         ├── InvalidSignature   401: nobody with the secret signed these bytes
         └── MalformedDelivery  400: headers or JSON are not what GitHub sends
@@ -102,8 +102,8 @@ class NotFound(ForgeError):
     """404 or 410."""
 
 
-class NotRecorded(ForgeError):
-    """The snapshot of a replay does not hold what was asked for: an error, never an empty answer."""
+class NotRecorded(BouncerError):
+    """The snapshot of a replay does not hold what was asked for: a broken experiment, never an empty answer."""
 
 
 class DeliveryError(BouncerError):

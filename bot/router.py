@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from bot.core import events
 from bot.core.actions import Decision, Task, Usage
 from bot.core.events import Event
-from bot.errors import BudgetExceeded, ForgeError, ModelError, NotRecorded, SandboxError, TransientError, UserError
+from bot.errors import BudgetExceeded, ForgeError, ModelError, SandboxError, TransientError, UserError
 from bot.handlers import closing, commands, config, feedback, reproduce, review, triage, verify, why
 from bot.services import Handler, Services
 
@@ -96,9 +96,6 @@ def _decide_one(task: Task, event: Event, services: Services) -> Decision | None
     try:
         handle, _ = HANDLERS[task]
         return _in_shadow(handle(event, services), services)
-    except NotRecorded:
-        # A replay whose snapshot is incomplete is a broken experiment, not an abstention.
-        raise
     except BudgetExceeded as error:
         # Not a failure and no verdict: nobody was asked (or nobody any more), and tomorrow somebody will be.
         return _abstain(task, event, "skipped:budget", str(error), error.usage)

@@ -12,7 +12,7 @@ from bot.core.config import PullConfig, gitignore
 from bot.core.events import Event
 from bot.core.frozen import Frozen
 from bot.core.model import PullRequest
-from bot.errors import ForgeError, NotFound, NotRecorded
+from bot.errors import ForgeError, NotFound
 from bot.forge.protocol import Forge
 from bot.review.diff import parse
 from bot.services import Services
@@ -126,8 +126,6 @@ def _elsewhere(pull: PullRequest, paths: Sequence[str], forge: Forge) -> tuple[s
         return None
     try:
         diff = forge.diff(pull.number)
-    except NotRecorded:
-        raise
     except ForgeError:
         return None
     counted = gitignore(paths)

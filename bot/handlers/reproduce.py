@@ -18,7 +18,7 @@ from bot.core.actions import Decision
 from bot.core.commands import read
 from bot.core.events import Event
 from bot.core.model import Issue
-from bot.errors import BudgetExceeded, ForgeError, ModelError, NotRecorded, SandboxError
+from bot.errors import BudgetExceeded, ForgeError, ModelError, SandboxError
 from bot.reproduce.command import TestCommand
 from bot.reproduce.deciding import Deciding
 from bot.reproduce.drafting import Author
@@ -127,8 +127,6 @@ def _earlier(services: Services, number: int) -> Report | None:
     """An earlier issue of the repository, for an example; None for what is none."""
     try:
         issue = services.forge.issue(number)
-    except NotRecorded:
-        raise
     except ForgeError:
         return None
     return None if issue.is_pull_request else read_report(issue.title, issue.body, number)

@@ -116,8 +116,6 @@ class _Review:
         config = self.config
         try:
             change = self.services.forge.diff(self.pull.number)
-        except NotRecorded:
-            raise
         except ForgeError as error:
             # Refused for good, which GitHub does above 20,000 lines or 300 files: that must be said.
             reason = f"the forge does not show it ({error})"
@@ -141,8 +139,6 @@ class _Review:
             return investigation.investigate(
                 services.model, services.prompts, prompt, services.forge, self.pull.head_sha
             )
-        except NotRecorded:
-            raise
         except ForgeError:
             # The change can be read, its surroundings cannot: it is reviewed as it is.
             return Notes()
@@ -180,7 +176,7 @@ class _Review:
         if source is None:
             try:
                 source = self.services.forge.file(finding.path, self.pull.head_sha).decode("utf-8", "replace")
-            except ForgeError:
+            except (ForgeError, NotRecorded):
                 # A deleted file, or a replay that holds the change alone: the hunks are shown then.
                 source = None
         short = sum(piece.tokens for piece in packed.pieces) <= self.config.context_tokens

@@ -15,7 +15,7 @@ from bot.core import events
 from bot.core.actions import Decision, SetCheck, Usage
 from bot.core.events import Event
 from bot.core.model import Issue, PullRequest, Subject
-from bot.errors import BudgetExceeded, ForgeError, ModelError, NotRecorded
+from bot.errors import BudgetExceeded, ForgeError, ModelError
 from bot.models import investigation
 from bot.models.investigation import Notes
 from bot.models.protocol import Prompt, voices
@@ -137,8 +137,6 @@ class _Judgement:
         """The patch, or why it cannot be judged as a whole: half a patch would get half a verdict."""
         try:
             diff = self.services.forge.diff(self.pull.number)
-        except NotRecorded:
-            raise
         except ForgeError as error:
             return "", f"the diff cannot be read ({error})"
         if diff.omitted:

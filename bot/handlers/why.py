@@ -23,7 +23,7 @@ from bot.core.events import Event
 from bot.core.frozen import Lenient
 from bot.core.markdown import clean, host_of
 from bot.core.text import squeeze, without_middle
-from bot.errors import ForgeError, NotRecorded
+from bot.errors import ForgeError
 from bot.models.protocol import Prompt, caveat
 from bot.review.diff import parse
 from bot.review.doubt import around
@@ -162,8 +162,6 @@ def _finding(event: events.ReviewCommentCreated, services: Services) -> _Verdict
 def _code(finding: Finding, event: events.ReviewCommentCreated, services: Services) -> str:
     try:
         source = services.forge.file(finding.path, event.pull_request.head_sha).decode("utf-8", "replace")
-    except NotRecorded:
-        raise
     except ForgeError:
         source = None
     return without_middle(around(finding, parse(_diff(event.number, services)), source).text, MATERIAL)
@@ -172,8 +170,6 @@ def _code(finding: Finding, event: events.ReviewCommentCreated, services: Servic
 def _diff(number: int, services: Services) -> str:
     try:
         return services.forge.diff(number).text
-    except NotRecorded:
-        raise
     except ForgeError:
         return ""
 

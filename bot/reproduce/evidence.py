@@ -13,7 +13,7 @@ from bot.bouncers.output import ExecutedTest
 from bot.core.actions import Decision
 from bot.core.frozen import Frozen
 from bot.core.model import PullRequest
-from bot.errors import ForgeError, NotRecorded, SandboxError
+from bot.errors import ForgeError, SandboxError
 from bot.reproduce.attempt import Attempt, Reproduction
 from bot.reproduce.command import Target, TestCommand
 from bot.reproduce.execution import Harness, prepared
@@ -126,8 +126,6 @@ def run_stored(issues: Sequence[int], pull: PullRequest, services: Services) -> 
                 with prepared(services, base, test.test_command) as harness:
                     runs.append(check_patch(issue, test, base, head, harness))
             return tuple(runs)
-        except NotRecorded:
-            raise
         except (ForgeError, SandboxError, SetupFailed):
             # Reading alone then decides, as where there is no test; the check does not claim a run.
             return ()

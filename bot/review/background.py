@@ -13,7 +13,7 @@ from bot.bouncers import linked
 from bot.core.config import Instruction, gitignore
 from bot.core.model import PullRequest
 from bot.core.text import folded, without_middle
-from bot.errors import ForgeError
+from bot.errors import ForgeError, NotRecorded
 from bot.forge.protocol import SourceTree
 from bot.review.context import Surroundings
 from bot.review.packing import Packed
@@ -67,7 +67,7 @@ def background(pull: PullRequest, packed: Packed, around: Surroundings, services
 def _issues(pull: PullRequest, services: Services) -> tuple[LinkedIssue, ...]:
     try:
         found, _ = linked.issues(linked.links(pull, services), services)
-    except ForgeError:
+    except (ForgeError, NotRecorded):
         return ()
     return tuple(LinkedIssue(each.title, folded(each.body, MAX_ISSUE)) for each in found)
 
@@ -89,7 +89,7 @@ def _rules(tree: SourceTree, services: Services) -> Iterable[HouseRule]:
             continue
         try:
             content = services.forge.file(path, services.repository.default_branch)
-        except ForgeError:
+        except (ForgeError, NotRecorded):
             continue
         text = without_middle(content.decode("utf-8", "replace"), min(MAX_RULE, left))
         left -= len(text)

@@ -14,7 +14,7 @@ from bot.code.syntax import Definition, Grammar, definitions, enclosing, grammar
 from bot.core.frozen import Frozen
 from bot.core.model import PullRequest, Side
 from bot.core.text import show
-from bot.errors import ForgeError, TransientError
+from bot.errors import ForgeError, NotRecorded, TransientError
 from bot.forge.protocol import Forge, SourceTree
 from bot.review.diff import Diff, FileDiff, Hunk, replaced
 from bot.review.packing import estimate
@@ -183,7 +183,7 @@ def surroundings(diff: Diff, pull: PullRequest, forge: Forge | None) -> Surround
             continue
         try:
             return Surroundings(diff, Sides(forge.sources(sha), is_old=is_old))
-        except (ForgeError, TransientError) as error:
+        except (ForgeError, NotRecorded, TransientError) as error:
             why = f"the code cannot be read ({type(error).__name__}: {error})"[:300]
     return Surroundings(diff, None, why)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bot.core.actions import Usage
 from bot.core.model import PullRequest
-from bot.errors import BudgetExceeded, ForgeError, ModelError, NotRecorded, SandboxError
+from bot.errors import BudgetExceeded, ForgeError, ModelError, SandboxError
 from bot.reproduce.attempt import Candidate, Reproduction
 from bot.reproduce.command import TestCommand
 from bot.reproduce.drafting import Author
@@ -63,8 +63,6 @@ class Proving:
                 for finding in fresh:
                     doubt = doubts.get(finding.fingerprint)
                     self.proofs[finding.fingerprint] = self._prove(finding, doubt, head, before, harness)
-        except NotRecorded:
-            raise
         except (ForgeError, SandboxError, SetupFailed, NotReversible, ValueError) as error:
             for finding in fresh:
                 self.proofs.setdefault(finding.fingerprint, Proof(outcome="not run", why=str(error)[:300]))

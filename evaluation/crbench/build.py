@@ -23,7 +23,6 @@ from bot.errors import (
     BudgetExceeded,
     ForgeError,
     ModelError,
-    NotRecorded,
     OperatorError,
     SettingsError,
     TransientError,
@@ -178,8 +177,6 @@ def _mapped(fix: Instance, clones: Histories, options: MappingOptions) -> Mapped
         return discarded(fix, f"no clone of {fix.repo}").model_copy(update={"unfinished": True})
     try:
         return map_instance(fix, clone.repository, clone.finder, options.blame, options.unmapped)
-    except NotRecorded:
-        raise
     except (TransientError, ForgeError) as error:
         return discarded(fix, f"unfinished: {error}").model_copy(update={"unfinished": True})
 
@@ -192,7 +189,7 @@ def _built(
         return task
     try:
         return finish(task, _context(task, clones), described(fix))
-    except (BudgetExceeded, NotRecorded):
+    except BudgetExceeded:
         raise
     except ContextError as error:
         return task.model_copy(update={"kept": False, "reason": str(error)})
