@@ -28,7 +28,7 @@ def granted(event: Said, services: Services) -> tuple[Command, ...]:
     commands = read(event.comment.body)
     if not commands or event.sender.is_bot:
         return ()
-    is_author = by_author(event)
+    is_author = event.by_author
     wanted = [command.word for command in commands if command.word in AUTHORS]
     if is_author and wanted:
         now = services.clock()
@@ -37,6 +37,12 @@ def granted(event: Said, services: Services) -> tuple[Command, ...]:
     free = all(may(command.word, "none", is_author) for command in commands)
     permission = "none" if free else services.forge.permission(event.sender.login)
     return tuple(command for command in commands if may(command.word, permission, is_author))
+
+
+def asked_for(word: Word, event: Event, services: Services) -> Command | None:
+    """The command that a new comment gives, where its author may; None for every other event."""
+    commands = granted(event, services) if isinstance(event, Said) else ()
+    return next((command for command in commands if command.word == word), None)
 
 
 def too_soon(recent: Sequence[Decision], event: Said, now: datetime, word: Word) -> bool:
@@ -66,13 +72,7 @@ def by_maintainer(event: Event) -> bool:
     if not isinstance(event, Said):
         return False
     words = {command.word for command in read(event.comment.body)}
-    return bool(words - AUTHORS - {"help"} if by_author(event) else words - {"help"})
-
-
-def by_author(event: Said) -> bool:
-    """Whether who comments wrote the issue or pull request."""
-    subject = event.issue if isinstance(event, events.CommentCreated) else event.pull_request
-    return event.sender.id == subject.author.id
+    return bool(words - AUTHORS - {"help"} if event.by_author else words - {"help"})
 
 
 def explains(event: Said, config: RepoConfig) -> bool:

@@ -28,9 +28,14 @@ class _InRepository(_Event):
         return 0
 
     @property
+    def revision(self) -> str:
+        """In which state its subject was; empty where that does not matter."""
+        return ""
+
+    @property
     def subject(self) -> Subject:
         """What a decision about this event is about."""
-        return Subject(repository=self.repository.full_name, number=self.number, revision="")
+        return Subject(repository=self.repository.full_name, number=self.number, revision=self.revision)
 
 
 class _OnIssue(_InRepository):
@@ -41,10 +46,13 @@ class _OnIssue(_InRepository):
         return self.issue.number
 
     @property
-    def subject(self) -> Subject:
-        return Subject(
-            repository=self.repository.full_name, number=self.issue.number, revision=self.issue.revision
-        )
+    def revision(self) -> str:
+        return self.issue.revision
+
+    @property
+    def by_author(self) -> bool:
+        """Whether who wrote the issue caused the event."""
+        return self.sender.id == self.issue.author.id
 
 
 class _OnPullRequest(_InRepository):
@@ -55,10 +63,21 @@ class _OnPullRequest(_InRepository):
         return self.pull_request.number
 
     @property
-    def subject(self) -> Subject:
-        return Subject(
-            repository=self.repository.full_name, number=self.number, revision=self.pull_request.revision
-        )
+    def revision(self) -> str:
+        return self.pull_request.revision
+
+    @property
+    def by_author(self) -> bool:
+        """Whether who opened the pull request caused the event."""
+        return self.sender.id == self.pull_request.author.id
+
+
+class _OnCommit(_InRepository):
+    head_sha: str
+
+    @property
+    def revision(self) -> str:
+        return f"sha:{self.head_sha}"
 
 
 class IssueOpened(_OnIssue):
@@ -166,7 +185,7 @@ class ReviewThreadResolved(_OnPullRequest):
     comment_ids: tuple[int, ...]
 
 
-class CheckRerequested(_InRepository):
+class CheckRerequested(_OnCommit):
     """Somebody pressed "Re-run" on a check run of ours, or on the whole suite (``name`` is then empty).
 
     ``numbers`` is empty for pull requests from forks: the commit has to be mapped.
@@ -174,16 +193,11 @@ class CheckRerequested(_InRepository):
 
     kind: Literal["check_rerequested"] = "check_rerequested"
     name: str = ""
-    head_sha: str
     numbers: tuple[int, ...] = ()
 
     @property
     def number(self) -> int:
         return self.numbers[0] if self.numbers else 0
-
-    @property
-    def subject(self) -> Subject:
-        return Subject(repository=self.repository.full_name, number=self.number, revision=f"sha:{self.head_sha}")
 
 
 class RecheckRequested(_OnIssue):
@@ -192,15 +206,10 @@ class RecheckRequested(_OnIssue):
     kind: Literal["recheck_requested"] = "recheck_requested"
 
 
-class MergeGroupRequested(_InRepository):
+class MergeGroupRequested(_OnCommit):
     """A merge queue made a commit of its own out of pull requests, and waits for checks on it."""
 
     kind: Literal["merge_group_requested"] = "merge_group_requested"
-    head_sha: str
-
-    @property
-    def subject(self) -> Subject:
-        return Subject(repository=self.repository.full_name, number=0, revision=f"sha:{self.head_sha}")
 
 
 class BranchPushed(_InRepository):
@@ -246,12 +255,14 @@ PullRequestEvent = (
     | PullRequestEdited
     | PullRequestClosed
 )
-ReviewEvent = ReviewCommentCreated | ReviewCommentEdited | ReviewCommentDeleted | ReviewThreadResolved
 RepositoryEvent = (
     IssueEvent
     | CommentEvent
     | PullRequestEvent
-    | ReviewEvent
+    | ReviewCommentCreated
+    | ReviewCommentEdited
+    | ReviewCommentDeleted
+    | ReviewThreadResolved
     | CheckRerequested
     | RecheckRequested
     | MergeGroupRequested

@@ -26,14 +26,14 @@ def concerns(event: Event) -> bool:
     """Whether time is up, or the author of an issue says something."""
     if isinstance(event, events.IssueUnanswered):
         return True
-    if not isinstance(event, _Answer) or event.issue.is_pull_request or event.sender.id != event.issue.author.id:
+    if not isinstance(event, _Answer) or event.issue.is_pull_request or not event.by_author:
         return False
     return isinstance(event, events.IssueEdited) or not read(event.comment.body)
 
 
 def handle(event: Event, services: Services) -> Decision | None:
     """Warn, close, or take either back; None where nothing of it is due."""
-    if not isinstance(event, events.IssueUnanswered | _Answer) or not concerns(event):
+    if not isinstance(event, events.IssueUnanswered | _Answer):
         return None
     past = services.history.decisions(event.subject.key, "triage", "commands", "closing")
     if isinstance(event, events.IssueUnanswered):
@@ -53,29 +53,18 @@ def _time_is_up(event: events.IssueUnanswered, services: Services, past: Sequenc
         return Decision(kind="closing", subject=event.subject, abstained="skipped:touched", reason=why_not)
     warned = last.kind == "closing"
     about = str(last.evidence["about"]) if warned else f"{event.since:.0f}"
-    evidence = {"about": about, "at": services.clock().timestamp()}
-    if not warned:
-        body = bouncer.unanswered("warning", config.close_after_days - WARNING, history.language(past))
-        return Decision(
-            kind="closing",
-            subject=event.subject,
-            verdict="warned",
-            actions=(UpsertComment(task="closing", number=issue.number, body=body, about=about),),
-            reason="nobody has answered",
-            evidence=evidence,
-            again_days=WARNING,
-        )
-    body = bouncer.unanswered("closed", config.close_after_days, history.language(past))
+    days = config.close_after_days if warned else config.close_after_days - WARNING
+    body = bouncer.unanswered("closed" if warned else "warning", days, history.language(past))
+    comment = UpsertComment(task="closing", number=issue.number, body=body, about=about)
+    close = SetIssueState(number=issue.number, state="closed", comments=issue.comments)
     return Decision(
         kind="closing",
         subject=event.subject,
-        verdict="closed",
-        actions=(
-            SetIssueState(number=issue.number, state="closed", comments=issue.comments),
-            UpsertComment(task="closing", number=issue.number, body=body, about=about),
-        ),
-        reason="nobody has answered the warning",
-        evidence=evidence,
+        verdict="closed" if warned else "warned",
+        actions=(close, comment) if warned else (comment,),
+        reason="nobody has answered the warning" if warned else "nobody has answered",
+        evidence={"about": about, "at": services.clock().timestamp()},
+        again_days=None if warned else WARNING,
     )
 
 

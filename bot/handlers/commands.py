@@ -6,16 +6,17 @@ it is; here they are only acknowledged or refused, so that nobody waits in vain.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from bot.bouncers import history
 from bot.bouncers import input as bouncer
-from bot.bouncers.granted import Said, by_author, explains, granted
+from bot.bouncers.granted import Said, explains, granted
 from bot.core import events
 from bot.core.actions import Action, Decision, React, SetIssueState, SetLabels, UpsertComment
 from bot.core.commands import AUTHORS, MEANINGS, Command, Word, near_miss, read
 from bot.core.events import Event
-from bot.core.model import Comment, ReviewComment, at_least
+from bot.core.model import at_least
 from bot.services import Services
 
 #: Words that mean something on an issue, and on a pull request.
@@ -34,30 +35,23 @@ def concerns(event: Event) -> bool:
 
 def handle(event: Event, services: Services) -> Decision | None:
     """Deal with the commands in a new comment; None where there are none."""
-    if not isinstance(event, Said | events.IssueUnlabeled) or not concerns(event):
-        return None
     if isinstance(event, events.IssueUnlabeled):
         return _unlabeled(event, services)
+    if not isinstance(event, Said):
+        return None
     commands = read(event.comment.body)
     if {command.word for command in commands} == {"why"} and not explains(event, services.config):
         return None
     fits = ON_PULLS if _on_pull(event) else ON_ISSUES
-    may_say = granted(event, services)
-    done = tuple(command for command in may_say if command.word in fits)
-    words = [
-        *([meant(near_miss(event.comment.body) or "help")] if not commands else ()),
-        *(refusal(each, event, fits) for each in commands if each not in done),
-    ]
-    told = (UpsertComment(task="commands", number=event.number, body="\n".join(words)),) if words else ()
+    done = tuple(command for command in granted(event, services) if command.word in fits)
+    refused = [refusal(each, event, fits) for each in commands if each not in done]
+    if not commands:
+        refused = [meant(near_miss(event.comment.body) or "help")]
     return Decision(
         kind="commands",
         subject=event.subject,
         verdict=",".join(command.word for command in done) or None,
-        actions=(
-            _reaction(event.comment, understood=bool(done)),
-            *(told if "help" not in {each.word for each in done} else ()),
-            *_actions(event, done, services),
-        ),
+        actions=_actions(event, done, refused, services),
         reason=_reason(event, commands, done),
         abstained=None if done else "refused" if commands else "unclear",
         evidence={
@@ -103,7 +97,7 @@ def refusal(command: Command, event: Said, fits: frozenset[str]) -> str:
     if command.word not in fits:
         there, here = ("issues", "pull requests") if _on_pull(event) else ("pull requests", "issues")
         return f"{name} works on {there}, not on {here}."
-    if command.word in AUTHORS and by_author(event):
+    if command.word in AUTHORS and event.by_author:
         often = "every ten minutes, six times a day" if command.word == "recheck" else "three times a day"
         return f"Authors can use {name} {often}. Please try again later."
     who = "the author and people" if command.word in AUTHORS else "people"
@@ -114,19 +108,19 @@ def _on_pull(event: Said) -> bool:
     return isinstance(event, events.ReviewCommentCreated) or event.issue.is_pull_request
 
 
-def _reaction(comment: Comment | ReviewComment, *, understood: bool) -> React:
-    on: Literal["issue", "review"] = "review" if isinstance(comment, ReviewComment) else "issue"
-    return React(comment_id=comment.id, on=on, content="+1" if understood else "confused")
-
-
-def _actions(event: Said, done: tuple[Command, ...], services: Services) -> tuple[Action, ...]:
-    words = {command.word for command in done}
-    actions: list[Action] = []
-    if "help" in words:
-        actions.append(UpsertComment(task="commands", number=event.number, body=help_text()))
-    if "accept" in words:
-        why = next(command.reason for command in done if command.word == "accept")
-        actions += _accept(event, services, why)
+def _actions(
+    event: Said, done: Sequence[Command], refused: Sequence[str], services: Services
+) -> tuple[Action, ...]:
+    on: Literal["issue", "review"] = "review" if isinstance(event, events.ReviewCommentCreated) else "issue"
+    actions: list[Action] = [
+        React(comment_id=event.comment.id, on=on, content="+1" if done else "confused"),
+    ]
+    said = {command.word: command for command in done}
+    told = help_text() if "help" in said else "\n".join(refused)
+    if told:
+        actions.append(UpsertComment(task="commands", number=event.number, body=told))
+    if "accept" in said:
+        actions += _accept(event, services, said["accept"].reason)
     return tuple(actions)
 
 
@@ -144,14 +138,9 @@ def _accept(event: Said | events.IssueUnlabeled, services: Services, why: str) -
     if warned and warned.verdict != "answered":
         about = str(warned.evidence["about"])
         actions.append(UpsertComment(task="closing", number=event.number, body=body, about=about, only_edit=True))
-    accepted = services.config.triage.accepted_label
-    actions.append(
-        SetLabels(
-            number=event.number,
-            add=(accepted,) if accepted else (),
-            remove=(services.config.triage.label,),
-        )
-    )
+    config = services.config.triage
+    accepted = (config.accepted_label,) if config.accepted_label else ()
+    actions.append(SetLabels(number=event.number, add=accepted, remove=(config.label,)))
     return tuple(actions)
 
 

@@ -26,7 +26,9 @@ def handle(event: Event, services: Services) -> Decision | None:
     problems = services.config_problems
     if not problems or not isinstance(event, events.IssueOpened | events.PullRequestOpened):
         return None
-    revision = f"config:{_hash(problems)}"
+    texts = [str(problem) for problem in problems]
+    version = hashlib.sha256("\n".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    revision = f"config:{version}"
     subject = Subject(repository=services.forge.repository, number=0, revision=revision)
     if any(past.subject.revision == revision for past in services.history.decisions(subject.key, "config")):
         return None
@@ -36,25 +38,19 @@ def handle(event: Event, services: Services) -> Decision | None:
         verdict="wrong",
         actions=(UpsertComment(task="config", number=event.number, body=report(problems)),),
         reason=f"{len(problems)} problems in {PATH}",
-        evidence={"problems": [str(problem) for problem in problems]},
+        evidence={"problems": texts},
     )
 
 
 def report(problems: Sequence[Problem]) -> str:
     """The comment: key, line and allowed values of each problem."""
+    count = len(problems)
+    found = "a problem; the default is used" if count == 1 else f"{count} problems; the defaults are used"
     lines = [
-        f"**Maintainers: `{PATH}` has {_count(len(problems))} instead.**",
+        f"**Maintainers: `{PATH}` has {found} instead.**",
         "",
         *(f"- {clean_line(str(problem), limit=400)}" for problem in problems[:MAX_PROBLEMS]),
     ]
-    if len(problems) > MAX_PROBLEMS:
-        lines.append(f"- and {len(problems) - MAX_PROBLEMS} more")
+    if count > MAX_PROBLEMS:
+        lines.append(f"- and {count - MAX_PROBLEMS} more")
     return "\n".join(lines)
-
-
-def _count(number: int) -> str:
-    return "a problem; the default is used" if number == 1 else f"{number} problems; the defaults are used"
-
-
-def _hash(problems: Sequence[Problem]) -> str:
-    return hashlib.sha256("\n".join(map(str, problems)).encode("utf-8", "surrogatepass")).hexdigest()[:12]

@@ -147,18 +147,16 @@ def _on_bounce(event: OnBounce, services: Services) -> Iterator[Signal]:
     past = services.history.decisions(event.subject.key, "triage", "commands")
     if not history.bounced(history.last_verdict(past)):
         return
-    found: tuple[Outcome, str] | None = None
+    found: tuple[Outcome, str]
     if isinstance(event, events.IssueClosed):
         if event.sender.is_bot:
             return  # gone stale, by our own hand too: nobody's opinion
         # Closed as not planned: nobody could act on it either. Closed otherwise: it says nothing.
-        found = (
-            ("addressed", "not_planned") if event.issue.state_reason == "not_planned" else ("ignored", "closed")
-        )
+        unplanned = event.issue.state_reason == "not_planned"
+        found = ("addressed", "not_planned") if unplanned else ("ignored", "closed")
     elif event.comment.author.id == services.forge.identity().id != event.sender.id:
         found = "dismissed", "deleted" if isinstance(event, events.CommentDeleted) else "edited"
-    if found:
-        outcome, source = found
-        yield Signal(
-            key=event.subject.key, category="bounce", outcome=outcome, source=source, by=event.sender.login
-        )
+    else:
+        return
+    outcome, source = found
+    yield Signal(key=event.subject.key, category="bounce", outcome=outcome, source=source, by=event.sender.login)

@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bot.bouncers import history
-from bot.bouncers.granted import granted
+from bot.bouncers.granted import asked_for
 from bot.core import events
 from bot.core.actions import Decision
 from bot.core.commands import read
@@ -40,15 +40,15 @@ def concerns(event: Event) -> bool:
         return False
     if not isinstance(event, events.CommentCreated):
         return True
-    return event.sender.id == event.issue.author.id or bool(read(event.comment.body))
+    return event.by_author or bool(read(event.comment.body))
 
 
 def handle(event: Event, services: Services) -> Decision | None:
     """Try to reproduce the issue of an event; None where the event gives no cause to."""
-    if not isinstance(event, Cause) or not concerns(event):
+    if not isinstance(event, Cause):
         return None
     past = services.history.decisions(event.subject.key, "triage", "reproduce", "commands")
-    asked = _asked_for(event, services)
+    asked = asked_for("reproduce", event, services) is not None
     if not asked and (event.issue.state == "closed" or not _by_itself(event, services, past)):
         return None
     deciding = Deciding(event.subject, event.issue, services, explicitly=asked)
@@ -68,13 +68,6 @@ def handle(event: Event, services: Services) -> Decision | None:
         return deciding.not_run("setup", str(error))
     except SandboxError as error:
         return deciding.not_run("sandbox", f"the sandbox failed: {error}")
-
-
-def _asked_for(event: Cause, services: Services) -> bool:
-    """Whether the comment says ``/bouncer reproduce`` and comes from someone who may."""
-    if not isinstance(event, events.CommentCreated):
-        return False
-    return any(command.word == "reproduce" for command in granted(event, services))
 
 
 def _by_itself(event: Cause, services: Services, past: Sequence[Decision]) -> bool:

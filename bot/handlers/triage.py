@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from bot.bouncers import history
 from bot.bouncers import input as bouncer
-from bot.bouncers.granted import granted
+from bot.bouncers.granted import asked_for
 from bot.bouncers.input import WARNING, InputReply, InputVerdict, TranslatedReply
 from bot.core import events
 from bot.core.actions import Action, Decision, React, SetLabels, UpsertComment
@@ -40,14 +40,12 @@ def concerns(event: Event) -> bool:
     words = {command.word for command in read(event.comment.body)}
     if words:
         return isinstance(event, events.CommentCreated) and "recheck" in words
-    return event.sender.id == event.issue.author.id
+    return event.by_author
 
 
 def handle(event: Event, services: Services) -> Decision | None:
     """Judge the issue of an event; None where the event gives no cause to."""
     if services.config.triage.mode == "off" or not isinstance(event, Judged | Said):
-        return None
-    if not concerns(event):
         return None
     # What we open again was answered.
     if event.sender.id == services.forge.identity().id and not isinstance(event, events.IssueReopened):
@@ -55,10 +53,10 @@ def handle(event: Event, services: Services) -> Decision | None:
     past = services.history.decisions(event.subject.key, "triage", "commands")
     if isinstance(event, events.IssueLabeled):
         return _marked(event, services, past)
-    asked_for = _asked_for(event, services)
-    if not asked_for and not _gives_cause(event, past):
+    asked = isinstance(event, events.RecheckRequested) or asked_for("recheck", event, services) is not None
+    if not asked and not _gives_cause(event, past):
         return None
-    why_not = _why_not(event.issue, services, past) or (None if asked_for else _not_meant(event.issue, services))
+    why_not = _why_not(event.issue, services, past) or (None if asked else _not_meant(event.issue, services))
     if why_not:
         word, reason = why_not
         return Decision(kind="triage", subject=event.subject, abstained=word, reason=reason)
@@ -77,23 +75,13 @@ def _marked(event: events.IssueLabeled, services: Services, past: Sequence[Decis
     return _judge(event, services, past)
 
 
-def _asked_for(event: Judged | Said, services: Services) -> bool:
-    """Whether an operator asks, or a comment says ``/bouncer recheck`` and comes from someone who may."""
-    if isinstance(event, events.RecheckRequested):
-        return True
-    if not isinstance(event, events.CommentCreated):
-        return False
-    return any(command.word == "recheck" for command in granted(event, services))
-
-
 def _gives_cause(event: Judged | Said, past: Sequence[Decision]) -> bool:
     """Whether the issue has to be read again because of this event."""
     last = history.last_verdict(past)
     if isinstance(event, events.IssueEdited):
         return last is None or last.subject.revision != event.issue.revision
     if isinstance(event, Said):
-        by_author = event.sender.id == event.issue.author.id
-        return by_author and not read(event.comment.body) and history.bounced(last)
+        return not read(event.comment.body) and history.bounced(last)
     return True
 
 
@@ -157,7 +145,7 @@ def _judge(event: Judged | Said, services: Services, past: Sequence[Decision]) -
             *_seen(event, services),
             *_actions(verdict, issue, services, reply.model, history.label_stands(past), again=bool(answered)),
         ),
-        reason=_reason(verdict),
+        reason="not specified well enough" if verdict.bounced else "specified well enough",
         evidence={
             **_evidence(verdict, reply, prompt.hash, services),
             **investigation.evidence(notes),
@@ -209,9 +197,7 @@ def _seen(event: Judged | Said, services: Services) -> tuple[Action, ...]:
     """A sign to the author that an answer was read, also where nothing else is to be seen of it."""
     if services.config.triage.mode != "comment" or not isinstance(event, events.CommentCreated):
         return ()
-    if event.sender.id != event.issue.author.id or read(event.comment.body):
-        return ()
-    return (React(comment_id=event.comment.id, content="eyes"),)
+    return () if read(event.comment.body) else (React(comment_id=event.comment.id, content="eyes"),)
 
 
 def _actions(
@@ -235,10 +221,6 @@ def _actions(
     if gone or accepted:
         actions.append(SetLabels(number=number, add=accepted, remove=gone))
     return tuple(actions)
-
-
-def _reason(verdict: InputVerdict) -> str:
-    return "not specified well enough" if verdict.bounced else "specified well enough"
 
 
 def _evidence(

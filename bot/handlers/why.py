@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pydantic import Field
 
 from bot.bouncers import history
-from bot.bouncers.granted import Said, explains, granted
+from bot.bouncers.granted import Said, asked_for, explains
 from bot.bouncers.input import sentences
 from bot.core import events
 from bot.core.actions import Decision, UpsertComment
@@ -67,9 +67,9 @@ def concerns(event: Event) -> bool:
 
 def handle(event: Event, services: Services) -> Decision | None:
     """Answer; None where nobody asks who may."""
-    if not isinstance(event, Said) or not concerns(event) or not explains(event, services.config):
+    if not isinstance(event, Said) or not explains(event, services.config):
         return None
-    asked = next((each for each in granted(event, services) if each.word == "why"), None)
+    asked = asked_for("why", event, services)
     if asked is None:
         return None
     before = len(services.history.decisions(event.subject.key, "why"))
