@@ -1,19 +1,24 @@
-"""Which pull request an event asks to have looked at, and why one is left alone. Shared by verify and review."""
+"""Which pull request an event asks to have looked at, why one is left alone, and which issues it closes.
+
+Shared by verify and review.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 
-from bot.bouncers.granted import granted
+from bot.bouncers.granted import Said, granted
+from bot.bouncers.output import Unjudged
 from bot.core import events
 from bot.core.commands import Command, Word, read
 from bot.core.config import PullConfig, gitignore
 from bot.core.events import Event
 from bot.core.frozen import Frozen
-from bot.core.model import PullRequest
+from bot.core.model import Issue, PullRequest
 from bot.errors import ForgeError, NotFound
-from bot.forge.protocol import Forge
+from bot.forge.protocol import Forge, IssueLink
 from bot.review.diff import parse
 from bot.services import Services
 
@@ -23,6 +28,20 @@ _MOVED = (
     | events.PullRequestReopened
     | events.PullRequestReadied
     | events.PullRequestEdited
+)
+
+#: Linked issues that are judged; a pull request that closes more is not about one thing.
+MAX_ISSUES = 5
+_NAME = r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+"
+_CLOSING = re.compile(
+    rf"""(?<![\w-])(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)(?::[ \t]*|[ \t]+)
+    (?:(?P<repository>{_NAME})?\#(?P<number>\d{{1,9}})
+      |(?P<site>https?://[^\s/]+)/(?P<place>{_NAME})/issues/(?P<id>\d{{1,9}}))(?!\w)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+#: Text that GitHub does not read for keywords: comments, fenced and inline code.
+_SILENT = re.compile(
+    r"<!--.*?(?:-->|\Z)|^ {0,3}(```+|~~~+).*?(?:^ {0,3}\1|\Z)|(`+)[^`].*?\2", re.DOTALL | re.MULTILINE
 )
 
 
@@ -47,34 +66,28 @@ def concerns(event: Event, check: str, words: frozenset[Word]) -> bool:
         return event.name in ("", check)
     if isinstance(event, events.RecheckRequested):
         return event.issue.is_pull_request
-    if not isinstance(event, events.CommentCreated | events.ReviewCommentCreated):
+    if not isinstance(event, Said):
         return isinstance(event, _MOVED)
     if event.sender.is_bot or (isinstance(event, events.CommentCreated) and not event.issue.is_pull_request):
         return False
     return any(command.word in words for command in read(event.comment.body))
 
 
-def asked(event: Event, services: Services, word: Word, check: str) -> Asked | None:
-    """The pull request that an event is about: it moved, ``/bouncer <word>`` was said, or ``check`` is re-run.
+def asked(event: Event, services: Services, word: Word) -> Asked | None:
+    """The pull request that an event ``concerns``: it moved, ``/bouncer <word>`` was said, or a check is re-run.
 
-    None where the event asks for nothing of the kind, or whoever asks may not.
+    None where another word was said, or whoever asks may not.
     """
     if isinstance(event, _MOVED):
         return Asked(pull_request=event.pull_request)
     if isinstance(event, events.CheckRerequested):
-        return _rerun(event, services, check)
+        return _rerun(event, services)
     if isinstance(event, events.RecheckRequested):
         return Asked(pull_request=services.forge.pull_request(event.number), rerun=True)
-    if isinstance(event, events.CommentCreated | events.ReviewCommentCreated):
-        return _commanded(event, services, word)
-    return None
+    return _commanded(event, services, word) if isinstance(event, Said) else None
 
 
-def _commanded(
-    event: events.CommentCreated | events.ReviewCommentCreated, services: Services, word: Word
-) -> Asked | None:
-    if isinstance(event, events.CommentCreated) and not event.issue.is_pull_request:
-        return None
+def _commanded(event: Said, services: Services, word: Word) -> Asked | None:
     # "recheck" is for everything that Bouncer does on a pull request; what says more than that goes before it.
     said = [command for command in granted(event, services) if command.word in (word, "recheck")]
     if not said:
@@ -83,9 +96,7 @@ def _commanded(
     return Asked(pull_request=services.forge.pull_request(event.number), command=command)
 
 
-def _rerun(event: events.CheckRerequested, services: Services, check: str) -> Asked | None:
-    if event.name not in ("", check):
-        return None
+def _rerun(event: events.CheckRerequested, services: Services) -> Asked | None:
     try:
         pulls = (
             tuple(services.forge.pull_request(number) for number in event.numbers)
@@ -152,3 +163,54 @@ def _unwanted(pull: PullRequest, config: PullConfig) -> tuple[str, str] | None:
     if any(pull.title.lower().startswith(start.lower()) for start in config.ignore_titles):
         return "skipped:title", "pulls.ignore_titles names how its title starts"
     return None
+
+
+def links(pull: PullRequest, services: Services) -> tuple[IssueLink, ...]:
+    """The issues that the forge links, else those that closing words name (other base branches, old servers)."""
+    try:
+        linked = services.forge.linked_issues(pull.number)
+    except NotFound:
+        linked = ()
+    if linked:
+        return linked
+    web_url = services.repository.html_url.removesuffix(f"/{services.repository.full_name}")
+    return closing_links(f"{pull.title}\n\n{pull.body}", services.forge.repository, web_url)
+
+
+def linked_issues(linked: Sequence[IssueLink], services: Services) -> tuple[list[Issue], list[Unjudged]]:
+    """The linked issues that can be judged against, and what is said about the others."""
+    found: list[Issue] = []
+    unjudged: list[Unjudged] = []
+    for link in linked:
+        name = f"#{link.number}"
+        if link.repository.lower() != services.forge.repository.lower():
+            unjudged.append(Unjudged(issue=name, why="the linked issue is in another repository"))
+        elif len(found) == MAX_ISSUES:
+            unjudged.append(Unjudged(issue=name, why=f"more than {MAX_ISSUES} linked issues"))
+        else:
+            try:
+                issue = services.forge.issue(link.number)
+            except NotFound:
+                unjudged.append(Unjudged(issue=name, why="the linked issue cannot be found"))
+                continue
+            if issue.is_pull_request:
+                unjudged.append(Unjudged(issue=name, why="what is linked is a pull request"))
+            else:
+                found.append(issue)
+    return found, unjudged
+
+
+def closing_links(text: str, repository: str, web_url: str) -> tuple[IssueLink, ...]:
+    """The issues that ``text`` closes, in order, each once; ``repository`` is what a bare ``#n`` refers to.
+
+    A bare ``#n`` without a closing word is a mention, not a link. URLs count on the host of ``web_url`` only.
+    """
+    return tuple(dict.fromkeys(_links(_SILENT.sub(" ", text), repository, web_url.rstrip("/").lower())))
+
+
+def _links(text: str, repository: str, web_url: str) -> Iterator[IssueLink]:
+    for match in _CLOSING.finditer(text):
+        if match["number"]:
+            yield IssueLink(repository=match["repository"] or repository, number=int(match["number"]))
+        elif match["site"].lower() == web_url:
+            yield IssueLink(repository=match["place"], number=int(match["id"]))

@@ -1,17 +1,23 @@
-"""Reading what a server sends, or a named file holds, without trusting it to end; a server's wish to wait."""
+"""Nothing goes on for ever: what a server sends or a named file holds, its wish to wait, a folder for a while."""
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import math
 import os
+import shutil
 import stat
+import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import IO
+
+#: A temporary folder this young may not have its lock yet, seconds.
+_YOUNG = 60.0
 
 
 @contextmanager
@@ -78,3 +84,33 @@ def _seconds(text: str | None) -> float | None:
     except ValueError:
         return None
     return value if math.isfinite(value) and value >= 0 else None
+
+
+@contextmanager
+def leased(place: Path, prefix: str) -> Iterator[Path]:
+    """A folder below ``place`` for this block, locked while it lasts.
+
+    What processes that were killed left there under the same prefix goes first: folders of this user that nobody
+    holds a lock on.
+    """
+    for left in place.glob(f"{prefix}*"):
+        with suppress(OSError):
+            _remove_if_left(left)
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=place) as name:
+        descriptor = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield Path(name)
+        finally:
+            os.close(descriptor)
+
+
+def _remove_if_left(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        facts = os.fstat(descriptor)
+        if facts.st_uid == os.geteuid() and time.time() - facts.st_mtime > _YOUNG:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        os.close(descriptor)

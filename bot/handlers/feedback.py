@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from bot.bouncers import history, linked
+from bot.bouncers import history, pull_request
 from bot.bouncers.feedback import Outcome, Signal
 from bot.calibration.fates import KnownFate, asks, blamed, undone
 from bot.core import events
@@ -70,7 +70,7 @@ def _fates(event: OnFinding | OnBounce, services: Services) -> Iterator[KnownFat
         return
     pull = event.pull_request
     here = f"#{pull.number}"
-    for link in linked.links(pull, services):
+    for link in pull_request.links(pull, services):
         if link.repository.lower() == name.lower():
             key = f"{name}#{link.number}"
             yield from _fate("triage", key, True, f"closed by the merged pull request {here}", services)

@@ -48,7 +48,7 @@ def handle(event: Event, services: Services) -> Decision | None:
     """Review the pull request of an event, or take findings back; None where nothing asks for either."""
     if services.config.review.mode == "off":
         return None
-    asked = pull_request.asked(event, services, "review", CHECK)
+    asked = pull_request.asked(event, services, "review")
     if asked is None:
         return dismiss(event, services)
     pull = asked.pull_request

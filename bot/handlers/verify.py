@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.bouncers import history, linked, pull_request
+from bot.bouncers import history, pull_request
 from bot.bouncers import output as bouncer
 from bot.bouncers.labels import severity
 from bot.bouncers.output import ExecutedTest, OutputVerdict, Unjudged
@@ -39,7 +39,7 @@ def handle(event: Event, services: Services) -> Decision | None:
         return None
     if isinstance(event, events.MergeGroupRequested):
         return _passed_on(event)
-    asked = pull_request.asked(event, services, "verify", bouncer.CHECK)
+    asked = pull_request.asked(event, services, "verify")
     if asked is None:
         return None
     pull = asked.pull_request
@@ -50,10 +50,10 @@ def handle(event: Event, services: Services) -> Decision | None:
         left_alone = "skipped:paused", "paused by a maintainer"
     if left_alone and not asked.explicitly:
         return _abstain(subject, pull, *left_alone)
-    links = linked.links(pull, services)
+    links = pull_request.links(pull, services)
     if not links:
         return _abstain(subject, pull, "no-issue", "no linked issue")
-    issues, unjudged = linked.issues(links, services)
+    issues, unjudged = pull_request.linked_issues(links, services)
     if isinstance(event, events.PullRequestEdited) and _same(past, subject, issues):
         return None
     no_run = pull_request.no_run(asked, "verify")

@@ -209,10 +209,7 @@ class Executor:
         if not add and not remove:
             return notes
         self._turn()
-        here = self._present
-        if here is None or here.number != action.number:
-            here = self.services.forge.issue(action.number)
-        present = {label.lower() for label in here.labels}
+        present = {label.lower() for label in self._issue(action.number).labels}
         missing = tuple(label for label in add if label.lower() not in present)
         if missing:
             self.writer.add_labels(action.number, missing)
@@ -225,9 +222,7 @@ class Executor:
 
     def _state(self, action: actions.SetIssueState) -> tuple[str, ...]:
         self._turn()
-        here = self._present
-        if not isinstance(here, Issue) or here.number != action.number:
-            here = self.services.forge.issue(action.number)
+        here = self._issue(action.number)
         if action.state == "closed" and action.comments not in (None, here.comments):
             # Somebody spoke while it was being decided.
             raise Moved
@@ -235,6 +230,11 @@ class Executor:
             self.writer.set_issue_state(action.number, action.state)
         self.done += 1
         return ()
+
+    def _issue(self, number: int) -> Issue:
+        """An issue as it stands now."""
+        here = self._present
+        return here if isinstance(here, Issue) and here.number == number else self.services.forge.issue(number)
 
     def _review(self, action: actions.SubmitReview) -> tuple[str, ...]:
         key = f"review:{self.services.forge.repository}#{action.number}:{action.commit_id}"

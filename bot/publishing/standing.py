@@ -39,14 +39,9 @@ class StandingHistory(NoHistory):
     def decisions(self, subject: str, *kinds: Task) -> tuple[Decision, ...]:
         if subject != self._event.subject.key or not self._event.number:
             return ()
-        found = []
-        if not kinds or "triage" in kinds:
-            found += list(self._triage())
-        if not kinds or "commands" in kinds:
-            found += list(self._commands())
-        if not kinds or "review" in kinds:
-            found += list(self._reviews())
-        return tuple(found)
+        readers = {"triage": self._triage, "commands": self._commands, "review": self._reviews}
+        wanted = [read for kind, read in readers.items() if not kinds or kind in kinds]
+        return tuple(decision for read in wanted for decision in read())
 
     def commands(self, repository: str, since: datetime) -> tuple[Decision, ...]:
         """Those on this subject."""

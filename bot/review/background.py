@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from bot.bouncers import linked
+from bot.bouncers import pull_request
 from bot.core.config import Instruction, gitignore
 from bot.core.model import PullRequest
 from bot.core.text import folded, without_middle
@@ -66,7 +66,7 @@ def background(pull: PullRequest, packed: Packed, around: Surroundings, services
 
 def _issues(pull: PullRequest, services: Services) -> tuple[LinkedIssue, ...]:
     try:
-        found, _ = linked.issues(linked.links(pull, services), services)
+        found, _ = pull_request.linked_issues(pull_request.links(pull, services), services)
     except (ForgeError, NotRecorded):
         return ()
     return tuple(LinkedIssue(each.title, folded(each.body, MAX_ISSUE)) for each in found)

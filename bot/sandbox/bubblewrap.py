@@ -28,7 +28,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-from bot.core.leased import leased
+from bot.core.bounded import leased
 from bot.errors import SandboxError
 from bot.sandbox import seccomp
 from bot.sandbox.launch import launch, pack

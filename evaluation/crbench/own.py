@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from bot.bouncers.linked import closing_links
+from bot.bouncers.pull_request import closing_links
 from bot.core.model import Issue
 from bot.errors import NotFound
 from bot.forge.protocol import Forge

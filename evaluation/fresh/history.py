@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError
 
-from bot.bouncers.linked import closing_links
+from bot.bouncers.pull_request import closing_links
 from bot.core.frozen import Frozen
 from bot.core.model import Issue
 from bot.errors import OperatorError

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from pydantic import ValidationError
 
-from bot.bouncers import linked
+from bot.bouncers import pull_request
 from bot.bouncers.input import InputReply
 from bot.core import commands, config_file
 from bot.core.config import ReviewConfig
@@ -170,7 +170,7 @@ PARSERS: tuple[Parser, ...] = (
     ),
     Parser(
         "closing words",
-        lambda text: linked.closing_links(text, "a/b", "https://github.com"),
+        lambda text: pull_request.closing_links(text, "a/b", "https://github.com"),
         hard=(
             ("", "fixes ", ""), ("fixes", " ", "#1"), ("", "fixes a/", ""), ("", "fixes http://", ""),
             ("", "`", "a"), ("", "`a``", ""), ("", "```\n", ""), ("", "<!--", ""), ("", "~~~\n```\n", ""),

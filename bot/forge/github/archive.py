@@ -17,8 +17,7 @@ from urllib.parse import quote, urlsplit
 
 import httpx2
 
-from bot.core.bounded import TooLarge, TooSlow, bounded
-from bot.core.leased import leased
+from bot.core.bounded import TooLarge, TooSlow, bounded, leased
 from bot.errors import ForgeError, TransientError
 from bot.forge.github.http import check
 from bot.forge.offline import FolderTree

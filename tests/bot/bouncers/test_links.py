@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.bouncers.linked import closing_links
+from bot.bouncers.pull_request import closing_links
 
 HOST = "https://ghe.example"
 
