@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from bot.bouncers import feedback
+
 Array = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 
@@ -162,15 +164,9 @@ def mcnemar(first_only: int, second_only: int) -> float:
     return min(1.0, float(2 * tail / 2**differing))
 
 
-def wilson(successes: int, total: int, z: float = 1.959963984540054) -> Estimate:
-    """A share with its Wilson score interval (1927), by default at 95 %; all None where ``total`` is 0."""
-    if total == 0:
-        return Estimate(None)
-    share = successes / total
-    centre = share + z**2 / (2 * total)
-    half = z * math.sqrt(share * (1 - share) / total + z**2 / (4 * total**2))
-    scale = 1 + z**2 / total
-    return Estimate(share, max(0.0, (centre - half) / scale), min(1.0, (centre + half) / scale))
+def wilson(successes: int, total: int) -> Estimate:
+    """A share with its 95 % Wilson score interval; all None where ``total`` is 0."""
+    return Estimate(successes / total, *feedback.wilson(successes, total)) if total else Estimate(None)
 
 
 def bootstrap(

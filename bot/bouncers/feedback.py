@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from math import sqrt
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import Field
 
@@ -41,28 +41,34 @@ class Signal(Frozen):
     by: str = Field("", description="login, where somebody did it")
 
 
-class Rate(Frozen):
-    """A share with its 95 % Wilson interval; all zero where nothing was counted."""
+class Row(Frozen):
+    """What became of everything that was posted in one category: how many things came to each outcome."""
 
-    count: int = Field(ge=0)
-    of: int = Field(ge=0)
-    low: float = Field(ge=0, le=1)
-    high: float = Field(ge=0, le=1)
+    category: str
+    addressed: int
+    dismissed: int
+    ignored: int
+
+    @property
+    def total(self) -> int:
+        """How many came to any outcome."""
+        return self.addressed + self.dismissed + self.ignored
 
     @property
     def share(self) -> float:
-        """``count`` of ``of``; 0 where nothing was counted."""
-        return self.count / self.of if self.of else 0.0
+        """The dismissed ones among all; 0 where there are none."""
+        return self.dismissed / self.total if self.total else 0.0
 
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of ``share``."""
+        return wilson(self.dismissed, self.total)
 
-class Row(Frozen):
-    """What became of everything that was posted in one category."""
-
-    category: str
-    addressed: Rate
-    dismissed: Rate
-    ignored: Rate
-    muted: bool
+    @property
+    def muted(self) -> bool:
+        """Whether it was dismissed so often that it is not posted any more."""
+        # Bounces are the maintainers' own line to move; only review categories are muted.
+        return self.category != "bounce" and self.total >= MIN_OUTCOMES and self.interval[0] > MUTE_ABOVE
 
 
 def signals(decisions: Iterable[Decision]) -> tuple[Signal, ...]:
@@ -118,44 +124,20 @@ def outcomes(signs: Iterable[Signal]) -> Mapping[str, Signal]:
     return final
 
 
-def count(signs: Iterable[Signal]) -> Counts:
-    """How many things of each category came to each outcome."""
-    counts: dict[str, dict[Outcome, int]] = {}
-    for sign in outcomes(signs).values():
-        row = counts.setdefault(sign.category, {})
-        row[sign.outcome] = row.get(sign.outcome, 0) + 1
-    return counts
-
-
 def rates(counts: Counts) -> tuple[Row, ...]:
-    """Addressed, dismissed and ignored shares of each category, most dismissed first."""
-    rows = (_row(category, each) for category, each in counts.items())
-    return tuple(sorted(rows, key=lambda row: (-row.dismissed.share, row.category)))
+    """What became of each category, most dismissed first."""
+    rows = (
+        Row(category=category, **{each: outcomes.get(each, 0) for each in get_args(Outcome)})
+        for category, outcomes in counts.items()
+    )
+    return tuple(sorted(rows, key=lambda row: (-row.share, row.category)))
 
 
-def muted(counts: Counts) -> frozenset[str]:
-    """Categories that were dismissed so often that they are not posted any more."""
-    return frozenset(row.category for row in rates(counts) if row.muted)
-
-
-def wilson(count: int, of: int) -> Rate:
-    """The 95 % Wilson score interval of a share."""
+def wilson(count: int, of: int) -> tuple[float, float]:
+    """The 95 % Wilson score interval of a share; zero where nothing was counted."""
     if of == 0:
-        return Rate(count=0, of=0, low=0.0, high=0.0)
+        return 0.0, 0.0
     share, square = count / of, Z_95**2
     centre = (share + square / (2 * of)) / (1 + square / of)
     half = Z_95 * sqrt(share * (1 - share) / of + square / (4 * of**2)) / (1 + square / of)
-    return Rate(count=count, of=of, low=max(0.0, centre - half), high=min(1.0, centre + half))
-
-
-def _row(category: str, each: Mapping[Outcome, int]) -> Row:
-    total = sum(each.values())
-    dismissed = wilson(each.get("dismissed", 0), total)
-    return Row(
-        category=category,
-        addressed=wilson(each.get("addressed", 0), total),
-        dismissed=dismissed,
-        ignored=wilson(each.get("ignored", 0), total),
-        # Bounces are the maintainers' own line to move; only review categories are muted.
-        muted=category != "bounce" and total >= MIN_OUTCOMES and dismissed.low > MUTE_ABOVE,
-    )
+    return max(0.0, centre - half), min(1.0, centre + half)

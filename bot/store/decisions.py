@@ -16,7 +16,7 @@ from pydantic import Field, ValidationError
 from pydantic_core import PydanticSerializationError
 from sqlalchemy import Connection, case, delete, func, or_, select, update
 
-from bot.bouncers.feedback import Counts, Outcome, Row, Signal, muted, outcomes, rates, signals
+from bot.bouncers.feedback import Counts, Outcome, Row, Signal, outcomes, rates, signals
 from bot.calibration.fates import GRACE, KnownFate
 from bot.core.actions import Decision, Task
 from bot.core.frozen import Frozen
@@ -293,12 +293,12 @@ class Signals:
                     self._write(connection, repository, key, sign)
 
     def rates(self, repository: str | None = None) -> tuple[Row, ...]:
-        """Addressed, dismissed and ignored rates by category, of one repository or of all."""
+        """What became of each category, in one repository or in all."""
         return rates(self._counts(repository))
 
     def muted(self, repository: str) -> frozenset[str]:
         """Review categories that this repository's people dismissed too often."""
-        return muted(self._counts(repository))
+        return frozenset(row.category for row in self.rates(repository) if row.muted)
 
     def _counts(self, repository: str | None) -> Counts:
         query = select(SIGNALS.c.category, SIGNALS.c.outcome, func.count()).group_by(
