@@ -10,8 +10,10 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 
 from bot.bouncers.granted import Said, granted
+from bot.bouncers.history import paused
 from bot.bouncers.output import Unjudged
 from bot.core import events
+from bot.core.actions import Decision
 from bot.core.commands import Command, Word, read
 from bot.core.config import PullConfig, gitignore
 from bot.core.events import Event
@@ -125,10 +127,12 @@ def no_run(asked: Asked, word: Word) -> str | None:
     )
 
 
-def why_not(pull: PullRequest, services: Services) -> tuple[str, str] | None:
+def why_not(pull: PullRequest, services: Services, past: Sequence[Decision]) -> tuple[str, str] | None:
     """Why a pull request is left alone: a word to count by and a sentence; None where it is not."""
     config = services.config.pulls
-    return _unwanted(pull, config) or _elsewhere(pull, config.paths, services.forge)
+    if found := _unwanted(pull, config) or _elsewhere(pull, config.paths, services.forge):
+        return found
+    return ("skipped:paused", "paused by a maintainer") if paused(past) else None
 
 
 def _elsewhere(pull: PullRequest, paths: Sequence[str], forge: Forge) -> tuple[str, str] | None:

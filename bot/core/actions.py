@@ -132,10 +132,9 @@ class Usage(Frozen):
         return f"{self.input_tokens:,}{cached} + {self.output_tokens:,} tokens"
 
     def __add__(self, other: Usage) -> Usage:
-        if not self.calls or not other.calls:
-            cost = self.cost_usd if self.calls else other.cost_usd
-        else:
-            cost = None if None in (self.cost_usd, other.cost_usd) else _sum(self.cost_usd, other.cost_usd)
+        cost = self.cost_usd if self.calls else other.cost_usd
+        if self.calls and other.calls:
+            cost = None if cost is None or other.cost_usd is None else cost + other.cost_usd
         return Usage(
             calls=self.calls + other.calls,
             input_tokens=self.input_tokens + other.input_tokens,
@@ -144,10 +143,6 @@ class Usage(Frozen):
             seconds=self.seconds + other.seconds,
             cost_usd=cost,
         )
-
-
-def _sum(left: float | None, right: float | None) -> float:
-    return (left or 0.0) + (right or 0.0)
 
 
 class Decision(Frozen):

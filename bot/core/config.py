@@ -246,6 +246,13 @@ class RepoConfig(Frozen):
         """Identifies the configuration under which a decision was made."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:12]
 
+    def over(self, base: RepoConfig) -> RepoConfig:
+        """On top of ``base``, key by key: what this does not name is as ``base`` has it. Lists count whole."""
+        values = base.model_dump(exclude_unset=True)
+        for section, keys in self.model_dump(exclude_unset=True).items():
+            values[section] = {**values.get(section, {}), **keys}
+        return RepoConfig.model_validate(values)
+
     def in_shadow(self) -> RepoConfig:
         """The same, but no verdict is posted: for a model that is known to be no better than chance."""
         triage, verify, review = (

@@ -165,14 +165,6 @@ def _siblings(path: tuple[str, ...]) -> list[str]:
     return sorted(model.model_fields)
 
 
-def over(base: RepoConfig, own: RepoConfig) -> RepoConfig:
-    """``own`` on top of ``base``, key by key: what it does not name is as ``base`` has it. Lists count whole."""
-    values = base.model_dump(exclude_unset=True)
-    for section, keys in own.model_dump(exclude_unset=True).items():
-        values[section] = {**values.get(section, {}), **keys}
-    return RepoConfig.model_validate(values)
-
-
 def checked(values: dict[str, Any]) -> RepoConfig:
     """A configuration out of plain values, as the command line puts them together; raises ConfigError."""
     try:

@@ -85,9 +85,9 @@ def host_of(url: str) -> str:
     return urlsplit(url).netloc.lower()
 
 
-def visible(text: str, *, lookalikes: bool = True) -> str:
-    """``text`` as a person sees it; with ``lookalikes``, what passes for ``@``, ``#``, ``/``, ``<`` is that."""
-    return seen(text).translate(_LOOKALIKES) if lookalikes else seen(text)
+def visible(text: str) -> str:
+    """``text`` as a person sees it: what passes for ``@``, ``#``, ``/``, ``<`` is that."""
+    return seen(text).translate(_LOOKALIKES)
 
 
 def clean(text: str, *, host: str = "", limit: int) -> str:
@@ -111,13 +111,13 @@ def clean_line(text: str, *, host: str = "", limit: int = 300) -> str:
 def code_span(code: str, *, limit: int = 300) -> str:
     """One line as code, for a name or a command in a sentence of a template."""
     out: list[str] = []
-    _add_span(out, cap(" ".join(redact(visible(code, lookalikes=False)).split()), limit))
+    _add_span(out, cap(" ".join(redact(seen(code)).split()), limit))
     return "".join(out)
 
 
 def fence(code: str, lang: str = "") -> str:
     """``code`` as a fenced block that nothing in it can close; no line of it is a command to another bot."""
-    code = COMMAND.sub(rf"\1/{BREAK}", _unmarked(redact(visible(code, lookalikes=False)))).strip("\n")
+    code = COMMAND.sub(rf"\1/{BREAK}", _unmarked(redact(seen(code)))).strip("\n")
     ticks = "`" * max(3, 1 + max((len(run) for run in _TICKS.findall(code)), default=0))
     lang = re.sub(r"[^A-Za-z0-9_+.-]", "", lang)[:20].lower()
     return f"{ticks}{'' if lang in ACTIVE_LANGUAGES else lang}\n{code}\n{ticks}"

@@ -13,7 +13,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bot.bouncers import pull_request
-from bot.bouncers.history import paused
 from bot.bouncers.output import CHECK
 from bot.bouncers.pull_request import Asked
 from bot.core.actions import Decision
@@ -54,7 +53,7 @@ def handle(event: Event, services: Services) -> Decision | None:
     pull = asked.pull_request
     subject = Subject(repository=services.forge.repository, number=pull.number, revision=pull.revision)
     past = services.history.decisions(subject.key, "review", "commands", "feedback")
-    left_alone = None if asked.explicitly else pull_request.why_not(pull, services) or _paused(past)
+    left_alone = None if asked.explicitly else pull_request.why_not(pull, services, past)
     if left_alone is not None:
         return Decision(kind="review", subject=subject, abstained=left_alone[0], reason=left_alone[1])
     review = _Review(asked, subject, past, services)
@@ -66,28 +65,25 @@ def handle(event: Event, services: Services) -> Decision | None:
     return review.decide()
 
 
-def _paused(past: Sequence[Decision]) -> tuple[str, str] | None:
-    return ("skipped:paused", "paused by a maintainer") if paused(past) else None
-
-
 class _Review:
     """One pull request under review."""
 
     def __init__(self, asked: Asked, subject: Subject, past: Sequence[Decision], services: Services) -> None:
         self.pull, self.explicitly = asked.pull_request, asked.explicitly
-        self.may_run = pull_request.no_run(asked, "review") is None
         self.subject, self.past, self.services = subject, past, services
         self.config = services.config.review
+        may_run = pull_request.no_run(asked, "review") is None
+        self.proves = self.config.prove and may_run and services.sandbox is not None
 
     def decide(self) -> Decision:
         """Read, think, and choose what to say."""
-        if self._has_moved():
+        if self.services.forge.pull_request(self.pull.number).head_sha != self.pull.head_sha:
             return self.abstain("superseded", "newer commits were pushed before the review began")
         memory = live(recall(self.past), self.pull, self.services.forge)
         packed, gone, surrounded = self._pack(memory)
         if not packed.pieces and not packed.skipped:
             return self.abstain("empty", "the change is empty")
-        contexts = self._contexts(packed, surrounded)
+        contexts = [surrounded.within(self.config.context_tokens, piece.paths) for piece in packed.pieces]
         change = self._change(memory, packed, surrounded, contexts)
         look = strategies.looker(self.config, self.services.model, self.services.prompts)
         looking = self._look_around if self.config.investigate else None
@@ -95,21 +91,14 @@ class _Review:
         code = partial(self._code, packed, surrounded)
         line = self.config.min_confidence
         doubting = Doubting(self.services.model, self.services.prompts, change, code, line)
-        proving = Proving(self.services, self.pull, surrounded.diff, packed.omitted) if self._proves else None
+        proving = Proving(self.services, self.pull, surrounded.diff, packed.omitted) if self.proves else None
         with TemporaryDirectory(prefix="bouncer-") as folder:
             chosen, held = self._selected(result, memory, doubting, proving, Path(folder))
         return self._decision(Conclusion(packed, result, chosen, held, gone, memory, doubting, proving), contexts)
 
-    @property
-    def _proves(self) -> bool:
-        return self.config.prove and self.may_run and self.services.sandbox is not None
-
     def abstain(self, word: str, why: str) -> Decision:
         """A decision that says nothing."""
         return Decision(kind="review", subject=self.subject, abstained=word, reason=why)
-
-    def _has_moved(self) -> bool:
-        return self.services.forge.pull_request(self.pull.number).head_sha != self.pull.head_sha
 
     def _pack(self, memory: PastFindings) -> tuple[Packed, tuple[Finding, ...], Surroundings]:
         """The change in pieces, the findings whose code is no longer in it, and the code around it."""
@@ -127,10 +116,6 @@ class _Review:
         only = self.services.config.pulls.paths
         packed = pack(diff, config.call_tokens, config.max_calls, config.ignore, change.omitted, same, only)
         return packed, outdated(memory.posted, diff, change.omitted), surrounded
-
-    def _contexts(self, packed: Packed, surrounded: Surroundings) -> tuple[CodeContext, ...]:
-        """The code around each piece."""
-        return tuple(surrounded.within(self.config.context_tokens, piece.paths) for piece in packed.pieces)
 
     def _look_around(self, question: Question) -> Notes:
         services = self.services
@@ -189,15 +174,14 @@ class _Review:
     def _policy(self) -> Policy:
         config = self.config
         return Policy(
-            min_severity=Severity(self.config.min_severity),
-            max_findings=self.config.max_findings,
+            min_severity=Severity(config.min_severity),
+            max_findings=config.max_findings,
             likely=min(DOUBTED, config.min_confidence) if config.doubts else config.min_confidence,
             muted=self.services.history.muted(self.subject.repository),
         )
 
     def _decision(self, result: Conclusion, contexts: Sequence[CodeContext]) -> Decision:
         page = Page(self.services.repository, self.pull)
-        prompt = f"review.{self.config.strategy}"
         return Decision(
             kind="review",
             subject=self.subject,
@@ -209,7 +193,7 @@ class _Review:
                 "context": [each.evidence() for each in contexts],
                 "tool_calls": sum(len(each.looks) for each in result.result.notes),
                 "strategy": self.config.strategy,
-                "prompt": self.services.prompts.hash(prompt),
+                "prompt": self.services.prompts.hash(f"review.{self.config.strategy}"),
                 "config": self.services.config.hash,
             },
             usage=result.usage,

@@ -45,10 +45,8 @@ def handle(event: Event, services: Services) -> Decision | None:
     pull = asked.pull_request
     subject = Subject(repository=services.forge.repository, number=pull.number, revision=pull.revision)
     past = services.history.decisions(subject.key, "verify", "commands")
-    left_alone = pull_request.why_not(pull, services)
-    if left_alone is None and history.paused(past):
-        left_alone = "skipped:paused", "paused by a maintainer"
-    if left_alone and not asked.explicitly:
+    left_alone = None if asked.explicitly else pull_request.why_not(pull, services, past)
+    if left_alone is not None:
         return _abstain(subject, pull, *left_alone)
     links = pull_request.links(pull, services)
     if not links:

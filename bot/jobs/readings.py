@@ -298,4 +298,4 @@ def shared(forge: GitHubForge) -> Configuration:
 
 
 def _over(everywhere: Configuration, here: Configuration) -> Configuration:
-    return config_file.over(everywhere[0], here[0]), here[1]
+    return here[0].over(everywhere[0]), here[1]

@@ -31,7 +31,7 @@ from bot.core.markdown import (
     visible,
 )
 from bot.core.redaction import redact
-from bot.core.text import cap
+from bot.core.text import cap, seen
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -113,7 +113,7 @@ class Rules(Frozen):
     def _takes(self, code: str) -> bool:
         return (
             len(code) <= MAX_BODY // 4
-            and visible(code, lookalikes=False) == code
+            and seen(code) == code
             and redact(code, self.secrets) == code
             and COMMAND.search(code) is None
             and MARKER.search(code) is None
@@ -148,7 +148,7 @@ def _cut(body: str, limit: int) -> str:
 
 def _revealed(body: str) -> str:
     """``body`` without characters that hide or reorder text; breaks stay where ``clean`` puts them."""
-    revealed = BREAK.join(visible(part, lookalikes=False) for part in body.split(BREAK))
+    revealed = BREAK.join(seen(part) for part in body.split(BREAK))
     return _STRAY_BREAK.sub("", revealed)
 
 

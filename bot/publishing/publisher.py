@@ -37,22 +37,17 @@ class Published:
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
 class Publisher:
-    """Publishes decisions. Publishing one again writes what is missing and nothing else."""
+    """Publishes decisions. Publishing one again writes what is missing and nothing else.
 
-    def __init__(
-        self,
-        postings: Postings,
-        paces: Paces,
-        *,
-        apart: float = APART_SECONDS,
-        secrets: Collection[str] = (),
-    ) -> None:
-        """``apart``: seconds between two creations through one installation; ``secrets`` are never written."""
-        self._postings = postings
-        self._paces = paces
-        self._apart = apart
-        self._secrets = tuple(secrets)
+    ``apart``: seconds between two creations through one installation; ``secrets`` are never written.
+    """
+
+    postings: Postings
+    paces: Paces
+    apart: float = APART_SECONDS
+    secrets: Collection[str] = ()
 
     def publish(
         self,
@@ -74,9 +69,9 @@ class Publisher:
         """
         if not decision.actions:
             return Published("withheld" if decision.withheld else "nothing")
-        rules = Rules(host=host_of(services.repository.html_url), secrets=self._secrets)
+        rules = Rules(host=host_of(services.repository.html_url), secrets=tuple(self.secrets))
         pause = partial(self._pause, installation)
-        executor = Executor(decision, job, services, writer, self._postings, pause, rules, unseen)
+        executor = Executor(decision, job, services, writer, self.postings, pause, rules, unseen)
         notes: list[str] = []
         refused: ForgeError | None = None
         try:
@@ -96,7 +91,7 @@ class Publisher:
         return Published("posted" if executor.done else "refused", tuple(notes))
 
     def _pause(self, installation: int) -> None:
-        wait = self._paces.reserve(installation, self._apart)
+        wait = self.paces.reserve(installation, self.apart)
         if wait > 0:
             time.sleep(wait)
 
