@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from bot.forge.github.http import Observe
     from bot.forge.github.oauth import GitHubLogin
     from bot.forge.github.reader import GitHubForge
-    from bot.forge.protocol import Forge, ForgeWriter
+    from bot.forge.github.writer import GitHubWriter
+    from bot.forge.protocol import Forge
     from bot.jobs.notices import Notices
     from bot.models.budget import Budget, Limit
     from bot.models.protocol import Model
@@ -70,7 +71,7 @@ class Access(NamedTuple):
     """A repository that a command was given, and by what right it is reached."""
 
     forge: GitHubForge
-    writer: ForgeWriter
+    writer: GitHubWriter
     by: str
 
 
@@ -295,7 +296,7 @@ class Live:
         # Built once here only to find out now, not at the first issue, that a key or a price is missing.
         self._model_for("owner/name")
 
-    def services_for(self, event: Event) -> tuple[Services, ForgeWriter]:
+    def services_for(self, event: Event) -> tuple[Services, GitHubWriter]:
         """Services bound to the event's repository, and the writer that only the publisher gets."""
         repository: Repository | None = getattr(event, "repository", None)
         if repository is None or event.installation is None:

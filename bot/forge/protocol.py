@@ -1,7 +1,6 @@
-"""What Bouncer needs to read from a forge, now and of the past, and the few writes that it is able to make.
+"""What Bouncer needs to read from a forge: of one repository, as it stands and as it was.
 
-All are bound to one repository. Handlers see ``Forge`` alone; ``ForgeWriter`` reaches the publisher only, and
-``Chronicle`` calibration.
+Nothing here writes. Handlers see ``Forge`` alone; the writer reaches the publisher only.
 """
 
 from __future__ import annotations
@@ -9,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from pydantic import Field
 
-from bot.core.actions import Conclusion, InlineComment
 from bot.core.frozen import Frozen
 from bot.core.model import Actor, CheckRun, Comment, Issue, Permission, PullRequest, Repository, ReviewComment
 
@@ -152,68 +150,6 @@ class Forge(Protocol):
     def sources(self, ref: str) -> SourceTree:
         """The files at a commit for reading some of them; may be kept, so that asking again is cheap."""
         ...
-
-
-class ForgeWriter(Protocol):
-    """The writes that exist. Each is one GitHub call and is never retried blindly.
-
-    Raises TransientError where the write may or may not have been applied: the caller then looks first.
-    """
-
-    def create_comment(self, number: int, body: str) -> int:
-        """Returns the comment's id."""
-        ...
-
-    def reply(self, number: int, comment_id: int, body: str) -> int:
-        """Answer in the thread that a comment on a line of a pull request began. Returns the answer's id."""
-        ...
-
-    def edit_comment(self, comment_id: int, body: str) -> None: ...
-
-    def add_labels(self, number: int, labels: tuple[str, ...]) -> None: ...
-
-    def remove_label(self, number: int, label: str) -> None:
-        """A label that is not there is no error."""
-        ...
-
-    def set_issue_state(self, number: int, state: Literal["open", "closed"]) -> None:
-        """Close as not planned, or open again; no error where it is so already."""
-        ...
-
-    def create_review(self, number: int, commit_id: str, body: str, comments: tuple[InlineComment, ...]) -> int:
-        """One review with event COMMENT; the comments' ``body`` is posted as it stands. Returns its id."""
-        ...
-
-    def create_check(
-        self,
-        name: str,
-        head_sha: str,
-        external_id: str,
-        conclusion: Conclusion,
-        title: str,
-        summary: str,
-        text: str,
-    ) -> int: ...
-
-    def edit_check(self, check_id: int, conclusion: Conclusion, title: str, summary: str, text: str) -> None: ...
-
-    def create_branch(self, branch: str, sha: str) -> None:
-        """A branch that exists already is no error."""
-        ...
-
-    def put_file(self, branch: str, path: str, content: str, message: str) -> None:
-        """One commit that adds or replaces one file; equal content is no error."""
-        ...
-
-    def create_draft_pull(self, branch: str, base: str, title: str, body: str) -> int:
-        """Returns the pull request's number."""
-        ...
-
-    def find_pull(self, branch: str) -> int | None:
-        """The number of the pull request (open or closed) whose head is that branch of this repository."""
-        ...
-
-    def react(self, comment_id: int, content: str, *, review: bool = False) -> None: ...
 
 
 class Labelled(Frozen):

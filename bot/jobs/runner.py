@@ -23,7 +23,7 @@ from bot.core import events, tracing
 from bot.core.actions import Decision
 from bot.core.events import Event
 from bot.errors import ForgeError, NotFound, TransientError
-from bot.forge.protocol import ForgeWriter
+from bot.forge.github.writer import GitHubWriter
 from bot.jobs.inbox import Received
 from bot.jobs.job import GaveUp, Job, Notice, successor
 from bot.jobs.notices import Notices
@@ -36,7 +36,7 @@ from bot.store import Ledger
 from bot.store.calls import AskOnce
 
 #: What a job is given to work with; raises TransientError or ForgeError where GitHub will not have it.
-ServicesFor = Callable[[Event], tuple[Services, ForgeWriter]]
+ServicesFor = Callable[[Event], tuple[Services, GitHubWriter]]
 
 #: Failures in a row after which a job is a failed job: about an hour of an unreachable GitHub.
 MAX_TRIES = 13
@@ -229,7 +229,7 @@ class Runner:
         decision: Decision,
         event: Event,
         services: Services,
-        writer: ForgeWriter,
+        writer: GitHubWriter,
         *,
         unseen: bool,
     ) -> str:

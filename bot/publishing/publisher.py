@@ -15,7 +15,7 @@ from bot.core import actions
 from bot.core.markdown import host_of
 from bot.core.model import Issue, PullRequest
 from bot.errors import ForgeError, NotFound
-from bot.forge.protocol import ForgeWriter
+from bot.forge.github.writer import GitHubWriter
 from bot.publishing.body import MAX_CHECK, Rules, content_hash, read_marker
 from bot.review.diff import Diff, parse
 from bot.services import Services
@@ -55,7 +55,7 @@ class Publisher:
         job: str,
         installation: int,
         services: Services,
-        writer: ForgeWriter,
+        writer: GitHubWriter,
         *,
         unseen: bool = False,
     ) -> Published:
@@ -117,7 +117,7 @@ class Executor:
     decision: actions.Decision
     job: str
     services: Services
-    writer: ForgeWriter
+    writer: GitHubWriter
     postings: Postings
     pause: Callable[[], None]
     rules: Rules

@@ -1,4 +1,8 @@
-"""Writing to a repository on GitHub: one call each, never tried twice."""
+"""The writes that exist: each is one call to GitHub and never tried twice.
+
+Every method raises what a ``Forge`` raises. A TransientError leaves open whether the write was applied: the caller
+then looks first. What is created answers with its id.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from bot.forge.github.payloads import read
 
 
 class GitHubWriter:
-    """A ``ForgeWriter``; see the protocol for what each method promises."""
+    """Bound to one repository."""
 
     def __init__(self, client: Client, contents: Client, repository: str) -> None:
         self._client = client
@@ -30,6 +34,7 @@ class GitHubWriter:
         return _id(self._send("POST", f"/issues/{number}/comments", {"body": body}))
 
     def reply(self, number: int, comment_id: int, body: str) -> int:
+        """Answer in the thread that a comment on a line of a pull request began."""
         return _id(self._send("POST", f"/pulls/{number}/comments/{comment_id}/replies", {"body": body}))
 
     def edit_comment(self, comment_id: int, body: str) -> None:
@@ -39,6 +44,7 @@ class GitHubWriter:
         self._send("POST", f"/issues/{number}/labels", {"labels": list(labels)})
 
     def remove_label(self, number: int, label: str) -> None:
+        """A label that is not there is no error."""
         try:
             self._send("DELETE", f"/issues/{number}/labels/{segment(label)}")
         except NotFound as error:
@@ -46,10 +52,12 @@ class GitHubWriter:
                 raise
 
     def set_issue_state(self, number: int, state: Literal["open", "closed"]) -> None:
+        """Close as not planned, or open again; no error where it is so already."""
         reason = "not_planned" if state == "closed" else "reopened"
         self._send("PATCH", f"/issues/{number}", {"state": state, "state_reason": reason})
 
     def create_review(self, number: int, commit_id: str, body: str, comments: tuple[InlineComment, ...]) -> int:
+        """One review with event COMMENT; the comments' ``body`` is posted as it stands."""
         review: dict[str, Any] = {
             "commit_id": commit_id,
             "event": "COMMENT",
@@ -81,6 +89,7 @@ class GitHubWriter:
         self._send("PATCH", f"/check-runs/{check_id}", _completed(conclusion, title, summary, text))
 
     def create_branch(self, branch: str, sha: str) -> None:
+        """A branch that exists already is no error."""
         try:
             self._write_contents("POST", "/git/refs", {"ref": f"refs/heads/{branch}", "sha": sha})
         except ForgeError as error:
@@ -88,6 +97,7 @@ class GitHubWriter:
                 raise
 
     def put_file(self, branch: str, path: str, content: str, message: str) -> None:
+        """One commit that adds or replaces one file; equal content is no error."""
         wanted = content.encode()
         body = {"message": message, "branch": branch, "content": base64.b64encode(wanted).decode()}
         place = f"{self._path}/contents/{below(path)}"
@@ -104,10 +114,12 @@ class GitHubWriter:
         self._write_contents("PUT", f"/contents/{below(path)}", body)
 
     def create_draft_pull(self, branch: str, base: str, title: str, body: str) -> int:
+        """Returns the pull request's number."""
         pull = {"title": title, "body": body, "head": branch, "base": base, "draft": True}
         return read(_number, self._write_contents("POST", "/pulls", pull))
 
     def find_pull(self, branch: str) -> int | None:
+        """The number of the pull request (open or closed) whose head is that branch of this repository."""
         query = {"head": f"{self._owner}:{branch}", "state": "all"}
         value = next(self._client.pages(f"{self._path}/pulls", query), None)
         return read(_number, value) if value else None

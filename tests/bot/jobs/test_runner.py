@@ -12,7 +12,7 @@ from sqlalchemy import update
 from bot.core import events
 from bot.core.config_file import load
 from bot.errors import BudgetExceeded, ForgeError, NotFound, TransientError
-from bot.forge.protocol import ForgeWriter
+from bot.forge.github.writer import GitHubWriter
 from bot.jobs.inbox import Inbox
 from bot.jobs.job import Job
 from bot.jobs.readings import KEPT_SECONDS, AskAnew, Readings, ReadOnce
@@ -459,7 +459,7 @@ def test_what_is_read_anew_before_a_write_is_known_after_it_and_what_was_written
 class DiesAfterEachWrite:
     """GitHub has it, and nothing of it is recorded; the second time it lives."""
 
-    def __init__(self, writer: ForgeWriter) -> None:
+    def __init__(self, writer: GitHubWriter) -> None:
         self._writer = writer
         self.deaths: set[object] = set()
 
