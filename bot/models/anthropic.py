@@ -10,9 +10,8 @@ from typing import Any
 import httpx2
 from pydantic import BaseModel, Field, ValidationError
 
-from bot.models.conversation import Answer, Finish, Request
+from bot.models.conversation import Answer, Finish, Request, strict
 from bot.models.remote import TIMEOUT, TOOL_ONLY, BoundedClient, Capabilities, Remote, connection_error, unreadable
-from bot.models.schema import strict
 
 _URL = "https://api.anthropic.com"
 _FINISHES: dict[str | None, Finish] = {

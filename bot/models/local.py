@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.errors import ModelError, SettingsError
-from bot.models.conversation import Answer, Request
-from bot.models.schema import bounded
+from bot.models.conversation import Answer, Request, bounded
 
 PROVIDER = "local"
 #: Tokens of question and answer together.

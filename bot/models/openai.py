@@ -12,7 +12,7 @@ from typing import Any
 import httpx2
 from pydantic import BaseModel, Field, ValidationError
 
-from bot.models.conversation import Answer, Finish, Request
+from bot.models.conversation import Answer, Finish, Request, strict
 from bot.models.remote import (
     TIMEOUT,
     TOOL_ONLY,
@@ -23,7 +23,6 @@ from bot.models.remote import (
     status_error,
     unreadable,
 )
-from bot.models.schema import strict
 
 _URL = "https://api.openai.com/v1"
 _FINISHES: dict[str | None, Finish] = {"length": "length", "content_filter": "refusal"}

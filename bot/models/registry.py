@@ -97,11 +97,6 @@ class Models:
         return Budgeted(model, price, budget) if budget else model
 
 
-def build(model_id: str, keys: ModelKeys, prices: Prices | None = None, attempts: int = 1) -> Model:
-    """One model on its own, without a budget; see ``Models.build``."""
-    return Models(keys, prices).build(model_id, attempts=attempts)
-
-
 def parts(model_id: str) -> list[str]:
     """A list of ids taken apart at its commas, those inside of parentheses left alone."""
     found, depth = [""], 0
@@ -141,22 +136,24 @@ def _provider(model_id: str, keys: ModelKeys) -> Provider:
 def _openai(name: str, keys: ModelKeys) -> Provider:
     from bot.models import openai
 
-    # A compatible server of one's own often wants no key; OpenAI always does.
-    key = _key(keys.openai_api_key) or ("none" if keys.openai_base_url else "")
-    if not key:
-        raise SettingsError(
-            f"model openai:{name}: set OPENAI_API_KEY (or OPENAI_BASE_URL for a server of your own)"
-        )
+    lacking = "OPENAI_API_KEY (or OPENAI_BASE_URL for a server of your own)"
+    key = _key(keys.openai_api_key, keys.openai_base_url, f"model openai:{name}: set {lacking}")
     return openai.connect(name, key, keys.openai_base_url, keys.seconds)
 
 
 def _anthropic(name: str, keys: ModelKeys) -> Provider:
     from bot.models import anthropic
 
-    key = _key(keys.anthropic_api_key) or ("none" if keys.anthropic_base_url else "")
-    if not key:
-        raise SettingsError(f"model anthropic:{name}: set ANTHROPIC_API_KEY")
+    key = _key(keys.anthropic_api_key, keys.anthropic_base_url, f"model anthropic:{name}: set ANTHROPIC_API_KEY")
     return anthropic.connect(name, key, keys.anthropic_base_url, keys.seconds)
+
+
+def _key(secret: SecretStr | None, base_url: str | None, lacking: str) -> str:
+    # A compatible server of one's own often wants no key; the providers always do.
+    key = (secret.get_secret_value().strip() if secret else "") or ("none" if base_url else "")
+    if not key:
+        raise SettingsError(lacking)
+    return key
 
 
 def _local(name: str, keys: ModelKeys) -> Provider:
@@ -177,10 +174,6 @@ def _recorded(name: str, keys: ModelKeys) -> Provider:
 
     file, _, model = name.partition("#")
     return Recorded(Path(file), model)
-
-
-def _key(secret: SecretStr | None) -> str:
-    return secret.get_secret_value().strip() if secret else ""
 
 
 _FORMS = "openai:NAME, anthropic:NAME, local:smollm2, local:FILE.gguf, recorded:FILE#NAME, mean(...), cascade(...)"

@@ -16,8 +16,8 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 
 from bot.errors import OperatorError
+from bot.models.conversation import strict
 from bot.models.protocol import Model, Prompt, Reply
-from bot.models.schema import strict
 from evaluation.run.lines import replace
 
 T = TypeVar("T", bound=BaseModel)

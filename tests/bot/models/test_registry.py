@@ -15,7 +15,7 @@ from pytest_httpserver import HTTPServer
 from bot import app
 from bot.errors import SettingsError
 from bot.models.budget import Budget, Limit, MemoryBudget, Price, Prices, load_prices
-from bot.models.registry import ModelKeys, Models, build
+from bot.models.registry import ModelKeys, Models
 from bot.ops.settings import Settings
 from tests.bot.models.replies import CLEAR, PROMPT, Verdict
 
@@ -26,11 +26,13 @@ KEYS = ModelKeys(openai_api_key=SecretStr("sk-canary"), anthropic_api_key=Secret
     "model_id", ["openai:gpt-5-mini", "anthropic:claude-sonnet-4-5", "local:smollm2", "openai:org/model:8b"]
 )
 def test_a_known_id_is_built_without_asking_anybody(model_id: str) -> None:
-    assert build(model_id, KEYS).id == model_id
+    assert Models(KEYS).build(model_id).id == model_id
 
 
 def test_a_list_is_a_chain_and_keeps_its_order() -> None:
-    assert build("openai:gpt-5-mini, local:smollm2", KEYS, attempts=3).id == "openai:gpt-5-mini,local:smollm2"
+    assert (
+        Models(KEYS).build("openai:gpt-5-mini, local:smollm2", attempts=3).id == "openai:gpt-5-mini,local:smollm2"
+    )
 
 
 @pytest.mark.parametrize(
@@ -49,13 +51,14 @@ def test_a_list_is_a_chain_and_keeps_its_order() -> None:
 )
 def test_what_is_missing_is_named(model_id: str, message: str) -> None:
     with pytest.raises(SettingsError, match=re.escape(message)):
-        build(model_id, ModelKeys())
+        Models(ModelKeys()).build(model_id)
 
 
 def test_a_server_of_ones_own_needs_no_key(httpserver: HTTPServer) -> None:
     content = {"choices": [{"message": {"content": CLEAR.model_dump_json()}, "finish_reason": "stop"}]}
     httpserver.expect_oneshot_request("/v1/chat/completions").respond_with_json(content)
-    model = build("openai:qwen3:32b", ModelKeys(openai_base_url=httpserver.url_for("/v1")))
+    keys = ModelKeys(openai_base_url=httpserver.url_for("/v1"))
+    model = Models(keys).build("openai:qwen3:32b")
     reply = model.complete(PROMPT, Verdict)
     assert reply.value == CLEAR
     assert reply.usage.cost_usd is None
@@ -81,7 +84,7 @@ def test_a_budget_needs_every_price_of_the_chain() -> None:
 
 def test_sdks_are_not_imported_before_they_are_needed() -> None:
     code = (
-        "import sys, bot.models.registry as r; r.build('local:smollm2', r.ModelKeys());"
+        "import sys, bot.models.registry as r; r.Models(r.ModelKeys()).build('local:smollm2');"
         "print(sorted({'openai', 'anthropic', 'xllamacpp', 'httpx2'} & sys.modules.keys()))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

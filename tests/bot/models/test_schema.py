@@ -8,7 +8,7 @@ import jsonschema
 from pydantic import Field
 
 from bot.core.frozen import Frozen
-from bot.models.schema import bounded, strict
+from bot.models.conversation import bounded, strict
 from tests.bot.models.replies import CLEAR, Verdict
 
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel, SecretStr
 from bot.core.actions import Usage
 from bot.errors import ModelError, SettingsError, TransientError
 from bot.models.protocol import Prompt, Reply, T, caveat
-from bot.models.registry import ModelKeys, Models, build, leaves
+from bot.models.registry import ModelKeys, Models, leaves
 from bot.models.wrappers import Cascade, Mean, load_maps
 from tests.scripted import ScriptedModel
 
@@ -116,7 +116,7 @@ def test_what_the_small_model_said_stands_where_the_large_one_fails() -> None:
 
 def test_ids_nest_and_are_built_as_written() -> None:
     written = "cascade(openai:small@20-60,mean(openai:large,anthropic:b,samples=2)),openai:last"
-    assert build(written, KEYS).id == written
+    assert Models(KEYS).build(written).id == written
     assert leaves(written) == ["openai:small", "openai:large", "anthropic:b", "openai:last"]
     assert Models(KEYS).build(" mean( openai:a , openai:b ) ").id == "mean(openai:a,openai:b)"
 
@@ -135,7 +135,7 @@ def test_ids_nest_and_are_built_as_written() -> None:
 )
 def test_a_wrong_id_is_one_clear_line(model_id: str, message: str) -> None:
     with pytest.raises(SettingsError, match=re.escape(message)):
-        build(model_id, KEYS)
+        Models(KEYS).build(model_id)
 
 
 def test_a_caveat_reaches_out_of_a_mean() -> None:
