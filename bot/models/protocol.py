@@ -5,12 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Generic, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, Field
 
 from bot.core.actions import Usage
 from bot.core.frozen import Frozen
+from bot.errors import BudgetExceeded, ModelError
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -90,6 +94,29 @@ class Model(Protocol):
         Raises ModelError where no usable reply came of it, TransientError where a later try may succeed.
         """
         ...
+
+
+def ask_all(
+    model: Model, prompts: Sequence[Prompt], schema: type[T], at_once: int
+) -> tuple[Reply[T] | ModelError, ...]:
+    """The answers to several questions, asked side by side; an error stands in the place of its answer.
+
+    A spent budget leaves the rest unasked. Raises TransientError where a later try may succeed.
+    """
+    spent: list[str] = []
+
+    def ask(prompt: Prompt) -> Reply[T] | ModelError:
+        try:
+            return BudgetExceeded(spent[0]) if spent else model.complete(prompt, schema)
+        except ModelError as error:
+            if isinstance(error, BudgetExceeded):
+                spent.append(str(error))
+            return error
+
+    with ThreadPoolExecutor(at_once) as pool:
+        # Each thread sees what the caller's context binds (log fields, the job at hand).
+        asked = [pool.submit(copy_context().run, ask, prompt) for prompt in prompts]
+        return tuple(each.result() for each in asked)
 
 
 #: Also inside of ``mean(...)``, ``cascade(...)`` and a chain.

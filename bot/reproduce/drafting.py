@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
@@ -13,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from bot.core.actions import Usage
 from bot.core.frozen import Lenient
 from bot.core.text import without_middle
-from bot.errors import BudgetExceeded, ModelError
-from bot.models.protocol import Model, Prompt, Reply
+from bot.errors import ModelError
+from bot.models.protocol import Model, Prompt, ask_all
 from bot.prompts import Prompts
 from bot.reproduce.context import Context
 from bot.reproduce.examples import Example
@@ -102,7 +100,7 @@ class Drafting:
             language=self.language,
         )
         numbers = range(samples)
-        questions = ((number, self._prompt("reproduce", system, user, number)) for number in numbers)
+        questions = {number: self._prompt("reproduce", system, user, number) for number in numbers}
         replies = self._ask_all(questions, Draft)
         if not replies and self.failures:
             raise self.failures[0]
@@ -110,7 +108,7 @@ class Drafting:
 
     def mended(self, broken: dict[int, tuple[str, str]]) -> dict[int, Mended]:
         """Drafts mended by the model, by number, from (code, what is wrong with it). Each is tried once."""
-        questions = []
+        questions = {}
         for number, (code, problem) in broken.items():
             system, user = self.author.prompts.render(
                 "reproduce.repair",
@@ -121,7 +119,7 @@ class Drafting:
                 context=self.context,
                 language=self.language,
             )
-            questions.append((number, self._prompt("reproduce-repair", system, user, number)))
+            questions[number] = self._prompt("reproduce-repair", system, user, number)
         return self._ask_all(questions, Mended)
 
     def pick(self, choices: Sequence[Option], drafted: int) -> int | None:
@@ -157,26 +155,14 @@ class Drafting:
             sample=number,
         )
 
-    def _ask_all(self, questions: Iterable[tuple[int, Prompt]], schema: type[T]) -> dict[int, T]:
+    def _ask_all(self, questions: Mapping[int, Prompt], schema: type[T]) -> dict[int, T]:
         """Answers by number, in the order of the questions; a spent budget leaves the rest unasked."""
+        replies = ask_all(self.author.model, tuple(questions.values()), schema, MAX_THREADS)
         answers: dict[int, T] = {}
-        with ThreadPoolExecutor(MAX_THREADS) as pool:
-            # Each thread sees what the caller's context binds (log fields, the job at hand).
-            asked = [
-                (number, pool.submit(copy_context().run, self.author.model.complete, prompt, schema))
-                for number, prompt in questions
-            ]
-            for number, pending in asked:
-                try:
-                    reply: Reply[T] = pending.result()
-                except BudgetExceeded as error:
-                    self._failed(error)
-                    for _, other in asked:
-                        other.cancel()
-                    break
-                except ModelError as error:
-                    self._failed(error)
-                    continue
+        for number, reply in zip(questions, replies, strict=True):
+            if isinstance(reply, ModelError):
+                self._failed(reply)
+            else:
                 self._count(reply.usage, reply.model)
                 answers[number] = reply.value
         return answers

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -16,7 +14,7 @@ from bot.core.actions import Usage
 from bot.core.frozen import Frozen, Lenient
 from bot.core.text import show, squeeze
 from bot.errors import ModelError
-from bot.models.protocol import Model, Prompt
+from bot.models.protocol import Model, Prompt, ask_all
 from bot.prompts import Prompts
 from bot.review.diff import Diff, DiffLine
 from bot.review.findings import Finding
@@ -106,12 +104,16 @@ class Doubting:
         fresh = [each for each in findings if each.fingerprint not in self.doubts]
         if not fresh:
             return False
-        with ThreadPoolExecutor(PARALLEL) as pool:
-            asked = [pool.submit(copy_context().run, self._ask, each) for each in fresh]
-            for pending in asked:
-                doubt, usage = pending.result()
-                self.doubts[doubt.fingerprint] = doubt
-                self.usage += usage
+        shown = [self.code(each) for each in fresh]
+        asked = [self._prompt(finding, code) for finding, code in zip(fresh, shown, strict=True)]
+        answers = ask_all(self.model, asked, DoubtReply, PARALLEL)
+        for finding, code, prompt, answer in zip(fresh, shown, asked, answers, strict=True):
+            self.usage += answer.usage or Usage()
+            self.doubts[finding.fingerprint] = (
+                Doubt(fingerprint=finding.fingerprint, outcome="not asked", why=answer.reason)
+                if isinstance(answer, ModelError)
+                else judged(finding, answer.value, code, self.line, prompt.hash)
+            )
         return True
 
     def seen(self, finding: Finding) -> Finding:
@@ -125,8 +127,7 @@ class Doubting:
         """Whether the finding was asked about and did not stand."""
         return finding.fingerprint in self.doubts and self.doubts[finding.fingerprint].dropped
 
-    def _ask(self, finding: Finding) -> tuple[Doubt, Usage]:
-        code = self.code(finding)
+    def _prompt(self, finding: Finding, code: Code) -> Prompt:
         system, user = self.prompts.render(
             "review.doubt",
             title=self.change.title[:MAX_TITLE],
@@ -137,17 +138,10 @@ class Doubting:
             path=finding.path if finding.line is None else f"{finding.path}, line {finding.line}",
             finding=f"{finding.comment}\n\nSeverity: {finding.severity}. The code:\n" + "\n".join(finding.code),
         )
-        prompt = Prompt(purpose="review.doubt", system=system, user=user, subject=self.change.subject)
-        try:
-            reply = self.model.complete(prompt, DoubtReply)
-        except ModelError as error:
-            doubt = Doubt(fingerprint=finding.fingerprint, outcome="not asked", why=error.reason)
-            return doubt, error.usage or Usage()
-        doubt = judged(finding, reply.value, code, self.line)
-        return doubt.model_copy(update={"prompt_hash": prompt.hash}), reply.usage
+        return Prompt(purpose="review.doubt", system=system, user=user, subject=self.change.subject)
 
 
-def judged(finding: Finding, reply: DoubtReply, code: Code, line: int) -> Doubt:
+def judged(finding: Finding, reply: DoubtReply, code: Code, line: int, prompt_hash: str) -> Doubt:
     """Whether a finding stands: it was not refuted, all three are named, and the line is one that was shown."""
     named = Doubt(
         fingerprint=finding.fingerprint,
@@ -156,6 +150,7 @@ def judged(finding: Finding, reply: DoubtReply, code: Code, line: int) -> Doubt:
         quote=reply.quote.strip()[:WHY],
         instead=reply.instead.strip()[:WHY],
         p_holds=reply.p_holds,
+        prompt_hash=prompt_hash,
     )
     if not (reply.holds if reply.p_holds is None else reply.p_holds >= line):
         return named.model_copy(update={"outcome": "refuted", "why": reply.trace.strip()[:WHY]})

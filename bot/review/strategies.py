@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 
 from bot.core.actions import Usage
 from bot.core.config import ReviewConfig
 from bot.errors import BudgetExceeded, ModelError
 from bot.models.investigation import Notes
-from bot.models.protocol import Model, Prompt, Reply
+from bot.models.protocol import Model, Prompt, Reply, ask_all
 from bot.prompts import Prompts
 from bot.review.anchoring import anchor
 from bot.review.background import Background
@@ -137,25 +135,21 @@ def panel(model: Model, prompts: Prompts, question: Question, looks: int) -> Loo
 
     Raises ModelError where none does, TransientError as soon as one does.
     """
-
-    def look(number: int) -> Round | ModelError:
+    asked = []
+    for number in range(looks):
         draw, lens = divmod(number, len(LENSES))
         prompt = question.prompt(prompts, "review.panel", lens=LENSES[lens])
-        if draw:
-            # At temperature 0 the same lens would see the same again.
-            prompt = prompt.model_copy(update={"sample": draw, "temperature": None})
-        try:
-            return _ask(model, prompt)
-        except ModelError as error:
-            return error
-
-    with ThreadPoolExecutor(looks) as pool:
-        asked = [pool.submit(copy_context().run, look, number) for number in range(looks)]
-        answers = [each.result() for each in asked]
-    rounds = tuple(each for each in answers if isinstance(each, Round))
+        # At temperature 0 the same lens would see the same again.
+        asked.append(prompt.model_copy(update={"sample": draw, "temperature": None}) if draw else prompt)
+    answers = ask_all(model, asked, ReviewReply, looks)
+    rounds = tuple(
+        Round(prompt.hash, answer)
+        for prompt, answer in zip(asked, answers, strict=True)
+        if not isinstance(answer, ModelError)
+    )
     if not rounds:
         raise next(each for each in answers if isinstance(each, ModelError))
-    opinions = tuple(each.reply.value.findings if isinstance(each, Round) else () for each in answers)
+    opinions = tuple(() if isinstance(each, ModelError) else each.value.findings for each in answers)
     return LookedAt(rounds, opinions)
 
 
