@@ -179,7 +179,7 @@ def _closed(token: Token, lines: list[str]) -> bool:
     if token.type != "fence" or token.map is None:
         return True
     first, end = token.map
-    last = lines[end - 1].rstrip()
+    last = lines[end - 1].rstrip(" \t")
     mark = last.lstrip(" >")
     before = last[: len(last) - len(mark)]
     if token.level == 0 and (len(before) > 3 or before.strip(" ")):

@@ -68,6 +68,8 @@ _ALIVE = (
     "\u3000\n\t```\n\n[x",
     "fixes\nGH-7\n",
     "<\n\n __GH-7\r~~~#-->\n|-|-|\n\t```\n``\n>  ~~~",
+    # A fence that only looks closed: what stands behind the mark is no blank to GitHub.
+    "\n===\n\n~~~\n~~~\u3000",
     "<dpostgresql:/\\/me:hunter3@db@host/x><a<summary>&#64;octocat",
     "postgresql:/\\/me:hunter3@db@host/x",
     "[^1]:\r\n`[x]<img_src=x>![a](http://e.x)12",
