@@ -8,7 +8,7 @@ from bot.store.database import Database, database_at, open_database, withhold
 from bot.store.decisions import Decisions, Fates, Paces, Posting, Postings, Signals
 from bot.store.installations import Installations
 from bot.store.logins import Logins
-from bot.store.migrate import await_database, migrate, migrated
+from bot.store.tables import await_database, migrate, migrated
 
 __all__ = [
     "Database",

@@ -20,7 +20,7 @@ from bot.ops.settings import Settings
 from bot.sandbox import network
 from bot.sandbox.protocol import Limits, ProgramRun
 from bot.store.database import database_at, open_database
-from bot.store.migrate import HEAD, known, version
+from bot.store.tables import HEAD, known, version
 
 #: Without them ``bouncer serve`` accepts no delivery.
 _SET_UP = "create the app with `bouncer serve` at /setup, or set it"

@@ -83,7 +83,7 @@ def test_an_attempt_runs_once_however_often_it_is_queued_and_a_new_one_runs_agai
     assert queue.get("d:triage").outcome == "posted"
 
 
-def test_what_is_queued_in_a_transaction_that_fails_was_never_queued(queue):
+def test_a_job_about_no_repository_is_refused_and_what_is_queued_with_it_was_never_queued(queue):
     with pytest.raises(ValueError, match="wait for ever"):
         put(queue, job(), job().model_copy(update={"repository": ""}))
     assert queue.get("d:triage") is None
@@ -106,11 +106,6 @@ def test_what_is_delayed_waits_and_then_runs(database, queue):
     assert [each.id for each in queue.open_among(["d:triage", "e:triage"])] == ["d:triage"]
     with running(database, runs):
         wait(lambda: runs.done == ["d:triage"])
-
-
-def test_a_job_without_a_repository_is_refused_instead_of_waiting_for_ever(queue):
-    with pytest.raises(ValueError, match="wait for ever"), queue.transaction() as connection:
-        queue.enqueue(connection, job().model_copy(update={"repository": ""}))
 
 
 def test_what_is_cancelled_never_starts(database, queue):

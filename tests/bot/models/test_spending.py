@@ -21,7 +21,7 @@ from bot.router import decide
 from bot.services import NoHistory, Services
 from bot.store.calls import Budgets
 from bot.store.database import open_database
-from bot.store.migrate import migrate
+from bot.store.tables import migrate
 from tests.bot.handlers import test_triage as triage
 from tests.bot.handlers.conftest import REPOSITORY
 from tests.scripted import ScriptedModel

@@ -14,8 +14,7 @@ from sqlalchemy import select, text
 from bot.errors import OperatorError, SettingsError
 from bot.store import migrate, open_database
 from bot.store.counters import Counters, counted
-from bot.store.migrate import HEAD, VERSION, known, version
-from bot.store.tables import DELIVERIES, METADATA
+from bot.store.tables import DELIVERIES, HEAD, METADATA, VERSION, known, version
 
 START = "import sys; from bot.store import *; migrate(open_database(sys.argv[1]))"
 

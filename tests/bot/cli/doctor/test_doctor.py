@@ -19,7 +19,7 @@ from bot.cli.doctor.remote import _clock
 from bot.ops.settings import Settings
 from bot.simgithub import SimulatedGitHub
 from bot.store.database import open_database
-from bot.store.migrate import migrate
+from bot.store.tables import migrate
 
 CANARY = "canary-0123456789-abcdef"
 PUBLIC = "https://bouncer.example"
