@@ -14,8 +14,6 @@ from bot.core.config_file import load
 from bot.errors import BudgetExceeded, ForgeError, NotFound, TransientError
 from bot.forge.github.writer import GitHubWriter
 from bot.jobs.inbox import Inbox
-from bot.jobs.job import Job
-from bot.jobs.readings import KEPT_SECONDS, AskAnew, Readings, ReadOnce
 from bot.jobs.runner import MAX_TRIES, MAX_TRIES_BUG, Runner
 from bot.jobs.worker import Dispatcher
 from bot.services import Services
@@ -39,13 +37,23 @@ class Bench:
     desk: Desk
     line: Line
     model: ScriptedModel
-    runner: Runner
     acceptor: Inbox
     dispatcher: Dispatcher
     services: Services
     now: list[float]
     think: Callable[[], object] = lambda: None
     number: int = 0
+
+    def __post_init__(self) -> None:
+        self.use(self.desk.writer)
+
+    def use(self, writer: Any, services: Services | None = None) -> None:
+        """Have the runner write through this, and decide with these services."""
+        self.use_for(lambda event: (services or self.services, writer))
+
+    def use_for(self, services_for: Callable[[events.Event], Any], *, paused: bool = False) -> None:
+        desk, clock = self.desk, lambda: self.now[0]
+        self.runner = Runner(self.line, desk.ledger, services_for, desk.publisher, paused=paused, clock=clock)
 
     def open(self, title: str = "It is broken") -> str:
         """Open an issue; the id of its triage job, queued."""
@@ -83,14 +91,7 @@ def bench(database: Database) -> Iterator[Bench]:
         line = Line(database)
         acceptor = Inbox(database, lambda: now[0])
         dispatcher = make_dispatcher(database, line, "triage", clock=lambda: now[0])
-        runner = Runner(
-            line,
-            desk.ledger,
-            lambda event: (services, desk.writer),
-            desk.publisher,
-            clock=lambda: now[0],
-        )
-        bench = Bench(desk, line, model, runner, acceptor, dispatcher, services, now)
+        bench = Bench(desk, line, model, acceptor, dispatcher, services, now)
         yield bench
         acceptor.close()
 
@@ -122,13 +123,11 @@ def test_a_job_that_died_after_it_paid_the_model_does_not_pay_again(bench):
 
     job = bench.open()
     # The clock is read after the model has answered and before anything of the decision is recorded.
-    services = replace(bench.services, clock=die)
-    runner = Runner(
-        bench.line, bench.desk.ledger, lambda event: (services, bench.desk.writer), bench.desk.publisher
-    )
+    bench.use(bench.desk.writer, replace(bench.services, clock=die))
     with pytest.raises(Killed):
-        bench.line.run(job, runner.run)
+        bench.run(job)
     assert bench.line.get(job).state == "running"
+    bench.use(bench.desk.writer)
     assert bench.run(job).outcome == "posted"
     assert len(bench.model.asked) == 1
     (decision,) = bench.desk.ledger.decisions.of_job(job)
@@ -151,8 +150,9 @@ def failing(bench: Bench, error: Exception) -> Bench:
     def refuse(event: events.Event) -> Any:
         raise error
 
-    runner = Runner(bench.line, bench.desk.ledger, refuse, bench.desk.publisher)
-    return replace(bench, runner=runner)
+    away = replace(bench)
+    away.use_for(refuse)
+    return away
 
 
 def test_a_github_that_stays_away_makes_a_dead_letter_that_can_be_retried(bench):
@@ -209,10 +209,8 @@ def test_what_is_not_there_any_more_is_nobodys_fault(bench):
 
 
 def test_the_kill_switch_asks_nobody_and_writes_nothing(bench):
-    runner = Runner(
-        bench.line, bench.desk.ledger, lambda event: pytest.fail("asked"), bench.desk.publisher, paused=True
-    )
-    job = replace(bench, runner=runner).run(bench.open())
+    bench.use_for(lambda event: pytest.fail("asked"), paused=True)
+    job = bench.run(bench.open())
     assert (job.state, job.outcome) == ("done", "skipped: paused by the operator")
 
 
@@ -372,9 +370,7 @@ def test_a_bounce_that_stands_although_the_issue_moved_before_its_label_is_clear
     job = bench.open()
     edited: list[str] = []
     hurried = Hurried(bench.desk.writer, lambda: edited.append(bench.edit(1, "read() fails in 4.2: see the log.")))
-    bench.runner = Runner(
-        bench.line, bench.desk.ledger, lambda event: (bench.services, hurried), bench.desk.publisher
-    )
+    bench.use(hurried)
     bench.run(job)
     (standing,) = bench.desk.ledger.decisions.decisions(f"{NAME}#1", "triage")
     assert [action.type for action in standing.actions] == ["upsert_comment"]
@@ -387,9 +383,7 @@ def test_a_bounce_that_stands_although_the_issue_moved_before_its_label_is_clear
 def test_a_bounce_whose_job_was_cancelled_after_its_comment_stood_is_remembered(bench):
     job = bench.open()
     hurried = Hurried(bench.desk.writer, lambda: bench.desk.github.fail("too_many", "POST", "/labels$", wait=60))
-    bench.runner = Runner(
-        bench.line, bench.desk.ledger, lambda event: (bench.services, hurried), bench.desk.publisher
-    )
+    bench.use(hurried)
     assert bench.run(job).state == "waiting"
     bench.edit(1, "read() fails in 4.2.")
     bench.run(job)
@@ -408,52 +402,12 @@ def test_a_label_that_was_not_taken_off_because_the_issue_moved_is_taken_off_by_
             self._then()
 
     late = Late(bench.desk.writer, lambda: later.append(bench.edit(1, "read() fails in 4.2, on Linux.")))
-    bench.runner = Runner(
-        bench.line, bench.desk.ledger, lambda event: (bench.services, late), bench.desk.publisher
-    )
+    bench.use(late)
     bench.run(bench.edit(1, "read() fails in 4.2."))
-    bench.runner = Runner(
-        bench.line, bench.desk.ledger, lambda event: (bench.services, bench.desk.writer), bench.desk.publisher
-    )
+    bench.use(bench.desk.writer)
     assert bench.desk.forge.issue(1).labels
     assert bench.run(later[0]).outcome == "posted"
     assert bench.desk.forge.issue(1).labels == ()
-
-
-def test_jobs_of_a_delivery_read_once_and_a_later_try_or_another_delivery_reads_anew(bench):
-    number = bench.desk.github.open_issue(NAME, "It is broken", "Somehow.")
-    job = Job(
-        id="d-1:verify", delivery="d-1", seq=1, position=0, task="verify", kind="pull_request_opened",
-        repository=NAME, number=number, due=0.0, created_at=0.0,
-    )  # fmt: skip
-    now = [0.0]
-    readings = Readings(lambda: now[0])
-
-    def titled(job: Job) -> str:
-        return readings.of(job, bench.desk.forge).issue(number).title
-
-    assert titled(job) == "It is broken"
-    bench.desk.github.edit(NAME, number, title="It works")
-    beside = job.model_copy(update={"id": "d-1:review", "task": "review"})
-    assert titled(beside) == "It is broken"
-    assert titled(job.model_copy(update={"delivery": "d-2"})) == "It works"
-    now[0] = KEPT_SECONDS
-    assert titled(beside) == "It works"
-    bench.desk.github.edit(NAME, number, title="It broke again")
-    assert titled(job.model_copy(update={"attempt": 1})) == titled(beside) == "It broke again"
-
-
-def test_what_is_read_anew_before_a_write_is_known_after_it_and_what_was_written_on_is_forgotten(bench):
-    number = bench.desk.github.open_issue(NAME, "It is broken", "Somehow.")
-    known = ReadOnce(bench.desk.forge)
-    assert known.issue(number).title == "It is broken"
-    bench.desk.github.edit(NAME, number, title="It works")
-    assert (AskAnew(known).issue(number).title, known.issue(number).title) == ("It works", "It works")
-    assert known.comments(number) == ()
-    bench.desk.github.comment(NAME, number, "Me too.", "carol")
-    assert known.comments(number) == ()
-    known.forget(number)
-    assert len(known.comments(number)) == 1
 
 
 class DiesAfterEachWrite:
@@ -477,10 +431,7 @@ class DiesAfterEachWrite:
 def test_an_unanswered_issue_is_warned_and_closed_once_whichever_write_is_the_last(bench):
     config = load("triage: {close_after_days: 14}")[0]
     services, dying = replace(bench.services, config=config), DiesAfterEachWrite(bench.desk.writer)
-    bench.runner = Runner(
-        bench.line, bench.desk.ledger, lambda event: (services, dying), bench.desk.publisher,
-        clock=lambda: bench.now[0],
-    )  # fmt: skip
+    bench.use(dying, services)
     bench.dispatcher = make_dispatcher(bench.desk.ledger.database, bench.line, clock=lambda: bench.now[0])
     job, began = bench.open(), bench.now[0]
     for _ in ("bounced", "warned", "closed"):
