@@ -46,7 +46,6 @@ DEBOUNCE: Mapping[type[Event], float] = {
     events.IssueEdited: 2.0,
 }
 
-_INSTALLATIONS = ("installation_changed", "installation_repositories_changed")
 _CLOSES = events.IssueClosed | events.PullRequestClosed
 _REOPENS = events.IssueReopened | events.PullRequestReopened
 
@@ -90,25 +89,23 @@ class Dispatcher:
         waiting = select(DELIVERIES).where(DELIVERIES.c.dispatched_at.is_(None)).order_by(DELIVERIES.c.seq)
         with self._database.read() as connection:
             rows = connection.execute(waiting.limit(BATCH)).all()
-        for row in rows:
-            if row.kind in _INSTALLATIONS:
-                # Before it is taken note of, so that a crash in between forgets nothing.
-                self._uninstall(row)
-        if rows:
+        read = [(row, _read(row.event)) for row in rows]
+        for _, event in read:
+            # Before it is taken note of, so that a crash in between forgets nothing.
+            self._uninstall(event)
+        if read:
             with self._queue.transaction() as connection:
-                for row in rows:
-                    self._take(connection, row)
-        return len(rows)
+                for row, event in read:
+                    self._take(connection, row, event)
+        return len(read)
 
-    def _uninstall(self, row: Row[Any]) -> None:
-        event = _read(row.event)
+    def _uninstall(self, event: Event | str) -> None:
         if isinstance(event, events.InstallationChanged) and event.action == "deleted":
             self._uninstalled(event.account, event.repositories)
         elif isinstance(event, events.InstallationRepositoriesChanged):
             self._uninstalled("", event.removed)
 
-    def _take(self, connection: Connection, row: Row[Any]) -> None:
-        event = _read(row.event)
+    def _take(self, connection: Connection, row: Row[Any], event: Event | str) -> None:
         problem = None
         if isinstance(event, str):
             # Written by another version of the program. Kept, so that the operator can see it.
