@@ -224,28 +224,25 @@ def load_prices(file: Path | None = None) -> Prices:
 
 
 def _read(file: Path) -> dict[str, Price]:
+    where = f"prices (BOUNCER_PRICES_FILE): {file}"
     try:
         content: Any = yaml.safe_load(read_file(file, _LARGEST).decode("utf-8"))
     except OSError as error:
-        raise SettingsError(f"prices (BOUNCER_PRICES_FILE): {file} cannot be read: {error.strerror}") from None
+        raise SettingsError(f"{where} cannot be read: {error.strerror}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise SettingsError(
-            f"prices (BOUNCER_PRICES_FILE): {file} is not YAML: {' '.join(str(error).split())[:200]}"
-        ) from None
+        raise SettingsError(f"{where} is not YAML: {' '.join(str(error).split())[:200]}") from None
     entries = content.get("models") if isinstance(content, dict) else None
     if not isinstance(entries, dict):
-        raise SettingsError(f"prices (BOUNCER_PRICES_FILE): {file} needs a mapping under the key 'models'")
-    return {str(model_id): _price(file, str(model_id), entry) for model_id, entry in entries.items()}
+        raise SettingsError(f"{where} needs a mapping under the key 'models'")
+    return {str(model_id): _price(where, str(model_id), entry) for model_id, entry in entries.items()}
 
 
-def _price(file: Path, model_id: str, entry: Any) -> Price:
+def _price(where: str, model_id: str, entry: Any) -> Price:
     if not re.fullmatch(r"[a-z]+:\S+", model_id):
-        raise SettingsError(f"prices (BOUNCER_PRICES_FILE): {file}: {model_id!r} is no model id (provider:name)")
+        raise SettingsError(f"{where}: {model_id!r} is no model id (provider:name)")
     try:
         return Price.model_validate(entry)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise SettingsError(
-            f"prices (BOUNCER_PRICES_FILE): {file}: {model_id}: {where or 'entry'}: {first['msg']}"
-        ) from None
+        field = ".".join(map(str, first["loc"])) or "entry"
+        raise SettingsError(f"{where}: {model_id}: {field}: {first['msg']}") from None

@@ -7,7 +7,6 @@ second model.
 
 from __future__ import annotations
 
-import json
 import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from bot.core.actions import Usage
 from bot.core.bounded import read_file
@@ -30,6 +29,7 @@ LONGEST_SECONDS = 60.0
 _LARGEST = 16 << 20
 #: By model id and purpose (``triage``, ``verify``): points (said percent, true percent) of a rising map.
 Maps = Mapping[str, Mapping[str, Sequence[tuple[float, float]]]]
+_MAPS = TypeAdapter(dict[str, dict[str, tuple[tuple[float, float], ...]]])
 
 
 class Retried:
@@ -241,21 +241,14 @@ def probabilities(schema: type[BaseModel]) -> tuple[str, ...]:
 def load_maps(file: Path) -> Maps:
     """The maps that ``bouncer-eval calibrate --maps`` wrote; raises SettingsError that names what is wrong."""
     try:
-        content = json.loads(read_file(file, _LARGEST))
-        return {
-            str(model): {
-                str(purpose): tuple((float(said), float(true)) for said, true in points)
-                for purpose, points in purposes.items()
-                if points
-            }
-            for model, purposes in content.items()
-        }
+        maps = _MAPS.validate_json(read_file(file, _LARGEST))
     except OSError as error:
         raise SettingsError(f"BOUNCER_MAPS_FILE: {file} cannot be read: {error.strerror}") from None
-    except (ValueError, TypeError, AttributeError):
+    except ValidationError:
         raise SettingsError(
             f"BOUNCER_MAPS_FILE: {file} must hold model -> purpose -> pairs of percents, as JSON"
         ) from None
+    return {model: {name: points for name, points in each.items() if points} for model, each in maps.items()}
 
 
 def _answer(model: Model, prompt: Prompt, schema: type[T]) -> Reply[T] | ModelError | TransientError:

@@ -107,7 +107,7 @@ def pattern_of(template: str) -> str:
     names, words = parts[1::2], [*parts[0::2], last]
     pattern = re.escape(words[0])
     for name, word in zip(names, words[1:], strict=True):
-        pattern += ("(.+)" if name in ("path", "ref", "tree_sha", "name") else "([^/]+)") + re.escape(word)
+        pattern += ("(.+)" if name in ("path", "ref", "name") else "([^/]+)") + re.escape(word)
     return pattern
 
 

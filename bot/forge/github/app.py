@@ -6,7 +6,7 @@ import threading
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import datetime
 from functools import cache, partial
 from pathlib import Path
@@ -98,14 +98,12 @@ class HookDelivery(Frozen):
 class AppIdentity:
     """The app itself, by a JSON Web Token signed with its key: good for 5 minutes, used for one."""
 
+    installation = None
+
     def __init__(self, app_id: str, key: str) -> None:
         # Issued a minute ago and short-lived (PyGithub's defaults): a clock that is a little off does no harm.
         self._auth = AppAuth(app_id, key)
         self._signed = ("", float("-inf"))
-
-    @property
-    def installation(self) -> None:
-        return None
 
     @property
     def token(self) -> str:
@@ -293,18 +291,14 @@ def forge_as(
     token: str, repository: str, api_url: str, observe: Observe = unobserved
 ) -> Iterator[tuple[GitHubForge, GitHubWriter]]:
     """``owner/name`` as the holder of a token sees it, without an App; with an empty one as everybody does."""
-    client, archives = Client(Holder(token), api_url, observe), Archives()
+    with closing(Client(Holder(token), api_url, observe)) as client, closing(Archives()) as archives:
 
-    @cache
-    def viewer(_: object) -> Actor:
-        # The one question that people, installations and workflows are all answered.
-        return read(_viewer, client.graphql(_VIEWER, {})) if token else _STRANGER
+        @cache
+        def viewer(_: object) -> Actor:
+            # The one question that people, installations and workflows are all answered.
+            return read(_viewer, client.graphql(_VIEWER, {})) if token else _STRANGER
 
-    try:
         yield GitHubForge(client, repository, viewer, archives), GitHubWriter(client, client, repository)
-    finally:
-        client.close()
-        archives.close()
 
 
 def _viewer(value: Any) -> Actor:

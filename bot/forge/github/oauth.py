@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Collection
+from contextlib import closing
 from dataclasses import dataclass, field
 from urllib.parse import quote, urlencode
 
@@ -50,17 +51,13 @@ class GitHubLogin:
 
     def visitor(self, code: str, back: str, verifier: str, organizations: Collection[str]) -> Visitor:
         """Whose code this is. Raises ForgeError where GitHub does not take it; TransientError."""
-        client = Client(Holder(self._token(code, back, verifier)), self.api_url)
-        try:
+        with closing(Client(Holder(self._token(code, back, verifier)), self.api_url)) as client:
             return Visitor(
                 login=read(lambda user: str(user["login"]), client.get("/user")),
                 organizations=frozenset(each for each in organizations if _member(client, each)),
             )
-        finally:
-            client.close()
 
     def _token(self, code: str, back: str, verifier: str) -> str:
-        client = Client(Holder(), self.web_url)
         body = {
             "client_id": self.client_id,
             "client_secret": self.client_secret,
@@ -68,12 +65,10 @@ class GitHubLogin:
             "redirect_uri": back,
             "code_verifier": verifier,
         }
-        try:
+        with closing(Client(Holder(), self.web_url)) as client:
             answer = client.send(
                 "POST", "/login/oauth/access_token", body, what="the log-in", accept="application/json"
             )
-        finally:
-            client.close()
         if not isinstance(answer, dict) or not isinstance(answer.get("access_token"), str):
             # GitHub says what is wrong with status 200.
             why = str(answer.get("error") if isinstance(answer, dict) else "no answer")[:100]

@@ -11,8 +11,8 @@ from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar
 
-from bot.core.model import Actor, Issue, PullRequest, Repository
-from bot.forge.github.payloads import page, read
+from bot.core.model import Issue, PullRequest, Repository
+from bot.forge.github.payloads import actor, page, read
 from bot.forge.github.reader import GitHubForge
 from bot.forge.protocol import Labelled, ListPage, Message, PastIssue, PastPull, PullDiff
 
@@ -139,12 +139,6 @@ def _nodes(value: Any) -> list[Any]:
     return [node for node in (value or {}).get("nodes") or () if node]
 
 
-def _actor(value: Any) -> Actor:
-    login = (value or {}).get("login") or "ghost"
-    is_bot = (value or {}).get("__typename") == "Bot" or login.endswith("[bot]")
-    return Actor(id=0, login=login, is_bot=is_bot)
-
-
 def _opened(node: Mapping[str, Any]) -> tuple[str, str, bool]:
     """Title and text as opened, and whether the text could be had."""
     title = next((each["previousTitle"] for each in _nodes(node["renamed"])), node["title"])
@@ -161,7 +155,7 @@ def _text_of(node: Mapping[str, Any]) -> tuple[Issue, bool]:
         number=node["number"],
         title=title,
         body=body,
-        author=_actor(node["author"]),
+        author=actor(node["author"]),
         html_url=node["url"],
         created_at=node["createdAt"],
         comments=0,
@@ -172,9 +166,7 @@ def _text_of(node: Mapping[str, Any]) -> tuple[Issue, bool]:
 def _issue(node: Any) -> PastIssue:
     issue, whole = _text_of(node)
     spoken = [
-        each["createdAt"]
-        for each in _nodes(node["comments"])
-        if _actor(each["author"]).login == issue.author.login
+        each["createdAt"] for each in _nodes(node["comments"]) if actor(each["author"]).login == issue.author.login
     ]
     return PastIssue(
         issue=issue,

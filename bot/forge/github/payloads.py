@@ -61,7 +61,8 @@ def actor(user: Json | None) -> Actor:
     if not user:
         return Actor(id=0, login="ghost")
     login = str(user.get("login") or "ghost")
-    return Actor(id=user.get("id") or 0, login=login, is_bot=user.get("type") == "Bot" or login.endswith("[bot]"))
+    kinds = (user.get("type"), user.get("__typename"))
+    return Actor(id=user.get("id") or 0, login=login, is_bot="Bot" in kinds or login.endswith("[bot]"))
 
 
 def repository(value: Json) -> Repository:

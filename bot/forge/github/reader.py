@@ -32,31 +32,23 @@ T = TypeVar("T")
 
 _DIFF = "application/vnd.github.diff"
 
-_CLOSING = """
+_OF_PULL = """
 query ($owner: String!, $name: String!, $number: Int!, $first: Int!, $after: String) {
   repository(owner: $owner, name: $name) {
     pullRequest(number: $number) {
-      closingIssuesReferences(first: $first, after: $after) {
-        nodes { number repository { nameWithOwner } }
-        pageInfo { hasNextPage endCursor }
-      }
+      CONNECTION(first: $first, after: $after) { nodes { NODE } pageInfo { hasNextPage endCursor } }
     }
   }
 }
 """
 
-_THREADS = """
-query ($owner: String!, $name: String!, $number: Int!, $first: Int!, $after: String) {
-  repository(owner: $owner, name: $name) {
-    pullRequest(number: $number) {
-      reviewThreads(first: $first, after: $after) {
-        nodes { isResolved comments(first: 1) { nodes { fullDatabaseId } } }
-        pageInfo { hasNextPage endCursor }
-      }
-    }
-  }
-}
-"""
+
+def _of_pull(connection: str, node: str) -> str:
+    return _OF_PULL.replace("CONNECTION", connection).replace("NODE", node)
+
+
+_CLOSING = _of_pull("closingIssuesReferences", "number repository { nameWithOwner }")
+_THREADS = _of_pull("reviewThreads", "isResolved comments(first: 1) { nodes { fullDatabaseId } }")
 
 #: A path that git writes as it stands.
 _PLAIN = re.compile(r'[^"\\\x00-\x1f\x7f-\U0010ffff]*')

@@ -7,6 +7,7 @@ import os
 import re
 import secrets
 from collections.abc import Iterable, Mapping
+from contextlib import closing
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal
@@ -176,16 +177,16 @@ def convert(code: str, api_url: str, web_url: str) -> Credentials:
     from bot.forge.github.app import checked_url
     from bot.forge.github.http import Client, Holder
 
-    client = Client(Holder(), checked_url(api_url))
-    try:
-        # Named, because the address holds the code.
-        value = client.send("POST", f"/app-manifests/{code}/conversions", what="the conversion of the manifest")
-    except ForgeError as error:
-        if error.status == 422:
-            raise NotFound("GitHub does not accept the code") from None
-        raise
-    finally:
-        client.close()
+    with closing(Client(Holder(), checked_url(api_url))) as client:
+        try:
+            # Named, because the address holds the code.
+            value = client.send(
+                "POST", f"/app-manifests/{code}/conversions", what="the conversion of the manifest"
+            )
+        except ForgeError as error:
+            if error.status == 422:
+                raise NotFound("GitHub does not accept the code") from None
+            raise
     return read(partial(_credentials, api_url, web_url), value)
 
 
