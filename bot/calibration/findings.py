@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import Literal
 
 from pydantic import Field
@@ -95,25 +95,3 @@ def score(verdict: PastVerdict, by_label: bool) -> int:
     if not by_label and verdict.p_bounce is not None:
         return verdict.p_bounce
     return (verdict.severity or 0) * 100 // STEPS
-
-
-def settings(findings: Sequence[Findings], labels: Mapping[Bouncer, tuple[str, ...]]) -> str:
-    """The lines for bouncer.yml; ``labels`` are the bouncers' labels, mildest first."""
-    parts = []
-    for each in findings:
-        percent = f"{100 * each.promise.harm:g}"
-        if each.promise.line is None:
-            lines = ["  mode: shadow"]
-        else:
-            lines = [_drawn(each, labels[each.bouncer])]
-            # bouncer.yml takes whole percents; the watch on the dashboard needs one to hold against.
-            lines += [f"  harm: {percent}"] if percent.isdigit() else []
-        parts.append("\n".join([f"{each.bouncer}:", *lines]))
-    return "\n".join(parts)
-
-
-def _drawn(findings: Findings, labels: Sequence[str]) -> str:
-    assert findings.promise.line is not None
-    if findings.level is not None:
-        return f"  bounce_at: {labels[findings.level - 1]}"
-    return f"  bounce_above: {findings.promise.line.bounce_above}"

@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from pydantic import Field
 
 from bot.calibration import plots, risk
-from bot.calibration.findings import STEPS, Bouncer, Findings, settings
+from bot.calibration.findings import STEPS, Bouncer, Findings
 from bot.calibration.risk import OperatingPoint
 from bot.core.config import TriageConfig, VerifyConfig
 from bot.core.frozen import Frozen
@@ -44,7 +44,16 @@ class Calibration(Frozen):
     @property
     def settings(self) -> str:
         """The lines for bouncer.yml."""
-        return settings(self.findings, LABELS)
+        return "\n".join("\n".join([f"{each.bouncer}:", *_section(each)]) for each in self.findings)
+
+
+def _section(each: Findings) -> list[str]:
+    if each.promise.line is None:
+        return ["  mode: shadow"]
+    drawn = f"bounce_at: {_place(each)}" if each.level else f"bounce_above: {each.promise.line.bounce_above}"
+    percent = f"{100 * each.promise.harm:g}"
+    # bouncer.yml takes whole percents; the watch on the dashboard needs one to hold against.
+    return [f"  {drawn}", *([f"  harm: {percent}"] if percent.isdigit() else [])]
 
 
 def as_text(found: Calibration) -> str:

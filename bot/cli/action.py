@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from bot.cli.files import as_object, gate, json_option, print_json
+from bot.cli.bouncers import gate
+from bot.cli.files import as_object, json_option, print_json
 from bot.cli.remote import reached
 from bot.cli.review import gate as review_gate
 from bot.cli.review import write_sarif

@@ -116,26 +116,10 @@ model_options = with_options(
     click.option("--config", metavar="FILE", help="A bouncer.yml; the defaults without it."),
     json_option,
 )
-#: Keys of a bouncer's section in bouncer.yml, by their names there.
-line_options = with_options(
-    click.option("--prompt", type=click.Choice(["paper", "panel", "careful"]), help="Which question is asked."),
-    click.option("--bounce-at", metavar="LABEL", help="Bounce at this label or worse."),
-    click.option(
-        "--bounce-above",
-        type=click.IntRange(0, 100),
-        help="Bounce at this probability (percent) or above instead.",
-    ),
-)
 repo_option = click.option(
     "--repo",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     help="A checkout, with the change or without: the code around it is read there; nothing is run or changed.",
-)
-fail_on_option = click.option(
-    "--fail-on",
-    type=click.Choice(["bounce", "abstain"]),
-    multiple=True,
-    help="Exit with 1 on a bounce, or where no verdict was reached; may be given twice.",
 )
 
 
@@ -229,10 +213,3 @@ def spoken(decision: Decision) -> str:
 def print_json(value: dict[str, Any]) -> None:
     """One JSON object on standard output."""
     click.echo(json.dumps(value, ensure_ascii=True))
-
-
-def gate(fail_on: tuple[str, ...], decision: Decision) -> int:
-    """The exit code of a command used as a gate: 1 where ``--fail-on`` names what came of it."""
-    bounced = bool(decision.evidence.get("bounced"))
-    kinds = {"bounce"} if bounced else ({"abstain"} if decision.verdict is None else set())
-    return 1 if kinds & set(fail_on) else 0

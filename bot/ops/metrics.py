@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from itertools import chain
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 from sqlalchemy.exc import SQLAlchemyError
 
 from bot.jobs.admin import Jobs
@@ -89,17 +89,16 @@ class Counts:
 
 def exposition(ledger: Ledger, jobs: Jobs) -> bytes:
     """The page in Prometheus' text format."""
-    registry = CollectorRegistry()
-    registry.register(_Collector(lambda: chain(_counted(ledger), _jobs(jobs))))
-    return generate_latest(registry)
+    return generate_latest(_Collected(ledger, jobs))
 
 
-class _Collector:
-    def __init__(self, collect: Callable[[], Iterator[Metric]]) -> None:
-        self.collect = collect
+class _Collected(Collector):
+    def __init__(self, ledger: Ledger, jobs: Jobs) -> None:
+        self._ledger, self._jobs = ledger, jobs
 
-    def describe(self) -> list[Metric]:
-        return []
+    def collect(self) -> Iterator[Metric]:
+        yield from _counted(self._ledger)
+        yield from _jobs(self._jobs)
 
 
 def _counted(ledger: Ledger) -> Iterator[Metric]:

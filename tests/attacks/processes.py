@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 _FORKS = get_context("forkserver")
-_FORKS.set_forkserver_preload(["bot.cli.review", "bot.cli.triage", "bot.cli.verify", "bot.app", "bot.router"])
+_FORKS.set_forkserver_preload(["bot.cli.review", "bot.cli.bouncers", "bot.app", "bot.router"])
 
 
 class Ended(NamedTuple):

@@ -29,53 +29,48 @@ _PASSWORD = re.compile(r"(://[^:/@]*):[^@]*@")
 
 def variables(settings: Settings) -> Iterator[Diagnosis]:
     """Every setting in a line, with what is missing or worth knowing about it; secrets by their presence only."""
+    remarks = {each.subject: each for each in (*_about_github(settings), *_about_running(settings))}
     for name in Settings.model_fields:
-        yield _special(name, settings) or ok(name.upper(), _shown(name, settings))
+        yield remarks.get(name.upper()) or ok(name.upper(), _shown(name, settings))
 
 
-def _special(name: str, settings: Settings) -> Diagnosis | None:
-    value, variable = getattr(settings, name), name.upper()
-    if name == "github_app_id" and value is None:
-        return fail(variable, "not set", _SET_UP)
-    if name == "bouncer_model" and not value:
-        return fail(variable, "not set: nothing is judged or posted", "name a model, such as openai:gpt-5-mini")
-    if name == "bouncer_model" and not carries_signal(value):
-        return note(
-            variable,
-            f"{value}: no better than chance, so everything runs in shadow mode and nothing is posted",
-            "name a real model",
-        )
-    if name == "github_webhook_secret" and not settings.webhook_secrets:
-        return fail(variable, "not set: no delivery can be verified", _SET_UP)
-    if name == "github_app_private_key" and value is None and settings.github_app_private_key_path is None:
-        return fail(variable, "neither it nor GITHUB_APP_PRIVATE_KEY_PATH is set", _SET_UP)
-    if name == "bouncer_admin_password" and value is None and not settings.bouncer_admins:
-        return note(variable, "not set: there is no dashboard", "set it, or BOUNCER_ADMINS, to open the one at /")
-    if (
-        name == "bouncer_admins"
-        and value
-        and not (settings.github_app_client_id and settings.github_app_client_secret)
-    ):
-        return fail(
-            variable,
+def _about_github(settings: Settings) -> Iterator[Diagnosis]:
+    if settings.github_app_id is None:
+        yield fail("GITHUB_APP_ID", "not set", _SET_UP)
+    if settings.github_app_private_key is None and settings.github_app_private_key_path is None:
+        yield fail("GITHUB_APP_PRIVATE_KEY", "neither it nor GITHUB_APP_PRIVATE_KEY_PATH is set", _SET_UP)
+    secret = "GITHUB_WEBHOOK_SECRET"  # noqa: S105 - the variable's name
+    if not settings.webhook_secrets:
+        yield fail(secret, "not set: no delivery can be verified", _SET_UP)
+    elif len(min(settings.webhook_secrets, key=len)) < 16:
+        yield note(secret, "shorter than 16 characters: it can be guessed", "use a long random one")
+    if settings.bouncer_admins and not (settings.github_app_client_id and settings.github_app_client_secret):
+        yield fail(
+            "BOUNCER_ADMINS",
             "nobody can log in with GitHub: the App's client id or secret is not set",
             "set GITHUB_APP_CLIENT_ID and GITHUB_APP_CLIENT_SECRET, as the App's settings on GitHub show them",
         )
-    if name == "bouncer_notify_url" and value and not settings.bouncer_notify_secret:
-        return fail(
-            variable, "BOUNCER_NOTIFY_SECRET is not set: nobody could tell who sends", "set a long random one"
-        )
-    if name == "bouncer_paused" and value:
-        return note(variable, "everything is paused: no model is asked and nothing is posted")
-    if name == "bouncer_daily_budget_usd" and value is None:
-        return note(
-            variable,
-            "not set: there is no daily limit to what models cost",
-            "set it to the most that a day may cost",
-        )
-    if name == "github_webhook_secret" and len(min(settings.webhook_secrets, key=len)) < 16:
-        return note(variable, "shorter than 16 characters: it can be guessed", "use a long random one")
-    return None
+
+
+def _about_running(settings: Settings) -> Iterator[Diagnosis]:
+    model = settings.bouncer_model
+    if not model:
+        remedy = "name a model, such as openai:gpt-5-mini"
+        yield fail("BOUNCER_MODEL", "not set: nothing is judged or posted", remedy)
+    elif not carries_signal(model):
+        told = f"{model}: no better than chance, so everything runs in shadow mode and nothing is posted"
+        yield note("BOUNCER_MODEL", told, "name a real model")
+    if settings.bouncer_admin_password is None and not settings.bouncer_admins:
+        remedy = "set it, or BOUNCER_ADMINS, to open the one at /"
+        yield note("BOUNCER_ADMIN_PASSWORD", "not set: there is no dashboard", remedy)
+    if settings.bouncer_notify_url and not settings.bouncer_notify_secret:
+        told = "BOUNCER_NOTIFY_SECRET is not set: nobody could tell who sends"
+        yield fail("BOUNCER_NOTIFY_URL", told, "set a long random one")
+    if settings.bouncer_paused:
+        yield note("BOUNCER_PAUSED", "everything is paused: no model is asked and nothing is posted")
+    if settings.bouncer_daily_budget_usd is None:
+        told = "not set: there is no daily limit to what models cost"
+        yield note("BOUNCER_DAILY_BUDGET_USD", told, "set it to the most that a day may cost")
 
 
 def _shown(name: str, settings: Settings) -> str:

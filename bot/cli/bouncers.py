@@ -1,4 +1,4 @@
-"""``bouncer verify``: the output bouncer on an issue and a patch."""
+"""``bouncer triage`` and ``bouncer verify``: the two bouncers on files, or on what stands at an address."""
 
 from __future__ import annotations
 
@@ -11,9 +11,6 @@ from bot.cli.files import (
     Judging,
     as_object,
     decide,
-    fail_on_option,
-    gate,
-    line_options,
     model_options,
     print_json,
     read_diff,
@@ -21,6 +18,7 @@ from bot.cli.files import (
     repo_option,
     show_card,
     spoken,
+    with_options,
 )
 from bot.cli.remote import decide_at, is_url
 
@@ -28,6 +26,70 @@ if TYPE_CHECKING:
     from bot.core.actions import Decision
     from bot.core.events import PullRequestOpened
     from bot.forge.offline import Opened
+
+#: Keys of a bouncer's section in bouncer.yml, by their names there.
+line_options = with_options(
+    click.option("--prompt", type=click.Choice(["paper", "panel", "careful"]), help="Which question is asked."),
+    click.option("--bounce-at", metavar="LABEL", help="Bounce at this label or worse."),
+    click.option(
+        "--bounce-above",
+        type=click.IntRange(0, 100),
+        help="Bounce at this probability (percent) or above instead.",
+    ),
+)
+fail_on_option = click.option(
+    "--fail-on",
+    type=click.Choice(["bounce", "abstain"]),
+    multiple=True,
+    help="Exit with 1 on a bounce, or where no verdict was reached; may be given twice.",
+)
+
+
+@click.command()
+@click.argument("file", metavar="FILE|-|URL")
+@line_options
+@fail_on_option
+@model_options
+def triage(
+    file: str,
+    fail_on: tuple[str, ...],
+    model: str | None,
+    prompts: str | None,
+    config: str | None,
+    as_json: bool,
+    **keys: Any,
+) -> int:
+    """Say whether the issue in FILE (its first line is the title) is specified well enough to act on.
+
+    URL is an issue on GitHub, read with GITHUB_TOKEN, as the App, or without either where it is public. Nothing is
+    written there.
+    """
+    from bot.forge.offline import issue_opened, split_title
+
+    if is_url(file):
+        # Somebody asks for this very issue, whoever wrote it and whatever it is.
+        keys |= {"authors": "all", "ignore_kinds": ()}
+        decision = decide_at("triage", file, Judging(model, prompts, config, {"triage": keys}))
+    else:
+        opened = issue_opened(*split_title(read_text(file)))
+        decision = decide("triage", *opened, Judging(model, prompts, config, {"triage": keys}))
+    if as_json:
+        print_json(as_object(decision))
+    else:
+        show_card(_input_card(decision))
+    return gate(fail_on, decision)
+
+
+def _input_card(decision: Decision) -> str:
+    if decision.verdict is None:
+        return f"Not judged: {decision.reason}"
+    seen = decision.evidence
+    chance = "" if seen["p_bounce"] is None else f" ({seen['p_bounce']:.0f}%)"
+    lines = [f"{decision.verdict}{chance}: {'bounced' if seen['bounced'] else 'passes'}", "", seen["explanation"]]
+    lines += [f"- {question}" for question in seen["questions"]]
+    if seen["missing"]:
+        lines.append(f"Missing: {', '.join(seen['missing'])}")
+    return "\n".join([*lines, "", spoken(decision)])
 
 
 @click.command()
@@ -38,7 +100,7 @@ if TYPE_CHECKING:
 @repo_option
 @fail_on_option
 @model_options
-def command(
+def verify(
     url: str | None,
     issue_file: str | None,
     patch_file: str | None,
@@ -64,7 +126,7 @@ def command(
     if as_json:
         print_json({**as_object(decision), **_only(decision)})
     else:
-        show_card(_text(decision))
+        show_card(_output_card(decision))
     return gate(fail_on, decision)
 
 
@@ -88,15 +150,15 @@ def _only(decision: Decision) -> dict[str, object]:
     return {key: value for key, value in verdicts[0].items() if key != "issue"} if len(verdicts) == 1 else {}
 
 
-def _text(decision: Decision) -> str:
+def _output_card(decision: Decision) -> str:
     if decision.verdict is None:
         return f"Not judged: {decision.reason}"
     verdicts = decision.evidence["verdicts"]
-    cards = ["\n".join(_card(each, named=len(verdicts) > 1)) for each in verdicts]
+    cards = ["\n".join(_part(each, named=len(verdicts) > 1)) for each in verdicts]
     return "\n\n".join([*cards, spoken(decision)])
 
 
-def _card(seen: dict[str, Any], *, named: bool) -> list[str]:
+def _part(seen: dict[str, Any], *, named: bool) -> list[str]:
     chance = "" if seen["p_bounce"] is None else f" ({seen['p_bounce']:.0f}% that it falls short)"
     issue = f"{seen['issue']}: " if named else ""
     lines = [
@@ -106,3 +168,10 @@ def _card(seen: dict[str, Any], *, named: bool) -> list[str]:
     ]
     lines += [f"- missing: {point}" for point in seen["missing"]]
     return lines + [f"- covered: {point}" for point in seen["covered"]]
+
+
+def gate(fail_on: tuple[str, ...], decision: Decision) -> int:
+    """The exit code of a command used as a gate: 1 where ``--fail-on`` names what came of it."""
+    bounced = bool(decision.evidence.get("bounced"))
+    kinds = {"bounce"} if bounced else ({"abstain"} if decision.verdict is None else set())
+    return 1 if kinds & set(fail_on) else 0
