@@ -2,7 +2,8 @@
 
 A file holds the system part, then one line that reads exactly ``=== user ===``, then the user part. The line
 is looked for in the file, never in the filled-in text. Files whose name starts with ``_`` are pieces for
-``{% include %}``. A variable that is not given is an error. What strangers wrote goes through ``untrusted``:
+``{% include %}``; ours stand together in ``_pieces``, each below a line with its name. A variable that is not
+given is an error. What strangers wrote goes through ``untrusted``:
 
     {{ issue.body | untrusted("issue body") }}
 
@@ -25,6 +26,8 @@ from bot.errors import SettingsError
 
 SUFFIX = ".md.jinja"
 SEPARATOR = re.compile(r"^=== user ===[ \t]*\r?\n", re.MULTILINE)
+_PIECES = "_pieces"
+_PIECE = re.compile(r"^=== (_\w+) ===\n", re.MULTILINE)
 _INCLUDED = re.compile(r"{%-? include \"([^\"]+)\.md\.jinja\"")
 _PACKAGED = Path(__file__).parent
 
@@ -92,13 +95,25 @@ class _Halves(FileSystemLoader):
 
     def get_source(self, environment: Environment, template: str) -> tuple[str, str, Callable[[], bool]]:
         name, _, half = template.partition("#")
-        source, filename, fresh = super().get_source(environment, name)
+        source, filename, fresh = self._source(environment, name)
         if not half:
             return source, filename, fresh
         parts = SEPARATOR.split(source)
         if len(parts) != 2:
             raise TemplateError(f"{filename} needs exactly one line '=== user ===', it has {len(parts) - 1}")
         return parts[0 if half == "system" else 1], filename, fresh
+
+    def _source(self, environment: Environment, name: str) -> tuple[str, str, Callable[[], bool]]:
+        """A file; where there is none of that name, one of the pieces that stand together."""
+        try:
+            return super().get_source(environment, name)
+        except TemplateNotFound:
+            text, filename, fresh = super().get_source(environment, f"{_PIECES}{SUFFIX}")
+            _, *found = _PIECE.split(text)
+            pieces = dict(zip(found[::2], found[1::2], strict=True))
+            if (piece := pieces.get(name.removesuffix(SUFFIX))) is None:
+                raise
+            return piece, filename, fresh
 
 
 def _names(*folders: Path | None) -> set[str]:
