@@ -19,7 +19,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from bot.bouncers.labels import Chance, InputLabel, agreeing, bounces, tidy_label
 from bot.core.config import TriageConfig
 from bot.core.frozen import Frozen, Lenient
-from bot.core.markdown import clean, clean_line, host_of
+from bot.core.markdown import clean, clean_line
 from bot.core.model import Comment, Issue, Repository
 from bot.core.text import folded, without_middle
 from bot.models.protocol import Prompt, caveat
@@ -215,7 +215,7 @@ def comment(
     ``again``: its author has answered before, so nothing is listed that they may have been asked already.
     """
     said = sentences(verdict.language)
-    host = host_of(repository.html_url)
+    host = repository.host
     wanted = [clean_line(question, host=host, limit=QUESTION) for question in verdict.questions]
     if not wanted and not again:
         # The names of what is missing are English.

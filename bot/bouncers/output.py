@@ -12,7 +12,7 @@ from bot.bouncers.labels import Chance, OutputLabel, agreeing, bounces, tidy_lab
 from bot.core.actions import Conclusion, SetCheck, Usage
 from bot.core.config import VerifyConfig
 from bot.core.frozen import Frozen, Lenient
-from bot.core.markdown import clean, clean_line, code_span, host_of
+from bot.core.markdown import clean, clean_line, code_span
 from bot.core.model import Issue, Repository
 from bot.core.text import folded, without_middle
 from bot.models.protocol import Prompt, caveat
@@ -168,7 +168,7 @@ def check(
     note: str = "",
 ) -> SetCheck:
     """The check for a pull request with at least one linked issue; ``note`` stands first."""
-    host = host_of(repository.html_url)
+    host = repository.host
     if not verdicts:
         return skipped(head_sha, "; ".join(clean_line(each.why, host=host, limit=POINT) for each in unjudged))
     by_issue = {run.issue: run for run in runs}

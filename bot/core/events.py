@@ -23,53 +23,45 @@ class _InRepository(_Event):
     repository: Repository
 
     @property
+    def about(self) -> Issue | PullRequest | None:
+        """What it happened to; None where that is neither issue nor pull request."""
+        return None
+
+    @property
     def number(self) -> int:
         """The issue's or pull request's number; 0 where the event is about none."""
-        return 0
+        return self.about.number if self.about else 0
 
     @property
     def revision(self) -> str:
         """In which state its subject was; empty where that does not matter."""
-        return ""
+        return self.about.revision if self.about else ""
 
     @property
     def subject(self) -> Subject:
         """What a decision about this event is about."""
         return Subject(repository=self.repository.full_name, number=self.number, revision=self.revision)
 
+    @property
+    def by_author(self) -> bool:
+        """Whether who wrote the issue or pull request caused the event."""
+        return self.about is not None and self.sender.id == self.about.author.id
+
 
 class _OnIssue(_InRepository):
     issue: Issue
 
     @property
-    def number(self) -> int:
-        return self.issue.number
-
-    @property
-    def revision(self) -> str:
-        return self.issue.revision
-
-    @property
-    def by_author(self) -> bool:
-        """Whether who wrote the issue caused the event."""
-        return self.sender.id == self.issue.author.id
+    def about(self) -> Issue:
+        return self.issue
 
 
 class _OnPullRequest(_InRepository):
     pull_request: PullRequest
 
     @property
-    def number(self) -> int:
-        return self.pull_request.number
-
-    @property
-    def revision(self) -> str:
-        return self.pull_request.revision
-
-    @property
-    def by_author(self) -> bool:
-        """Whether who opened the pull request caused the event."""
-        return self.sender.id == self.pull_request.author.id
+    def about(self) -> PullRequest:
+        return self.pull_request
 
 
 class _OnCommit(_InRepository):

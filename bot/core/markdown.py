@@ -81,7 +81,7 @@ _LINK = "\x01["
 
 
 def host_of(url: str) -> str:
-    """Host (and port) of a URL, lower case: what ``clean`` wants as ``host``."""
+    """Host (and port) of a URL, lower case."""
     return urlsplit(url).netloc.lower()
 
 
@@ -94,10 +94,10 @@ def clean(text: str, *, host: str = "", limit: int) -> str:
     """A multi-line Markdown fragment of a model's, harmless, in at most ``limit`` characters.
 
     Paragraphs, lists, emphasis and code survive; HTML, images, tables and foreign links do not. ``host`` is
-    where the repository lives (``host_of(repository.html_url)``): plain links into it stay links.
+    where the repository lives (``repository.host``): plain links into it stay links.
     """
     whole = redact(visible(text)).strip()[: 2 * limit]
-    return _within(whole, limit, lambda part: _Writer(host).blocks(_parser().parse(part)))
+    return _within(whole, limit, lambda part: _Writer(host).blocks(iter(_parser().parse(part))))
 
 
 def clean_line(text: str, *, host: str = "", limit: int = 300) -> str:
@@ -158,11 +158,8 @@ class _Writer:
         self._host = host.lower()
         self._strikes = False
 
-    def blocks(self, tokens: Sequence[Token]) -> str:
-        """A whole document, or what a quote or an item of a list holds."""
-        return self._blocks(iter(tokens), "")
-
-    def _blocks(self, tokens: Iterator[Token], closing: str) -> str:
+    def blocks(self, tokens: Iterator[Token], closing: str = "") -> str:
+        """A whole document, or what a quote or an item of a list holds: up to the token ``closing``."""
         text, tight = "", False
         for token in tokens:
             if token.type == closing:
@@ -185,7 +182,7 @@ class _Writer:
             case "paragraph_open":
                 return self.prose(next(tokens))
             case "blockquote_open":
-                quoted = self._blocks(tokens, "blockquote_close")
+                quoted = self.blocks(tokens, "blockquote_close")
                 return _indented(quoted, "> ", "> ") if quoted else ""
             case "bullet_list_open" | "ordered_list_open":
                 return self._list(tokens, token.type.replace("open", "close"))
@@ -196,7 +193,7 @@ class _Writer:
         for token in tokens:
             if token.type == closing:
                 break
-            body = self._blocks(tokens, "list_item_close")
+            body = self.blocks(tokens, "list_item_close")
             mark = f"{token.info}. " if token.info else "- "
             if body:
                 items.append(_indented(body, mark, " " * len(mark)))

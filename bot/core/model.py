@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from datetime import datetime
 from typing import Literal
+from urllib.parse import urlsplit
 
 from pydantic import Field
 
@@ -44,6 +45,11 @@ class Repository(Frozen):
     def full_name(self) -> str:
         """``owner/name``."""
         return f"{self.owner}/{self.name}"
+
+    @property
+    def host(self) -> str:
+        """Where links may lead: host (and port), lower case."""
+        return urlsplit(self.html_url).netloc.lower()
 
 
 class Issue(Frozen):

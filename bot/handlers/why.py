@@ -21,7 +21,7 @@ from bot.core.actions import Decision, UpsertComment
 from bot.core.commands import read
 from bot.core.events import Event
 from bot.core.frozen import Lenient
-from bot.core.markdown import clean, host_of
+from bot.core.markdown import clean
 from bot.core.text import squeeze, without_middle
 from bot.errors import ForgeError
 from bot.models.protocol import Prompt, caveat
@@ -90,8 +90,8 @@ def handle(event: Event, services: Services) -> Decision | None:
     reply = services.model.complete(prompt, WhyReply)
     grounded = _grounded(reply.value.answer, verdict)
     text = reply.value.answer if grounded else verdict.explanation
-    host = host_of(services.repository.html_url)
-    decision = _said(event, answer(text, reply.model, verdict.language, host), "answered")
+    words = answer(text, reply.model, verdict.language, services.repository.host)
+    decision = _said(event, words, "answered")
     evidence = {"grounded": grounded, "reply": reply.text[:20_000], "prompt_hash": prompt.hash}
     return decision.model_copy(update={"evidence": evidence, "usage": reply.usage, "model": reply.model})
 

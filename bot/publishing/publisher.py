@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from bot.core import actions
-from bot.core.markdown import host_of
 from bot.core.model import Issue, PullRequest
 from bot.errors import ForgeError, NotFound
 from bot.forge.github.writer import GitHubWriter
@@ -69,7 +68,7 @@ class Publisher:
         """
         if not decision.actions:
             return Published("withheld" if decision.withheld else "nothing")
-        rules = Rules(host=host_of(services.repository.html_url), secrets=tuple(self.secrets))
+        rules = Rules(host=services.repository.host, secrets=tuple(self.secrets))
         pause = partial(self._pause, installation)
         executor = Executor(decision, job, services, writer, self.postings, pause, rules, unseen)
         notes: list[str] = []

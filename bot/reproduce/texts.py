@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from urllib.parse import urlsplit
 
 from bot.core.frozen import Frozen
 from bot.core.markdown import clean_line, code_span, fence
@@ -30,10 +29,6 @@ class Place(Frozen):
     def at(self) -> str:
         """``main`` at abc1234."""
         return f"{code_span(self.branch, limit=100)} at {self.sha[:7]}"
-
-    @property
-    def host(self) -> str:
-        return urlsplit(self.repository.html_url).netloc
 
 
 def _language(path: str) -> str:
@@ -72,7 +67,11 @@ def not_reproduced(result: Reproduction, place: Place, note: str = "") -> str:
 
 def not_run(reason: str, place: Place, note: str = "") -> str:
     """The comment that says that nothing was tried."""
-    lines = [f"**Not run.** {_sentence(clean_line(reason, host=place.host, limit=400))}", "", *_note(note)]
+    lines = [
+        f"**Not run.** {_sentence(clean_line(reason, host=place.repository.host, limit=400))}",
+        "",
+        *_note(note),
+    ]
     return "\n".join(lines).rstrip()
 
 
@@ -146,7 +145,7 @@ def _tried(result: Reproduction) -> str:
 def _reasons(attempts: Sequence[Attempt], place: Place) -> list[str]:
     counts = Counter(_why(attempt) for attempt in attempts)
     lines = [
-        f"{count} x {clean_line(why, host=place.host, limit=200)}"
+        f"{count} x {clean_line(why, host=place.repository.host, limit=200)}"
         for why, count in counts.most_common(MAX_REASONS)
     ]
     left = sum(counts.values()) - sum(count for _, count in counts.most_common(MAX_REASONS))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from bot.core.actions import Action, InlineComment, SubmitReview, UpsertComment, Usage
 from bot.core.markdown import clean, clean_line, code_span, fence
@@ -162,10 +162,6 @@ class Page:
     repository: Repository
     pull: PullRequest
 
-    @property
-    def host(self) -> str:
-        return urlsplit(self.repository.html_url).netloc.lower()
-
     def link(self, path: str) -> str:
         """The path as code, linked to the file at the reviewed commit."""
         name = _code(path)
@@ -178,7 +174,7 @@ def inline(finding: Finding, page: Page) -> InlineComment:
     """A finding on its line."""
     assert finding.line is not None
     parts = (
-        clean(finding.comment, host=page.host, limit=COMMENT),
+        clean(finding.comment, host=page.repository.host, limit=COMMENT),
         f"The same in {', '.join(map(_code, finding.places))}." if finding.places else "",
         f"Severity: {finding.severity}. *AI review, may be wrong.*",
         _proven(finding),
@@ -238,12 +234,12 @@ def summary(
     if not (unplaced or gone or any(each.reason not in EXPECTED for each in skipped)):
         return None
     defects = (
-        f"{page.link(each.path)}: {clean_line(each.comment, host=page.host, limit=COMMENT)} "
+        f"{page.link(each.path)}: {clean_line(each.comment, host=page.repository.host, limit=COMMENT)} "
         f"Severity: {each.severity}."
         for each in unplaced
     )
     unread = (f"{_code(each.path)}: {clean_line(each.reason, limit=NAME)}" for each in skipped)
-    over = (f"{_code(each.path)}: {_sentence(each.comment, page.host)}" for each in gone)
+    over = (f"{_code(each.path)}: {_sentence(each.comment, page.repository.host)}" for each in gone)
     parts = (
         f"**AI review of {page.pull.head_sha[:7]}**",
         _section("Possible defects that no single line shows:", defects),
