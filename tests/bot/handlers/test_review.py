@@ -231,12 +231,6 @@ def test_a_draft_is_reviewed_once_it_is_ready(services: Build) -> None:
     assert review(event, services(ScriptedModel([CLEAN]), snapshot())).verdict == "clean"
 
 
-def test_a_fork_is_read_like_any_other(services: Build) -> None:
-    values = {"head_repository": "stranger/rocket"}
-    decision = review(opened(**values), services(ScriptedModel([reply(finding())]), snapshot(**values)))
-    assert len(submitted(decision).comments) == 1
-
-
 def test_an_event_that_a_newer_push_overtook_costs_nothing(services: Build) -> None:
     decision = review(opened(head_sha="b" * 40), services(ScriptedModel(), snapshot()))
     assert (decision.abstained, decision.actions) == ("superseded", ())

@@ -147,13 +147,6 @@ def test_someone_who_forges_our_marker_does_not_stop_the_review(services: Build,
     assert len(paper.inline) == 1
 
 
-def test_a_suggestion_is_sent_as_it_is_in_a_fence_that_it_cannot_close(perform: Perform) -> None:
-    code = "        text = '''\n```\n@decorated  # fixes #1\n````\n'''"
-    paper = perform(ScriptedModel([reply(finding(suggestion=code))]), snapshot())
-    (comment,) = paper.inline
-    assert f"\n`````suggestion\n{code}\n`````\n" in comment.body
-
-
 def test_there_are_enough_of_them() -> None:
     assert len(PAYLOADS) >= 40
     assert all(WORD in payload for payload in PAYLOADS.values())

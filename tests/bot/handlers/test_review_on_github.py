@@ -130,26 +130,6 @@ def test_a_later_push_adds_what_is_new_and_names_what_went_away(site: Site) -> N
     assert "Grows without end." in summary
 
 
-def test_a_finding_dismissed_in_its_thread_stays_away(site: Site) -> None:
-    number = opened(site, BROKEN)
-    site.happen(site.pushed(number))
-    (comment,) = site.github.review_comments(NAME, number)
-    answer = site.github.reply(NAME, comment.id, "/bouncer dismiss", by="mia")
-    said = next(each for each in site.forge.review_comments(number) if each.id == answer)
-    pull = site.forge.pull_request(number)
-    decision = site.happen(
-        events.ReviewCommentCreated(
-            sender=said.author, repository=site.forge.about(), pull_request=pull, comment=said
-        )
-    )
-    assert decision is not None
-    assert decision.verdict == "dismissed"
-    site.github.push(NAME, number, {"src/app.py": WORSE.replace("    cache[path] = data\n", "")})
-    again = site.happen(site.pushed(number))
-    assert again is not None
-    assert again.evidence["counts"] == {"reported": 1, "posted": 0, "suppressed:dismissed": 1}
-
-
 def test_a_maintainer_s_thumb_is_heard_at_the_next_push(site: Site) -> None:
     number = opened(site, BROKEN)
     site.happen(site.pushed(number))
@@ -218,9 +198,3 @@ class Hurried:
         made: int = self.inner.create_review(*what)
         self._then()
         return made
-
-
-def test_a_fork_is_reviewed_like_any_other(site: Site) -> None:
-    number = opened(site, BROKEN, author="stranger", fork=True)
-    site.happen(site.pushed(number))
-    assert len(site.posted(number)) == 1

@@ -232,32 +232,11 @@ def test_our_own_issues_are_no_business_of_ours(services: Build) -> None:
     assert decide(event, services(ScriptedModel([]), snapshot())) == ()
 
 
-def test_accept_by_a_maintainer_ends_bouncing_for_good(services: Build, history: Remembered) -> None:
-    history.past += decide(opened(), services(ScriptedModel([VAGUE]), snapshot()))
-    commands = decide(said("/bouncer accept", MAINTAINER), services(ScriptedModel([]), snapshot()))
-    assert [action.type for action in commands[0].actions] == ["react", "upsert_comment", "set_labels"]
-    assert commands[0].actions[1].body == "Accepted as is by mia."  # type: ignore[union-attr]
-    assert commands[0].actions[2] == SetLabels(number=5, remove=("needs-info",))
-    history.past += commands
-    edited = events.IssueEdited(sender=ANN, repository=REPOSITORY, issue=issue(body="Worse."))
-    (decision,) = decide(edited, services(ScriptedModel([]), snapshot()))
-    assert decision.abstained == "skipped:accepted"
-
-
 def test_accept_by_the_author_is_refused(services: Build, history: Remembered) -> None:
     history.past += decide(opened(), services(ScriptedModel([VAGUE]), snapshot()))
     (refused,) = decide(said("/bouncer accept"), services(ScriptedModel([]), snapshot()))
     assert (refused.verdict, refused.abstained) == (None, "refused")
     assert [action.type for action in refused.actions] == ["react", "upsert_comment"]
-
-
-def test_pause_and_resume(services: Build, history: Remembered) -> None:
-    history.past += decide(said("/bouncer pause", MAINTAINER), services(ScriptedModel([]), snapshot()))
-    (paused,) = decide(opened(), services(ScriptedModel([]), snapshot()))
-    assert paused.abstained == "skipped:paused"
-    history.past += decide(said("/bouncer resume", MAINTAINER), services(ScriptedModel([]), snapshot()))
-    (judged,) = decide(opened(), services(ScriptedModel([CLEAR]), snapshot()))
-    assert judged.verdict == "WELL_SPECIFIED"
 
 
 def test_recheck_by_the_author_judges_again(services: Build) -> None:
@@ -291,11 +270,6 @@ def test_an_author_who_asks_again_and_again_is_told_once_by_a_reaction(
     assert ask(30, number=30, minutes=45) == ["refused"]
 
 
-def test_help_lists_the_commands(services: Build) -> None:
-    (decision,) = decide(said("/bouncer help", BOB), services(ScriptedModel([]), snapshot()))
-    assert "- `/bouncer accept`: this issue is fine as is" in decision.actions[1].body  # type: ignore[union-attr]
-
-
 def test_a_model_that_fails_is_an_abstention(services: Build) -> None:
     model = ScriptedModel([ModelError("no", reason="refused")])
     (decision,) = decide(opened(), services(model, snapshot()))
@@ -305,18 +279,6 @@ def test_a_model_that_fails_is_an_abstention(services: Build) -> None:
 def test_a_model_that_is_away_is_tried_again_later(services: Build) -> None:
     with pytest.raises(TransientError):
         decide(opened(), services(ScriptedModel([TransientError("busy", wait=3)]), snapshot()))
-
-
-def test_a_wrong_configuration_is_reported_once(services: Build, history: Remembered) -> None:
-    config = "triage:\n  mode: loud\n"
-    report, judged = decide(opened(), services(ScriptedModel([CLEAR]), snapshot(), config))
-    assert report.actions[0].body == (  # type: ignore[union-attr]
-        "**Maintainers: `.github/bouncer.yml` has a problem; the default is used instead.**\n\n"
-        "- line 2, triage.mode: must be 'comment', 'label', 'shadow' or 'off', not 'loud'"
-    )
-    assert judged.verdict == "WELL_SPECIFIED"
-    history.past += (report,)
-    assert len(decide(opened(), services(ScriptedModel([CLEAR]), snapshot(), config))) == 1
 
 
 def test_only_what_blocks_is_asked_and_the_careful_label_stands_on_the_side_of_its_chance(services: Build) -> None:
