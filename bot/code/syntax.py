@@ -172,7 +172,15 @@ def definitions(text: str, path: str) -> tuple[Definition, ...]:
             call = "" if name or kind == "class" else _call(node, open_, grammar, data)
             within = ".".join(each for each in names if each)
             found.append(
-                Definition(kind, name, _first(node, open_, grammar), _last(node), _body(node), within, call)
+                Definition(
+                    kind,
+                    name,
+                    first=_first(node, open_, grammar),
+                    last=node.end_point.row + 1,
+                    body=(node.child_by_field_name("body") or node).start_point.row + 1,
+                    within=within,
+                    call=call,
+                )
             )
             names = (*names, name)
         open_.append(_Open(node, names))
@@ -348,12 +356,3 @@ def _first(node: Node, around: Sequence[_Open], grammar: Grammar) -> int:
             break
         node = outer
     return node.start_point.row + 1
-
-
-def _last(node: Node) -> int:
-    return node.end_point.row + 1
-
-
-def _body(node: Node) -> int:
-    body = node.child_by_field_name("body")
-    return body.start_point.row + 1 if body is not None else node.start_point.row + 1

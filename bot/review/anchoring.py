@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
-from bot.core.model import Side
 from bot.core.text import show, squeeze, squeeze_lines
-from bot.review.diff import Diff, DiffLine, FileDiff
+from bot.review.diff import Diff, FileDiff
 from bot.review.findings import Dropped, DropReason, Finding, FurtherPlace, Reported, fingerprint
 from bot.review.quotes import Index, Quoted, bare, without_margin
 
@@ -29,22 +27,6 @@ def anchor(reported: Iterable[Reported], diff: Diff) -> tuple[tuple[Finding, ...
         else:
             dropped.append(Dropped(reported=one, reason=result))
     return tuple(findings), tuple(dropped)
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Lines of one hunk and one side, first to last."""
-
-    side: Side
-    lines: tuple[DiffLine, ...]
-    whole: bool
-
-    @property
-    def numbers(self) -> tuple[int, int]:
-        first, last = self.lines[0].number(self.side), self.lines[-1].number(self.side)
-        assert first is not None
-        assert last is not None
-        return first, last
 
 
 class _Anchoring:
@@ -69,8 +51,8 @@ class _Anchoring:
         file = files[0]
         return _finding(reported, file, None) if _speaks_of_file(reported.quote, file) else "quote_not_in_diff"
 
-    def _best(self, files: tuple[FileDiff, ...], cited: Reported | FurtherPlace) -> tuple[FileDiff, _Place] | None:
-        places = [(file, place) for file in files for place in self._places(file, cited)]
+    def _best(self, files: tuple[FileDiff, ...], cited: Reported | FurtherPlace) -> tuple[FileDiff, Quoted] | None:
+        places = [(file, place) for file in files for place in self._index(file).find(cited.quote)]
         return min(places, key=lambda pair: _rank(pair[1], cited), default=None)
 
     def _further(self, reported: Reported) -> tuple[str, ...]:
@@ -78,10 +60,6 @@ class _Anchoring:
         cited = [each for each in reported.places[:_MOST_PLACES] if squeeze_lines(each.quote)]
         found = [self._best(_named(self._diff, each.path), each) for each in cited]
         return tuple(dict.fromkeys(f"{each[0].path}:{each[1].numbers[0]}" for each in found if each))
-
-    def _places(self, file: FileDiff, reported: Reported | FurtherPlace) -> list[_Place]:
-        matches = self._index(file).find(reported.quote)
-        return [place for match in matches for place in _sides(match)]
 
     def _index(self, file: FileDiff) -> Index:
         if id(file) not in self._indexes:
@@ -105,21 +83,11 @@ def _named(diff: Diff, path: str) -> tuple[FileDiff, ...]:
     return ()
 
 
-def _sides(match: Quoted) -> list[_Place]:
-    """The places that a match in the lines of one hunk can be anchored to."""
-    if match.side is not None:
-        return [_Place(match.side, match.lines, match.whole)]
-    # A quote over removed and added lines: the new code is what can still be changed.
-    side: Side = "RIGHT" if any(line.mark == "+" for line in match.lines) else "LEFT"
-    lines = tuple(line for line in match.lines if line.number(side) is not None)
-    return [_Place(side, lines, whole=False)] if lines else []
-
-
 # Places of one cause that are named.
 _MOST_PLACES = 8
 
 
-def _rank(place: _Place, reported: Reported | FurtherPlace) -> tuple[bool, int, bool, bool, int]:
+def _rank(place: Quoted, reported: Reported | FurtherPlace) -> tuple[bool, int, bool, bool, int]:
     """Smaller is better: whole lines, then nearest to the model's number, changed lines, new code, first."""
     first, last = place.numbers
     distance = 0 if reported.line is None else max(first - reported.line, reported.line - last, 0)
@@ -127,7 +95,7 @@ def _rank(place: _Place, reported: Reported | FurtherPlace) -> tuple[bool, int, 
     return not place.whole, distance, not changed, place.side == "LEFT", first
 
 
-def _finding(reported: Reported, file: FileDiff, place: _Place | None, further: Sequence[str] = ()) -> Finding:
+def _finding(reported: Reported, file: FileDiff, place: Quoted | None, further: Sequence[str] = ()) -> Finding:
     """What was reported, on these lines; None: no line of the diff can carry it."""
     first, last = (None, None) if place is None else place.numbers
     lines = () if place is None else tuple(line.text for line in place.lines)

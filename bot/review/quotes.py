@@ -24,14 +24,19 @@ _BREAK = "\0"
 
 @dataclass(frozen=True, slots=True)
 class Quoted:
-    """Neighbouring lines of one hunk. ``side`` is None where removed and added lines were quoted together.
+    """Neighbouring lines of one hunk on one side. ``whole``: the quote is made of them, and complete."""
 
-    ``whole``: the quote is made of complete lines.
-    """
-
-    side: Side | None
+    side: Side
     lines: tuple[DiffLine, ...]
     whole: bool
+
+    @property
+    def numbers(self) -> tuple[int, int]:
+        """First and last line."""
+        first, last = self.lines[0].number(self.side), self.lines[-1].number(self.side)
+        assert first is not None
+        assert last is not None
+        return first, last
 
 
 def bare(quote: str) -> str:
@@ -98,7 +103,11 @@ class _View:
     def _match(self, start: int, end: int, whole: bool) -> Quoted:
         first, last = (bisect_right(self._starts, at) - 1 for at in (start, end))
         lines = tuple(line for line in self._lines[first : last + 1] if line is not None)
-        return Quoted(self._side, lines, whole)
+        if self._side is not None:
+            return Quoted(self._side, lines, whole)
+        # A quote over removed and added lines: the new code is what can still be changed.
+        side: Side = "RIGHT" if any(line.mark == "+" for line in lines) else "LEFT"
+        return Quoted(side, tuple(line for line in lines if line.number(side) is not None), whole=False)
 
 
 def _all(part: str, text: str) -> Iterator[int]:

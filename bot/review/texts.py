@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from bot.core.actions import Action, InlineComment, SubmitReview, UpsertComment, Usage
-from bot.core.markdown import clean, clean_line, code_span, fence
+from bot.core.markdown import clean, clean_line, code_span, fence, host_of
 from bot.core.model import PullRequest, Repository
 from bot.core.redaction import redact
 from bot.models.protocol import caveat
@@ -113,7 +113,7 @@ def evidence(outcome: Conclusion) -> dict[str, object]:
     """What is recorded: every finding with its fate, and the counts of each fate."""
     result, proofs = outcome.result, outcome.proving.proofs if outcome.proving else {}
     return {
-        "posted": _dump(outcome.chosen),
+        "posted": [each.model_dump(mode="json") for each in outcome.chosen],
         "suppressed": [each.model_dump(mode="json") for each in outcome.held],
         "dropped": [each.model_dump(mode="json") for each in result.dropped],
         "counts": _counts(outcome),
@@ -136,10 +136,6 @@ def _counts(outcome: Conclusion) -> dict[str, int]:
     fates.update(f"dropped:{each.reason}" for each in outcome.result.dropped)
     posted = len(outcome.chosen)
     return {"reported": posted + sum(fates.values()), "posted": posted, **dict(sorted(fates.items()))}
-
-
-def _dump(findings: Sequence[Finding]) -> list[dict[str, object]]:
-    return [each.model_dump(mode="json") for each in findings]
 
 
 #: Characters of one finding's text, of one name, and bullets of one list.
