@@ -172,12 +172,14 @@ def _imported(text: str, path: str, name: str) -> Iterator[str]:
     folder = PurePosixPath(path).parent
     suffix = PurePosixPath(path).suffix
     if suffix in (".py", ".pyi"):
-        yield from _python(text, folder, first)
+        for module in _python(text, folder, first):
+            yield f"{module}.py"
+            yield f"{module}/__init__.py"
     elif suffix in (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts"):
         yield from _script(text, folder, first)
 
 
-def _python(text: str, folder: PurePosixPath, first: str) -> Iterator[str]:
+def _python(text: str, folder: PurePosixPath, first: str) -> Iterator[PurePosixPath]:
     word = re.escape(first)
     # In linear time: the file may be hostile.
     pattern = rf"(?m)^[ \t]*from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]+(?:\([^)]*?\b{word}\b|[^(\n]*?\b{word}\b)"
@@ -185,15 +187,10 @@ def _python(text: str, folder: PurePosixPath, first: str) -> Iterator[str]:
         above = [folder, *folder.parents][len(dots) - 1 :][:1] if dots else _roots(folder)
         for root in above:
             base = root.joinpath(*module.split(".")) if module else root
-            for place in (base, base / first):
-                yield f"{place}.py"
-                yield f"{place}/__init__.py"
+            yield from (base, base / first)
     for module, other in re2.findall(r"(?m)^[ \t]*import[ \t]+([\w.]+)(?:[ \t]+as[ \t]+(\w+))?", text)[:_IMPORTS]:
         if first == (other or module.split(".")[0]):
-            for root in _roots(folder):
-                place = root.joinpath(*module.split("."))
-                yield f"{place}.py"
-                yield f"{place}/__init__.py"
+            yield from (root.joinpath(*module.split(".")) for root in _roots(folder))
 
 
 def _roots(folder: PurePosixPath) -> Sequence[PurePosixPath]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Set
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, cast
 
 from unidiff.errors import UnidiffParseError
 from unidiff.patch import PatchSet
@@ -134,15 +134,11 @@ def _number(raw: RawHunk) -> Hunk:
     head = f"--- a\n+++ b\n@@ -{old_start},{old_count} +{new_start},{new_count} @@\n"
     patch = PatchSet(head + "\n".join(raw.lines) + "\n")
     lines = tuple(
-        DiffLine(_mark(line.line_type), line.source_line_no, line.target_line_no, _text(line.value))
+        DiffLine(cast(Mark, line.line_type), line.source_line_no, line.target_line_no, _text(line.value))
         for line in patch[0][0]
         if line.line_type in ("+", "-", " ")
     )
     return Hunk(old_start, new_start, raw.context, lines)
-
-
-def _mark(line_type: str) -> Mark:
-    return "+" if line_type == "+" else "-" if line_type == "-" else " "
 
 
 def _text(value: str) -> str:

@@ -55,11 +55,6 @@ class Doubt(Frozen):
     p_holds: int | None = None
     prompt_hash: str = ""
 
-    @property
-    def dropped(self) -> bool:
-        """A question that could not be asked drops nothing."""
-        return self.outcome in ("refuted", "not named")
-
 
 @dataclass(frozen=True, slots=True)
 class Code:
@@ -124,8 +119,9 @@ class Doubting:
         return finding.model_copy(update={"confidence": doubt.p_holds})
 
     def dropped(self, finding: Finding) -> bool:
-        """Whether the finding was asked about and did not stand."""
-        return finding.fingerprint in self.doubts and self.doubts[finding.fingerprint].dropped
+        """Whether the finding was asked about and did not stand: what could not be asked drops nothing."""
+        doubt = self.doubts.get(finding.fingerprint)
+        return doubt is not None and doubt.outcome in ("refuted", "not named")
 
     def _prompt(self, finding: Finding, code: Code) -> Prompt:
         system, user = self.prompts.render(

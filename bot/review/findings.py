@@ -96,13 +96,6 @@ class Finding(Frozen):
         """Whether a test passes before the change and fails after it."""
         return self.proof is not None and self.proof.outcome == "proven"
 
-    def with_proof(self, proof: Proof) -> Finding:
-        """The same with its proof; where its test passes before and after, it is at most of medium severity."""
-        severity = self.severity
-        if proof.outcome == "passes on both" and severity == Severity.HIGH:
-            severity = Severity.MEDIUM
-        return self.model_copy(update={"proof": proof, "severity": severity})
-
 
 class Dropped(Frozen):
     """A reported defect that cites what is not there."""

@@ -24,6 +24,7 @@ from bot.reproduce.setup import SetupFailed
 from bot.review.diff import Diff, FileDiff, replaced
 from bot.review.doubt import Doubt
 from bot.review.findings import Finding, Proof, ProofOutcome
+from bot.review.taxonomy import Severity
 from bot.services import Services
 
 #: Drafts a finding: it is looked for where the finding says, not in a whole report.
@@ -69,9 +70,12 @@ class Proving:
         return True
 
     def seen(self, finding: Finding) -> Finding:
-        """The finding with its proof; one whose test passes before and after is no longer a severe one."""
+        """The finding with its proof; one whose test passes before and after is at most of medium severity."""
         proof = self.proofs.get(finding.fingerprint)
-        return finding if proof is None else finding.with_proof(proof)
+        severity = finding.severity
+        if proof is not None and proof.outcome == "passes on both" and severity == Severity.HIGH:
+            severity = Severity.MEDIUM
+        return finding.model_copy(update={"proof": proof, "severity": severity})
 
     def _checkouts(self, folder: Path) -> tuple[Path, Path]:
         """Head and merge base; the environment is set up from a third one, which nobody's change has touched."""

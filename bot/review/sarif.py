@@ -23,25 +23,15 @@ def sarif(
 
     ``version`` is this program's; ``complete`` is False where no review came about at all.
     """
-    return {
-        "$schema": SCHEMA,
-        "version": "2.1.0",
-        "runs": [
-            {
-                "tool": {
-                    "driver": {"name": "bouncer", "version": version, "rules": [_rule(each) for each in Category]}
-                },
-                "columnKind": "unicodeCodePoints",
-                "invocations": [
-                    {
-                        "executionSuccessful": complete,
-                        "toolExecutionNotifications": [_notification(each) for each in skipped],
-                    }
-                ],
-                "results": [_result(each) for each in findings],
-            }
-        ],
+    rules = [_rule(each) for each in Category]
+    unread = [_notification(each) for each in skipped]
+    run = {
+        "tool": {"driver": {"name": "bouncer", "version": version, "rules": rules}},
+        "columnKind": "unicodeCodePoints",
+        "invocations": [{"executionSuccessful": complete, "toolExecutionNotifications": unread}],
+        "results": [_result(each) for each in findings],
     }
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
 def _rule(category: Category) -> dict[str, Any]:

@@ -100,8 +100,10 @@ def reflexion(model: Model, prompts: Prompts, question: Question, iterations: in
     rounds = [_ask(model, question.prompt(prompts, "review.single-shot"))]
     for number in range(1, iterations + 1):
         previous = rounds[-1].reply.value.findings
+        plain = [each.model_dump(mode="json") for each in previous]
+        as_json = json.dumps(plain, ensure_ascii=False, indent=1)
         prompt = question.prompt(
-            prompts, "review.reflexion", round=number, previous=previous, previous_json=_as_json(previous)
+            prompts, "review.reflexion", round=number, previous=previous, previous_json=as_json
         )
         try:
             rounds.append(_ask(model, prompt))
@@ -151,10 +153,6 @@ def panel(model: Model, prompts: Prompts, question: Question, looks: int) -> Loo
         raise next(each for each in answers if isinstance(each, ModelError))
     opinions = tuple(() if isinstance(each, ModelError) else each.value.findings for each in answers)
     return LookedAt(rounds, opinions)
-
-
-def _as_json(findings: tuple[Reported, ...]) -> str:
-    return json.dumps([finding.model_dump(mode="json") for finding in findings], ensure_ascii=False, indent=1)
 
 
 def _substance(findings: tuple[Reported, ...]) -> frozenset[tuple[str, str, str, str]]:

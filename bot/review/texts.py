@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from bot.core.actions import Action, InlineComment, SubmitReview, UpsertComment, Usage
-from bot.core.markdown import clean, clean_line, code_span, fence, host_of
+from bot.core.markdown import clean, clean_line, code_span, fence
 from bot.core.model import PullRequest, Repository
 from bot.core.redaction import redact
 from bot.models.protocol import caveat
