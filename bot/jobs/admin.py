@@ -14,7 +14,7 @@ from bot.core import events
 from bot.core.model import Actor, Issue
 from bot.errors import OperatorError
 from bot.jobs.inbox import Received
-from bot.jobs.job import ASKED, DEAD, ENDED, OPEN, Job, State
+from bot.jobs.job import ASKED, DEAD, ENDED, OPEN, Job, State, stored_event
 from bot.store.database import Database
 from bot.store.tables import WORKERS
 
@@ -111,8 +111,8 @@ class Jobs:
         Raises OperatorError where nothing was heard from the repository for so long that it is not known any more.
         """
         known = self._received.newest(repository)
-        event = None if known is None else events.from_json(known)
-        if event is None or not isinstance(event, events.RepositoryEvent):
+        event = None if known is None else stored_event(known)
+        if not isinstance(event, events.RepositoryEvent):
             raise OperatorError(
                 f"nothing was heard from {repository} lately: comment `/bouncer recheck` there instead"
             )

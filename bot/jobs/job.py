@@ -99,6 +99,14 @@ class Job(Frozen):
         return self.model_dump(mode="json", exclude=_CAME)
 
 
+def stored_event(text: str) -> Event | str:
+    """A delivery's event, or why it cannot be read: another version of the program wrote it."""
+    try:
+        return events.from_json(text)
+    except ValidationError as error:
+        return f"the stored event cannot be read: {error.errors(include_url=False)[0]['msg']}"
+
+
 def workflow_id(job: str, attempt: int) -> str:
     """An attempt's id in the engine: an ended id can never be started again there after a pause, a new one can."""
     return job if attempt == 0 else f"{job}:{attempt}"
@@ -136,12 +144,9 @@ def supersedes(task: Task, newer: Event, older: Event) -> bool:
 def successor(task: Task, event: Event, later: Sequence[tuple[str, str]]) -> str | None:
     """The job that does the work of an event's; ``later`` are ids and events (JSON) that came after it."""
     for delivery, text in later:
-        try:
-            newer = events.from_json(text)
-        except ValidationError:
-            # Written by another version of the program: it takes nobody's place, and stops nobody.
-            continue
-        if supersedes(task, newer, event):
+        newer = stored_event(text)
+        # One that cannot be read takes nobody's place, and stops nobody.
+        if not isinstance(newer, str) and supersedes(task, newer, event):
             return f"{delivery}:{task}"
     return None
 

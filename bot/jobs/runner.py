@@ -14,7 +14,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import structlog
-from pydantic import ValidationError
 from sqlalchemy.exc import InterfaceError, OperationalError
 from structlog.contextvars import bound_contextvars
 
@@ -25,7 +24,7 @@ from bot.core.events import Event
 from bot.errors import ForgeError, NotFound, TransientError
 from bot.forge.github.writer import GitHubWriter
 from bot.jobs.inbox import Received
-from bot.jobs.job import GaveUp, Job, Notice, successor
+from bot.jobs.job import GaveUp, Job, Notice, stored_event, successor
 from bot.jobs.notices import Notices
 from bot.jobs.queue import Queue
 from bot.jobs.readings import AskAnew, Readings, at_present
@@ -188,12 +187,10 @@ class Runner:
         stored = self._received.event(job.delivery)
         if stored is None:
             raise self._gave_up(job, "its delivery was deleted after its time")
-        try:
-            return events.from_json(stored)
-        except ValidationError as error:
-            # Written by another version of the program.
-            why = error.errors(include_url=False)[0]["msg"]
-            raise self._gave_up(job, f"the stored event cannot be read: {why}") from error
+        event = stored_event(stored)
+        if isinstance(event, str):
+            raise self._gave_up(job, event)
+        return event
 
     def _newer(self, job: Job, event: Event) -> str | None:
         """The job of a newer event that does the work of this one."""

@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any, TypeVar
 
 import structlog
-from pydantic import ValidationError
 from sqlalchemy import Connection, Row, delete, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -18,7 +17,7 @@ from bot import router
 from bot.core import events
 from bot.core.actions import Task
 from bot.core.events import Event
-from bot.jobs.job import Job
+from bot.jobs.job import Job, stored_event
 from bot.jobs.queue import Consumer, Queue
 from bot.jobs.recovery import Lease, Recovery, take_lease
 from bot.jobs.retention import Retention
@@ -89,7 +88,7 @@ class Dispatcher:
         waiting = select(DELIVERIES).where(DELIVERIES.c.dispatched_at.is_(None)).order_by(DELIVERIES.c.seq)
         with self._database.read() as connection:
             rows = connection.execute(waiting.limit(BATCH)).all()
-        read = [(row, _read(row.event)) for row in rows]
+        read = [(row, stored_event(row.event)) for row in rows]
         for _, event in read:
             # Before it is taken note of, so that a crash in between forgets nothing.
             self._uninstall(event)
@@ -108,8 +107,8 @@ class Dispatcher:
     def _take(self, connection: Connection, row: Row[Any], event: Event | str) -> None:
         problem = None
         if isinstance(event, str):
-            # Written by another version of the program. Kept, so that the operator can see it.
-            problem = f"the stored event cannot be read: {event}"[:500]
+            # Kept, so that the operator can see it.
+            problem = event[:500]
             _log.error("delivery_unreadable", delivery=row.id, problem=problem)
         else:
             self._make(connection, row, event)
@@ -150,14 +149,6 @@ class Dispatcher:
         elif isinstance(event, _REOPENS):
             here = CLOSED.c.repository == row.repository, CLOSED.c.number == row.number
             connection.execute(delete(CLOSED).where(*here))
-
-
-def _read(text: str) -> Event | str:
-    """A stored event, or why it cannot be read."""
-    try:
-        return events.from_json(text)
-    except ValidationError as error:
-        return error.errors(include_url=False)[0]["msg"]
 
 
 class Worker:
