@@ -75,7 +75,7 @@ def command(
 
     words = _words(fail_on, ("bounce", "abstain", "finding", "low", "medium", "high"), "--fail-on")
     tasks = _words(chosen, TASKS, "--run")
-    environment, workflow = settings.load(bouncer_model=model), settings.workflow()
+    environment, workflow = settings.load(bouncer_model=model), settings.Workflow()
     event = _event(workflow)
     if event is None:
         click.echo(f"Nothing to do for the event {workflow.github_event_name}.", err=True)

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from bot.cli.files import Judging, answered, data_folder, model_options, print_json, show_card, write_text
+from bot.cli.files import (
+    Judging,
+    answered,
+    data_folder,
+    model_options,
+    print_json,
+    rendered,
+    show_card,
+    write_text,
+)
 from bot.cli.remote import configured, reached, repository
 from bot.core.actions import Usage
 from bot.errors import ForgeError, OperatorError
@@ -93,21 +102,22 @@ def command(
 
     Answers are kept below BOUNCER_DATA_DIR: the same command goes on where it stopped, and pays nothing twice.
     """
+    from bot.publishing.publisher import Publisher
+
     judging = Judging(model, prompts, config, {"triage": {"mode": "label"}})
     settings = judging.settings()
     settings.check_model()
     name = repository(name, settings)
     with reached(settings, name) as access:
-        about = access.forge.about()
-        config_here = configured(access.forge, about, judging)
+        config_here = configured(access.forge, access.forge.about(), judging)
         issues = access.forge.open_issues(limit)
         with _kept(settings, name) as ledger:
             services = _services(settings, access, config_here, ledger, name, max_cost)
             _agree(settings, services, issues, yes=yes)
-            publisher = _publisher(settings, ledger) if applied else None
+            publisher = Publisher(ledger.postings, ledger.paces, secrets=settings.secrets) if applied else None
             rows, refused = _rows(issues, services, access, publisher)
     if out:
-        _write(out, name, rows)
+        write_text(out, rendered("backlog.html.jinja", name=name, rows=rows, cost=_cost(rows)))
     if as_json:
         cost = sum((each.decision.usage for each in rows), Usage()).cost_usd
         print_json({"repository": name, "cost_usd": cost, "issues": [each.as_object() for each in rows]})
@@ -196,12 +206,6 @@ def _judged(issue: Issue, services: Services) -> Decision:
     return answered("triage", event, services, "bouncer.yml")
 
 
-def _publisher(settings: Settings, ledger: Ledger) -> Publisher:
-    from bot.publishing.publisher import Publisher
-
-    return Publisher(ledger.postings, ledger.paces, secrets=settings.secrets)
-
-
 def _text(rows: Sequence[BacklogIssue]) -> str:
     lines = []
     for each in rows:
@@ -218,12 +222,3 @@ def _cost(rows: Sequence[BacklogIssue]) -> str:
     used = sum((each.decision.usage for each in rows), Usage())
     spent = "an unknown amount" if used.cost_usd is None else f"{used.cost_usd:.4f} USD"
     return f"{used.calls} model calls in all, {spent}." if used.calls else "No model was called."
-
-
-def _write(path: str, name: str, rows: Sequence[BacklogIssue]) -> None:
-    """The table as one self-contained page; raises OperatorError that names the file."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    pages = Environment(loader=PackageLoader("bot.cli", "."), autoescape=True, undefined=StrictUndefined)
-    page = pages.get_template("backlog.html.jinja").render(name=name, rows=rows, cost=_cost(rows))
-    write_text(path, page)

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from bot.cli.files import write_text
+from bot.cli.files import rendered, write_text
 from bot.errors import OperatorError
 
 if TYPE_CHECKING:
@@ -253,13 +253,10 @@ def _show(console: Console, seen: Seen) -> None:
 
 def _page(seen: list[Seen], who: str) -> str:
     """A page that shows each comment as GitHub does."""
-    from jinja2 import Environment, PackageLoader, select_autoescape
-
     from bot.publishing.body import as_html
 
-    pages = Environment(loader=PackageLoader("bot.cli", "."), autoescape=select_autoescape(default=True))
     shown = [(each, as_html(each.posted)) for each in seen]
-    return pages.get_template("demo.html.jinja").render(shown=shown, who=who)
+    return rendered("demo.html.jinja", shown=shown, who=who)
 
 
 def _settle(github: SimulatedGitHub, jobs: Jobs) -> None:

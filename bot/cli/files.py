@@ -56,6 +56,14 @@ def write_text(path: str | Path, text: str) -> None:
         raise OperatorError(f"{path}: {error.strerror or error}") from None
 
 
+def rendered(template: str, **values: object) -> str:
+    """A page of this package."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    pages = Environment(loader=PackageLoader("bot.cli", "."), autoescape=True, undefined=StrictUndefined)
+    return pages.get_template(template).render(values)
+
+
 def data_folder(settings: Settings, *names: str) -> Path:
     """A folder below BOUNCER_DATA_DIR that is nobody else's, made where there is none; raises OperatorError."""
     folder = settings.bouncer_data_dir.joinpath(*names)

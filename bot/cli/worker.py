@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bot.cli.running import load_settings, opened_database, settings_options, stopped
+from bot.errors import SettingsError
 
 if TYPE_CHECKING:
     from bot.app import Live
@@ -62,7 +63,11 @@ def check_thinking(settings: Settings) -> None:
     from bot.app import build_models, prompts
 
     settings.check_model()
-    settings.check_notify()
+    if settings.bouncer_notify_url and not settings.bouncer_notify_secret:
+        raise SettingsError(
+            "BOUNCER_NOTIFY_SECRET is not set: without it, who gets BOUNCER_NOTIFY_URL's messages cannot tell "
+            "that they come from here"
+        )
     build_models(settings).build(settings.bouncer_model)
     prompts(settings)
 

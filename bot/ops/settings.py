@@ -232,14 +232,6 @@ class Settings(BaseSettings):
                 "without one nothing is ever posted"
             )
 
-    def check_notify(self) -> None:
-        """Refuse to send what nobody could tell from anybody else's; raises SettingsError."""
-        if self.bouncer_notify_url and not self.bouncer_notify_secret:
-            raise SettingsError(
-                "BOUNCER_NOTIFY_SECRET is not set: without it, who gets BOUNCER_NOTIFY_URL's messages cannot tell "
-                "that they come from here"
-            )
-
     @property
     def needs_setup(self) -> bool:
         """Whether nothing at all is known of a GitHub App; half of it is a mistake, not a first start."""
@@ -327,18 +319,13 @@ class Settings(BaseSettings):
 
 
 class Workflow(BaseSettings):
-    """What GitHub tells a step of a workflow, apart from its token and the API's address."""
+    """What GitHub tells a step of a workflow, apart from its token and the API's address; empty outside of one."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore", env_ignore_empty=True)
 
     github_event_name: str = ""
     github_event_path: Path | None = None
     github_step_summary: Path | None = None
-
-
-def workflow() -> Workflow:
-    """The workflow that this process runs in; empty outside of one."""
-    return Workflow()
 
 
 def _env_text(file: Path) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 
 #: The largest export, bytes.
 MAX_EXPORT = 512 << 20
+#: Everything is judged, and nothing is written or executed.
+_IN_SHADOW: Mapping[str, Mapping[str, Any]] = {
+    "triage": {"mode": "shadow"},
+    "verify": {"mode": "shadow", "execute": False},
+    "pulls": {"drafts": True},
+}
 
 
 @click.command()
@@ -64,30 +70,21 @@ def command(
     and judged is kept below BOUNCER_DATA_DIR; the same command goes on where it stopped.
     """
     from bot import app
-    from bot.calibration.page import as_html, as_text
+    from bot.cli.calibrate.judging import cases
     from bot.ops import settings
 
     environment = settings.load(bouncer_model=model, bouncer_prompts_dir=prompts)
-    shadow = app.repo_config(
-        config,
-        {"triage": {"mode": "shadow"}, "verify": {"mode": "shadow", "execute": False}, "pulls": {"drafts": True}},
-    )
+    shadow = app.repo_config(config, _IN_SHADOW)
     name = named(repository, environment)
     folder = data_folder(environment, "calibration", name.replace("/", "+"))
     asking = (shadow.triage.label, *needs_info)
     past = _past(environment, name, source, folder / "export.json", limit, asking)
     if target:
         write_text(target, past.model_dump_json(exclude_defaults=True))
-    chosen = _cases(past, asking, limit)
+    chosen = cases(past, asking, limit)
     kept = _kept(environment, shadow, folder / "judged.jsonl")
     done = _judge(environment, shadow, chosen, kept, max_cost, workers)
-    found = _found(environment, past, chosen, kept, harm)
-    write_text(out, as_html(found))
-    if as_json:
-        print_json({**_as_object(found), "page": out})
-    else:
-        show_card(as_text(found))
-        click.echo(f"\n{out} has the curves, and the mistakes with links.")
+    _show(_found(environment, past, chosen, kept, harm), out, as_json=as_json)
     return 0 if done else 1
 
 
@@ -151,17 +148,6 @@ def _read(file: Path) -> Past:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"]))
         raise OperatorError(f"{file}: not an export of bouncer calibrate: {where}: {first['msg']}") from None
-
-
-def _cases(past: Past, asking: tuple[str, ...], limit: int) -> tuple[PastCase, ...]:
-    from bot.cli.calibrate.judging import cases
-
-    chosen = cases(past, asking, limit)
-    if not chosen:
-        raise OperatorError(
-            f"{past.repository.full_name} has no closed issue or merged pull request that tells anything"
-        )
-    return chosen
 
 
 def _kept(environment: Settings, config: RepoConfig, file: Path) -> Kept:
@@ -233,6 +219,17 @@ def _findings(chosen: Sequence[PastCase], kept: Kept, harm: float) -> tuple[Find
         why = next((row["problem"] for case in chosen if (row := kept.find(case))), "--max-cost leaves no room")
         raise OperatorError(f"none of the {len(chosen)} cases was judged: {why}")
     return findings
+
+
+def _show(found: Calibration, out: str, *, as_json: bool) -> None:
+    from bot.calibration.page import as_html, as_text
+
+    write_text(out, as_html(found))
+    if as_json:
+        print_json({**_as_object(found), "page": out})
+    else:
+        show_card(as_text(found))
+        click.echo(f"\n{out} has the curves, and the mistakes with links.")
 
 
 def _as_object(found: Calibration) -> dict[str, Any]:

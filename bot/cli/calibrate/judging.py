@@ -17,6 +17,7 @@ from bot.cli.files import decided
 from bot.core.actions import Decision
 from bot.core.events import RepositoryEvent
 from bot.core.model import Subject
+from bot.errors import OperatorError
 from bot.forge.offline import ReplayForge, Snapshot, just_opened, pull_just_opened
 from bot.forge.protocol import Past
 from bot.services import Services
@@ -39,7 +40,10 @@ class PastCase:
 
 
 def cases(past: Past, asking: Iterable[str], limit: int) -> tuple[PastCase, ...]:
-    """Up to ``limit`` issues and ``limit`` pull requests whose fate is known, newest first."""
+    """Up to ``limit`` issues and ``limit`` pull requests whose fate is known, newest first.
+
+    Raises OperatorError where there is none.
+    """
     asked, about = tuple(asking), past.repository
     issues = [
         PastCase("triage", *just_opened(each.issue, about), fate, each.issue.title, each.issue.html_url)
@@ -58,6 +62,8 @@ def cases(past: Past, asking: Iterable[str], limit: int) -> tuple[PastCase, ...]
         for each in past.pulls
         if each.diff is not None and (fate := undoings.of_pull(each)) is not None
     ]
+    if not issues and not pulls:
+        raise OperatorError(f"{about.full_name} has no closed issue or merged pull request that tells anything")
     return (*issues[:limit], *pulls[:limit])
 
 
