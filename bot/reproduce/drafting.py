@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from bot.core.actions import Usage
-from bot.core.frozen import Lenient
+from bot.core.frozen import Frozen, Lenient
 from bot.core.text import without_middle
 from bot.errors import ModelError
 from bot.models.protocol import Model, Prompt, ask_all
@@ -25,7 +25,7 @@ Fault = Literal["the test", "the environment", "the interface"]
 
 #: Enough variety for n drafts to differ (LIBRO, section IV.C).
 TEMPERATURE = 0.7
-MAX_BODY = 40_000
+MAX_BODY, MAX_CODE = 40_000, 20_000
 MAX_THREADS = 8
 
 
@@ -54,10 +54,8 @@ class Pick(Lenient):
     choice: int = Field(ge=0, description="number of the chosen test; 0 where every one is wrong")
 
 
-class Option(BaseModel):
+class Option(Frozen):
     """A test as it is put before the model for its last word."""
-
-    model_config = ConfigDict(frozen=True)
 
     code: str
     failure: str
@@ -91,16 +89,8 @@ class Drafting:
 
         Raises the first ModelError where no draft came back at all; TransientError as it comes.
         """
-        system, user = self.author.prompts.render(
-            "reproduce.draft",
-            report=self.report,
-            body=without_middle(self.report.body, MAX_BODY),
-            context=self.context,
-            examples=self.examples,
-            language=self.language,
-        )
-        numbers = range(samples)
-        questions = {number: self._prompt("reproduce", system, user, number) for number in numbers}
+        system, user = self._rendered("reproduce.draft", examples=self.examples)
+        questions = {number: self._prompt("reproduce", system, user, number) for number in range(samples)}
         replies = self._ask_all(questions, Draft)
         if not replies and self.failures:
             raise self.failures[0]
@@ -110,15 +100,7 @@ class Drafting:
         """Drafts mended by the model, by number, from (code, what is wrong with it). Each is tried once."""
         questions = {}
         for number, (code, problem) in broken.items():
-            system, user = self.author.prompts.render(
-                "reproduce.repair",
-                report=self.report,
-                body=without_middle(self.report.body, MAX_BODY),
-                code=code[:20_000],
-                problem=problem,
-                context=self.context,
-                language=self.language,
-            )
+            system, user = self._rendered("reproduce.repair", code=code[:MAX_CODE], problem=problem)
             questions[number] = self._prompt("reproduce-repair", system, user, number)
         return self._ask_all(questions, Mended)
 
@@ -127,13 +109,7 @@ class Drafting:
 
         A model that fails to answer leaves the ranking as it is: the first.
         """
-        system, user = self.author.prompts.render(
-            "reproduce.pick",
-            report=self.report,
-            body=without_middle(self.report.body, MAX_BODY),
-            choices=choices,
-            drafted=drafted,
-        )
+        system, user = self._rendered("reproduce.pick", choices=choices, drafted=drafted)
         prompt = Prompt(purpose="reproduce-pick", system=system, user=user, subject=self.author.subject)
         try:
             reply = self.author.model.complete(prompt, Pick)
@@ -144,6 +120,16 @@ class Drafting:
         if reply.value.choice == 0:
             return None
         return reply.value.choice - 1 if reply.value.choice <= len(choices) else 0
+
+    def _rendered(self, template: str, **variables: object) -> tuple[str, str]:
+        return self.author.prompts.render(
+            template,
+            report=self.report,
+            body=without_middle(self.report.body, MAX_BODY),
+            context=self.context,
+            language=self.language,
+            **variables,
+        )
 
     def _prompt(self, purpose: str, system: str, user: str, number: int) -> Prompt:
         return Prompt(

@@ -139,13 +139,7 @@ def report(outcome: ProgramResult, path: str = "", *, java: bool = False) -> Tes
     total = combined(tests) if outcome.ending == "exited" else _cut_short(outcome)
     if total.status != "passed" and not total.output:
         total = total.model_copy(update={"output": _reported(outcome.output)[-MAX_OUTPUT:].strip()})
-    return TestReport(
-        outcome=total,
-        tests=tests,
-        argv=outcome.argv,
-        seconds=outcome.seconds,
-        verified=outcome.ending != "exited",
-    )
+    return TestReport(outcome=total, tests=tests)
 
 
 def _reported(output: str) -> str:

@@ -69,19 +69,15 @@ class TestOutcome(Frozen):
 
 
 class TestReport(Frozen):
-    """One run of a test command: every test that it told of, and all of them as one."""
+    """One run of a test command: every test that it told of, and all of them as one.
+
+    A pass is told by the process that the code under test ran in, which could have written the same by itself.
+    """
 
     __test__: ClassVar[bool] = False
 
     outcome: TestOutcome
     tests: tuple[TestOutcome, ...] = ()
-    argv: tuple[str, ...] = ()
-    seconds: float = Field(0.0, ge=0, description="wall time of the command")
-    verified: bool = Field(
-        False,
-        description="seen from outside the sandbox (a limit, a kill). False: told by the process that the code "
-        "under test ran in, which could have written the same by itself, whatever it was",
-    )
 
 
 _ORDER: tuple[Status, ...] = ("failed", "timeout", "error", "passed", "skipped")

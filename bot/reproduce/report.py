@@ -51,7 +51,6 @@ class Facts(Frozen):
     names: tuple[str, ...] = Field(
         description="identifiers: of tracebacks and links, dotted ones, others, in order of appearance"
     )
-    code: tuple[str, ...] = Field(description="fenced code blocks")
     calls: tuple[str, ...] = Field(description="calls with arguments that its code shows, without white space")
     text: str
 
@@ -87,7 +86,6 @@ def facts(report: Report) -> Facts:
         exceptions=frozenset(found),
         crash=bool(found) or bool(_CRASH.search(text)),
         names=tuple(dict.fromkeys(name for name in names if len(name) > 2)),
-        code=code,
         calls=tuple(dict.fromkeys(squeezed(call) for call in _CALL.findall(marked))),
         text=text,
     )

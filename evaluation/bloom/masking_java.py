@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
-from bot.reproduce.java.language import is_test_file
+from bot.reproduce.java.language import Java
 from bot.reproduce.java.syntax import TYPES, named, parse, said, simple, unescaped, walk
 from evaluation.bloom.masking import CannotMask
 
@@ -101,7 +101,7 @@ def patched_java(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[s
     found: dict[str, None] = {}
     for path in sorted(set(before) | set(after)):
         old, new = before.get(path, ""), after.get(path, "")
-        if old != new and not is_test_file(path):
+        if old != new and not Java().is_test_file(path):
             left, right = _bodies(old), _bodies(new)
             changed = [key for key in dict.fromkeys((*left, *right)) if left.get(key) != right.get(key)]
             found.update(dict.fromkeys(key.rpartition(".")[2].partition("(")[0] for key in changed))

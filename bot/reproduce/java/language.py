@@ -38,13 +38,6 @@ _PROBE = "@Test\npublic void probe() {\n}"
 MAX_LINES = 60
 
 
-def is_test_file(path: str) -> bool:
-    """Whether surefire and Gradle would look for tests in a file of that path."""
-    return _TEST_FILE.fullmatch(PurePosixPath(path).name) is not None or (
-        "/src/test/" in f"/{path}" and path.endswith(".java")
-    )
-
-
 @dataclass(frozen=True)
 class JavaNames:
     """Which JUnit the repository uses, and which packages its types are in."""
@@ -75,6 +68,10 @@ class JavaDraft:
     method: str
     name: str
 
+    def called(self, name: str) -> str:
+        """The method under another name."""
+        return re.sub(rf"\b{re.escape(self.name)}(?=\s*\()", name, self.method, count=1)
+
 
 class Java:
     """One test method at a time, as LIBRO drafts them."""
@@ -83,7 +80,9 @@ class Java:
     suffixes = frozenset({".java"})
 
     def is_test_file(self, path: str) -> bool:
-        return is_test_file(path)
+        return _TEST_FILE.fullmatch(PurePosixPath(path).name) is not None or (
+            "/src/test/" in f"/{path}" and path.endswith(".java")
+        )
 
     def names(self, sources: Mapping[str, str], tests: Mapping[str, str]) -> JavaNames:
         used = Counter("jupiter" in text for text in tests.values() if "org.junit" in text)
@@ -122,7 +121,8 @@ class Java:
             raise DraftRejected("the test file holds no class, or cannot be read")
         third = any(simple(each) == "TestCase" for each in walk(kind) if each.type == "type_identifier")
         third = third and not _uses_marks(tree)
-        method, name = _renamed(taken, _unique(test_name or taken.name, host))
+        name = _unique(test_name or taken.name, host)
+        method = taken.called(name)
         if third:
             method = re.sub(r"@Test\b(?:\([^)]*\))?\s*", "", method)
         added = _missing(
@@ -140,7 +140,8 @@ class Java:
 
     def new_file(self, draft: str, test_name: str | None, names: Names, path: str) -> Injected:
         taken = _take_apart(draft)
-        method, name = _renamed(taken, test_name or taken.name)
+        name = test_name or taken.name
+        method = taken.called(name)
         package = names.package_at(path) if isinstance(names, JavaNames) else ""
         class_name = PurePosixPath(path).stem
         imports = _imports_of(taken, method, names, f"package {package};", _flavour("", names))
@@ -244,10 +245,6 @@ def _words(code: str) -> list[str]:
         for node in walk(parse(f"class Drafted {{ {code} }}" if " class " not in f" {code}" else code))
         if not node.children and "comment" not in node.type
     ]
-
-
-def _renamed(taken: JavaDraft, name: str) -> tuple[str, str]:
-    return re.sub(rf"\b{re.escape(taken.name)}(?=\s*\()", name, taken.method, count=1), name
 
 
 def _unique(name: str, host: str) -> str:

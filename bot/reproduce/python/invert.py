@@ -6,8 +6,6 @@ its last assertion round makes it fail exactly while the bug is there (the idea 
 
 from __future__ import annotations
 
-import ast
-
 import libcst as cst
 
 from bot.reproduce.python.draft import parse
@@ -110,24 +108,21 @@ def _negated(test: cst.BaseExpression) -> cst.BaseExpression:
     if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         return test.expression
     if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
-        source = cst.Module(body=[]).code_for_node(test)
-        tree = ast.parse(f"({source})", mode="eval").body
-        assert isinstance(tree, ast.Compare)
-        opposite = _OPERATORS.get(type(tree.ops[0]))
+        only = test.comparisons[0]
+        opposite = _OPERATORS.get(type(only.operator))
         if opposite is not None:
-            only = test.comparisons[0]
             return test.with_changes(comparisons=[only.with_changes(operator=opposite)])
     bare = test.with_changes(lpar=[], rpar=[]) if test.lpar else test
     return cst.UnaryOperation(cst.Not(), bare.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()]))
 
 
-_OPERATORS: dict[type[ast.cmpop], cst.BaseCompOp] = {
-    ast.Eq: cst.NotEqual(),
-    ast.NotEq: cst.Equal(),
-    ast.Is: cst.IsNot(),
-    ast.IsNot: cst.Is(),
-    ast.In: cst.NotIn(),
-    ast.NotIn: cst.In(),
+_OPERATORS: dict[type[cst.BaseCompOp], cst.BaseCompOp] = {
+    cst.Equal: cst.NotEqual(),
+    cst.NotEqual: cst.Equal(),
+    cst.Is: cst.IsNot(),
+    cst.IsNot: cst.Is(),
+    cst.In: cst.NotIn(),
+    cst.NotIn: cst.In(),
 }
 
 

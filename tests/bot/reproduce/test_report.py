@@ -76,7 +76,6 @@ def test_the_hard_facts_of_a_report() -> None:
     assert found.calls == ("read('x.csv',size=3)",)
     assert found.names[0] == "Table.read"
     assert "my_file" in found.names
-    assert found.code == ("from pkg import Table\nTable.read( 'x.csv',  size=3 )",)
 
 
 def test_a_wrong_value_is_no_crash() -> None:
