@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from pydantic import Field
 
 from bot.code.lookup import called
-from bot.code.syntax import definitions, enclosing
+from bot.code.syntax import Definition, definitions, enclosing
 from bot.core.frozen import Frozen
 from bot.errors import OperatorError
 from bot.reproduce.execution import Harness
@@ -155,12 +155,14 @@ def context(facts: Facts, checkout: Checkout, language: Language) -> Context:
 
 def _using(used: Collection[str], host: str, checkout: Checkout, language: Language) -> tuple[Excerpt, ...]:
     """The tests that name most of these symbols, those of the host first."""
-    wanted = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(used)))})\b") if used else None
+    if not used:
+        return ()
+    wanted = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(used)))})\b")
     found: list[tuple[int, Excerpt]] = []
-    others = (path for path, text in checkout.tests.items() if wanted and path != host and wanted.search(text))
+    others = (path for path, text in checkout.tests.items() if path != host and wanted.search(text))
     for path in (host, *islice(others, MAX_TEST_FILES)):
         for name, text in language.tests_in(checkout.tests[path]):
-            known = len(set(wanted.findall(text))) if wanted else 0
+            known = len(set(wanted.findall(text)))
             if known:
                 line = checkout.tests[path].partition(text)[0].count("\n") + 1
                 found.append((known + (path == host), Excerpt(name=name, path=path, line=line, source=text)))
@@ -184,8 +186,7 @@ def _fixtures(host: str, checkout: Checkout) -> tuple[Excerpt, ...]:
         lines = text.split("\n")
         for each in definitions(text, path) if "fixture" in text else ():
             if any("fixture" in line for line in lines[each.first - 1 : each.body - 1]):
-                source = "\n".join(lines[each.first - 1 : min(each.last, each.first + MAX_FIXTURE)])
-                found.append(Excerpt(name=each.qualified, path=path, line=each.first, source=source))
+                found.append(_excerpt(each, path, lines, MAX_FIXTURE))
     return _within(found, MAX_FIXTURES)
 
 
@@ -206,11 +207,10 @@ def _holding_constants(text: str, sources: Mapping[str, str], room: int) -> list
         holders = [path for path, source in sources.items() if f'"{word}"' in source or f"'{word}'" in source]
         for path in holders if len(holders) <= MAX_HOLDERS else ():
             lines = sources[path].split("\n")
-            at = next((n for n, line in enumerate(lines, 1) if f'"{word}"' in line or f"'{word}'" in line), None)
-            around = enclosing(definitions(sources[path], path), at, at) if at else None
+            at = next(n for n, line in enumerate(lines, 1) if f'"{word}"' in line or f"'{word}'" in line)
+            around = enclosing(definitions(sources[path], path), at, at)
             if around is not None and len(found) < room:
-                source = "\n".join(lines[around.first - 1 : min(around.last, around.first + MAX_LINES)])
-                found.append(Excerpt(name=around.qualified, path=path, line=around.first, source=source))
+                found.append(_excerpt(around, path, lines, MAX_LINES))
     return found
 
 
@@ -244,6 +244,11 @@ def _ends(text: str, limit: int) -> str:
     head = text[: limit // 2].rpartition("\n")[0]
     tail = text[-limit // 2 :].partition("\n")[2]
     return f"{head}\n\n[... lines left out ...]\n\n{tail}"
+
+
+def _excerpt(each: Definition, path: str, lines: Sequence[str], most: int) -> Excerpt:
+    source = "\n".join(lines[each.first - 1 : min(each.last, each.first + most)])
+    return Excerpt(name=each.qualified, path=path, line=each.first, source=source)
 
 
 def _within(definitions: Sequence[Excerpt], limit: int) -> tuple[Excerpt, ...]:

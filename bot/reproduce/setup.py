@@ -20,7 +20,7 @@ import stat
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -159,11 +159,8 @@ class Environments:
                 self._discard(place)
 
     def _discard(self, place: Path) -> None:
-        try:
-            with self._locked(place, fcntl.LOCK_EX | fcntl.LOCK_NB):
-                _remove(place)
-        except BlockingIOError:
-            return  # in use
+        with suppress(BlockingIOError), self._locked(place, fcntl.LOCK_EX | fcntl.LOCK_NB):  # it may be in use
+            _remove(place)
 
     @contextmanager
     def _locked(self, place: Path, kind: int) -> Iterator[None]:

@@ -149,7 +149,7 @@ PARSERS: tuple[Parser, ...] = (
     Parser("words", lexical.words, words=("aB", "a_b", "HTTPServer"), samples=("parseHTTPReply_of a.b_C3(x)",)),
     Parser(
         "drafts",
-        lambda text: draft.take_apart(draft.code_of(text)),
+        draft.take_apart,
         raises=(DraftRejected,),
         hard=(
             ("def test_a(): x = ", "(", ""), ("def test_a(): x = ", "-", "1"), ("def test_a(): x = ", "a.", "b"),

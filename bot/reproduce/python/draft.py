@@ -121,15 +121,17 @@ def render(nodes: Sequence[Statement], indent: str = "    ") -> str:
     return cst.Module(body=nodes, default_indent=indent).code
 
 
-def take_apart(code: str) -> PythonDraft:
-    """Split a draft into its parts. Of several tests the first is kept; code that would run on import is refused.
+def take_apart(reply: str) -> PythonDraft:
+    """Split the draft in a model's reply into its parts.
+
+    Of several tests the first is kept; code that would run on import is refused.
 
     Raises DraftRejected.
     """
     imports: list[Binding] = []
     helpers: list[Statement] = []
     tests: list[tuple[cst.FunctionDef, cst.ClassDef | None]] = []
-    for node in parse(code).body:
+    for node in parse(code_of(reply)).body:
         if bound := _imports(node):
             imports.extend(bound)
         elif is_test(node):

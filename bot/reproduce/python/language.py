@@ -7,6 +7,7 @@ import io
 import re
 import tokenize
 import warnings
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
@@ -70,10 +71,10 @@ class Python:
         )
 
     def inject(self, draft: str, host: str, test_name: str | None, names: Names) -> Injected:
-        return add_to(take_apart(code_of(draft)), host, test_name, names)
+        return add_to(take_apart(draft), host, test_name, names)
 
     def new_file(self, draft: str, test_name: str | None, names: Names, path: str) -> Injected:
-        return alone(take_apart(code_of(draft)), test_name, names)
+        return alone(take_apart(draft), test_name, names)
 
     def new_path(self, beside: str | None, stem: str, taken: Mapping[str, str]) -> str:
         folder = PurePosixPath(beside).parent if beside else _usual_folder(taken)
@@ -83,8 +84,7 @@ class Python:
         return str(path)
 
     def syntax(self, draft: str) -> str:
-        parts = take_apart(code_of(draft))
-        tree = ast.parse(render(parts.nodes))
+        tree = ast.parse(render(take_apart(draft).nodes))
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 _forget(node)
@@ -136,11 +136,10 @@ class DefinedNames:
             if path not in tests:
                 for name in _top_level(text):
                     self._defined.setdefault(name, set()).add(module_of(path))
-        self._imported: dict[str, dict[str, int]] = {}
+        self._imported: dict[str, Counter[str]] = defaultdict(Counter)
         for text in tests.values():
             for name, statement in _imports(text):
-                counts = self._imported.setdefault(name, {})
-                counts[statement] = counts.get(statement, 0) + 1
+                self._imported[name][statement] += 1
 
     def provider(self, name: str) -> str | None:
         """How the repository's tests import ``name`` most often; else from the one module that defines it."""
