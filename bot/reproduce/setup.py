@@ -87,10 +87,7 @@ class Environment:
 
 @dataclass(frozen=True)
 class Environments:
-    """The cache in ``folder``: at most ``max_bytes`` in environments that were used within ``max_age`` seconds.
-
-    ``variables`` are the operator's for the set-up alone, such as the address of an own package index.
-    """
+    """The cache in ``folder``: at most ``max_bytes`` in environments that were used within ``max_age`` seconds."""
 
     folder: Path
     max_bytes: int = 10 << 30
@@ -100,7 +97,6 @@ class Environments:
             seconds=1800, cpu_seconds=1800, memory_bytes=4 << 30, processes=512, disk_bytes=4 << 30
         )
     )
-    variables: Mapping[str, str] = field(default_factory=dict)
 
     @contextmanager
     def prepared(self, sandbox: Sandbox, workdir: Path, recipe: Recipe) -> Iterator[Environment]:
@@ -137,7 +133,7 @@ class Environments:
                 ["/bin/sh", "-c", _script(recipe, home)],
                 workdir=workdir,
                 limits=self.limits,
-                env={**made.env, "PIP_NO_CACHE_DIR": "1", **self.variables},
+                env={**made.env, "PIP_NO_CACHE_DIR": "1"},
                 writable=(home,),
                 collect=(_STEP,),
                 network=True,

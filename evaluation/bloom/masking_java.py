@@ -17,7 +17,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from bot.reproduce.java.language import Java
-from bot.reproduce.java.syntax import TYPES, named, parse, said, simple, unescaped, walk
+from bot.reproduce.java.syntax import TYPES, named, parse, said, simple, walk
 from evaluation.bloom.masking import CannotMask
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ _REFLECTION = frozenset({"getMethod", "getDeclaredMethod"})
 _METHOD = re.compile(r"\b(\w+)\(")
 _SUPERTYPE = re.compile(r"\b(?:extends|implements)\s+([^{]+)")
 _MARKED = frozenset({"MethodSource"})
+_ESCAPED = re.compile(r"(?<!\\)((?:\\\\)*)\\u+([0-9a-fA-F]{4})")
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class JavaCode:
 
     @cached_property
     def trees(self) -> dict[str, Node]:
-        return {path: parse(unescaped(text)) for path, text in self.sources.items()}
+        return {path: parse(_unescaped(text)) for path, text in self.sources.items()}
 
     @cached_property
     def types(self) -> dict[str, list[Type]]:
@@ -111,7 +112,7 @@ def patched_java(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[s
 def _bodies(text: str) -> dict[str, str]:
     """Tokens of each method by type, name and parameters; a method within a method counts by itself alone."""
     found: dict[str, str] = {}
-    for node in walk(parse(unescaped(text))):
+    for node in walk(parse(_unescaped(text))):
         if node.type == "method_declaration":
             types: list[str] = []
             above = node.parent
@@ -210,7 +211,7 @@ def mask_java(path: str, names: Mapping[str, str], code: JavaCode) -> str:
 
     Fields, types, annotations and other libraries' methods of the same name stay.
     """
-    text = unescaped(code.sources[path])
+    text = _unescaped(code.sources[path])
     wanted = {name: new for name, new in names.items() if name in text}
     if not wanted:
         return code.sources[path]
@@ -321,3 +322,13 @@ def _declared(word: str, scope: Node) -> str | None:
         if node.type == "lambda_expression" and word in re.findall(r"\w+", named(node, "parameters")):
             return ""
     return None
+
+
+def _unescaped(text: str) -> str:
+    """Source with the letters that are written as ``\\u0041`` written plainly: the same program (JLS 3.3)."""
+
+    def plain(match: re.Match[str]) -> str:
+        letter = chr(int(match[2], 16))
+        return match[1] + letter if letter.isascii() and (letter.isalpha() or letter in "_$") else match[0]
+
+    return _ESCAPED.sub(plain, text) if "\\u" in text else text

@@ -15,7 +15,6 @@ TYPES = frozenset(
     {"class_declaration", "interface_declaration", "enum_declaration", "record_declaration",
      "annotation_type_declaration"}
 )  # fmt: skip
-_ESCAPED = re.compile(r"(?<!\\)((?:\\\\)*)\\u+([0-9a-fA-F]{4})")
 
 
 #: What stands for a file that is too large or takes too long to read: nothing in it but an error.
@@ -28,16 +27,6 @@ def parse(text: str) -> Node:
     tree = bounded(text, _FILE) or bounded(_UNREAD, _FILE)
     assert tree is not None
     return tree.root_node
-
-
-def unescaped(text: str) -> str:
-    """Source with the letters that are written as ``\\u0041`` written plainly: the same program (JLS 3.3)."""
-
-    def plain(match: re.Match[str]) -> str:
-        letter = chr(int(match[2], 16))
-        return match[1] + letter if letter.isascii() and (letter.isalpha() or letter in "_$") else match[0]
-
-    return _ESCAPED.sub(plain, text) if "\\u" in text else text
 
 
 def walk(node: Node) -> Iterator[Node]:

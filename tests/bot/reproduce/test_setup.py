@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -186,12 +187,14 @@ def test_where_no_network_can_be_had_a_set_up_is_refused_or_runs_without_one_as_
 @pytest.mark.debian("slirp4netns")
 @pytest.mark.index
 def test_packages_of_the_index_can_be_installed(tmp_path: Path, checkout: Path) -> None:
-    pip = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "SSL_"))}
-    pip.pop("PIP_FIND_LINKS", None)
-    environments = Environments(tmp_path / "environments", variables=pip)
-    recipe = Recipe(
-        repository=1, python=sys.executable, commands=("python -m pip install --quiet iniconfig==2.0.0",)
+    pip = " ".join(
+        f"{name}={shlex.quote(value)}"
+        for name, value in os.environ.items()
+        if name.startswith(("PIP_", "SSL_")) and name != "PIP_FIND_LINKS"
     )
+    environments = Environments(tmp_path / "environments")
+    install = f"{pip} python -m pip install --quiet iniconfig==2.0.0"
+    recipe = Recipe(repository=1, python=sys.executable, commands=(install,))
     try:
         with environments.prepared(Bubblewrap(), checkout, recipe) as environment:
             outcome = Bubblewrap().run(
