@@ -10,7 +10,7 @@ import pytest
 from bot.bouncers.feedback import Signal, signals
 from bot.core import events
 from bot.core.actions import Decision, SubmitReview
-from bot.core.model import Actor, Comment, Issue, PullRequest, ReviewComment, Subject
+from bot.core.model import Actor, Issue, PullRequest, ReviewComment, Subject
 from bot.forge.offline import Snapshot
 from bot.forge.protocol import IssueLink, Reactions
 from bot.review.findings import Finding
@@ -160,15 +160,6 @@ def test_a_bounced_issue_that_goes_stale_without_an_answer_was_probably_bounced_
     assert [each["why"] for each in fates] == known
     assert not any(each["good"] for each in fates)
     assert signals(decisions) == (), "a bot has no opinion"
-
-
-def test_deleting_the_bounce_is_a_no(services: Build, history: Remembered) -> None:
-    ours = Comment(id=9, body="needs more", author=OURS)
-    event = events.CommentDeleted(sender=MAINTAINER, repository=REPOSITORY, issue=ISSUE, comment=ours)
-    history.past.append(
-        Decision(kind="triage", subject=event.subject, verdict="VAGUE", evidence={"bounced": True})
-    )
-    assert told(event, services(ScriptedModel(), snapshot())) == {"acme/rocket#5": ("dismissed", "deleted")}
 
 
 def test_other_decisions_imply_signs(reviewed: Remembered) -> None:

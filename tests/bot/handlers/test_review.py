@@ -226,11 +226,6 @@ def test_pull_requests_that_are_left_alone(
     assert (decision.abstained, decision.actions) == (word, ())
 
 
-def test_a_draft_is_reviewed_once_it_is_ready(services: Build) -> None:
-    event = events.PullRequestReadied(sender=ANN, repository=REPOSITORY, pull_request=pull())
-    assert review(event, services(ScriptedModel([CLEAN]), snapshot())).verdict == "clean"
-
-
 def test_an_event_that_a_newer_push_overtook_costs_nothing(services: Build) -> None:
     decision = review(opened(head_sha="b" * 40), services(ScriptedModel(), snapshot()))
     assert (decision.abstained, decision.actions) == ("superseded", ())

@@ -185,11 +185,6 @@ def test_filters_leave_pull_requests_alone(
     assert [(check.conclusion, check.title) for check in decision.actions] == [("skipped", title)]
 
 
-def test_a_draft_is_judged_once_it_is_ready(services: Build) -> None:
-    event = events.PullRequestReadied(sender=ANN, repository=REPOSITORY, pull_request=pull())
-    assert verify(event, services(ScriptedModel([GOOD]), snapshot(12))).verdict == "CORRECT_AND_PRECISE"
-
-
 def test_shadow_mode_writes_nothing(services: Build) -> None:
     decision = verify(opened(), services(ScriptedModel([BAD]), snapshot(12), "verify: {mode: shadow}"))
     assert (decision.verdict, decision.actions) == ("BROAD_MISSING_KEY_ASPECTS", ())
@@ -265,12 +260,3 @@ def test_two_chances_are_told_apart_and_a_stray_file_is_only_a_remark(services: 
     decision = verify(opened(), services(ScriptedModel([said]), snapshot(12), "verify: {prompt: paper}"))
     assert decision.verdict == "CORRECT_BUT_INCOMPLETE"
     assert "objects; the label decides)" in decision.actions[0].summary
-
-
-def test_a_merge_queue_is_not_held_up(services: Build) -> None:
-    event = events.MergeGroupRequested(sender=Actor(id=1, login="mia"), repository=REPOSITORY, head_sha="c" * 40)
-    (decision,) = decide(event, services(ScriptedModel([]), snapshot()))
-    (check,) = decision.actions
-    assert isinstance(check, SetCheck)
-    assert (check.head_sha, check.conclusion, check.name) == ("c" * 40, "skipped", "bouncer / verify")
-    assert "each pull request in it has a verdict of its own" in check.title
