@@ -46,7 +46,7 @@ class Publisher:
     postings: Postings
     paces: Paces
     apart: float = APART_SECONDS
-    secrets: Collection[str] = ()
+    secrets: Collection[str] = field(default=(), repr=False)
 
     def publish(
         self,
