@@ -149,7 +149,7 @@ class Client:
 
     def value(self, path: str, query: Query | None = None) -> Any:
         """Whatever JSON there is."""
-        return self._json("GET", path, query)
+        return self._json(_Request("GET", self._url(path), f"GET {path}", query))
 
     def get(self, path: str, query: Query | None = None) -> Object:
         """One object."""
@@ -163,7 +163,8 @@ class Client:
 
         Errors name ``what`` in place of a path that holds a secret.
         """
-        return self._json(method, path, None, body, what, accept)
+        what = what or f"{method} {path}"
+        return self._json(_Request(method, self._url(path), what, body=body, accept=accept))
 
     def text(self, path: str, accept: str) -> str:
         """The answer to a GET in another media type."""
@@ -192,18 +193,15 @@ class Client:
         body = {"query": query, "variables": dict(variables)}
         # An Enterprise Server has its REST API at /api/v3 and this one at /api/graphql.
         place = self._api._replace(path=self._api.path.removesuffix("/v3") + "/graphql")
-        answer = self._json("POST", place.geturl(), None, body)
+        answer = self.send("POST", place.geturl(), body)
         if not isinstance(answer, dict):
             raise TransientError("GraphQL: GitHub's answer is not an object")
         if errors := answer.get("errors"):
             _refuse_graphql(errors)
         return answer.get("data")
 
-    def _json(
-        self, method: str, path: str, query: Query | None, body: Any = None, what: str = "", accept: str = JSON
-    ) -> Any:
-        what = what or f"{method} {path}"
-        return parsed(self._answered(_Request(method, self._url(path), what, query, body, accept)).text, what)
+    def _json(self, request: _Request) -> Any:
+        return parsed(self._answered(request).text, request.what)
 
     def _answered(self, request: _Request) -> Raw:
         """One request. A refused token is replaced once; redirects are followed on our own host only."""
