@@ -203,18 +203,19 @@ class Overview:
             column = MODEL_CALLS.c[by]
         query: Select[Any] = (
             select(
-                column,
-                func.sum(MODEL_CALLS.c.calls),
-                func.sum(MODEL_CALLS.c.input_tokens + MODEL_CALLS.c.output_tokens),
-                func.sum(MODEL_CALLS.c.cost_usd),
-                func.sum(case((MODEL_CALLS.c.cost_usd.is_(None), MODEL_CALLS.c.calls), else_=0)),
-                func.sum(MODEL_CALLS.c.cached_tokens),
+                column.label("name"),
+                func.sum(MODEL_CALLS.c.calls).label("calls"),
+                func.sum(MODEL_CALLS.c.input_tokens + MODEL_CALLS.c.output_tokens).label("tokens"),
+                func.sum(MODEL_CALLS.c.cached_tokens).label("cached"),
+                func.sum(MODEL_CALLS.c.cost_usd).label("cost_usd"),
+                func.sum(case((MODEL_CALLS.c.cost_usd.is_(None), MODEL_CALLS.c.calls), else_=0)).label("unpriced"),
             )
             .where(MODEL_CALLS.c.created_at >= since.timestamp())
             .group_by(column)
         )
         with self._database.read() as connection:
-            rows = [_cost(row, by) for row in connection.execute(query)]
+            found = [row._asdict() for row in connection.execute(query)]
+        rows = [Cost(**{**each, "name": _name(each["name"], by)}) for each in found]
         if by == "day":
             return tuple(sorted(rows, key=lambda row: row.name))
         return tuple(sorted(rows, key=lambda row: (-(row.cost_usd or 0.0), -row.tokens, row.name)))
@@ -269,16 +270,8 @@ def _line(row: Row[Any]) -> tuple[Line, Decision]:
     return Line(**values), decision
 
 
-def _cost(row: Any, by: str) -> Cost:
-    name = (date(1970, 1, 1) + timedelta(days=row[0])).isoformat() if by == "day" else str(row[0] or "unknown")
-    return Cost(
-        name=name,
-        calls=int(row[1] or 0),
-        tokens=int(row[2] or 0),
-        cost_usd=None if row[3] is None else float(row[3]),
-        unpriced=int(row[4] or 0),
-        cached=int(row[5] or 0),
-    )
+def _name(value: Any, by: str) -> str:
+    return (date(1970, 1, 1) + timedelta(days=value)).isoformat() if by == "day" else value or "unknown"
 
 
 #: Decisions that are held at once.
