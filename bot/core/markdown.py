@@ -66,7 +66,7 @@ _SPECIAL = re.compile(
     | (?P<url>(?<![A-Za-z0-9])(?:[A-Za-z][A-Za-z0-9+.-]{1,20}://|www\.|mailto:|xmpp:)[^\s<>`\[\]|\\]*)
     | (?P<code>\$[^\s`\\]*|(?<![0-9A-Za-z])[0-9a-f]{40}(?![0-9A-Za-z]))     # mathematics; a commit
     | (?P<escaped>[`~]|&(?=\#?\w{1,32};)|(?<=!)\[|\[(?=\^)|\](?=[(\[:])|\\\Z)
-    | (?P<broken>@(?!\s)|\#(?=\d)|(?<![A-Za-z0-9])gh-(?=\d)|:(?=//|[a-z0-9_+-]{1,50}:)|<(?=[A-Za-z/!?]|\Z))
+    | (?P<broken>@(?!\s)|\#(?=\d)|(?<![A-Za-z0-9])gh-(?=\d)|:(?=//|(?:\\?_|[a-z0-9+-]){1,50}:)|<(?=[A-Za-z/!?]|\Z))
     """,
     re.VERBOSE | re.IGNORECASE,
 )
@@ -216,6 +216,8 @@ class _Writer:
                 kept = token.markup in ("\\*", "\\_", "\\\\")
                 # In an address of its own a backslash is one, and escapes nothing yet.
                 written = token.content.replace("\\", "\\\\") if address else token.content
+                # An entity may stand for what would have been taken out, or for the end of a line.
+                written = visible(written).replace("\n", " ") if token.type == "text_special" else written
                 text += token.markup if kept else written
                 continue
             shows_itself = token is not None and token.markup == "autolink"

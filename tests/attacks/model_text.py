@@ -68,6 +68,10 @@ _ALIVE = (
     "\u3000\n\t```\n\n[x",
     "fixes\nGH-7\n",
     "<\n\n __GH-7\r~~~#-->\n|-|-|\n\t```\n``\n>  ~~~",
+    # An entity that is the end of a line, an emoji with an escape in its name.
+    "\n/close\n``&#12;\n# ＃]\\\\word2)",
+    "a&#x2028;# b&#11;- c&#x85;> d&#x202e;e&#65312;octocat",
+    ";\u3000::+1:\\_: :heart\\_eyes:",
     # A fence that only looks closed: what stands behind the mark is no blank to GitHub.
     "\n===\n\n~~~\n~~~\u3000",
     "<dpostgresql:/\\/me:hunter3@db@host/x><a<summary>&#64;octocat",
