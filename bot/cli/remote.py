@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from bot.cli.files import Judging, answered
 from bot.errors import ForgeError, NotFound, OperatorError
@@ -22,17 +22,9 @@ if TYPE_CHECKING:
     from bot.ops.settings import Settings
 
 _PLACE = re.compile(
-    r"/(?P<repository>[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+)/(?P<kind>issues|pull)/(?P<number>\d{1,9})(?:[/?#].*)?"
+    r"/(?P<repository>[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+)/(?:issues|pull)/(?P<number>\d{1,9})(?:[/?#].*)?"
 )
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*/[A-Za-z0-9._-]+")
-
-
-class IssueOrPull(NamedTuple):
-    """An issue or pull request."""
-
-    repository: str
-    kind: str
-    number: int
 
 
 def is_url(text: str | None) -> bool:
@@ -40,15 +32,15 @@ def is_url(text: str | None) -> bool:
     return text is not None and text.startswith(("http://", "https://"))
 
 
-def place(url: str, settings: Settings) -> IssueOrPull:
-    """What an address names; raises OperatorError where it is none of this GitHub's."""
+def _place(url: str, settings: Settings) -> tuple[str, int]:
+    """Repository and number of what an address names; raises OperatorError where it is none of this GitHub's."""
     web_url = settings.github_web_url
     found = _PLACE.fullmatch(url[len(web_url) :]) if url.lower().startswith(web_url.lower() + "/") else None
     if found is None:
         raise OperatorError(
             f"{url} is no issue or pull request on {web_url} (GITHUB_WEB_URL, with GITHUB_API_URL beside it)"
         )
-    return IssueOrPull(found["repository"], found["kind"], int(found["number"]))
+    return found["repository"], int(found["number"])
 
 
 def repository(text: str, settings: Settings) -> str:
@@ -87,12 +79,12 @@ def decide_at(task: Task, url: str, judging: Judging) -> Decision:
 
     environment = judging.settings()
     environment.check_model()
-    where = place(url, environment)
-    with reached(environment, where.repository) as access:
+    name, number = _place(url, environment)
+    with reached(environment, name) as access:
         about = access.forge.about()
-        event = (_on_issue if task == "triage" else _on_pull)(access.forge, about, where.number, url)
+        event = (_on_issue if task == "triage" else _on_pull)(access.forge, about, number, url)
         services = app.offline_services(environment, access.forge, configured(access.forge, about, judging))
-        return answered(task, event, services, judging.config or f"the bouncer.yml of {where.repository}")
+        return answered(task, event, services, judging.config or f"the bouncer.yml of {name}")
 
 
 def configured(forge: GitHubForge, about: Repository, judging: Judging) -> RepoConfig:

@@ -37,18 +37,13 @@ def load_settings(**overrides: Any) -> Settings:
 
 def observe(settings: Settings) -> None:
     """Let this process log without its secrets, and send traces where they are wanted. Each process does it."""
-    configure_logs(settings)
+    from bot.ops import logs
+
+    logs.configure(settings.log_level, settings.secrets)
     if settings.otel_exporter_otlp_endpoint:
         from bot.core import tracing
 
         tracing.configure(settings.otel_exporter_otlp_endpoint)
-
-
-def configure_logs(settings: Settings) -> None:
-    """Log to standard error, secrets taken out."""
-    from bot.ops import logs
-
-    logs.configure(settings.log_level, settings.secrets)
 
 
 def stopped() -> threading.Event:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bot.cli.running import configure_logs, load_settings, opened_database, settings_options
+from bot.cli.running import load_settings, opened_database, settings_options
 from bot.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -118,13 +118,14 @@ def setup_pages(settings: Settings, link: str) -> tuple[Callable[[Backend], Blue
 def keep(settings: Settings, credentials: Credentials, choice: Choice) -> None:
     """Store what GitHub gave, or print it, as the operator chose. Raises SettingsError."""
     from bot.forge.github.registration import store
+    from bot.ops import logs
 
     if choice.keep == "terminal":
         click.echo(f"\n{credentials.environment()}\n")
         return
     store(settings.bouncer_data_dir, credentials)
     # From now on logs must not show these either.
-    configure_logs(settings.completed())
+    logs.configure(settings.log_level, settings.completed().secrets)
 
 
 class Present:

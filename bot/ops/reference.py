@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from bot.core.config import RepoConfig
-from bot.core.frozen import Frozen
 from bot.ops.settings import Settings
 
 SCHEMA = Path(__file__).parent.parent / "bouncer.schema.json"
@@ -31,16 +29,13 @@ def json_schema() -> dict[str, Any]:
 def markdown() -> str:
     """One table a section: key, allowed values, default, meaning."""
     definitions = json_schema()["$defs"]
-    return "\n\n".join(_section(name, model, definitions) for name, model in _sections())
+    return "\n\n".join(
+        _section(name, field.annotation, definitions) for name, field in RepoConfig.model_fields.items()
+    )
 
 
-def _sections() -> Iterator[tuple[str, type[Frozen]]]:
-    for name, field in RepoConfig.model_fields.items():
-        assert isinstance(field.annotation, type)
-        yield name, field.annotation
-
-
-def _section(name: str, model: type[Frozen], definitions: dict[str, Any]) -> str:
+def _section(name: str, model: object, definitions: dict[str, Any]) -> str:
+    assert isinstance(model, type)
     schema = definitions[model.__name__]
     rows = [
         f"| `{name}.{key}` | {_allowed(value)} | `{_default(value)}` | {value.get('description', '')} |"

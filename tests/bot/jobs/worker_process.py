@@ -11,15 +11,14 @@ import signal
 import sys
 import threading
 
-from bot.cli.running import configure_logs
 from bot.cli.worker import work
 from bot.jobs.worker import Pace
-from bot.ops import settings
+from bot.ops import logs, settings
 
 
 def run() -> None:
     loaded = settings.load()
-    configure_logs(loaded)
+    logs.configure(loaded.log_level, loaded.secrets)
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     kept = work(
