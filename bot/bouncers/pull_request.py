@@ -24,14 +24,6 @@ from bot.forge.protocol import Forge, IssueLink
 from bot.review.diff import parse
 from bot.services import Services
 
-_MOVED = (
-    events.PullRequestOpened
-    | events.PullRequestSynchronized
-    | events.PullRequestReopened
-    | events.PullRequestReadied
-    | events.PullRequestEdited
-)
-
 #: Linked issues that are judged; a pull request that closes more is not about one thing.
 MAX_ISSUES = 5
 _NAME = r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+"
@@ -69,7 +61,7 @@ def concerns(event: Event, check: str, words: frozenset[Word]) -> bool:
     if isinstance(event, events.RecheckRequested):
         return event.issue.is_pull_request
     if not isinstance(event, Said):
-        return isinstance(event, _MOVED)
+        return isinstance(event, events.PullShown)
     if event.sender.is_bot or (isinstance(event, events.CommentCreated) and not event.issue.is_pull_request):
         return False
     return any(command.word in words for command in read(event.comment.body))
@@ -80,7 +72,7 @@ def asked(event: Event, services: Services, word: Word) -> Asked | None:
 
     None where another word was said, or whoever asks may not.
     """
-    if isinstance(event, _MOVED):
+    if isinstance(event, events.PullShown):
         return Asked(pull_request=event.pull_request)
     if isinstance(event, events.CheckRerequested):
         return _rerun(event, services)

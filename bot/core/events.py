@@ -235,18 +235,14 @@ class Pinged(_Event):
     kind: Literal["pinged"] = "pinged"
 
 
-IssueEvent = (
-    IssueOpened | IssueEdited | IssueReopened | IssueLabeled | IssueUnlabeled | IssueClosed | IssueUnanswered
-)
+#: Events that show an issue, a head, or a pull request as it stands then.
+IssueShown = IssueOpened | IssueEdited | IssueReopened
+HeadShown = PullRequestOpened | PullRequestSynchronized | PullRequestReopened | PullRequestReadied
+PullShown = HeadShown | PullRequestEdited
+
+IssueEvent = IssueShown | IssueLabeled | IssueUnlabeled | IssueClosed | IssueUnanswered
 CommentEvent = CommentCreated | CommentEdited | CommentDeleted
-PullRequestEvent = (
-    PullRequestOpened
-    | PullRequestSynchronized
-    | PullRequestReopened
-    | PullRequestReadied
-    | PullRequestEdited
-    | PullRequestClosed
-)
+PullRequestEvent = PullShown | PullRequestClosed
 RepositoryEvent = (
     IssueEvent
     | CommentEvent

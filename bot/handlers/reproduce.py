@@ -32,9 +32,7 @@ from bot.reproduce.setup import SetupFailed
 from bot.reproduce.texts import Place
 from bot.services import Services
 
-Cause = (
-    events.IssueOpened | events.IssueEdited | events.IssueReopened | events.IssueLabeled | events.CommentCreated
-)
+Cause = events.IssueShown | events.IssueLabeled | events.CommentCreated
 
 
 def concerns(event: Event) -> bool:

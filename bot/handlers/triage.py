@@ -23,9 +23,7 @@ from bot.models.investigation import Notes
 from bot.models.protocol import Prompt, Reply, voices
 from bot.services import Services
 
-Judged = (
-    events.IssueOpened | events.IssueEdited | events.IssueReopened | events.IssueLabeled | events.RecheckRequested
-)
+Judged = events.IssueShown | events.IssueLabeled | events.RecheckRequested
 Said = events.CommentCreated | events.CommentEdited
 
 

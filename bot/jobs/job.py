@@ -112,21 +112,11 @@ def workflow_id(job: str, attempt: int) -> str:
     return job if attempt == 0 else f"{job}:{attempt}"
 
 
-#: Events that show an issue, a head, or a pull request as it stands then.
-IssueShown = events.IssueOpened | events.IssueEdited | events.IssueReopened
-HeadShown = (
-    events.PullRequestOpened
-    | events.PullRequestSynchronized
-    | events.PullRequestReopened
-    | events.PullRequestReadied
-)
-PullShown = HeadShown | events.PullRequestEdited
-
 #: Each of these is looked at for the same as the ones before it. Another title is no reason to review again.
 _SAME: Mapping[Task, tuple[type[Event], ...]] = {
-    "triage": get_args(IssueShown),
-    "verify": get_args(PullShown),
-    "review": get_args(HeadShown),
+    "triage": get_args(events.IssueShown),
+    "verify": get_args(events.PullShown),
+    "review": get_args(events.HeadShown),
 }
 
 
@@ -153,8 +143,4 @@ def successor(task: Task, event: Event, later: Sequence[tuple[str, str]]) -> str
 
 def _answer(event: Event) -> bool:
     """A comment of the issue's author that is no command; a later one is read together with all before it."""
-    return (
-        isinstance(event, events.CommentCreated)
-        and event.sender.id == event.issue.author.id
-        and not read(event.comment.body)
-    )
+    return isinstance(event, events.CommentCreated) and event.by_author and not read(event.comment.body)

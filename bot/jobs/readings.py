@@ -25,7 +25,7 @@ from bot.core.model import Actor, CheckRun, Comment, Issue, Permission, PullRequ
 from bot.errors import ForgeError, NotFound
 from bot.forge.offline import comment_key
 from bot.forge.protocol import Forge, IssueLink, PostedReview, PullDiff, Reactions, SourceTree
-from bot.jobs.job import IssueShown, Job, PullShown
+from bot.jobs.job import Job
 from bot.store import Database
 from bot.store.tables import DELIVERIES
 
@@ -199,11 +199,11 @@ def at_present(event: Event, task: Task, forge: Forge, *, moved: bool = False) -
     """
     if task not in JUDGING or (isinstance(event, events.RecheckRequested) and event.issue.is_pull_request):
         return event
-    if isinstance(event, IssueShown | events.RecheckRequested) or (
+    if isinstance(event, events.IssueShown | events.RecheckRequested) or (
         moved and isinstance(event, events.CommentCreated)
     ):
         return event.model_copy(update={"issue": forge.issue(event.number)})
-    if isinstance(event, PullShown):
+    if isinstance(event, events.PullShown):
         return event.model_copy(update={"pull_request": forge.pull_request(event.number)})
     return event
 
