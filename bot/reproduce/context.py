@@ -18,7 +18,7 @@ from bot.core.frozen import Frozen
 from bot.errors import OperatorError
 from bot.reproduce.execution import Harness
 from bot.reproduce.language import Excerpt, Language
-from bot.reproduce.lexical import Bm25, words
+from bot.reproduce.lexical import most_alike
 from bot.reproduce.report import Facts
 
 #: Of a checkout: files of the language, bytes of one, and of all together.
@@ -266,8 +266,8 @@ def choose_host(query: str, test_files: Mapping[str, str]) -> str | None:
 
     Source: LIBRO, section III.C; its lexical similarity is BM25 here, so that frequent words weigh less.
     """
-    documents = {path: words(f"{path}\n{text}") for path, text in test_files.items() if text}
-    return next(iter(Bm25(documents).best(words(query), 1)), None)
+    texts = {path: f"{path}\n{text}" for path, text in test_files.items() if text}
+    return next(iter(most_alike(query, texts, 1)), None)
 
 
 class _Facts(Frozen):

@@ -13,8 +13,11 @@ from pydantic import Field
 
 from bot.core.frozen import Frozen
 from bot.reproduce.language import Language
-from bot.reproduce.lexical import Bm25, words
+from bot.reproduce.lexical import most_alike
 from bot.reproduce.report import Report
+
+#: The report behind an issue number of the repository; None where it is no issue that can be read.
+Fetch = Callable[[int], Report | None]
 
 WANTED = 2
 #: How many of the repository's tests are looked up until two with a readable issue are found.
@@ -145,8 +148,7 @@ def mentioned(tests: Mapping[str, str], language: Language, without: int | None 
 
 def nearest(report: Report, pairs: Sequence[tuple[str, str]], limit: int = WANTED) -> tuple[Example, ...]:
     """Of pairs of report and test the ``limit`` whose report is most like this one, the best first."""
-    index = Bm25({str(number): words(text) for number, (text, _) in enumerate(pairs)})
-    best = index.best(words(report.text), limit)
+    best = most_alike(report.text, {str(number): text for number, (text, _) in enumerate(pairs)}, limit)
     return tuple(Example(report=pairs[int(number)][0], test=pairs[int(number)][1]) for number in best)
 
 
@@ -154,16 +156,15 @@ def from_repository(
     report: Report,
     tests: Mapping[str, str],
     language: Language,
-    fetch: Callable[[int], Report | None],
+    fetch: Fetch,
 ) -> tuple[Example, ...]:
     """Two examples of the repository's own, filled up with fixed ones where it has fewer.
 
-    ``fetch`` gives the report behind an issue number, None where it is no issue that can be read. Tests are
-    looked up nearest first, ``TRIES`` of them at most: each costs a request.
+    Tests are looked up nearest first, ``TRIES`` of them at most: each costs a request.
     """
     candidates = mentioned(tests, language, without=report.number)
     by_name = {each.name: each for each in candidates}
-    order = Bm25({each.name: words(each.source) for each in candidates}).best(words(report.text), TRIES)
+    order = most_alike(report.text, {each.name: each.source for each in candidates}, TRIES)
     pairs = []
     for name in order:
         other = fetch(by_name[name].issue)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -27,37 +27,28 @@ def words(text: str) -> list[str]:
     return found
 
 
-class Bm25:
-    """Scores of a query against a fixed set of named documents."""
+def scores(query: str, texts: Mapping[str, str]) -> dict[str, float]:
+    """BM25 of each text, by name; each word of the query counts once."""
+    counts = {name: Counter(words(text)) for name, text in texts.items()}
+    mean = max(1.0, sum(found.total() for found in counts.values()) / max(1, len(counts)))
+    having = Counter(word for found in counts.values() for word in found)
+    rarity = {
+        word: math.log(1 + (len(counts) - having[word] + 0.5) / (having[word] + 0.5)) for word in words(query)
+    }
 
-    def __init__(self, documents: Mapping[str, Iterable[str]]) -> None:
-        """``documents``: words by name, as ``words`` gives them."""
-        self._counts = {name: Counter(found) for name, found in documents.items()}
-        self._lengths = {name: sum(counts.values()) for name, counts in self._counts.items()}
-        self._mean = max(1.0, sum(self._lengths.values()) / max(1, len(self._lengths)))
-        self._documents = Counter(word for counts in self._counts.values() for word in counts)
-
-    def best(self, query: Sequence[str], limit: int) -> tuple[str, ...]:
-        """Names of the ``limit`` best documents, best first, those without a common word left out.
-
-        Equal scores are ordered by name, so that the answer never depends on the order of files on disk.
-        """
-        scores = {name: self.score(query, name) for name in self._counts}
-        ranked = sorted(
-            (name for name, score in scores.items() if score > 0), key=lambda name: (-scores[name], name)
-        )
-        return tuple(ranked[:limit])
-
-    def score(self, query: Sequence[str], name: str) -> float:
-        """BM25 of one document; each word of the query counts once."""
-        counts = self._counts[name]
-        norm = _K1 * (1 - _B + _B * self._lengths[name] / self._mean)
+    def score(found: Counter[str]) -> float:
+        norm = _K1 * (1 - _B + _B * found.total() / mean)
         return sum(
-            self._idf(word) * counts[word] * (_K1 + 1) / (counts[word] + norm)
-            for word in set(query)
-            if word in counts
+            rarity[word] * found[word] * (_K1 + 1) / (found[word] + norm) for word in rarity if word in found
         )
 
-    def _idf(self, word: str) -> float:
-        having = self._documents[word]
-        return math.log(1 + (len(self._counts) - having + 0.5) / (having + 0.5))
+    return {name: score(found) for name, found in counts.items()}
+
+
+def most_alike(query: str, texts: Mapping[str, str], limit: int) -> tuple[str, ...]:
+    """Names of the ``limit`` texts most like ``query``, best first, those without a common word left out.
+
+    Equal scores are ordered by name, so that the answer never depends on the order of files on disk.
+    """
+    found = {name: score for name, score in scores(query, texts).items() if score > 0}
+    return tuple(sorted(found, key=lambda name: (-found[name], name))[:limit])

@@ -10,7 +10,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -23,7 +23,7 @@ from bot.reproduce.attempt import Attempt, OfferedTest, Reproduction, Trial, rep
 from bot.reproduce.command import TestCommand
 from bot.reproduce.context import context, machine, read_checkout
 from bot.reproduce.drafting import Author, Drafting, Mended, Option
-from bot.reproduce.examples import Example
+from bot.reproduce.examples import Example, Fetch
 from bot.reproduce.execution import Harness
 from bot.reproduce.language import DraftRejected, Language
 from bot.reproduce.report import Facts, Report, facts, squeezed
@@ -35,9 +35,6 @@ TOP = 5
 MAX_FAILURE = 1_500
 
 _JAVA_BUILDS = ("pom.xml", "build.gradle", "build.gradle.kts", "build.xml")
-
-#: The report behind an issue number of the repository; None where it is no issue that can be read.
-Fetch = Callable[[int], Report | None]
 
 
 class Options(Frozen):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import libcst as cst
 
 from bot.reproduce.language import DraftRejected
-from bot.reproduce.lexical import Bm25, words
+from bot.reproduce.lexical import most_alike
 from bot.reproduce.python.draft import UNREADABLE, PythonDraft, bound_names, is_test, render
 from bot.reproduce.python.names import free_names, module_imports, module_names
 
@@ -26,7 +26,7 @@ class Case:
     end: int
     """Line after which a method is added, from 1."""
     indent: str
-    words: tuple[str, ...]
+    source: str
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Host:
         fitting = {
             each.name: each for each in self.cases if each.unittest == unittest and base in (None, each.base)
         }
-        best = Bm25({name: each.words for name, each in fitting.items()}).best(words(query), 1)
+        best = most_alike(query, {name: each.source for name, each in fitting.items()}, 1)
         # No word in common: the last class is the one beside which people add.
         return fitting[best[0]] if best else next(reversed(fitting.values()), None)
 
@@ -123,7 +123,7 @@ def _case(node: ast.ClassDef, classes: dict[str, ast.ClassDef], lines: tuple[str
         base=_last(node.bases[0]) if node.bases else "",
         end=end,
         indent=indent.group(),
-        words=tuple(words("".join(lines[node.lineno - 1 : end]))),
+        source="".join(lines[node.lineno - 1 : end]),
     )
 
 
