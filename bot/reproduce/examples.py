@@ -146,17 +146,14 @@ def mentioned(tests: Mapping[str, str], language: Language, without: int | None 
     return tuple(found)
 
 
-def nearest(report: Report, pairs: Sequence[tuple[str, str]], limit: int = WANTED) -> tuple[Example, ...]:
-    """Of pairs of report and test the ``limit`` whose report is most like this one, the best first."""
-    best = most_alike(report.text, {str(number): text for number, (text, _) in enumerate(pairs)}, limit)
-    return tuple(Example(report=pairs[int(number)][0], test=pairs[int(number)][1]) for number in best)
+def nearest(report: Report, examples: Sequence[Example]) -> tuple[Example, ...]:
+    """The two examples whose report is most like this one, the best first."""
+    best = most_alike(report.text, {str(number): each.report for number, each in enumerate(examples)}, WANTED)
+    return tuple(examples[int(number)] for number in best)
 
 
 def from_repository(
-    report: Report,
-    tests: Mapping[str, str],
-    language: Language,
-    fetch: Fetch,
+    report: Report, tests: Mapping[str, str], language: Language, fetch: Fetch
 ) -> tuple[Example, ...]:
     """Two examples of the repository's own, filled up with fixed ones where it has fewer.
 
@@ -165,9 +162,9 @@ def from_repository(
     candidates = mentioned(tests, language, without=report.number)
     by_name = {each.name: each for each in candidates}
     order = most_alike(report.text, {each.name: each.source for each in candidates}, TRIES)
-    pairs = []
+    found: list[Example] = []
     for name in order:
         other = fetch(by_name[name].issue)
         if other is not None and len(other.text) <= MAX_REPORT:
-            pairs.append((other.text, by_name[name].source))
-    return (*nearest(report, pairs), *fixed(language.name))[:WANTED]
+            found.append(Example(report=other.text, test=by_name[name].source))
+    return (*nearest(report, found), *fixed(language.name))[:WANTED]

@@ -66,7 +66,7 @@ def examples_for(case: str, report: Report, book: Sequence[Pair], language: str 
 
     The bug's own pair is left out: it would be the answer.
     """
-    others = [(pair.problem_statement, pair.test) for pair in book if pair.instance_id != case]
+    others = [Example(report=pair.problem_statement, test=pair.test) for pair in book if pair.instance_id != case]
     return nearest(report, others) if others else fixed(language)
 
 
