@@ -201,7 +201,7 @@ def without_report(output: str, exit_code: int | None) -> TestOutcome:
     if complaint is None:
         last = "".join(output.strip().splitlines()[-1:]).strip()[:500]
         return _ended("load", f"no test was run (exit code {exit_code}): {last}".rstrip(": "), output)
-    line = int(complaint["line"] or complaint["row"])
+    line = int((complaint["line"] or complaint["row"])[:9])
     said = [complaint["message"].strip()]
     # javac tells which symbol on the lines below.
     said += [each.strip() for each in output[complaint.end() :].splitlines()[1:6] if "symbol:" in each]

@@ -114,7 +114,7 @@ def _thrown(status: Status, kind: str, message: str, text: str) -> dict[str, obj
         "exception_type": kind,
         "message": message.removeprefix(f"{kind}: ")[:MAX_OUTPUT],
         "frame": place
-        and Frame(path=place["file"], line=int(place["line"]), function=place["method"].rpartition(".")[2]),
+        and Frame(path=place["file"], line=int(place["line"][:9]), function=place["method"].rpartition(".")[2]),
         "output": text[:MAX_OUTPUT].strip(),
     }
 

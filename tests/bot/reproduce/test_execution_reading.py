@@ -92,6 +92,18 @@ def test_odd_attributes_of_a_report_are_survived() -> None:
     assert (test.status, test.seconds) == ("passed", 0.0)
 
 
+@pytest.mark.parametrize(
+    ("printed", "text"),
+    [
+        ("", f"<t><testcase><failure type='E'>\tat a.ATest.b(ATest.java:{'9' * 5000})</failure></testcase></t>"),
+        (f"/repo/A.java:{'9' * 5000}: error: cannot find symbol", None),
+        (f"[ERROR] /repo/A.java:[{'9' * 5000},1] cannot find symbol", None),
+    ],
+)
+def test_a_line_number_of_java_s_that_nobody_can_count_to_is_survived(printed: str, text: str | None) -> None:
+    assert report(outcome(printed, 1, text), java=True).outcome.status in ("failed", "error")
+
+
 @given(st.text())
 def test_any_text_can_be_read_as_a_report_or_refused(text: str) -> None:
     with suppress(junit.MalformedReport):
