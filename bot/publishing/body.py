@@ -52,7 +52,7 @@ _COMMENT = re.compile(r"<!--.*?-->\s*", re.DOTALL)
 #: The tags that templates write.
 _TAG = re.compile(r"</?(?:details|summary|sub|sup|br|code|b|i|em|strong|kbd)\s*/?>|<details open>")
 _NAMES = (
-    r"@[A-Za-z0-9_-]"
+    r"@[A-Za-z0-9_.-]"
     r"|\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s{1,3}(?:[\w./-]{0,100}#\d|gh-\d)"
 )
 _OPEN_TAG = r"<[A-Za-z/!?]"

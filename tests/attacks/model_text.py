@@ -72,6 +72,8 @@ _ALIVE = (
     "\n/close\n``&#12;\n# ＃]\\\\word2)",
     "a&#x2028;# b&#11;- c&#x85;> d&#x202e;e&#65312;octocat",
     ";\u3000::+1:\\_: :heart\\_eyes:",
+    # GitHub makes an address of it.
+    "gh-<details>word#12&#64;.word#12|<",
     # A fence that only looks closed: what stands behind the mark is no blank to GitHub.
     "\n===\n\n~~~\n~~~\u3000",
     "<dpostgresql:/\\/me:hunter3@db@host/x><a<summary>&#64;octocat",
