@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # what a benchmark is made of takes a second to import, and a
     from evaluation.report.page import Cell, Section
     from evaluation.run.folder import RunFolder
     from evaluation.run.runner import Outcome
+    from evaluation.statistics import Resampling
 
 #: A task without an answer is right in nothing, an acceptance (the authors of BouncerBench), or left out.
 Missing = Literal["count", "accept", "exclude"]
@@ -55,6 +56,13 @@ class Scoring:
     replicates: int = 2000
     cutoff: datetime | None = None
 
+    @property
+    def resampling(self) -> Resampling:
+        """The bootstrap's part of it."""
+        from evaluation.statistics import Resampling
+
+        return Resampling(self.seed, self.replicates)
+
 
 @dataclass(frozen=True)
 class Benchmark(Generic[T, S]):
@@ -82,11 +90,11 @@ class Benchmark(Generic[T, S]):
         from evaluation.cutoff import aged, cutoff_section, read_dates, recognised_section
 
         samples = [self.sample(each) for each in scores]
-        how = {"seed": scoring.seed, "replicates": scoring.replicates}
-        found = [recognised_section([each for each in samples if each.recognised], **how)]
+        how = scoring.resampling
+        found = [recognised_section([each for each in samples if each.recognised], how)]
         if scoring.cutoff is not None:
             dates = read_dates(source)
-            old_and_new = [aged(each, dates, scoring.cutoff, **how) for each in samples]
+            old_and_new = [aged(each, dates, scoring.cutoff, how) for each in samples]
             found.append(cutoff_section(old_and_new, scoring.cutoff))
         return [section for section in found if section is not None]
 
@@ -111,91 +119,82 @@ class Entry:
         return found
 
 
+def _commands(package: str, ending: str = "", **lines: str) -> dict[str, tuple[str, str]]:
+    """For each verb the command ``VERB`` plus ``ending`` of a package, and its line in ``--help``."""
+    return {verb: (f"evaluation.{package}.commands:{verb}{ending}", line) for verb, line in lines.items()}
+
+
 _BOUNCERBENCH = "vague issues and wrong patches (Mathews and Nagappan, BouncerBench)"
 
 BENCHMARKS: dict[str, Entry] = {
     "bouncerbench": Entry(
-        _BOUNCERBENCH,
-        {"build": ("evaluation.bouncerbench.commands:build", "Tasks from annotations, issues, patches.")},
+        _BOUNCERBENCH, _commands("bouncerbench", build="Tasks from annotations, issues, patches.")
     ),
     "crbench": Entry(
         "defects that a review should have found (CR-Bench)",
-        {
-            "build": ("evaluation.crbench.commands:build", "Bug-bringing pull requests from bug fixes."),
-            "replay": (
-                "evaluation.crbench.commands:replay",
-                "Open every pull request that brought a bug in.",
-            ),
-            "score": (
-                "evaluation.crbench.commands:score",
-                "Are the bugs found, and with how much noise?",
-            ),
-        },
+        _commands(
+            "crbench",
+            build="Bug-bringing pull requests from bug fixes.",
+            replay="Open every pull request that brought a bug in.",
+            score="Are the bugs found, and with how much noise?",
+        ),
         "evaluation.crbench.bench:CRBENCH",
         batched=True,
     ),
     "golden": Entry(
         "From AACR-Bench's or Martian's comments.",
-        {
-            "build": (
-                "evaluation.crbench.commands:build_golden",
-                "From AACR-Bench's or Martian's comments.",
-            )
-        },
+        _commands("crbench", "_golden", build="From AACR-Bench's or Martian's comments."),
     ),
     "bloom": Entry(
         "six layers on the same bugs: reports and names changed (Qureshi and Jiang)",
-        {
-            "build": ("evaluation.bloom.commands:build", "Known bugs, told or named otherwise, for brt."),
-            "score": ("evaluation.bloom.commands:score", "What does success rest on, layer by layer?"),
-        },
+        _commands(
+            "bloom",
+            build="Known bugs, told or named otherwise, for brt.",
+            score="What does success rest on, layer by layer?",
+        ),
     ),
     "fresh": Entry(
         "executable tasks of all kinds from a clone's own recent fixes",
-        {"build": ("evaluation.fresh.commands:build", "All kinds of tasks from a clone's own recent fixes.")},
+        _commands("fresh", build="All kinds of tasks from a clone's own recent fixes."),
     ),
     "own": Entry(
         "reviews of a repository of your own, in CR-Bench's form",
-        {
-            "build": (
-                "evaluation.crbench.commands:build_own",
-                "The same from a repository of your own.",
-            )
-        },
+        _commands("crbench", "_own", build="The same from a repository of your own."),
     ),
     "bouncerbench-input": Entry(
         _BOUNCERBENCH,
-        {
-            "replay": ("evaluation.bouncerbench.commands:replay_input", "Open every issue."),
-            "score": ("evaluation.bouncerbench.commands:score_input", "Which issues were turned away?"),
-            "calibrate": ("evaluation.bouncerbench.commands:calibrate_input", "Lines for issues."),
-        },
+        _commands(
+            "bouncerbench",
+            "_input",
+            replay="Open every issue.",
+            score="Which issues were turned away?",
+            calibrate="Lines for issues.",
+        ),
         "evaluation.bouncerbench.bench:INPUT_BENCH",
         batched=True,
     ),
     "bouncerbench-output": Entry(
         _BOUNCERBENCH,
-        {
-            "replay": ("evaluation.bouncerbench.commands:replay_output", "Open every pull request."),
-            "score": ("evaluation.bouncerbench.commands:score_output", "Which patches were held back?"),
-            "calibrate": ("evaluation.bouncerbench.commands:calibrate_output", "Lines for patches."),
-        },
+        _commands(
+            "bouncerbench",
+            "_output",
+            replay="Open every pull request.",
+            score="Which patches were held back?",
+            calibrate="Lines for patches.",
+        ),
         "evaluation.bouncerbench.bench:OUTPUT_BENCH",
         batched=True,
     ),
     "brt": Entry(
         "tests that reproduce a reported bug (LIBRO and Bloom's levels)",
-        {
-            "replay": ("evaluation.brt.commands:replay", "Draft tests from bug reports, or judge given ones."),
-            "score": (
-                "evaluation.brt.commands:score",
-                "Do the tests reproduce the bugs; are they ranked first?",
-            ),
-        },
+        _commands(
+            "brt",
+            replay="Draft tests from bug reports, or judge given ones.",
+            score="Do the tests reproduce the bugs; are they ranked first?",
+        ),
         "evaluation.brt.report:BRT",
     ),
     "bouncerbench-chain": Entry(
-        _BOUNCERBENCH,
-        {"score": ("evaluation.bouncerbench.commands:score_chain", "Both bouncers in a row.")},
+        _BOUNCERBENCH, _commands("bouncerbench", "_chain", score="Both bouncers in a row.")
     ),
 }

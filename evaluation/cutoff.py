@@ -17,7 +17,7 @@ import numpy as np
 from bot.errors import OperatorError
 from evaluation.dataset import read_rows
 from evaluation.report.page import Cell, Section, Table
-from evaluation.statistics import Array, Counts, Estimate, bootstrap, unpaired
+from evaluation.statistics import USUAL, Array, Counts, Estimate, Resampling, bootstrap, unpaired
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Aged:
     def as_json(self) -> dict[str, Any]:
         """``{"tasks": {...}, "figures": {name: {"old": [value, low, high], ...}}}``."""
         figures = {
-            name: {group: [each.value, each.low, each.high] for group, each in found.items()}
+            name: {group: each.as_json() for group, each in found.items()}
             for name, found in self.estimates.items()
         }
         return {"tasks": {**self.tasks, "undated": self.undated}, "figures": figures}
@@ -66,9 +66,7 @@ def read_dates(source: str) -> dict[str, datetime]:
     return found
 
 
-def aged(
-    sample: Sample, dates: Mapping[str, datetime], cutoff: datetime, *, seed: int = 0, replicates: int = 2000
-) -> Aged:
+def aged(sample: Sample, dates: Mapping[str, datetime], cutoff: datetime, how: Resampling = USUAL) -> Aged:
     """The figures of a run before and after ``cutoff``."""
     cutoff = cutoff if cutoff.tzinfo else cutoff.replace(tzinfo=UTC)
     groups: dict[str, list[int]] = {"old": [], "fresh": [], "clean": []}
@@ -87,9 +85,9 @@ def aged(
 
     for group, indices in (("old", old), ("fresh", fresh_ones), ("clean", clean)):
         if len(indices):
-            tell(group, bootstrap(_on(sample, indices), len(indices), seed=seed, replicates=replicates))
+            tell(group, bootstrap(_on(sample, indices), len(indices), how))
     if len(old) and len(fresh_ones):
-        tell("difference", unpaired(sample.figures, old, fresh_ones, seed=seed, replicates=replicates))
+        tell("difference", unpaired(sample.figures, old, fresh_ones, how))
     undated = len(sample.tasks) - len(old) - len(fresh_ones)
     return Aged(sample.name, undated, {name: len(each) for name, each in groups.items()}, estimates)
 
@@ -98,7 +96,7 @@ def _on(sample: Sample, indices: Counts) -> Callable[[Counts], dict[str, Array]]
     return lambda draws: sample.figures(indices[draws])
 
 
-def recognised_section(samples: Sequence[Sample], *, seed: int = 0, replicates: int = 2000) -> Section | None:
+def recognised_section(samples: Sequence[Sample], how: Resampling = USUAL) -> Section | None:
     """Every figure on all tasks, and without the recognised ones; None where no answer speaks of it."""
     rows: list[tuple[Cell, ...]] = []
     data: dict[str, Any] = {}
@@ -107,9 +105,7 @@ def recognised_section(samples: Sequence[Sample], *, seed: int = 0, replicates: 
         known, said = len(sample.tasks) - len(kept), sum(task in sample.recognised for task in sample.tasks)
         groups = (range(len(sample.tasks)), kept)
         whole, without = (
-            bootstrap(_on(sample, np.array(each, dtype=np.int64)), len(each), seed=seed, replicates=replicates)
-            if len(each)
-            else {}
+            bootstrap(_on(sample, np.array(each, dtype=np.int64)), len(each), how) if len(each) else {}
             for each in groups
         )
         rows.append((sample.name, f"tasks ({known} of {said} recognised)", len(sample.tasks), len(kept)))
@@ -120,7 +116,7 @@ def recognised_section(samples: Sequence[Sample], *, seed: int = 0, replicates: 
         data[sample.name] = {
             "recognised": known,
             "asked": said,
-            "figures": {name: [each.value, each.low, each.high] for name, each in without.items()},
+            "figures": {name: each.as_json() for name, each in without.items()},
         }
     if not rows:
         return None

@@ -8,9 +8,9 @@ that is not defined (0/0) is NaN in an array and None in an ``Estimate``: never 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +40,26 @@ class Estimate:
         if self.low is None or self.high is None:
             return text
         return f"{text} [{scale * self.low:.{digits}f}, {scale * self.high:.{digits}f}]"
+
+    def percent(self) -> str:
+        """A share in percent with its interval."""
+        return self.text(100.0, 1)
+
+    def as_json(self) -> list[float | None]:
+        """The figure, and the ends of its interval."""
+        return [self.value, self.low, self.high]
+
+
+class Resampling(NamedTuple):
+    """How a bootstrap draws; without ``replicates`` there are no intervals."""
+
+    seed: int = 0
+    replicates: int = 2000
+
+
+USUAL = Resampling()
+#: Figures without intervals.
+NO_INTERVALS = Resampling(replicates=0)
 
 
 def ratio(numerator: npt.ArrayLike, denominator: npt.ArrayLike) -> Array:
@@ -172,10 +192,7 @@ def wilson(successes: int, total: int) -> Estimate:
 def bootstrap(
     statistics: Callable[[Counts], dict[str, Array]],
     n: int,
-    *,
-    seed: int = 0,
-    replicates: int = 2000,
-    level: float = 0.95,
+    how: Resampling = USUAL,
 ) -> dict[str, Estimate]:
     """Percentile bootstrap over tasks (Efron, 1979) of any number of statistics at once.
 
@@ -184,29 +201,26 @@ def bootstrap(
     which a statistic is not defined are left out of its interval. Without tasks or replicates there is none.
     """
     observed = statistics(np.arange(n, dtype=np.int64)[None, :])
-    if n == 0 or replicates == 0:
+    if n == 0 or how.replicates == 0:
         return {name: Estimate(defined(values[0])) for name, values in observed.items()}
-    drawn = _replicated(statistics, np.arange(n, dtype=np.int64), np.random.default_rng(seed), replicates)
-    return {name: _interval(observed[name][0], drawn[name], level) for name in observed}
+    drawn = _replicated(statistics, np.arange(n, dtype=np.int64), np.random.default_rng(how.seed), how.replicates)
+    return {name: _interval(observed[name][0], drawn[name]) for name in observed}
 
 
 def unpaired(
     statistics: Callable[[Counts], dict[str, Array]],
     first: Counts,
     second: Counts,
-    *,
-    seed: int = 0,
-    replicates: int = 2000,
-    level: float = 0.95,
+    how: Resampling = USUAL,
 ) -> dict[str, Estimate]:
     """Second minus first of each statistic, for two groups of tasks (indices, not empty) resampled apart."""
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(how.seed)
     before, after = (statistics(group[None, :]) for group in (first, second))
     observed = {name: float(after[name][0] - before[name][0]) for name in before}
-    if replicates == 0:
+    if how.replicates == 0:
         return {name: Estimate(defined(value)) for name, value in observed.items()}
-    low, high = (_replicated(statistics, group, generator, replicates) for group in (first, second))
-    return {name: _interval(value, high[name] - low[name], level) for name, value in observed.items()}
+    low, high = (_replicated(statistics, group, generator, how.replicates) for group in (first, second))
+    return {name: _interval(value, high[name] - low[name]) for name, value in observed.items()}
 
 
 def _replicated(
@@ -226,20 +240,14 @@ def _replicated(
     return {name: np.concatenate(each) for name, each in parts.items()}
 
 
-def _interval(observed: float, replicated: Array, level: float) -> Estimate:
+def _interval(observed: float, replicated: Array) -> Estimate:
     known = replicated[~np.isnan(replicated)]
     if np.isnan(observed) or known.size == 0:
         return Estimate(defined(observed))
-    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(known, [0.025, 0.975])
     return Estimate(float(observed), float(low), float(high))
 
 
 def defined(value: float) -> float | None:
     """A plain float; None for NaN, so that it can be written as JSON."""
     return None if math.isnan(value) else float(value)
-
-
-def codes(values: Sequence[Any], order: Sequence[Any]) -> Counts:
-    """Positions of ``values`` in ``order``. Raises KeyError for a value that is not in it."""
-    position = {value: index for index, value in enumerate(order)}
-    return np.array([position[value] for value in values], dtype=np.int64)

@@ -123,14 +123,12 @@ class GuardedWorker(ThreadWorker):  # type: ignore[misc]
 class Server(BaseApplication):  # type: ignore[misc]
     """Serves what ``make_app`` returns, called in each worker process after the fork."""
 
-    def __init__(
-        self, make_app: Callable[[], Flask], host: str, port: int, *, processes: int = 1, threads: int = THREADS
-    ) -> None:
+    def __init__(self, make_app: Callable[[], Flask], host: str, port: int, *, processes: int = 1) -> None:
         self._make_app = make_app
         self._options: dict[str, Any] = {
             "bind": f"[{host}]:{port}" if ":" in host else f"{host}:{port}",
             "workers": processes,
-            "threads": threads,
+            "threads": THREADS,
             "worker_class": f"{GuardedWorker.__module__}.{GuardedWorker.__qualname__}",
             "worker_connections": CONNECTIONS,
             "graceful_timeout": GRACEFUL_SECONDS,

@@ -22,18 +22,8 @@ from bot.prompts import Prompts
 from bot.reproduce.java.language import Java
 from bot.reproduce.language import Excerpt
 from bot.reproduce.python.language import Python
-from evaluation.bloom.masking import (
-    PREFIX,
-    CannotMask,
-    CodeBase,
-    Kind,
-    check,
-    hash_name,
-    mask_python,
-    mask_report,
-    meaningful_name,
-    patched_methods,
-)
+from evaluation.bloom.code_base import CannotMask, CodeBase, Kind, check
+from evaluation.bloom.masking import PREFIX, hash_name, mask_python, mask_report, meaningful_name, patched_methods
 from evaluation.brt.cases import Case
 from evaluation.brt.judge import Judge
 from evaluation.brt.patching import apply, difference, read_text
@@ -215,25 +205,22 @@ class _JavaMask:
     """Renaming in the Java files of a pair."""
 
     def __init__(self, pair: Pair) -> None:
-        from evaluation.bloom.masking_java import JavaCode, patched_java
+        from evaluation.bloom import masking_java
 
-        self.codes = [JavaCode(_of(".java", version)) for version in pair.versions]
-        self.patched = patched_java(_of(".java", pair.base), _of(".java", pair.fixed))
+        self.java = masking_java
+        self.codes = [masking_java.JavaCode(_of(".java", version)) for version in pair.versions]
+        self.patched = masking_java.patched_java(_of(".java", pair.base), _of(".java", pair.fixed))
         self.words = _words(self.codes)
 
     def check(self, method: str) -> None:
-        from evaluation.bloom.masking_java import check_java
-
         for code in self.codes:
-            check_java(method, code)
+            self.java.check_java(method, code)
 
     def definition(self, method: str) -> Excerpt | None:
         return next(iter(Java().definitions([method], self.codes[0].sources, 1)), None)
 
     def masked(self, names: Mapping[str, str]) -> list[dict[str, str]]:
-        from evaluation.bloom.masking_java import mask_java
-
-        return [{path: mask_java(path, names, code) for path in code.sources} for code in self.codes]
+        return [{path: self.java.mask_java(path, names, code) for path in code.sources} for code in self.codes]
 
 
 def _of(suffix: str, sources: Mapping[str, str]) -> dict[str, str]:

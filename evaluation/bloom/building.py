@@ -21,7 +21,7 @@ from bot.ops import settings
 from bot.ops.settings import Settings
 from bot.sandbox.protocol import Limits
 from evaluation.bloom.apply import Namer, mask_case
-from evaluation.bloom.masking import CannotMask
+from evaluation.bloom.code_base import CannotMask
 from evaluation.bloom.rewriting import Clarifier, Rewriter
 from evaluation.brt.cases import Case, read_cases
 from evaluation.brt.drafting import working_sandbox

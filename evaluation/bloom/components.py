@@ -226,7 +226,7 @@ def _rate(labels: Any) -> float | None:
 NEGLIGIBLE = 0.2
 
 
-def scott_knott_esd(samples: Mapping[str, Sequence[float]], alpha: float = 0.05) -> dict[str, int]:
+def scott_knott_esd(samples: Mapping[str, Sequence[float]]) -> dict[str, int]:
     """Rank of each treatment: 1 holds the greatest means; treatments of one rank do not differ noticeably.
 
     ``samples``: for each treatment its measurements, equally many each, all above -1: ``ln(x + 1)`` of them is
@@ -235,7 +235,7 @@ def scott_knott_esd(samples: Mapping[str, Sequence[float]], alpha: float = 0.05)
     groups whose difference is negligible are joined. Raises ValueError for fewer than two measurements each.
     """
     samples = {name: [math.log1p(value) for value in values] for name, values in samples.items()}
-    groups = scott_knott(samples, alpha)
+    groups = scott_knott(samples)
     joined: list[list[str]] = []
     for group in groups:
         if joined and abs(_cohens_d(_pooled(joined[-1], samples), _pooled(group, samples))) < NEGLIGIBLE:

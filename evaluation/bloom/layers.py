@@ -10,7 +10,7 @@ from pydantic import Field
 from bot.core.frozen import Frozen
 from evaluation.brt.metrics import Ranking, RankingScores, baseline_consistency, brt_share, found_at_n, means
 from evaluation.compare import paired
-from evaluation.statistics import Estimate
+from evaluation.statistics import Estimate, Resampling
 
 
 class Comparison(Frozen):
@@ -57,7 +57,7 @@ def compare(baseline: Mapping[str, bool], altered: Mapping[str, bool]) -> Compar
 class Remembered:
     """%BRT of one run, and how far repeated runs agree bug by bug."""
 
-    def __init__(self, runs: Sequence[Mapping[str, bool]], *, seed: int = 0, replicates: int = 2000) -> None:
+    def __init__(self, runs: Sequence[Mapping[str, bool]], seed: int = 0) -> None:
         """``runs``: for each run whether each bug was reproduced; the first is the one that is reported.
 
         Raises ValueError where there is no run.
@@ -67,7 +67,7 @@ class Remembered:
         self.bugs = len(runs[0])
         self.share = brt_share(runs[0])
         values = [float(value) for value in runs[0].values()]
-        self.interval: Estimate = means({"brt": values}, len(values), seed=seed, replicates=replicates)["brt"]
+        self.interval: Estimate = means({"brt": values}, len(values), Resampling(seed))["brt"]
         self.repeats = tuple(brt_share(run) for run in runs[1:])
         self.agreement = agreement(runs)
 
@@ -98,13 +98,11 @@ class Evaluated:
         ranked: Sequence[Ranking],
         picked: Sequence[Ranking],
         generated: Sequence[Ranking],
-        *,
         seed: int = 0,
-        replicates: int = 2000,
     ) -> None:
         """``generated``: rankings of everything that failed, before selection; the ground of recall."""
-        self.ranked = RankingScores(ranked, generated, seed=seed, replicates=replicates)
-        self.picked = RankingScores(picked, generated, seed=seed, replicates=replicates)
+        self.ranked = RankingScores(ranked, generated, Resampling(seed))
+        self.picked = RankingScores(picked, generated, Resampling(seed))
         before = dict(zip((r.bug_id for r in ranked), found_at_n(ranked, 1), strict=True))
         after = dict(zip((r.bug_id for r in picked), found_at_n(picked, 1), strict=True))
         # A bug for which the model finds every test wrong is suggested nothing: then nothing right is first.

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from bot.reproduce.java.language import Java
 from bot.reproduce.java.syntax import TYPES, named, parse, said, simple, walk
-from evaluation.bloom.masking import CannotMask
+from evaluation.bloom.code_base import CannotMask
 
 if TYPE_CHECKING:
     from tree_sitter import Node

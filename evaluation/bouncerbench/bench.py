@@ -15,8 +15,7 @@ from bot.forge.offline import AUTHOR, issue_opened, pull_request_opened, split_t
 from evaluation.benchmark import Benchmark, Scoring, Session
 from evaluation.bouncerbench import sections
 from evaluation.bouncerbench.answers import Answer, run_answers
-from evaluation.bouncerbench.metrics import Figures, score
-from evaluation.bouncerbench.sections import Scored, Tasks
+from evaluation.bouncerbench.metrics import Figures, Scored, Tasks, score
 from evaluation.bouncerbench.tasks import (
     INPUT,
     OUTPUT,
@@ -131,7 +130,7 @@ def _asked(handler: str, config: TriageConfig | VerifyConfig, code: Clones | Non
 
 def scored(kind: Kind, name: str, tasks: Tasks, answers: Mapping[str, Answer], scoring: Scoring) -> Scored:
     """Answers with their figures. Raises OperatorError where there is nothing to score."""
-    metrics = score(kind, tasks, answers, scoring.missing, seed=scoring.seed, replicates=scoring.replicates)
+    metrics = score(kind, tasks, answers, scoring.missing, scoring.resampling)
     return Scored(name, kind, tasks, answers, metrics)
 
 

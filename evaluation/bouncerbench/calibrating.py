@@ -15,13 +15,13 @@ from bot.errors import OperatorError
 from evaluation.bouncerbench import lines
 from evaluation.bouncerbench.answers import Answer
 from evaluation.bouncerbench.lines import Cases, Coverage, Proof
-from evaluation.bouncerbench.tasks import INPUT, InputTask, Kind, OutputTask
+from evaluation.bouncerbench.metrics import Tasks
+from evaluation.bouncerbench.tasks import INPUT, Kind
 from evaluation.bouncerbench.voices import alone
 from evaluation.report.figures import Curve, curves
 from evaluation.report.page import Cell, Figure, Section, Table, percentage
 from evaluation.statistics import wilson
 
-Tasks = Sequence[InputTask | OutputTask]
 Split = Literal["repository", "random"]
 
 #: Groups of a random split.
@@ -93,7 +93,7 @@ def _line_row(one: Cases, proofs: Sequence[Proof]) -> tuple[tuple[Cell, ...], di
     harmed, good = sum(each.harmed for each in proofs), sum(each.good for each in proofs)
     caught, bad = sum(each.caught for each in proofs), sum(each.bad for each in proofs)
     given = f"{sum(each.line is not None for each in proofs)} of {len(proofs)}"
-    shares = (wilson(harmed, good).text(100.0, 1), wilson(caught, bad).text(100.0, 1))
+    shares = (wilson(harmed, good).percent(), wilson(caught, bad).percent())
     return (one.name, len(one.every), auc, usual, fitted, given, *shares), {
         "auc": auc,
         "by_label": one.by_label,

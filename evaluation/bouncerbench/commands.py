@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +14,7 @@ from bot import __version__
 from bot.cli.files import Share
 from bot.errors import OperatorError
 from evaluation.cli import (
+    Option,
     cutoff_option,
     json_option,
     model_options,
@@ -25,6 +28,8 @@ from evaluation.cli import (
 if TYPE_CHECKING:
     from evaluation.benchmark import Missing
     from evaluation.bouncerbench import calibrating
+    from evaluation.bouncerbench.compare import Comparison
+    from evaluation.bouncerbench.metrics import Scored
     from evaluation.bouncerbench.tasks import Kind
 
 _repos = click.Path(path_type=Path, file_okay=False, exists=True)
@@ -79,58 +84,14 @@ _score = with_options(
 )
 
 
-@click.command("bouncerbench-input")
-@_replay
-def replay_input(**given: Any) -> int:
-    """Open the issue of every input task and record what the input bouncer decides."""
-    return _replayed("bouncerbench-input", **given)
-
-
-@click.command("bouncerbench-output")
-@_replay
-def replay_output(**given: Any) -> int:
-    """Open a pull request for every output task and record what the output bouncer decides."""
-    return _replayed("bouncerbench-output", **given)
-
-
-def _replayed(
-    kind: Kind,
-    *,
-    tasks: str,
-    config: str | None,
-    repos: Path | None,
-    prompt: str | None,
-    bounce_at: str | None,
-    bounce_above: int | None,
-    investigate: bool | None,
-    **given: Any,
-) -> int:
+def _replayed(kind: Kind, *, tasks: str, config: str | None, repos: Path | None, **given: Any) -> int:
     from evaluation.bouncerbench.bench import BENCHES, opened
     from evaluation.run.replay import Wanted, replay
 
+    shaping = {name: given.pop(name) for name in ("prompt", "bounce_at", "bounce_above", "investigate")}
     wanted = Wanted(**given)
-    shaping = {
-        "prompt": prompt,
-        "bounce_at": bounce_at,
-        "bounce_above": bounce_above,
-        "investigate": investigate,
-    }
     with opened(kind, wanted, config, repos, shaping) as session:
         return replay(BENCHES[kind], session, tasks, wanted)
-
-
-@click.command("bouncerbench-input")
-@_score
-def score_input(**given: Any) -> None:
-    """Score answers to input tasks with the paper's metrics."""
-    _scored("bouncerbench-input", **given)
-
-
-@click.command("bouncerbench-output")
-@_score
-def score_output(**given: Any) -> None:
-    """Score answers to output tasks with the paper's metrics."""
-    _scored("bouncerbench-output", **given)
 
 
 def _scored(
@@ -153,7 +114,7 @@ def _scored(
     from evaluation.bouncerbench import sections
     from evaluation.bouncerbench.answers import answers_of, gather, line_of
     from evaluation.bouncerbench.bench import BENCHES, scored
-    from evaluation.bouncerbench.compare import compare
+    from evaluation.bouncerbench.compare import compare, comparison_section
     from evaluation.report.terminal import data_of, print_json, short, show
     from evaluation.run.folder import RunFolder
 
@@ -164,25 +125,29 @@ def _scored(
     models = gather(kind, run, predictions, model_name, line)
     if run is not None:
         found = RunFolder.read(Path(run)).due(found, bench.identify)
-    compared = None
+    scoring, compared = Scoring(missing, seed, replicates, cutoff), None
     if against is not None:
         if len(models) > 1:
             raise OperatorError(f"--against: one model is compared, name it: {', '.join(sorted(models))}")
         before, (now,) = answers_of(kind, against, line), models.values()
-        compared = compare(found, before, now, seed=seed, replicates=replicates)
-    scoring = Scoring(missing, seed, replicates, cutoff)
+        compared = compare(found, before, now, scoring.resampling)
     scores = {name: scored(kind, short(name), found, answers, scoring) for name, answers in models.items()}
     aged = bench.contamination(list(scores.values()), tasks, scoring)
     if as_json:
-        objects = {name: {"model": name, **sections.as_json(each)} for name, each in scores.items()}
-        value = next(iter(objects.values())) if len(objects) == 1 else {"models": objects}
-        more = {} if compared is None else {"against": {"source": against, **compared.as_json()}}
-        print_json({**value, **more, **data_of(aged)})
+        print_json({**_as_json(scores, against, compared), **data_of(aged)})
         return
     told = sections.on_one(kind, list(scores.values()))
     if compared is not None:
-        told.append(sections.comparison_section(str(against), next(iter(scores.values())), compared))
+        told.append(comparison_section(str(against), next(iter(scores.values())), compared))
     show([*told, *aged])
+
+
+def _as_json(scores: dict[str, Scored], against: str | None, compared: Comparison | None) -> dict[str, Any]:
+    from evaluation.bouncerbench.sections import as_json
+
+    objects = {name: {"model": name, **as_json(each)} for name, each in scores.items()}
+    value = next(iter(objects.values())) if len(objects) == 1 else {"models": objects}
+    return value if compared is None else {**value, "against": {"source": against, **compared.as_json()}}
 
 
 _calibrate = with_options(
@@ -204,20 +169,6 @@ _calibrate = with_options(
     seed_option,
     json_option,
 )
-
-
-@click.command("bouncerbench-input")
-@_calibrate
-def calibrate_input(**given: Any) -> None:
-    """Fit lines and maps for issues on some repositories, and prove them on the others."""
-    _calibrated("bouncerbench-input", **given)
-
-
-@click.command("bouncerbench-output")
-@_calibrate
-def calibrate_output(**given: Any) -> None:
-    """Fit lines and maps for patches on some repositories, and prove them on the others."""
-    _calibrated("bouncerbench-output", **given)
 
 
 def _calibrated(
@@ -259,6 +210,33 @@ def _calibrated(
         print_json(data_of(told))
     elif out is None:
         show(told)
+
+
+def _both(options: Option[Any], do: Callable[..., int | None], *about: str) -> Iterator[click.Command]:
+    """The commands of the two benchmarks, which differ in what they are ``about`` alone."""
+    kinds: tuple[Kind, ...] = ("bouncerbench-input", "bouncerbench-output")
+    for kind, line in zip(kinds, about, strict=True):
+        yield click.command(kind, help=line)(options(partial(do, kind)))
+
+
+replay_input, replay_output = _both(
+    _replay,
+    _replayed,
+    "Open the issue of every input task and record what the input bouncer decides.",
+    "Open a pull request for every output task and record what the output bouncer decides.",
+)
+score_input, score_output = _both(
+    _score,
+    _scored,
+    "Score answers to input tasks with the paper's metrics.",
+    "Score answers to output tasks with the paper's metrics.",
+)
+calibrate_input, calibrate_output = _both(
+    _calibrate,
+    _calibrated,
+    "Fit lines and maps for issues on some repositories, and prove them on the others.",
+    "Fit lines and maps for patches on some repositories, and prove them on the others.",
+)
 
 
 @click.command("bouncerbench-chain")
@@ -325,7 +303,6 @@ def build(
     """Build input, output and Lite tasks as the paper does (II.A), and print the count of every step."""
     from contextlib import nullcontext
 
-    from bot import __version__
     from evaluation.bouncerbench.construct import Applying, read_annotations, read_instances, read_patches, store
     from evaluation.bouncerbench.construct import build as built_of
     from evaluation.dataset import fingerprint

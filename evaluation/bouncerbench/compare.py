@@ -11,10 +11,14 @@ import numpy as np
 from bot.errors import OperatorError
 from evaluation import statistics
 from evaluation.bouncerbench.answers import Answer
-from evaluation.bouncerbench.metrics import Figures, pair
+from evaluation.bouncerbench.metrics import FIGURES, Figures, Scored, Tasks, pair, shown, what
 from evaluation.bouncerbench.tasks import InputTask, OutputTask
 from evaluation.compare import paired
-from evaluation.statistics import Array, Counts, Estimate
+from evaluation.report.page import Section, Table, percentage
+from evaluation.statistics import USUAL, Array, Counts, Estimate, Resampling
+
+#: Of the flips of a comparison, how many are listed.
+LISTED = 40
 
 
 @dataclass(frozen=True)
@@ -43,16 +47,9 @@ class Comparison:
 
     def as_json(self) -> dict[str, Any]:
         """Counts, the test, and every flip."""
-        return {
-            "tasks": self.tasks,
-            "both_right": self.both_right,
-            "only_first_right": self.only_first_right,
-            "only_second_right": self.only_second_right,
-            "both_wrong": self.both_wrong,
-            "p_value": self.p_value,
-            "differences": {name: [each.value, each.low, each.high] for name, each in self.differences.items()},
-            "flips": [asdict(flip) for flip in self.flips],
-        }
+        plain = {name: value for name, value in vars(self).items() if name != "with_tools"}
+        differences = {name: each.as_json() for name, each in self.differences.items()}
+        return {**plain, "differences": differences, "flips": [asdict(flip) for flip in self.flips]}
 
     @property
     def corrections(self) -> list[Flip]:
@@ -71,12 +68,10 @@ def used_tools(flips: Sequence[Flip]) -> int | None:
 
 
 def compare(
-    tasks: Sequence[InputTask | OutputTask],
+    tasks: Tasks,
     first: Mapping[str, Answer],
     second: Mapping[str, Answer],
-    *,
-    seed: int = 0,
-    replicates: int = 2000,
+    how: Resampling = USUAL,
 ) -> Comparison:
     """Flips, McNemar's test on who is right, and differences of every figure with paired bootstrap intervals.
 
@@ -99,14 +94,14 @@ def compare(
         only_second_right=found.only_second,
         both_wrong=found.neither,
         p_value=found.p_value,
-        differences=_differences(shared, first, second, seed, replicates),
+        differences=_differences(shared, first, second, how),
         flips=tuple(_flips(shared, first, second)),
         with_tools=None if None in calls else sum((each or 0) > 0 for each in calls),
     )
 
 
 def _both_answered(
-    tasks: Sequence[InputTask | OutputTask], first: Mapping[str, Answer], second: Mapping[str, Answer]
+    tasks: Tasks, first: Mapping[str, Answer], second: Mapping[str, Answer]
 ) -> list[InputTask | OutputTask]:
     return [
         task
@@ -119,9 +114,7 @@ def _both_answered(
     ]
 
 
-def _flips(
-    tasks: Sequence[InputTask | OutputTask], first: Mapping[str, Answer], second: Mapping[str, Answer]
-) -> list[Flip]:
+def _flips(tasks: Tasks, first: Mapping[str, Answer], second: Mapping[str, Answer]) -> list[Flip]:
     return [
         Flip(task.instance_id, bool(now.bounce), now.bounce == task.bounce, now.tool_calls)
         for task in tasks
@@ -131,11 +124,10 @@ def _flips(
 
 
 def _differences(
-    tasks: Sequence[InputTask | OutputTask],
+    tasks: Tasks,
     first: Mapping[str, Answer],
     second: Mapping[str, Answer],
-    seed: int,
-    replicates: int,
+    how: Resampling,
 ) -> dict[str, Estimate]:
     figures = [Figures(pair(tasks, answers, "exclude")[0]) for answers in (first, second)]
 
@@ -143,4 +135,52 @@ def _differences(
         before, after = (each(draws) for each in figures)
         return {name: np.asarray(after[name] - before[name]) for name in before if name in after}
 
-    return statistics.bootstrap(differences, len(tasks), seed=seed, replicates=replicates)
+    return statistics.bootstrap(differences, len(tasks), how)
+
+
+def comparison_section(before: str, second: Scored, found: Comparison) -> Section:
+    """What flipped from the first run to the second, and whether the difference is more than chance."""
+    odds = (
+        f"Against {before}: {len(found.flips)} flips on {found.tasks:,} tasks that both answered. Both right on "
+        f"{found.both_right:,}, both wrong on {found.both_wrong:,}, only {before} right on "
+        f"{found.only_first_right:,}, only {second.name} right on {found.only_second_right:,}. "
+        f"McNemar's exact test: p = {found.p_value:.3g}."
+    )
+    kinds = [("corrected", found.corrections), ("now wrong", found.mistakes), ("all flips", list(found.flips))]
+    share = len(found.flips)
+    flips = Table(
+        ("flips", "number", "of all flips %", "with tool calls"),
+        tuple(
+            (name, len(flips), percentage(len(flips) / share if share else None), used_tools(flips))
+            for name, flips in kinds
+        ),
+        note="Tool calls of the second run; a dash where they were not recorded."
+        + ("" if found.with_tools is None else f" Over all tasks: {found.with_tools} with at least one call."),
+    )
+    differences = Table(
+        ("figure", f"{second.name} minus {before}"),
+        tuple(
+            (FIGURES[figure][0], shown(figure, estimate))
+            for figure, estimate in found.differences.items()
+            if figure in FIGURES
+        ),
+        note="Paired bootstrap over the same tasks: an interval without 0 is a difference at 95 %.",
+    )
+    listed = tuple(
+        (flip.instance_id, "bounce" if flip.to_bounce else "pass", "corrected" if flip.corrected else "now wrong")
+        for flip in found.flips[:LISTED]
+    )
+    tables = [flips, differences]
+    if listed:
+        more = len(found.flips) - len(listed)
+        tables.append(
+            Table(
+                ("instance", "now", ""),
+                listed,
+                title=f"What flipped, the first of {len(found.flips)}" if more else "What flipped",
+                note=f"{more} more." if more else "",
+                folded=True,
+            )
+        )
+    title = f"{what(second.benchmark)}: {second.name} against {before}"
+    return Section(title, (odds,), tuple(tables), data={"comparison": found.as_json()})

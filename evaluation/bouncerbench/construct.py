@@ -15,7 +15,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator
@@ -331,27 +330,17 @@ def _output_row(patch: Patch, issue: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-class Applying:
+class Applying(Clones):
     """Tries patches in an index of its own, read from a clone; use as a context manager.
 
     Patches of one instance should come one after the other: the index is made anew for each base commit.
     """
 
     def __init__(self, repos: Path) -> None:
-        """``repos``: as for ``Clones``."""
+        super().__init__(repos)
         self.unchecked = ""
-        self._clones = Clones(repos)
-        self._folder = tempfile.TemporaryDirectory(prefix="bouncer-index-")
+        self._folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="bouncer-index-"))
         self._read: tuple[str, str] | None = None
-
-    def __enter__(self) -> Applying:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._clones.__exit__(kind, error, trace)
-        self._folder.cleanup()
 
     def fits(self, patch: str, full_name: str, base_commit: str) -> bool | None:
         """Whether it applies exactly; None where no clone holds the commit: ``unchecked`` is the last reason.
@@ -359,7 +348,7 @@ class Applying:
         Raises GitError where the clone is damaged.
         """
         try:
-            clone = self._clones.at(full_name, base_commit)
+            clone = self.at(full_name, base_commit)
         except OperatorError as error:
             self.unchecked = str(error)
             return None
@@ -373,7 +362,7 @@ class Applying:
         return True
 
     def _index(self, clone: GitRepository, full_name: str, base_commit: str) -> Path:
-        index = Path(self._folder.name) / "index"
+        index = Path(self._folder) / "index"
         if self._read != (full_name, base_commit):
             self._read = None
             clone.run("read-tree", base_commit, index=index)

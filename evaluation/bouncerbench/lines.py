@@ -17,10 +17,8 @@ from bot.calibration import reliability, risk
 from bot.calibration.risk import Judged
 from evaluation import statistics
 from evaluation.bouncerbench.answers import Answer
-from evaluation.bouncerbench.tasks import InputTask, OutputTask
+from evaluation.bouncerbench.metrics import Tasks
 from evaluation.statistics import Counts
-
-Tasks = Sequence[InputTask | OutputTask]
 
 #: Of a label's severity.
 STEPS = 3
@@ -278,16 +276,16 @@ class Coverage:
     strict_harm: float
 
 
-def coverage(found: Cases, harm: float, *, resamples: int = RESAMPLES, seed: int = 0) -> list[Coverage]:
+def coverage(found: Cases, harm: float, seed: int = 0) -> list[Coverage]:
     """Each group held out in turn; a promise that is not given is not broken."""
     generator = np.random.default_rng(seed)
     rows: list[Coverage] = []
     for name, group in found.groups.items():
         rest, here = _good(found.others(name)), _good(group)
-        lines = resampled_lines(rest, harm, resamples, generator)
-        own = resampled_lines(here, harm, resamples, generator)
+        lines = resampled_lines(rest, harm, RESAMPLES, generator)
+        own = resampled_lines(here, harm, RESAMPLES, generator)
         strict = resampled_lines_elsewhere(
-            [_good(each) for each in found.other_groups(name)], harm, resamples, generator
+            [_good(each) for each in found.other_groups(name)], harm, RESAMPLES, generator
         )
         harms, strict_harms = _harms(here, lines), _harms(here, strict)
         rows.append(

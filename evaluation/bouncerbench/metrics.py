@@ -26,11 +26,41 @@ from bot.errors import OperatorError
 from evaluation import statistics
 from evaluation.benchmark import Missing
 from evaluation.bouncerbench.answers import Answer
-from evaluation.bouncerbench.tasks import InputTask, OutputTask
-from evaluation.statistics import Array, Counts, Estimate
+from evaluation.bouncerbench.tasks import INPUT, InputTask, Kind, OutputTask
+from evaluation.statistics import USUAL, Array, Counts, Estimate, Resampling
+
+Tasks = Sequence[InputTask | OutputTask]
 
 ACCEPT, BOUNCE, NOTHING = 0, 1, 2
 NO_LABEL = 4
+
+
+#: Figure -> what it is called, and whether it is a share that is shown in percent.
+FIGURES: dict[str, tuple[str, bool]] = {
+    "f_m": ("F_m", False),
+    "i_score": ("I-Score", False),
+    "o_score": ("O-Score", False),
+    "r_b": ("R_b %", True),
+    "fnr_a": ("FNR_a %", True),
+    "fpr_a": ("FPR_a %", True),
+    "precision_bounce": ("precision, bounce %", True),
+    "f_bounce": ("F, bounce", False),
+    "precision_accept": ("precision, accept %", True),
+    "recall_accept": ("recall, accept %", True),
+    "f_accept": ("F, accept", False),
+    "raw_agreement": ("agreement with annotators %", True),
+    "cohen_kappa": ("Cohen's kappa", False),
+    "spearman_rho": ("Spearman's rho", False),
+    "auc": ("AUC (of the probability)", False),
+    "auc_of_label": ("AUC (of the label)", False),
+    "calibration_error": ("expected calibration error", False),
+    "brier": ("Brier score", False),
+}
+
+
+def shown(figure: str, estimate: Estimate) -> str:
+    """A figure with its interval, as people read it."""
+    return estimate.percent() if FIGURES[figure][1] else estimate.text()
 
 
 @dataclass(frozen=True)
@@ -51,21 +81,11 @@ class Tally:
     """How tasks and answers met."""
 
     tasks: int
-    unlabelled: int
+    unlabelled_tasks: int
     answered: int
     missing: int
     errors: int
-    unknown: int
-
-    def as_json(self) -> dict[str, int]:
-        return {
-            "tasks": self.tasks,
-            "unlabelled_tasks": self.unlabelled,
-            "answered": self.answered,
-            "missing": self.missing,
-            "errors": self.errors,
-            "unknown_instances": self.unknown,
-        }
+    unknown_instances: int
 
 
 @dataclass(frozen=True)
@@ -88,6 +108,9 @@ class Metrics:
     def value(self, name: str) -> float | None:
         return self.estimates[name].value if name in self.estimates else None
 
+    def shown(self, name: str) -> str:
+        return shown(name, self.estimates.get(name, Estimate(None)))
+
     def as_json(self) -> dict[str, Any]:
         """Flat: ``n``, the four counts, every figure by name, and ``intervals``."""
         known = self.estimates.items()
@@ -97,42 +120,48 @@ class Metrics:
             **self.counts,
             **{name: estimate.value for name, estimate in known},
             "auc_tasks": self.auc_tasks,
-            **self.tally.as_json(),
+            **vars(self.tally),
             "missing_counts_as": self.missing_counts_as,
             "intervals": {name: [each.low, each.high] for name, each in known if each.low is not None},
         }
 
 
+@dataclass(frozen=True)
+class Scored:
+    """One run's answers, or those of a file, with their figures."""
+
+    name: str
+    benchmark: Kind
+    tasks: Tasks
+    answers: Mapping[str, Answer]
+    metrics: Metrics
+
+
+def what(benchmark: Kind) -> str:
+    return "Input bouncer" if benchmark == INPUT else "Output bouncer"
+
+
 def score(
     benchmark: str,
-    tasks: Sequence[InputTask | OutputTask],
+    tasks: Tasks,
     answers: Mapping[str, Answer],
     missing: Missing = "count",
-    *,
-    seed: int = 0,
-    replicates: int = 2000,
+    how: Resampling = USUAL,
 ) -> Metrics:
-    """Every figure of the paper for one model. ``replicates`` = 0 leaves the intervals out.
+    """Every figure of the paper for one model.
 
-    Raises OperatorError without tasks or answers, and where no answer is about any of the tasks.
-    """
+    Raises OperatorError without tasks or answers, and where no answer is about any of the tasks."""
     if not tasks or not answers:
         raise OperatorError("nothing to score: there are no " + ("tasks" if not tasks else "answers"))
     pairs, tally = pair(tasks, answers, missing)
     if not any(task.instance_id in answers for task in tasks):
         raise OperatorError(f"none of the {len(answers)} answers is about one of the {len(tasks)} tasks")
     statistic = Figures(pairs)
-    if replicates:
-        estimates = statistics.bootstrap(statistic, len(pairs), seed=seed, replicates=replicates)
-    else:
-        observed = statistic(np.arange(len(pairs), dtype=np.int64)[None, :])
-        estimates = {name: Estimate(statistics.defined(values[0])) for name, values in observed.items()}
+    estimates = statistics.bootstrap(statistic, len(pairs), how)
     return Metrics(benchmark, missing, tally, _counts(pairs), estimates, statistic.ranked, tuple(pairs))
 
 
-def pair(
-    tasks: Sequence[InputTask | OutputTask], answers: Mapping[str, Answer], missing: Missing
-) -> tuple[list[Pair], Tally]:
+def pair(tasks: Tasks, answers: Mapping[str, Answer], missing: Missing) -> tuple[list[Pair], Tally]:
     """Tasks whose truth is known beside their answers; the others are counted."""
     pairs: list[Pair] = []
     answered = errors = unlabelled = 0

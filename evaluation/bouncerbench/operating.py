@@ -7,16 +7,17 @@ the second: it is the maintainer's choice (``bounce_at``, ``bounce_above``).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 
 from evaluation.benchmark import Missing
 from evaluation.bouncerbench.answers import PAPER_LINE, Answer, Line
-from evaluation.bouncerbench.metrics import Metrics, score
-from evaluation.bouncerbench.tasks import LABELS, InputTask, Kind, OutputTask
-from evaluation.statistics import Estimate, wilson
-
-Tasks = Sequence[InputTask | OutputTask]
+from evaluation.bouncerbench.metrics import Metrics, Scored, Tasks, score, what
+from evaluation.bouncerbench.tasks import INPUT, LABELS, InputTask, Kind, OutputTask
+from evaluation.report.figures import Curve, Series, bars, curves
+from evaluation.report.page import Cell, Figure, Section, Table, percentage
+from evaluation.statistics import NO_INTERVALS, Estimate, wilson
 
 #: Percent; beside the labels, which are always listed.
 THRESHOLDS = (10, 20, 30, 40, 50, 60, 70, 80, 90)
@@ -65,7 +66,7 @@ def redrawn(answers: Mapping[str, Answer], line: Line) -> dict[str, Answer]:
 def _point(
     name: str, line: Line, benchmark: Kind, tasks: Tasks, answers: Mapping[str, Answer], missing: Missing
 ) -> Point:
-    metrics = score(benchmark, tasks, redrawn(answers, line), missing, replicates=0)
+    metrics = score(benchmark, tasks, redrawn(answers, line), missing, how=NO_INTERVALS)
     counts = metrics.counts
     bounced = counts["tp_bounce"] + counts["fp_bounce"]
     passed = counts["fn_bounce"] + counts["tn_bounce"]
@@ -133,9 +134,7 @@ class Bin:
     false_positive_rate: Estimate
 
 
-def by_length(
-    tasks: Sequence[InputTask | OutputTask], answers: Mapping[str, Answer], edges: Sequence[int]
-) -> list[Bin]:
+def by_length(tasks: Tasks, answers: Mapping[str, Answer], edges: Sequence[int]) -> list[Bin]:
     """Rates per bin over the tasks with a known truth and a text; a missing answer is no bounce.
 
     The true positive rate is the bounced share of what should bounce, the false positive rate that of what
@@ -173,3 +172,102 @@ def _names(edges: Sequence[int]) -> list[str]:
     starts = [None, *(edge + 1 for edge in edges)]
     middle = [f"≤ {end}" if start is None else f"{start}–{end}" for start, end in zip(starts, edges, strict=False)]
     return [*middle, f"> {edges[-1]}"]
+
+
+def points_of(scored: Scored) -> list[Point]:
+    """Every place for the line that these answers allow."""
+    return operating_points(scored.benchmark, scored.tasks, scored.answers, scored.metrics.missing_counts_as)
+
+
+def lines_section(benchmark: Kind, runs: Sequence[Scored]) -> Section:
+    """Operating points and risk-coverage curves."""
+    header = ("run", "line", "F_m", "R_b %", "FNR_a %", "bounced %", "wrong among passed %")
+    rows: list[tuple[Cell, ...]] = []
+    drawn: list[Curve] = []
+    areas: list[str] = []
+    for run in runs:
+        for point in points_of(run):
+            value = point.metrics.value
+            rates = (value("r_b"), value("fnr_a"), point.bounced, point.wrong_share_passed)
+            name = point.name + (" (paper)" if point.is_papers else "")
+            rows.append((run.name, name, value("f_m"), *map(percentage, rates)))
+        curve = risk_coverage(run.tasks, run.answers)
+        if curve is not None:
+            # Among equals the order is random, so the risk is the same from the first of them on.
+            drawn.append(Curve(run.name, (0.0, *curve.coverage), (curve.risk[0], *curve.risk)))
+            areas.append(f"{run.name} {curve.area:.3f} (by {curve.by})")
+    subject = "issues" if benchmark == INPUT else "patches"
+    figures: tuple[Figure, ...] = ()
+    if drawn:
+        draw = partial(
+            curves,
+            drawn,
+            xlabel=f"share of {subject} let through",
+            ylabel=f"of these, wrongly ({subject} to bounce)",
+        )
+        caption = (
+            f"Risk over coverage: how many of the {subject} that are let through, best first, should have been "
+            f"bounced. Area under the curve (lower is better): {'; '.join(areas)}."
+        )
+        figures = (Figure(draw, caption),)
+    table = Table(
+        header,
+        tuple(rows),
+        title="Where to draw the line",
+        note="What each place for the line costs; the answers are the same.",
+    )
+    return Section(f"{what(benchmark)}: where to draw the line", tables=(table,), figures=figures)
+
+
+def lengths_section(benchmark: Kind, runs: Sequence[Scored]) -> Section | None:
+    """Figures 2 and 3: rates by length of issue or patch, in the paper's bins; None where no text is at hand."""
+    edges = ISSUE_WORDS if benchmark == INPUT else PATCH_CHARACTERS
+    unit = "words of the issue" if benchmark == INPUT else "characters of the patch"
+    number = 2 if benchmark == INPUT else 3
+    binned = {run.name: by_length(run.tasks, run.answers, edges) for run in runs}
+    first = next(iter(binned.values()))
+    if not any(each.tasks for each in first):
+        return None
+    header = ("run", unit, "tasks", "to bounce %", "true positives %", "false positives %")
+    rows = tuple(
+        (
+            name,
+            each.name,
+            each.tasks,
+            percentage(each.to_bounce / each.tasks if each.tasks else None),
+            each.true_positive_rate.percent(),
+            each.false_positive_rate.percent(),
+        )
+        for name, bins in binned.items()
+        for each in bins
+    )
+    note = f"by {unit}, in the bins of the paper's figure {number}, with 95 % Wilson intervals."
+    table = Table(header, rows, title=f"Share bounced {note}")
+    figures = _length_figures(binned, unit, note)
+    return Section(f"{what(benchmark)}: by length", tables=(table,), figures=figures)
+
+
+def _length_figures(binned: Mapping[str, Sequence[Bin]], unit: str, note: str) -> tuple[Figure, ...]:
+    """Both rates in one picture for one or two runs; for more, where bars would be hairs, in one each."""
+    groups = [f"{each.name}\n(n = {each.tasks})" for each in next(iter(binned.values()))]
+    right: list[Series] = []
+    wrong: list[Series] = []
+    for colour, (name, bins) in enumerate(binned.items()):
+        hits = _series(f"{name}, of those to bounce", [each.true_positive_rate for each in bins])
+        slips = _series(f"{name}, of the others", [each.false_positive_rate for each in bins])
+        right.append(replace(hits, colour=colour))
+        wrong.append(replace(slips, colour=colour, faded=True))
+    if len(binned) > 2:
+        pictures = [(right, "Share bounced of those to bounce"), (wrong, "Share bounced of the others")]
+    else:
+        pairs = [each for pair in zip(right, wrong, strict=True) for each in pair]
+        pictures = [(pairs, "Share bounced")]
+    return tuple(
+        Figure(partial(bars, groups, series, ylabel="share bounced", xlabel=unit), f"{shown} {note}")
+        for series, shown in pictures
+    )
+
+
+def _series(name: str, estimates: Sequence[Estimate]) -> Series:
+    errors = [None if each.low is None or each.high is None else (each.low, each.high) for each in estimates]
+    return Series(name, [each.value for each in estimates], errors)

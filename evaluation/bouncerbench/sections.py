@@ -3,66 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Any
 
 from evaluation.benchmark import Scoring
-from evaluation.bouncerbench import calibrating, operating, paper
-from evaluation.bouncerbench.answers import Answer
+from evaluation.bouncerbench import calibrating, paper
 from evaluation.bouncerbench.chain import chain, chain_section
-from evaluation.bouncerbench.compare import Comparison, compare, used_tools
-from evaluation.bouncerbench.metrics import Metrics
-from evaluation.bouncerbench.operating import Bin, operating_points, risk_coverage
+from evaluation.bouncerbench.compare import compare, comparison_section
+from evaluation.bouncerbench.metrics import FIGURES, Metrics, Scored, Tasks, what
+from evaluation.bouncerbench.operating import lengths_section, lines_section, points_of, risk_coverage
 from evaluation.bouncerbench.tasks import INPUT, OUTPUT, InputTask, Kind, OutputTask
 from evaluation.bouncerbench.voices import section as voices_section
-from evaluation.report.figures import Curve, Series, bars, curves
-from evaluation.report.page import Cell, Figure, Section, Table, percentage
-from evaluation.statistics import Estimate, wilson
+from evaluation.report.page import Cell, Section, Table, percentage
+from evaluation.statistics import Resampling, wilson
 
-Tasks = Sequence[InputTask | OutputTask]
-#: Of the flips of a comparison, how many are listed.
-LISTED = 40
 #: Runs of one bouncer that are compared pair by pair; with more, each is compared with the first.
 ALL_PAIRS = 3
 #: The share of harm that a report looks at.
 HARM = 0.05
 
-#: Figure -> what it is called, and whether it is a share that is shown in percent.
-FIGURES: dict[str, tuple[str, bool]] = {
-    "f_m": ("F_m", False),
-    "i_score": ("I-Score", False),
-    "o_score": ("O-Score", False),
-    "r_b": ("R_b %", True),
-    "fnr_a": ("FNR_a %", True),
-    "fpr_a": ("FPR_a %", True),
-    "precision_bounce": ("precision, bounce %", True),
-    "f_bounce": ("F, bounce", False),
-    "precision_accept": ("precision, accept %", True),
-    "recall_accept": ("recall, accept %", True),
-    "f_accept": ("F, accept", False),
-    "raw_agreement": ("agreement with annotators %", True),
-    "cohen_kappa": ("Cohen's kappa", False),
-    "spearman_rho": ("Spearman's rho", False),
-    "auc": ("AUC (of the probability)", False),
-    "auc_of_label": ("AUC (of the label)", False),
-    "calibration_error": ("expected calibration error", False),
-    "brier": ("Brier score", False),
-}
 _MISSING = {"count": "counted as never right", "accept": "counted as passes", "exclude": "left out"}
-
-
-@dataclass(frozen=True)
-class Scored:
-    """One run's answers, or those of a file, with their figures."""
-
-    name: str
-    benchmark: Kind
-    tasks: Tasks
-    answers: Mapping[str, Answer]
-    metrics: Metrics
 
 
 def on_all(scored: Sequence[Scored], scoring: Scoring) -> list[Section]:
@@ -74,7 +35,7 @@ def on_all(scored: Sequence[Scored], scoring: Scoring) -> list[Section]:
             found += [*on_one(kind, mine), *promises(kind, mine, scoring.seed)]
         pairs = combinations(mine, 2) if len(mine) <= ALL_PAIRS else ((mine[0], other) for other in mine[1:])
         for first, second in pairs:
-            compared = compare(first.tasks, first.answers, second.answers, seed=scoring.seed)
+            compared = compare(first.tasks, first.answers, second.answers, Resampling(scoring.seed))
             found.append(comparison_section(first.name, second, compared))
     return [*found, *_chains(scored)]
 
@@ -111,17 +72,9 @@ def as_json(scored: Scored) -> dict[str, Any]:
                 "wrong_share_passed": point.wrong_share_passed,
                 **{figure: point.metrics.value(figure) for figure in figures},
             }
-            for point in _points(scored)
+            for point in points_of(scored)
         ],
     }
-
-
-def _points(scored: Scored) -> list[operating.Point]:
-    return operating_points(scored.benchmark, scored.tasks, scored.answers, scored.metrics.missing_counts_as)
-
-
-def what(benchmark: Kind) -> str:
-    return "Input bouncer" if benchmark == INPUT else "Output bouncer"
 
 
 def scores_section(benchmark: Kind, runs: Sequence[Scored]) -> Section:
@@ -151,7 +104,13 @@ def scores_section(benchmark: Kind, runs: Sequence[Scored]) -> Section:
     known = [figure for figure in FIGURES if any(figure in run.metrics.estimates for run in runs)]
     every = Table(
         ("figure", *(run.name for run in runs)),
-        tuple((FIGURES[figure][0], *(_estimate(figure, run.metrics) for run in runs)) for figure in known),
+        tuple(
+            (
+                FIGURES[figure][0],
+                *(run.metrics.shown(figure) for run in runs),
+            )
+            for figure in known
+        ),
         title="Every figure",
         note="In brackets: 95 % bootstrap intervals over tasks.",
     )
@@ -188,10 +147,10 @@ def tally_line(metrics: Metrics) -> str:
         parts.append(f"AUC over the {metrics.auc_tasks} that can be ranked")
     if tally.errors:
         parts.append(f"{tally.errors} errors")
-    if tally.unlabelled:
-        parts.append(f"{tally.unlabelled} tasks of unknown truth not scored: a part, no BouncerBench score")
-    if tally.unknown:
-        parts.append(f"{tally.unknown} answers to other instances, ignored")
+    if tally.unlabelled_tasks:
+        parts.append(f"{tally.unlabelled_tasks} tasks of unknown truth not scored: a part, no BouncerBench score")
+    if tally.unknown_instances:
+        parts.append(f"{tally.unknown_instances} answers to other instances, ignored")
     return ", ".join(parts)
 
 
@@ -235,7 +194,7 @@ def failing_section(runs: Sequence[Scored]) -> Section | None:
             mine = [task for task in run.tasks if isinstance(task, OutputTask) and task.failing == failing]
             answers = (run.answers.get(task.instance_id) for task in mine)
             bounced = sum(answer is not None and answer.bounce is True for answer in answers)
-            rows.append((run.name, failing, len(mine), percent(wilson(bounced, len(mine))), published))
+            rows.append((run.name, failing, len(mine), wilson(bounced, len(mine)).percent(), published))
     if not any(row[2] for row in rows):
         return None
     table = Table(
@@ -270,155 +229,3 @@ def _chains(scored: Sequence[Scored]) -> Iterator[Section]:
         for task in tasks
     ]
     yield chain_section(first.name, second.name, chain(known, first.answers, second.answers))
-
-
-def percent(estimate: Estimate) -> str:
-    """A share in percent with its interval."""
-    return estimate.text(100.0, 1)
-
-
-def _estimate(figure: str, metrics: Metrics) -> str:
-    estimate = metrics.estimates.get(figure, Estimate(None))
-    return percent(estimate) if FIGURES[figure][1] else estimate.text()
-
-
-def lines_section(benchmark: Kind, runs: Sequence[Scored]) -> Section:
-    """Operating points and risk-coverage curves."""
-    header = ("run", "line", "F_m", "R_b %", "FNR_a %", "bounced %", "wrong among passed %")
-    rows: list[tuple[Cell, ...]] = []
-    drawn: list[Curve] = []
-    areas: list[str] = []
-    for run in runs:
-        for point in _points(run):
-            value = point.metrics.value
-            rates = (value("r_b"), value("fnr_a"), point.bounced, point.wrong_share_passed)
-            name = point.name + (" (paper)" if point.is_papers else "")
-            rows.append((run.name, name, value("f_m"), *map(percentage, rates)))
-        curve = risk_coverage(run.tasks, run.answers)
-        if curve is not None:
-            # Among equals the order is random, so the risk is the same from the first of them on.
-            drawn.append(Curve(run.name, (0.0, *curve.coverage), (curve.risk[0], *curve.risk)))
-            areas.append(f"{run.name} {curve.area:.3f} (by {curve.by})")
-    subject = "issues" if benchmark == INPUT else "patches"
-    figures: tuple[Figure, ...] = ()
-    if drawn:
-        draw = partial(
-            curves,
-            drawn,
-            xlabel=f"share of {subject} let through",
-            ylabel=f"of these, wrongly ({subject} to bounce)",
-        )
-        caption = (
-            f"Risk over coverage: how many of the {subject} that are let through, best first, should have been "
-            f"bounced. Area under the curve (lower is better): {'; '.join(areas)}."
-        )
-        figures = (Figure(draw, caption),)
-    table = Table(
-        header,
-        tuple(rows),
-        title="Where to draw the line",
-        note="What each place for the line costs; the answers are the same.",
-    )
-    return Section(f"{what(benchmark)}: where to draw the line", tables=(table,), figures=figures)
-
-
-def lengths_section(benchmark: Kind, runs: Sequence[Scored]) -> Section | None:
-    """Figures 2 and 3: rates by length of issue or patch, in the paper's bins; None where no text is at hand."""
-    edges = operating.ISSUE_WORDS if benchmark == INPUT else operating.PATCH_CHARACTERS
-    unit = "words of the issue" if benchmark == INPUT else "characters of the patch"
-    number = 2 if benchmark == INPUT else 3
-    binned = {run.name: operating.by_length(run.tasks, run.answers, edges) for run in runs}
-    first = next(iter(binned.values()))
-    if not any(each.tasks for each in first):
-        return None
-    header = ("run", unit, "tasks", "to bounce %", "true positives %", "false positives %")
-    rows = tuple(
-        (
-            name,
-            each.name,
-            each.tasks,
-            percentage(each.to_bounce / each.tasks if each.tasks else None),
-            percent(each.true_positive_rate),
-            percent(each.false_positive_rate),
-        )
-        for name, bins in binned.items()
-        for each in bins
-    )
-    note = f"by {unit}, in the bins of the paper's figure {number}, with 95 % Wilson intervals."
-    table = Table(header, rows, title=f"Share bounced {note}")
-    figures = _length_figures(binned, unit, note)
-    return Section(f"{what(benchmark)}: by length", tables=(table,), figures=figures)
-
-
-def _length_figures(binned: Mapping[str, Sequence[Bin]], unit: str, note: str) -> tuple[Figure, ...]:
-    """Both rates in one picture for one or two runs; for more, where bars would be hairs, in one each."""
-    groups = [f"{each.name}\n(n = {each.tasks})" for each in next(iter(binned.values()))]
-    right: list[Series] = []
-    wrong: list[Series] = []
-    for colour, (name, bins) in enumerate(binned.items()):
-        hits = _series(f"{name}, of those to bounce", [each.true_positive_rate for each in bins])
-        slips = _series(f"{name}, of the others", [each.false_positive_rate for each in bins])
-        right.append(replace(hits, colour=colour))
-        wrong.append(replace(slips, colour=colour, faded=True))
-    if len(binned) > 2:
-        pictures = [(right, "Share bounced of those to bounce"), (wrong, "Share bounced of the others")]
-    else:
-        pairs = [each for pair in zip(right, wrong, strict=True) for each in pair]
-        pictures = [(pairs, "Share bounced")]
-    return tuple(
-        Figure(partial(bars, groups, series, ylabel="share bounced", xlabel=unit), f"{shown} {note}")
-        for series, shown in pictures
-    )
-
-
-def _series(name: str, estimates: Sequence[Estimate]) -> Series:
-    errors = [None if each.low is None or each.high is None else (each.low, each.high) for each in estimates]
-    return Series(name, [each.value for each in estimates], errors)
-
-
-def comparison_section(before: str, second: Scored, found: Comparison) -> Section:
-    """What flipped from the first run to the second, and whether the difference is more than chance."""
-    odds = (
-        f"Against {before}: {len(found.flips)} flips on {found.tasks:,} tasks that both answered. Both right on "
-        f"{found.both_right:,}, both wrong on {found.both_wrong:,}, only {before} right on "
-        f"{found.only_first_right:,}, only {second.name} right on {found.only_second_right:,}. "
-        f"McNemar's exact test: p = {found.p_value:.3g}."
-    )
-    kinds = [("corrected", found.corrections), ("now wrong", found.mistakes), ("all flips", list(found.flips))]
-    share = len(found.flips)
-    flips = Table(
-        ("flips", "number", "of all flips %", "with tool calls"),
-        tuple(
-            (name, len(flips), percentage(len(flips) / share if share else None), used_tools(flips))
-            for name, flips in kinds
-        ),
-        note="Tool calls of the second run; a dash where they were not recorded."
-        + ("" if found.with_tools is None else f" Over all tasks: {found.with_tools} with at least one call."),
-    )
-    differences = Table(
-        ("figure", f"{second.name} minus {before}"),
-        tuple(
-            (FIGURES[figure][0], percent(estimate) if FIGURES[figure][1] else estimate.text())
-            for figure, estimate in found.differences.items()
-            if figure in FIGURES
-        ),
-        note="Paired bootstrap over the same tasks: an interval without 0 is a difference at 95 %.",
-    )
-    listed = tuple(
-        (flip.instance_id, "bounce" if flip.to_bounce else "pass", "corrected" if flip.corrected else "now wrong")
-        for flip in found.flips[:LISTED]
-    )
-    tables = [flips, differences]
-    if listed:
-        more = len(found.flips) - len(listed)
-        tables.append(
-            Table(
-                ("instance", "now", ""),
-                listed,
-                title=f"What flipped, the first of {len(found.flips)}" if more else "What flipped",
-                note=f"{more} more." if more else "",
-                folded=True,
-            )
-        )
-    title = f"{what(second.benchmark)}: {second.name} against {before}"
-    return Section(title, (odds,), tuple(tables), data={"comparison": found.as_json()})

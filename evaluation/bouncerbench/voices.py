@@ -6,13 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from bot.models.protocol import Voice
 from evaluation.bouncerbench.answers import Answer
-from evaluation.bouncerbench.metrics import Metrics, score
-from evaluation.bouncerbench.tasks import LABELS, InputTask, Kind, OutputTask
+from evaluation.bouncerbench.metrics import Metrics, Tasks, score
+from evaluation.bouncerbench.tasks import LABELS, Kind
 from evaluation.report.page import Cell, Section, Table, percentage
 from evaluation.report.terminal import short
-from evaluation.statistics import wilson
-
-Tasks = Sequence[InputTask | OutputTask]
+from evaluation.statistics import NO_INTERVALS, wilson
 
 #: Upper ends of the ranges of disagreement, percent points.
 _APART = (10, 25, 50, 100)
@@ -48,7 +46,7 @@ def section(
     rows = [_row(f"{name} (together)", together, len(answers), 0, _cost(answers.values()))]
     for model, said in voices.items():
         mine = [task for task in tasks if task.instance_id in said]
-        metrics = score(kind, mine, said, replicates=0)
+        metrics = score(kind, mine, said, how=NO_INTERVALS)
         costs = [voice.cost_usd for each in answers.values() for voice in each.voices if voice.model == model]
         failed = sum(each.error is not None for each in said.values())
         rows.append(_row(short(model), metrics, len(said), failed, _sum(costs)))
@@ -106,7 +104,7 @@ def _disagreement(tasks: Tasks, answers: Mapping[str, Answer]) -> Table | None:
     if not groups:
         return None
     rows = [
-        (f"≤ {edge}", len(wrong), sum(wrong), wilson(sum(wrong), len(wrong)).text(100.0, 1))
+        (f"≤ {edge}", len(wrong), sum(wrong), wilson(sum(wrong), len(wrong)).percent())
         for edge, wrong in sorted(groups.items())
     ]
     return Table(

@@ -9,7 +9,6 @@ does not agree with itself reproduces nothing.
 from __future__ import annotations
 
 import ast
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -23,7 +22,7 @@ from bot.reproduce.java.language import tests_by_text
 from bot.reproduce.outcome import TestOutcome, TestReport
 from bot.sandbox.protocol import Limits, Sandbox
 from evaluation.brt.cases import Candidate, Case
-from evaluation.brt.patching import PatchRejected, apply, read_text
+from evaluation.brt.patching import PatchRejected, apply, python_tree, read_text
 
 
 class Judgement(Frozen):
@@ -215,11 +214,8 @@ def added_tests(path: str, before: str | None, after: str) -> Added | None:
 
 def _tests(text: str) -> dict[str, str] | None:
     """Tests by name (``TestC::test_d``) with their syntax; None where ``text`` does not parse."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = python_tree(text)
+    if tree is None:
         return None
     found: dict[str, str] = {}
     _collect(tree.body, "", found)

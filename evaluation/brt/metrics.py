@@ -18,7 +18,7 @@ from pydantic import Field, ValidationError
 from bot.core.frozen import Frozen
 from bot.errors import OperatorError
 from evaluation.run.folder import Record
-from evaluation.statistics import Array, Counts, Estimate, bootstrap, ratio
+from evaluation.statistics import USUAL, Array, Counts, Estimate, Resampling, bootstrap, ratio
 
 #: What stands in the column ``first_success_rank`` of a bug that no test reproduces.
 NEVER = 100_000
@@ -92,24 +92,15 @@ def _distinct(rankings: tuple[Ranking, ...], path: Path) -> tuple[Ranking, ...]:
     return rankings
 
 
-def acc_at_n(rankings: Sequence[Ranking], n: int) -> int:
-    """The number of bugs with a reproducing test among the first ``n`` suggestions."""
-    return sum(found_at_n(rankings, n))
-
-
 def found_at_n(rankings: Sequence[Ranking], n: int) -> tuple[bool, ...]:
-    """For each bug, whether a reproducing test is among the first ``n`` suggestions."""
+    """For each bug, whether a reproducing test is among the first ``n`` suggestions; acc@n is their sum."""
     return tuple(r.first_success_rank is not None and r.first_success_rank <= n for r in rankings)
-
-
-def wef_at_n(rankings: Sequence[Ranking], n: int) -> int:
-    """Wasted effort: how many wrong tests are read, over all bugs, by somebody who reads at most ``n`` of each."""
-    return sum(wasted_at_n(rankings, n))
 
 
 def wasted_at_n(rankings: Sequence[Ranking], n: int) -> tuple[int, ...]:
     """For each bug, the wrong tests read before the first right one, giving up after ``n`` tests.
 
+    Their sum is wef@n, the wasted effort.
     A list shorter than ``n`` without a right test costs its whole length. Bugs that no test reproduces
     count too: the reader does not know them beforehand. (The layered framework's prose restricts the
     measure to bugs with a right test among the first ``n``; that gives 70 instead of 201 at n = 1.)
@@ -241,19 +232,17 @@ class RankingScores:
         self,
         rankings: Sequence[Ranking],
         generated: Sequence[Ranking] | None = None,
-        *,
-        seed: int = 0,
-        replicates: int = 2000,
+        how: Resampling = USUAL,
     ) -> None:
         """``generated``: the rankings before selection left bugs out; without it there is no recall."""
         self.bugs = len(rankings)
         self.reproducible = sum(each.reproducible for each in rankings)
-        self.acc = {n: acc_at_n(rankings, n) for n in NS}
-        self.wef = {n: wef_at_n(rankings, n) for n in NS}
+        self.acc = {n: sum(found_at_n(rankings, n)) for n in NS}
+        self.wef = {n: sum(wasted_at_n(rankings, n)) for n in NS}
         self.precision = suggestion_precision(rankings)
         self.precision_of_tests = precision_of_tests(rankings)
         self.recall = None if generated is None else suggestion_recall(rankings, generated)
-        self.intervals = _intervals(rankings, seed, replicates)
+        self.intervals = _intervals(rankings, how)
 
     def as_json(self) -> dict[str, Any]:
         """Counts as LIBRO prints them, and shares of bugs with their 95 % intervals."""
@@ -269,38 +258,34 @@ class RankingScores:
         }
 
 
-def _intervals(rankings: Sequence[Ranking], seed: int, replicates: int) -> dict[str, Estimate]:
+def _intervals(rankings: Sequence[Ranking], how: Resampling) -> dict[str, Estimate]:
     """Means over bugs: the share found (acc), the tests wasted (wef), the share with any right test."""
     columns: dict[str, Any] = {"suggestion_precision": [each.reproducible for each in rankings]}
     columns |= {f"acc@{n}": found_at_n(rankings, n) for n in NS}
     columns |= {f"wef@{n}": wasted_at_n(rankings, n) for n in NS}
-    return means(columns, len(rankings), seed=seed, replicates=replicates)
+    return means(columns, len(rankings), how)
 
 
-def means(
-    columns: Mapping[str, Sequence[float]], n: int, *, seed: int = 0, replicates: int = 2000
-) -> dict[str, Estimate]:
+def means(columns: Mapping[str, Sequence[float]], n: int, how: Resampling = USUAL) -> dict[str, Estimate]:
     """The mean of each column over ``n`` tasks with its bootstrap interval."""
     arrays = {name: np.asarray(values, dtype=float) for name, values in columns.items()}
 
     def statistics(draws: Counts) -> dict[str, Array]:
         return {name: ratio(values[draws].sum(axis=1), draws.shape[1]) for name, values in arrays.items()}
 
-    return bootstrap(statistics, n, seed=seed, replicates=replicates)
+    return bootstrap(statistics, n, how)
 
 
 class RunScores:
     """%BRT over instances of a run, errors and missing ones counted as not reproduced."""
 
-    def __init__(
-        self, reproduced: Mapping[str, bool], failed: int, *, seed: int = 0, replicates: int = 2000
-    ) -> None:
+    def __init__(self, reproduced: Mapping[str, bool], failed: int, how: Resampling = USUAL) -> None:
         self.instances = len(reproduced)
         self.reproduced = sum(reproduced.values())
         self.failed = failed
         self.share = brt_share(reproduced)
         columns = {"brt": [float(value) for value in reproduced.values()]}
-        self.interval = means(columns, len(reproduced), seed=seed, replicates=replicates)["brt"]
+        self.interval = means(columns, len(reproduced), how)["brt"]
 
     def as_json(self) -> dict[str, Any]:
         """Shares from 0 to 1; ``brt`` is %BRT as a fraction."""

@@ -7,9 +7,11 @@ git, a hunk without context at its one end need not lie at that end of the file.
 
 from __future__ import annotations
 
+import ast
 import difflib
 import io
 import os
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path, PurePosixPath
 
@@ -127,6 +129,16 @@ def difference(path: str, before: str | None, after: str) -> str:
         f"b/{path}",
     )
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+def python_tree(text: str) -> ast.Module | None:
+    """The syntax tree of a file that nobody vouches for; None where it does not parse."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
 
 
 #: The largest file that a candidate may change, bytes.

@@ -34,7 +34,7 @@ from evaluation.report.figures import Series, bars
 from evaluation.report.page import Cell, Figure, Section, Table, percentage
 from evaluation.report.terminal import data_of, print_json, say, show
 from evaluation.run.folder import Record, RunFolder
-from evaluation.statistics import Estimate, ratio
+from evaluation.statistics import NO_INTERVALS, Estimate, Resampling, ratio
 
 #: A run by name: its records, and one for each task that it did not come to.
 Recorded = tuple[str, tuple[Record, ...]]
@@ -72,15 +72,16 @@ def score_command(
     ):
         if given and wanted is None:
             raise click.UsageError(f"{option} goes with {'--rankings' if option == '--before' else '--run'}")
+    how = Resampling(seed, replicates)
     if rankings is not None:
         generated = None if before is None else read_rankings(before)
-        ranked = RankingScores(read_rankings(rankings), generated, seed=seed, replicates=replicates)
+        ranked = RankingScores(read_rankings(rankings), generated, how)
         value, told = ranked.as_json(), [_ranked_section(ranked)]
     else:
         assert run is not None
         folder = RunFolder.read(run)
         records = tuple(folder.outcomes())
-        value, told = _run_scores(records, plain, seed, replicates)
+        value, told = _run_scores(records, plain, how)
         if export is not None:
             _export(records, export)
         dated = cases or folder.facts.tasks.source
@@ -92,13 +93,9 @@ def score_command(
         show(told)
 
 
-def _run_scores(
-    records: Sequence[Record], plain: bool, seed: int, replicates: int
-) -> tuple[dict[str, Any], list[Section]]:
+def _run_scores(records: Sequence[Record], plain: bool, how: Resampling) -> tuple[dict[str, Any], list[Section]]:
     failed = sum(record.failed for record in records)
-    brt, bare = (
-        RunScores(reproduced(records, each), failed, seed=seed, replicates=replicates) for each in (plain, True)
-    )
+    brt, bare = (RunScores(reproduced(records, each), failed, how) for each in (plain, True))
     value = {**brt.as_json(), "brt_plain": bare.share}
     rows: list[tuple[Cell, ...]] = [
         ("reproduced", brt.reproduced, ""),
@@ -109,7 +106,7 @@ def _run_scores(
     ]
     told = [Section("", tables=(Table((f"{brt.instances} instances", "value", "95 % interval"), tuple(rows)),))]
     if drafted(records):
-        ranked = RankingScores(*rankings(records), seed=seed, replicates=replicates)
+        ranked = RankingScores(*rankings(records), how=how)
         value["suggestions"] = ranked.as_json()
         told.append(_ranked_section(ranked))
     return value, told
@@ -124,10 +121,10 @@ def _ranked_section(scores: RankingScores) -> Section:
     for name, counts in (("acc", scores.acc), ("wef", scores.wef)):
         for n in NS:
             estimate = scores.intervals[f"{name}@{n}"]
-            rows.append((f"{name}@{n}", counts[n], _three(estimate.value), _three_ends(estimate)))
+            rows.append((f"{name}@{n}", counts[n], _three(estimate.value), _ends(estimate, 1, 3)))
     precision = scores.intervals["suggestion_precision"]
     rows += [
-        ("suggestion precision, bugs (LIBRO)", _three(scores.precision), "", _three_ends(precision)),
+        ("suggestion precision, bugs (LIBRO)", _three(scores.precision), "", _ends(precision, 1, 3)),
         ("suggestion precision, tests (Bloom)", _three(scores.precision_of_tests), "", ""),
         ("suggestion recall", _three(scores.recall), "", ""),
     ]
@@ -191,19 +188,20 @@ def recorded(run: RunFolder, name: str, source: str, scoring: Scoring) -> Record
 
 def sections(records: Sequence[Recorded], scoring: Scoring) -> list[Section]:
     """Everything there is to say about these runs. Bugs without an answer count as not reproduced, always."""
-    seed = scoring.seed
-    found = [_shares(records, seed)]
+    found = [_shares(records, scoring.seed)]
     own = [(name, each) for name, each in records if drafted(each)]
     if own:
-        found += [_rankings(own, seed), _fates(own)]
+        found += [_rankings(own, scoring.seed), _fates(own)]
     if len(records) > 1:
         found.append(_compared(records))
     return found
 
 
 def _shares(runs: Sequence[Recorded], seed: int) -> Section:
-    scores = [(name, RunScores(reproduced(each), sum(r.failed for r in each), seed=seed)) for name, each in runs]
-    bare = {name: RunScores(reproduced(each, plain=True), 0, seed=seed, replicates=0).share for name, each in runs}
+    scores = [
+        (name, RunScores(reproduced(each), sum(r.failed for r in each), Resampling(seed))) for name, each in runs
+    ]
+    bare = {name: RunScores(reproduced(each, plain=True), 0, NO_INTERVALS).share for name, each in runs}
     rows: list[tuple[Cell, ...]] = [
         (
             name,
@@ -237,7 +235,7 @@ def _shares(runs: Sequence[Recorded], seed: int) -> Section:
 
 
 def _rankings(runs: Sequence[Recorded], seed: int) -> Section:
-    scores = [(name, RankingScores(*rankings(each), seed=seed)) for name, each in runs]
+    scores = [(name, RankingScores(*rankings(each), how=Resampling(seed))) for name, each in runs]
     names = (*(f"acc@{n}" for n in NS), *(f"wef@{n}" for n in NS))
     header = ("run", "reproducible", *names, "precision, bugs", "precision, tests", "recall")
     rows: list[tuple[Cell, ...]] = [
@@ -286,18 +284,13 @@ def _row(name: str, each: Comparison) -> tuple[Cell, ...]:
     return (name, each.bugs, *shares, each.lost, each.gained, each.p)
 
 
-def _ends(estimate: Estimate) -> str:
+def _ends(estimate: Estimate, scale: float = 100, digits: int = 1) -> str:
     low, high = estimate.low, estimate.high
-    return "" if low is None or high is None else f"{100 * low:.1f} to {100 * high:.1f}"
+    return "" if low is None or high is None else f"{scale * low:.{digits}f} to {scale * high:.{digits}f}"
 
 
 def _three(value: float | None) -> str | None:
     return None if value is None else f"{value:.3f}"
-
-
-def _three_ends(estimate: Estimate) -> str:
-    low, high = estimate.low, estimate.high
-    return "" if low is None or high is None else f"{low:.3f} to {high:.3f}"
 
 
 def _bar(estimate: Estimate) -> tuple[float, float] | None:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from rich.console import Console
 from rich.progress import track
@@ -53,7 +52,6 @@ from evaluation.crbench.task import (
     TAGS,
     Judged,
     ReviewTask,
-    Steps,
     begin,
     describe,
     finish,
@@ -63,9 +61,10 @@ from evaluation.git.clones import Clones
 from evaluation.git.history import CommitGraph, History, PullCommits, Pulls
 from evaluation.git.repository import GitError, GitRepository, find_clone
 from evaluation.prompts import benchmark_prompts
-from evaluation.report.terminal import print_json, say, show
+from evaluation.report.terminal import print_json, say, show, tell_counts
 from evaluation.run.lines import LineFile
 from evaluation.run.model import Account
+from evaluation.run.runner import in_order
 
 #: How a clone's pull refs are used: not at all, to refute numbers in subjects, or also to infer missing ones.
 PullRefs = Literal["ignore", "verify", "infer"]
@@ -138,9 +137,6 @@ class Histories:
         return Clone(repository, ClonedPulls(history, inferred), ClonedContext(repository, history, pulls))
 
 
-T = TypeVar("T")
-
-
 @dataclass(frozen=True)
 class MappingOptions:
     """The policies of blame and mapping."""
@@ -154,7 +150,7 @@ def map_instances(
     instances: Sequence[Instance], clones: Histories, options: MappingOptions
 ) -> Iterator[MappedInstance]:
     """Lines 3 to 7 of the algorithm for every instance, in their order."""
-    return _in_order(lambda fix: _mapped(fix, clones, options), instances, options.workers)
+    return in_order(lambda fix: _mapped(fix, clones, options), instances, options.workers)
 
 
 def build_tasks(
@@ -167,7 +163,7 @@ def build_tasks(
 
     Raises BudgetExceeded where the next question may not be asked; what was yielded before stands.
     """
-    return _in_order(lambda fix: _built(fix, clones, options, described), instances, options.workers)
+    return in_order(lambda fix: _built(fix, clones, options, described), instances, options.workers)
 
 
 def _mapped(fix: Instance, clones: Histories, options: MappingOptions) -> MappedInstance:
@@ -211,14 +207,6 @@ def _context(task: ReviewTask, clones: Histories) -> PullContext:
         raise ContextError(f"pull request #{number}: {error}") from error
 
 
-def _in_order(work: Callable[[Instance], T], instances: Sequence[Instance], workers: int) -> Iterator[T]:
-    pool = ThreadPoolExecutor(workers, thread_name_prefix="build")
-    try:
-        yield from pool.map(work, instances)
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
 def build_from_fixes(instances: str, repos: Path, out: Path, **given: Any) -> int:
     """Tasks of a data set of fixes, from the clones below ``repos``; returns the exit code."""
     fixes = read_instances(instances)
@@ -230,8 +218,6 @@ def build_from_history(repo: Path, since: datetime, name: str | None, out: Path 
     """Tasks of a repository's own bug fixes; returns the exit code."""
     with GitRepository(repo) as repository:
         full_name = name or repository.full_name()
-        if full_name is None:
-            raise OperatorError(f"{repo}: neither its origin nor its folder says owner/name; give --name")
         try:
             head = repository.head()
         except GitError as error:
@@ -325,8 +311,7 @@ class _Build:
             return map_instances(waiting, clones, options)
         cache = self.cache or self.out.with_name(self.out.name + ".cache")
         model = Account(environment, Path(cache), self.max_cost).model(environment.bouncer_model)
-        steps = Steps(model, benchmark_prompts(self.prompts))
-        return build_tasks(waiting, clones, options, partial(describe, steps))
+        return build_tasks(waiting, clones, options, partial(describe, model, benchmark_prompts(self.prompts)))
 
     def _question(self, environment: Settings) -> dict[str, Any]:
         """What decides the lines: two calls that differ in it do not share a file."""
@@ -351,10 +336,7 @@ class _Build:
         """What came of it: words on stderr, or one JSON object on stdout."""
         if self.until == "mapping":
             counts = tally(MappedInstance.model_validate(row) for row in lines.rows())
-            if self.as_json:
-                print_json({"out": str(self.out), **dict(counts.most_common())})
-            for reason, count in counts.most_common() if not self.as_json else ():
-                say(f"{count:6}  {reason}")
+            tell_counts(counts, self.out, self.as_json)
             return
         result = statistics(ReviewTask.model_validate(row) for row in lines.rows())
         if self.as_json:

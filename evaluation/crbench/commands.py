@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from evaluation.benchmark import Missing
     from evaluation.crbench.judge import Scope
 
+#: Options of replay that are keys of the reviewer's config: how it looks, and what it leaves unsaid.
+_HOW = ("strategy", "iterations", "looks", "doubt", "prove", "investigate")
+_CUTS = ("min_severity", "min_confidence", "max_findings")
 _folder = click.Path(path_type=Path, file_okay=False)
 _file = click.Path(path_type=Path)
 _tasks = click.option("--tasks", required=True, metavar="F", help="What build crbench or build own wrote.")
@@ -145,40 +148,16 @@ def build_golden(**given: Any) -> None:
 @replay_options()
 @json_option
 def replay(
-    tasks: str,
-    repos: Path | None,
-    strategy: str | None,
-    iterations: int | None,
-    looks: int | None,
-    doubt: bool | None,
-    prove: bool | None,
-    test_command: str | None,
-    investigate: bool | None,
-    min_severity: str | None,
-    min_confidence: int | None,
-    max_findings: int | None,
-    preset: str,
-    config: str | None,
-    **given: Any,
+    tasks: str, repos: Path | None, test_command: str | None, preset: str, config: str | None, **given: Any
 ) -> int:
     """Open every task's pull request and record what the reviewer would post."""
     from evaluation.crbench.bench import CRBENCH, opened
     from evaluation.run.replay import Wanted
     from evaluation.run.replay import replay as run
 
-    shaping = {
-        "strategy": strategy,
-        "iterations": iterations,
-        "looks": looks,
-        "doubt": doubt,
-        "prove": prove,
-        "investigate": investigate,
-        "min_severity": min_severity,
-        "min_confidence": min_confidence,
-        "max_findings": max_findings,
-    }
+    shaping = {name: given.pop(name) for name in (*_HOW, *_CUTS)}
     wanted = Wanted(**given)
-    if preset == "paper" and (min_severity, min_confidence, max_findings) != (None, None, None):
+    if preset == "paper" and any(shaping[name] is not None for name in _CUTS):
         raise click.UsageError("--preset paper cuts nothing off: leave --min-severity and --max-findings out")
     with opened(wanted, config, repos, shaping, preset == "paper", test_command) as session:
         return run(CRBENCH, session, tasks, wanted)

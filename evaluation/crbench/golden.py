@@ -9,7 +9,6 @@ the data set has none.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -26,7 +25,7 @@ from evaluation.dataset import Row, fingerprint, read_rows, shaped
 from evaluation.git.clones import Clones
 from evaluation.git.history import Pulls
 from evaluation.git.repository import GitError, GitRepository
-from evaluation.report.terminal import print_json, say
+from evaluation.report.terminal import tell_counts
 from evaluation.run.lines import LineFile
 
 GoldenSet = Literal["aacr", "martian"]
@@ -219,12 +218,4 @@ def build_golden(
                     known[pull.repo] = Pulls.read(clone)
                 lines.append(golden_task(pull, clone, known.get(pull.repo, Pulls())))
         counts = tally(ReviewTask.model_validate(row) for row in lines.rows())
-    _print(counts, out, as_json)
-
-
-def _print(counts: Counter[str], out: Path, as_json: bool) -> None:
-    if as_json:
-        print_json({"out": str(out), **dict(counts.most_common())})
-        return
-    for reason, count in counts.most_common():
-        say(f"{count:6}  {reason}")
+    tell_counts(counts, out, as_json)

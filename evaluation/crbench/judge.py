@@ -13,8 +13,7 @@ from __future__ import annotations
 import hashlib
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, get_args
@@ -32,6 +31,7 @@ from bot.review.findings import Finding
 from evaluation.crbench.task import ReviewTask
 from evaluation.dataset import read_rows, shaped
 from evaluation.run.folder import Record
+from evaluation.run.runner import in_order
 from evaluation.statistics import fleiss_kappa
 
 #: Which findings are judged: those that people would have seen, or also those that were held back.
@@ -159,27 +159,16 @@ class Verdicts(Frozen):
     usage: Usage
 
 
-def judge_all(
-    panel: Panel,
-    tasks: Mapping[str, ReviewTask],
-    comments: Iterable[Said],
-    on_judged: Callable[[], None] = lambda: None,
-) -> Verdicts:
+def judge_all(panel: Panel, tasks: Mapping[str, ReviewTask], comments: Iterable[Said]) -> Verdicts:
     """Judge every distinct comment once. Raises BudgetExceeded where a question may not be asked."""
     distinct = list({said.key: said for said in comments if said.task_id in tasks}.values())
     order = random.Random(panel.seed).sample(range(len(distinct)), len(distinct))  # noqa: S311 - not a secret
 
     def one(place: int) -> tuple[Judgement, Usage]:
         said = distinct[place]
-        judged = _judge(panel, tasks[said.task_id], said)
-        on_judged()
-        return judged
+        return _judge(panel, tasks[said.task_id], said)
 
-    pool = ThreadPoolExecutor(panel.workers, thread_name_prefix="judge")
-    try:
-        done = dict(zip(order, pool.map(one, order), strict=True))
-    finally:
-        pool.shutdown(cancel_futures=True)
+    done = dict(zip(order, in_order(one, order, panel.workers), strict=True))
     judged = [done[place] for place in range(len(distinct))]
     return Verdicts(
         judgements=tuple(judgement for judgement, _ in judged), usage=sum((usage for _, usage in judged), Usage())

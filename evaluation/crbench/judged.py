@@ -160,7 +160,7 @@ def scored(reviewed: Reviewed, source: str, scoring: Scoring, scope: Scope | Non
     comments = reviewed.said(facts.scope)
     counted = tallies(tasks, comments, judgements)
     pairs = [(said, judgements[said.key]) for said in comments if said.key in judgements]
-    metrics = score(counted, seed=scoring.seed, replicates=scoring.replicates)
+    metrics = score(counted, scoring.resampling)
     of_run = None if reviewed.run is None else reviewed.run.facts
     return Scored(reviewed.name, facts, tasks, counted, metrics, unanswered, pairs, of_run, reviewed.recognised)
 

@@ -29,7 +29,7 @@ from bot.core.frozen import Frozen
 from evaluation.crbench.judge import Judgement, Said
 from evaluation.crbench.mapping import tally
 from evaluation.crbench.task import ReviewTask
-from evaluation.statistics import Array, Counts, Estimate, bootstrap, ratio, wilson
+from evaluation.statistics import USUAL, Array, Counts, Estimate, Resampling, bootstrap, ratio, wilson
 
 FIGURES = (
     "recall",
@@ -97,7 +97,7 @@ def tallies(
     return [_tally(task, by_task.get(task.instance_id, []), judgements) for task in tasks]
 
 
-def score(counted: Sequence[Tally], *, seed: int = 0, replicates: int = 2000) -> Metrics:
+def score(counted: Sequence[Tally], how: Resampling = USUAL) -> Metrics:
     """The figures of a whole data set."""
     columns = _columns(counted)
     totals = {name: int(values.sum()) for name, values in columns.items()}
@@ -112,7 +112,7 @@ def score(counted: Sequence[Tally], *, seed: int = 0, replicates: int = 2000) ->
             unjudged=totals["unjudged"],
             bugs_found=totals["found"],
         ),
-        estimates=bootstrap(figures(counted), len(counted), seed=seed, replicates=replicates),
+        estimates=bootstrap(figures(counted), len(counted), how),
     )
 
 

@@ -295,8 +295,8 @@ def _fates(runs: Sequence[Scored]) -> Section | None:
         bugs = run.metrics.counted.bugs
         for name, judged in {"all": [each for _, each in run.comments], **groups(run.comments)}.items():
             hits, valid = _hits(judged), sum(each.label == "VALID_SUGGESTION" for each in judged)
-            precision = wilson(hits, len(judged)).text(100.0, 1)
-            recall = wilson(_found_by(judged), bugs).text(100.0, 1)
+            precision = wilson(hits, len(judged)).percent()
+            recall = wilson(_found_by(judged), bugs).percent()
             rows.append((run.name, name, len(judged), hits, valid, precision, recall))
     if len(rows) == len(runs):
         return None
@@ -320,7 +320,7 @@ def _kinds(dimension: str, runs: Sequence[Scored]) -> Section | None:
         for name, of_run in shares.items()
     ]
     caption = f"Share of bugs found, by {_title(dimension)}; " + "; ".join(
-        f"{name}: " + ", ".join(f"{kind} {each.found.text(100.0, 1)} %" for kind, each in of_run.items())
+        f"{name}: " + ", ".join(f"{kind} {each.found.percent()} %" for kind, each in of_run.items())
         for name, of_run in shares.items()
     )
     names = [kind.replace("_", " ") for kind in kinds]
@@ -339,7 +339,7 @@ def _found(kind: str, shares: Mapping[str, Mapping[str, Share]]) -> Iterator[Cel
     for of_run in shares.values():
         share = of_run.get(kind)
         yield None if share is None else share.bugs
-        yield None if share is None else share.found.text(100.0, 1)
+        yield None if share is None else share.found.percent()
 
 
 def _comments(run: Scored) -> Section:

@@ -77,37 +77,6 @@ class Tags(Frozen):
     severity: PaperSeverity
 
 
-class Steps:
-    """Asks the three questions about one fix. Each raises ModelError or TransientError."""
-
-    def __init__(self, model: Model, prompts: Prompts) -> None:
-        self._model = model
-        self._prompts = prompts
-
-    def preventable(self, fix: Instance) -> Reply[Preventability]:
-        """Line 8."""
-        return self._ask(PREVENTABLE, fix, Preventability)
-
-    def paraphrase(self, fix: Instance) -> Reply[Paraphrase]:
-        """Line 11. A description that is too long is sent back once."""
-        return self._ask(PARAPHRASE, fix, Paraphrase)
-
-    def tags(self, fix: Instance) -> Reply[Tags]:
-        """Line 12."""
-        return self._ask(
-            TAGS,
-            fix,
-            Tags,
-            categories=tuple(Category),
-            impacts=tuple(Impact),
-        )
-
-    def _ask(self, name: str, fix: Instance, schema: type[T], **more: object) -> Reply[T]:
-        system, user = self._prompts.render(name, issue=fix.problem_statement, fix=fix.patch, **more)
-        subject = f"{fix.instance_id}/{name.removeprefix('crbench.')}"
-        return self._model.complete(Prompt(purpose=name, system=system, user=user, subject=subject), schema)
-
-
 class Known(Frozen):
     """A bug as a judge and a reader need it."""
 
@@ -127,12 +96,22 @@ class Judged(Frozen):
     model: str = ""
 
 
-def describe(steps: Steps, fix: Instance) -> Judged:
-    """Ask until the answer is known: the last two questions only where the bug was preventable."""
-    first = steps.preventable(fix)
+def describe(model: Model, prompts: Prompts, fix: Instance) -> Judged:
+    """The three questions about one fix, the last two only where the bug was preventable.
+
+    Raises ModelError or TransientError.
+    """
+
+    def ask(name: str, schema: type[T], **more: object) -> Reply[T]:
+        system, user = prompts.render(name, issue=fix.problem_statement, fix=fix.patch, **more)
+        subject = f"{fix.instance_id}/{name.removeprefix('crbench.')}"
+        return model.complete(Prompt(purpose=name, system=system, user=user, subject=subject), schema)
+
+    first = ask(PREVENTABLE, Preventability)
     if first.value.category == "UNPREVENTABLE":
         return Judged(preventable=first.value, usage=first.usage, model=first.model)
-    text, tags = steps.paraphrase(fix), steps.tags(fix)
+    text = ask(PARAPHRASE, Paraphrase)
+    tags = ask(TAGS, Tags, categories=tuple(Category), impacts=tuple(Impact))
     bug = Known(
         description=text.value.description,
         category=tags.value.category,

@@ -11,8 +11,7 @@ import json
 import shlex
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import count
@@ -36,6 +35,7 @@ from evaluation.fresh.history import Export, Fix, fixes, read_export
 from evaluation.git.repository import GitError, GitRepository
 from evaluation.report.terminal import print_json, say
 from evaluation.run.lines import LineFile, replace
+from evaluation.run.runner import in_order
 
 REPRODUCTION, OUTPUT, REVIEW = "reproduction.jsonl", "output.jsonl", "review.jsonl"
 
@@ -108,8 +108,6 @@ def build_command(
     began, out, steps = time.monotonic(), out.absolute(), Counter[str]()
     with GitRepository(repo) as clone:
         full_name = name or clone.full_name()
-        if full_name is None:
-            raise OperatorError(f"{repo}: neither its origin nor its folder says owner/name; give --name")
         known = Export() if asked.export is None else read_export(asked.export)
         try:
             found = list(fixes(clone, full_name, asked.since, wanted.github_web_url, known, steps))[:limit]
@@ -136,18 +134,10 @@ def _examined(found: Sequence[Fix], bench: Bench, lines: LineFile, workers: int)
         came = f"kept, {len(row.outputs)} output tasks" if row.kept else row.reason.partition("\n")[0]
         say(f"{next(number)} of {len(found)}: {row.instance_id}, {row.seconds:.0f} s: {came}")
 
-    _each(waiting, examine, workers)
+    for _ in in_order(examine, waiting, workers):
+        pass
     chosen = {fix.instance.instance_id for fix in found}
     return [Examined.model_validate(row) for row in lines.rows() if row["instance_id"] in chosen]
-
-
-def _each(waiting: Sequence[Fix], work: Callable[[Fix], None], workers: int) -> None:
-    pool = ThreadPoolExecutor(workers, thread_name_prefix="fresh")
-    try:
-        for _ in pool.map(work, waiting):
-            pass
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 def _patches(source: str | None) -> dict[str, list[Candidate]]:

@@ -6,14 +6,13 @@ Whether a variant is wrong is not decided here: only the tests can tell.
 from __future__ import annotations
 
 import ast
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
 from unidiff.patch import PatchedFile, PatchSet
 
-from evaluation.brt.patching import PatchRejected, apply
+from evaluation.brt.patching import PatchRejected, apply, python_tree
 
 #: Variants of a kind that are tried for one fix.
 MOST = 3
@@ -70,13 +69,8 @@ def _added(file: PatchedFile) -> set[int]:
 
 def _turned(text: str, lines: set[int]) -> Iterator[tuple[int, str]]:
     """The text with one condition on one of ``lines`` turned into its opposite, and the line."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
-    if "\r" in text or "\f" in text:  # lines are counted otherwise there
+    tree = python_tree(text)
+    if tree is None or "\r" in text or "\f" in text:  # lines are counted otherwise behind these
         return
     data = text.encode("utf-8")
     starts = [0]

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from threading import Lock
+from typing import Self
 
 from bot.errors import NotFound, NotRecorded, OperatorError
 from bot.forge.offline import ReplayForge, Snapshot
@@ -33,7 +34,7 @@ class Clones:
         self._mutex = Lock()
         self._stack = ExitStack()
 
-    def __enter__(self) -> Clones:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -125,12 +125,13 @@ class GitRepository:
         environment = self._environment | {"GIT_DIR": str(self._git_dir)}
         return _run(["rev-parse", "--verify", "HEAD^{commit}"], environment).decode("ascii").strip()
 
-    def full_name(self) -> str | None:
-        """``owner/name`` as the clone's origin says, else its folder's name ``owner+name``; None where
-        neither."""
+    def full_name(self) -> str:
+        """``owner/name`` as its origin says, else its folder's name ``owner+name``. Raises OperatorError."""
         found = _IN_URL.search(self._configured("remote.origin.url", ""))
         named = found["name"] if found else self.folder.resolve().name.replace("+", "/")
-        return named if _FULL_NAME.fullmatch(named) else None
+        if not _FULL_NAME.fullmatch(named):
+            raise OperatorError(f"{self.folder}: neither its origin nor its folder says owner/name; give --name")
+        return named
 
     def _object_format(self) -> str:
         return self._configured("extensions.objectformat", "sha1")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -49,9 +48,9 @@ def _section(samples: Sequence[Sample], runs: Sequence[RunFolder], scoring: Scor
         before, after = on(0, draws), on(1, draws)
         return {name: after[name] - value for name, value in before.items()}
 
-    how: dict[str, Any] = {"seed": scoring.seed, "replicates": scoring.replicates}
-    before, after = (bootstrap(partial(on, which), len(shared), **how) for which in (0, 1))
-    apart = bootstrap(difference, len(shared), **how)
+    how = scoring.resampling
+    before, after = (bootstrap(partial(on, which), len(shared), how) for which in (0, 1))
+    apart = bootstrap(difference, len(shared), how)
     rows: list[tuple[Cell, ...]] = [
         (name, before[name].text(), after[name].text(), each.text()) for name, each in apart.items()
     ]
@@ -68,7 +67,7 @@ def _section(samples: Sequence[Sample], runs: Sequence[RunFolder], scoring: Scor
     table = Table(("figure [95 % interval]", "old", "new", "new - old, paired"), tuple(rows))
     figures = {
         name: {
-            group: [found[name].value, found[name].low, found[name].high]
+            group: found[name].as_json()
             for group, found in (("old", before), ("new", after), ("difference", apart))
         }
         for name in apart

@@ -24,6 +24,8 @@ _PUBLISHED = "published by the authors: hf:uw-swag/input-bouncer and hf:uw-swag/
 _REBUILT = "the authors' tasks are not published; built anew from SWE-bench and clones (build crbench)"
 _CASES = "own cases, or Defects4J and GHRB checked out by their own tools; LIBRO's records are published"
 _NOTHING = "nothing to compute"
+_RANKS = "score bloom --reports F --rankings CSV|--run R --out F"
+_BOOKS = "score bloom --altered R --open R --out F"
 
 PAPERS: dict[str, tuple[Item, ...]] = {
     "BouncerBench": (
@@ -65,7 +67,7 @@ PAPERS: dict[str, tuple[Item, ...]] = {
         Item("Figure 4", "recall by category, impact, severity", "score crbench; report", _REBUILT, (_REVIEW,)),
     ),
     "Test generation from bug reports": (
-        Item("Table 1", "components of reports", "score bloom --reports F --rankings CSV|--run R --out F", _CASES),
+        Item("Table 1", "components of reports", _RANKS, _CASES),
         Item("Table 2", "Remember: %BRT", "replay brt; score brt", _CASES, (_BRT,)),
         Item(
             "Table 3",
@@ -88,27 +90,12 @@ PAPERS: dict[str, tuple[Item, ...]] = {
             _CASES,
             (_BRT,),
         ),
-        Item("Figure 1", "open and closed book, Defects4J", "score bloom --altered R --open R --out F", _CASES),
-        Item("Figure 2", "open and closed book, GHRB", "score bloom --altered R --open R --out F", _CASES),
-        Item("Figure 3", "ranks of components", "score bloom --reports F --rankings CSV|--run R --out F", _CASES),
-        Item(
-            "Figure 4",
-            "the same: StarCoder, as reported",
-            "score bloom --reports F --rankings CSV|--run R --out F",
-            _CASES,
-        ),
-        Item(
-            "Figure 5",
-            "the same: StarCoder, changed",
-            "score bloom --reports F --rankings CSV|--run R --out F",
-            _CASES,
-        ),
-        Item(
-            "Figure 6",
-            "the same: GPT-4o, as reported",
-            "score bloom --reports F --rankings CSV|--run R --out F",
-            _CASES,
-        ),
+        Item("Figure 1", "open and closed book, Defects4J", _BOOKS, _CASES),
+        Item("Figure 2", "open and closed book, GHRB", _BOOKS, _CASES),
+        Item("Figure 3", "ranks of components", _RANKS, _CASES),
+        Item("Figure 4", "the same: StarCoder, as reported", _RANKS, _CASES),
+        Item("Figure 5", "the same: StarCoder, changed", _RANKS, _CASES),
+        Item("Figure 6", "the same: GPT-4o, as reported", _RANKS, _CASES),
         Item("3.5", "Evaluate: the model picks", "replay brt --pick; score bloom --picked R", _CASES, (_BRT,)),
         Item(
             "3.6",
@@ -116,12 +103,7 @@ PAPERS: dict[str, tuple[Item, ...]] = {
             "build bloom --change clarified; score bloom --clarified R --asked F",
             _CASES,
         ),
-        Item(
-            "Figure 7",
-            "the same: GPT-4o, changed",
-            "score bloom --reports F --rankings CSV|--run R --out F",
-            _CASES,
-        ),
+        Item("Figure 7", "the same: GPT-4o, changed", _RANKS, _CASES),
     ),
 }
 

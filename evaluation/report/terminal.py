@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -32,6 +34,15 @@ def data_of(sections: Iterable[Section]) -> dict[str, Any]:
 def say(line: str) -> None:
     """A line for the person at the keyboard."""
     click.echo(line, err=True)
+
+
+def tell_counts(counts: Counter[str], out: Path, as_json: bool) -> None:
+    """What a build came to by kind, most frequent first."""
+    if as_json:
+        print_json({"out": str(out), **dict(counts.most_common())})
+        return
+    for kind, count in counts.most_common():
+        say(f"{count:6}  {kind}")
 
 
 def show(sections: Iterable[Section], *, stderr: bool = False) -> None:

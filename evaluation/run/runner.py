@@ -27,7 +27,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -38,6 +38,7 @@ from bot.errors import BouncerError, BudgetExceeded, ModelError, TransientError
 from evaluation.run.folder import Record, RunFolder
 
 T = TypeVar("T")
+U = TypeVar("U")
 log = logging.getLogger(__name__)
 
 
@@ -193,6 +194,15 @@ class _Session(Generic[T]):
         for future in list(self._under_way):
             if future.cancel():
                 del self._under_way[future]
+
+
+def in_order(work: Callable[[T], U], items: Sequence[T], workers: int) -> Iterator[U]:
+    """What ``work`` makes of each, several at a time, in their order; what has not begun is left at an error."""
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="build")
+    try:
+        yield from pool.map(work, items)
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _attempt(task: Task[T], judge: Callable[[T], Outcome], options: Options) -> Record:

@@ -58,7 +58,6 @@ class Setup:
     config: RepoConfig
     prompts: Prompts
     only: Task
-    needs_verdict: bool = True
     recognition: bool = False
     """Whether the model is asked if it knows the task from elsewhere."""
 
@@ -72,7 +71,6 @@ def through_handler(
     asked: Sequence[str],
     parts: Sequence[str],
     ready: Callable[[Item], bool] = lambda task: True,
-    needs_verdict: bool = True,
     recognition: bool = False,
 ) -> Session[Item]:
     """Tasks as events for one live handler; ``stage`` is called in worker threads.
@@ -82,8 +80,7 @@ def through_handler(
     """
 
     def run(task: Item, model: Model) -> Outcome:
-        setup = Setup(model, config, prompts, handler, needs_verdict, recognition)
-        return judge(stage(task), setup)
+        return judge(stage(task), Setup(model, config, prompts, handler, recognition))
 
     return Session(
         run=run,
@@ -121,16 +118,16 @@ def judge(staged: Staged, setup: Setup) -> Outcome:
         decision=decision,
         raw_reply=heard.texts[-1] if heard.texts else None,
         usage=heard.usage,
-        error=_error(decision, heard, setup),
+        error=_error(decision, heard, setup.only),
         details=recognition.details() if recognition else {},
     )
 
 
-def _error(decision: Decision | None, heard: Heard, setup: Setup) -> str | None:
+def _error(decision: Decision | None, heard: Heard, handler: Task) -> str | None:
     """Why this is no answer to the task; None where it is one."""
     if decision is None:
-        return f"{setup.only} had no business with this event"
-    if decision.verdict is None and (setup.needs_verdict or heard.failures):
+        return f"{handler} had no business with this event"
+    if decision.verdict is None:
         said = heard.failures[-1] if heard.failures else decision.reason
         return f"{decision.abstained or 'abstained'}: {said}"
     return None

@@ -109,7 +109,7 @@ def test_it_stands_behind_the_live_question_and_last_in_the_answer(kind: Any) ->
     asked: list[tuple[str, list[str]]] = []
     for recognition in (False, True):
         model = ScriptedModel(lambda _: {**answer, "recognised": True})
-        outcome = judge(staging, Setup(model, RepoConfig(), Prompts(), kind, False, recognition))
+        outcome = judge(staging, Setup(model, RepoConfig(), Prompts(), kind, recognition))
         assert outcome.error is None
         assert outcome.details == ({"recognised": True} if recognition else {})
         [request] = model.requests

@@ -133,7 +133,7 @@ def means(values: ours.Array) -> Callable[[ours.Counts], dict[str, ours.Array]]:
 
 def test_bootstrap_intervals_agree_with_scipy() -> None:
     values = np.random.default_rng(5).normal(3.0, 2.0, size=400)
-    mine = ours.bootstrap(means(values), 400, seed=1, replicates=4000)["mean"]
+    mine = ours.bootstrap(means(values), 400, ours.Resampling(1, 4000))["mean"]
     theirs = scipy.stats.bootstrap(
         (values,), np.mean, method="percentile", n_resamples=4000, rng=np.random.default_rng(2)
     ).confidence_interval
@@ -144,23 +144,23 @@ def test_bootstrap_intervals_agree_with_scipy() -> None:
 
 def test_bootstrap_is_repeatable_and_depends_on_its_seed() -> None:
     values = np.arange(50.0)
-    first = ours.bootstrap(means(values), 50, seed=3)
-    assert first == ours.bootstrap(means(values), 50, seed=3)
-    assert first != ours.bootstrap(means(values), 50, seed=4)
+    first = ours.bootstrap(means(values), 50, ours.Resampling(3))
+    assert first == ours.bootstrap(means(values), 50, ours.Resampling(3))
+    assert first != ours.bootstrap(means(values), 50, ours.Resampling(4))
 
 
 def test_bootstrap_in_blocks_is_bootstrap_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.arange(40.0)
-    at_once = ours.bootstrap(means(values), 40, replicates=100)
+    at_once = ours.bootstrap(means(values), 40, ours.Resampling(replicates=100))
     monkeypatch.setattr(ours, "_DRAWS_AT_ONCE", 40 * 7)
-    assert ours.bootstrap(means(values), 40, replicates=100) == at_once
+    assert ours.bootstrap(means(values), 40, ours.Resampling(replicates=100)) == at_once
 
 
 def test_a_true_mean_lies_in_its_interval_about_as_often_as_promised() -> None:
     generator = np.random.default_rng(11)
     hits = 0
     for trial in range(300):
-        estimate = ours.bootstrap(means(generator.normal(size=80)), 80, seed=trial, replicates=300)["mean"]
+        estimate = ours.bootstrap(means(generator.normal(size=80)), 80, ours.Resampling(trial, 300))["mean"]
         assert estimate.low is not None
         assert estimate.high is not None
         hits += estimate.low <= 0 <= estimate.high
@@ -174,9 +174,3 @@ def test_nothing_to_estimate_gives_no_value_and_no_interval() -> None:
 
     assert ours.bootstrap(rates, 0) == {"kappa": ours.Estimate(None), "auc": ours.Estimate(None)}
     assert ours.wilson(0, 0) == ours.Estimate(None)
-
-
-def test_codes_name_an_unknown_label() -> None:
-    assert ours.codes(["b", "a"], ["a", "b"]).tolist() == [1, 0]
-    with pytest.raises(KeyError):
-        ours.codes(["c"], ["a", "b"])

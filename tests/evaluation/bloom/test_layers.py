@@ -13,9 +13,9 @@ import pytest
 from bot.models.protocol import Prompt
 from bot.prompts import Prompts
 from evaluation.bloom.apply import Namer, mask_case
+from evaluation.bloom.code_base import CannotMask
 from evaluation.bloom.components import PUBLISHED, presence, scott_knott, scott_knott_esd, shares
 from evaluation.bloom.layers import Evaluated, Remembered, compare, detection, improvement
-from evaluation.bloom.masking import CannotMask
 from evaluation.bloom.report import analyze_files
 from evaluation.bloom.rewriting import Clarifier, NotHeld, Rewriter
 from evaluation.brt.cases import Case

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from evaluation.bloom.apply import Namer, mask_case
-from evaluation.bloom.masking import CannotMask, CodeBase, Kind, check, mask_python, patched_methods
+from evaluation.bloom.code_base import CannotMask, CodeBase, Kind, check
+from evaluation.bloom.masking import mask_python, patched_methods
 from evaluation.bloom.masking_java import JavaCode, check_java, mask_java, patched_java
 from evaluation.brt.cases import Case
 from evaluation.prompts import benchmark_prompts

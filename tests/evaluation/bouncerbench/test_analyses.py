@@ -18,7 +18,7 @@ from evaluation.bouncerbench.operating import (
     risk_coverage,
 )
 from evaluation.bouncerbench.tasks import INPUT, InputTask, OutputTask
-from evaluation.statistics import mcnemar
+from evaluation.statistics import Resampling, mcnemar
 
 
 def issue(name: str, quality: int | None, words: int = 1) -> InputTask:
@@ -108,7 +108,7 @@ def test_flips_are_split_as_in_the_papers_output_experiment() -> None:
             tasks.append(OutputTask(instance_id=name, repo="o/n", bounce=True, pass_fraction=0.5))
             first[name] = said(0 if kind == "fixed" else 3)
             second[name] = said(3 if kind in ("fixed", "same") else 0, calls=calls)
-    found = compare(tasks, first, second, replicates=50)
+    found = compare(tasks, first, second, how=Resampling(replicates=50))
     assert (len(found.flips), len(found.corrections), len(found.mistakes)) == (137, 94, 43)
     assert (used_tools(found.corrections), used_tools(found.mistakes), found.with_tools) == (64, 21, 85)
     assert (found.only_second_right, found.only_first_right, found.both_wrong) == (94, 43, 0)
@@ -120,7 +120,7 @@ def test_flips_are_split_as_in_the_papers_output_experiment() -> None:
 def test_two_equal_runs_do_not_differ() -> None:
     tasks = [issue(str(n), n % 4) for n in range(40)]
     answers = {str(n): said(n % 3) for n in range(40)}
-    found = compare(tasks, answers, answers, replicates=50)
+    found = compare(tasks, answers, answers, how=Resampling(replicates=50))
     assert found.flips == ()
     assert found.p_value == 1.0
     assert found.with_tools is None

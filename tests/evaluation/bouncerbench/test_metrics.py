@@ -18,6 +18,7 @@ from bot.errors import OperatorError
 from evaluation.bouncerbench.answers import Answer, read_answers
 from evaluation.bouncerbench.metrics import Metrics, score
 from evaluation.bouncerbench.tasks import INPUT, OUTPUT, InputTask, OutputTask, input_tasks
+from evaluation.statistics import NO_INTERVALS
 
 MODELS = ("claude-3.7-sonnet", "gemma3_27b-it-q8_0", "gpt-4.1", "o4-mini", "qwen3_32b-q8_0")
 
@@ -38,7 +39,7 @@ def labelled(levels: dict[str, int | None]) -> dict[str, Answer]:
 
 
 def quick(tasks: list[InputTask], answers: dict[str, Answer], missing: str = "count") -> Metrics:
-    return score(INPUT, tasks, answers, missing, replicates=0)  # type: ignore[arg-type]
+    return score(INPUT, tasks, answers, missing, how=NO_INTERVALS)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -47,7 +48,7 @@ def test_the_recorded_responses_give_the_expected_figures(shared_data: Path, mod
     expected = json.loads((folder / "expected_input_metrics.json").read_text())[model]
     answers = read_answers(str(folder / "recorded_input_responses.jsonl.gz"), INPUT)[model]
     tasks = list(input_tasks(str(folder / "annotations.jsonl.gz")))
-    found = score(INPUT, tasks, answers, replicates=0).as_json()
+    found = score(INPUT, tasks, answers, how=NO_INTERVALS).as_json()
     assert found["n"] == 1093
     assert {name: pytest.approx(found[name], abs=1e-6) for name in expected} == expected
 
@@ -80,7 +81,7 @@ def test_o_score_is_the_papers_sum(rows: list[tuple[bool, float, bool]]) -> None
     tasks = [patch(str(n), wrong, share if wrong else 1.0) for n, (wrong, share, _) in enumerate(rows)]
     answers = {str(n): Answer(instance_id=str(n), bounce=bounce) for n, (_, _, bounce) in enumerate(rows)}
     terms = [(-1) ** (bounce + wrong) * (share if wrong else 1.0) for wrong, share, bounce in rows]
-    metrics = score(OUTPUT, tasks, answers, replicates=0)
+    metrics = score(OUTPUT, tasks, answers, how=NO_INTERVALS)
     assert metrics.value("o_score") == pytest.approx(sum(terms) / len(terms))
 
 
@@ -92,7 +93,7 @@ def test_the_quirks_of_o_score_are_as_described() -> None:
             name: Answer(instance_id=name, bounce=bounces.get(name, False))
             for name in ("hopeless", "nearly", "right")
         }
-        return score(OUTPUT, tasks, answers, replicates=0).value("o_score")
+        return score(OUTPUT, tasks, answers, how=NO_INTERVALS).value("o_score")
 
     assert o_score(hopeless=True) == o_score()
     assert o_score() == pytest.approx((-0.999 + 1) / 3)

@@ -9,15 +9,14 @@ import pytest
 from bot.errors import OperatorError
 from evaluation.brt.metrics import (
     Ranking,
-    acc_at_n,
     baseline_consistency,
     brt_share,
+    found_at_n,
     precision_of_tests,
     read_rankings,
     suggestion_precision,
     suggestion_recall,
     wasted_at_n,
-    wef_at_n,
 )
 
 
@@ -25,15 +24,15 @@ def test_the_selected_defects4j_bugs_give_the_printed_figures(shared_data: Path)
     rankings = read_rankings(shared_data / "brt" / "libro_ranking_d4j_selected_th1.csv")
 
     assert len(rankings) == 350
-    assert [acc_at_n(rankings, n) for n in (1, 3, 5)] == [149, 184, 199]
-    assert [wef_at_n(rankings, n) for n in (1, 3, 5)] == [201, 539, 797]
+    assert [sum(found_at_n(rankings, n)) for n in (1, 3, 5)] == [149, 184, 199]
+    assert [sum(wasted_at_n(rankings, n)) for n in (1, 3, 5)] == [201, 539, 797]
 
 
 def test_the_selected_ghrb_bugs_give_the_printed_figures(shared_data: Path) -> None:
     rankings = read_rankings(shared_data / "brt" / "libro_ranking_ghrb_selected_th1.csv")
 
     assert len(rankings) == 21
-    assert [acc_at_n(rankings, n) for n in (1, 3, 5)] == [6, 7, 8]
+    assert [sum(found_at_n(rankings, n)) for n in (1, 3, 5)] == [6, 7, 8]
 
 
 def test_the_threshold_keeps_219_of_251_reproducible_bugs(shared_data: Path) -> None:

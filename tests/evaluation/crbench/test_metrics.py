@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from evaluation.crbench import paper
 from evaluation.crbench.metrics import FIGURES, Tally, score
+from evaluation.statistics import NO_INTERVALS, Resampling
 
 
 def test_the_equations_on_counts_that_fit_on_one_hand() -> None:
@@ -75,7 +76,7 @@ def test_the_papers_rows_agree_with_our_equations(row: paper.Row) -> None:
     ]
     extra = Tally("all the others", bugs=0, valid=useful - hits, noise=comments - useful)
 
-    found = score([*tallies, extra], replicates=0)
+    found = score([*tallies, extra], how=NO_INTERVALS)
 
     assert found.value("recall") == pytest.approx(row.recall, abs=0.00005)
     assert found.value("precision") == pytest.approx(row.precision, abs=0.00005)
@@ -97,7 +98,7 @@ def test_figures_keep_their_order_and_intervals_hold_their_value(counts: list[tu
         for place, each in enumerate(counts)
     ]
 
-    found = score(tallies, replicates=50)
+    found = score(tallies, how=Resampling(replicates=50))
 
     recall, per_bug = found.value("recall"), found.value("recall_per_bug")
     assert recall is not None

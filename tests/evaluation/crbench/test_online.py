@@ -16,7 +16,7 @@ from bot.prompts import Prompts
 from evaluation.crbench.build import Histories, MappingOptions, build_tasks, map_instances, read_instances
 from evaluation.crbench.mapping import Instance
 from evaluation.crbench.own import own_fixes
-from evaluation.crbench.task import ReviewTask, Steps, describe
+from evaluation.crbench.task import ReviewTask, describe
 from evaluation.git.repository import GitRepository, find_clone
 from evaluation.prompts import benchmark_prompts
 from tests.evaluation.crbench.repositories import Scratch
@@ -83,9 +83,7 @@ def test_title_description_diff_and_number_of_comments_are_githubs(project: Path
     forge = ReplayForge(snapshot(scratch, {"engine.py": (pull(7),)}))
 
     with clones(project, fixes, forge) as open_clones:
-        [task] = build_tasks(
-            fixes, open_clones, MappingOptions(), partial(describe, Steps(model, benchmark_prompts()))
-        )
+        [task] = build_tasks(fixes, open_clones, MappingOptions(), partial(describe, model, benchmark_prompts()))
 
     assert task.pull is not None
     assert (task.pull.title, task.pull.body, task.pull.comments) == ("Pull 7", "As written", 2)
@@ -104,7 +102,7 @@ def test_a_task_that_github_did_not_answer_for_is_tried_again_later(project: Pat
 
     with clones(project, fixes, Busy(snapshot(scratch, {}))) as open_clones:
         [task] = build_tasks(
-            fixes, open_clones, MappingOptions(), partial(describe, Steps(ScriptedModel(), benchmark_prompts()))
+            fixes, open_clones, MappingOptions(), partial(describe, ScriptedModel(), benchmark_prompts())
         )
 
     assert isinstance(task, ReviewTask)
