@@ -15,7 +15,7 @@ import stat
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network
 from pathlib import Path
@@ -86,7 +86,7 @@ class Gate:
         self.resources.callback(os.close, net)
         owner = fcntl.ioctl(net, _NS_GET_USERNS)
         self.resources.callback(os.close, owner)
-        with _carrier(pid, owner, user, _TIMEOUT):
+        with _carrier(pid, owner, user):
             _close_routes(net, owner, user)
             os.write(self._opens, b"1")
             yield
@@ -117,14 +117,12 @@ def _mapped(pid: int) -> None:
 
 
 def _close(descriptor: int) -> None:
-    try:
+    with suppress(OSError):  # closed before: bwrap's end of the pipe
         os.close(descriptor)
-    except OSError:
-        return  # closed before: bwrap's end of the pipe
 
 
 @contextmanager
-def _carrier(pid: int, owner: int, user: int | None, timeout: float) -> Iterator[None]:
+def _carrier(pid: int, owner: int, user: int | None) -> Iterator[None]:
     """slirp4netns for the namespace of ``pid``, running until the block ends."""
     reads, writes = os.pipe2(os.O_CLOEXEC)
     # Where only root may open the device, root's carrier drops its rights itself.
@@ -146,7 +144,7 @@ def _carrier(pid: int, owner: int, user: int | None, timeout: float) -> Iterator
     os.close(writes)
     with process:
         try:
-            ready = select.select([reads], [], [], timeout)[0] and os.read(reads, 1) == b"1"
+            ready = select.select([reads], [], [], _TIMEOUT)[0] and os.read(reads, 1) == b"1"
             if not ready:
                 process.kill()
                 said = (process.stderr.read() if process.stderr else b"").decode(errors="replace").strip()

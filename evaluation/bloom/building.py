@@ -147,35 +147,34 @@ def build_command(
     environment = settings.load()
     writer = model or environment.bouncer_model
     out = out.absolute()
-    found = read_cases(cases)
-    chosen = choose(found, limit, seed)
-    tasks = [Task(name, case) for name, case in found.items() if chosen is None or name in chosen]
+    tasks = _tasks(cases, limit, seed)
     if out.exists() and not (out / RUN_FILE).exists() and any(each.name != "cache" for each in out.iterdir()):
         raise OperatorError(f"{out}: not empty, and no earlier call of this command filled it")
+    config: dict[str, Any] = {"changes": list(changes), "judge": judge or writer, "language": language}
+    config |= {"known": known and fingerprint(known)}
     facts = RunFacts(
         benchmark=BENCHMARK,
         model=writer,
         version=__version__,
-        config={
-            "changes": list(changes),
-            "judge": judge or writer,
-            "language": language,
-            "known": known and fingerprint(known),
-            **({"unverified": True} if unverified else {}),
-        },
+        config=config | ({"unverified": True} if unverified else {}),
         seed=seed,
         tasks=Tasks(source=cases, sha256=fingerprint(cases), limit=limit),
         started_at=datetime.now(UTC),
     )
     folder = RunFolder.resume(out, facts, [task.id for task in tasks])
-    spent = sum(record.usage.cost_usd or 0.0 for record in folder.records())
+    account = Account(environment, out / "cache", max_cost, scope="this build", spent=folder.spent_usd())
     # A failure that is due to the case comes again from the replies that are kept, and costs nothing.
     folder.forget_failed()
-    account = Account(environment, out / "cache", max_cost, scope="this build", spent=spent)
     told = {} if known is None else _known(known)
     workshop = Workshop(environment, writer, judge or writer, out, changes, language, told, account, unverified)
     result = run_shown(tasks, len(tasks), workshop.build, folder, 1)
     return _report(folder, result, len(tasks), as_json)
+
+
+def _tasks(cases: str, limit: int | None, seed: int | None) -> list[Task[Case]]:
+    found = read_cases(cases)
+    chosen = choose(found, limit, seed)
+    return [Task(name, case) for name, case in found.items() if chosen is None or name in chosen]
 
 
 def _report(folder: RunFolder, result: Result, wanted: int, as_json: bool) -> int:

@@ -79,15 +79,13 @@ def _layers(
         raise click.UsageError("each --open goes with the --altered of the same place")
     if (clarified is not None or unclear is not None) and asked is None:
         raise click.UsageError("--clarified and --unclear need --asked")
-    first = _reproduced(baseline, plain)
-    remembered = Remembered([first, *(_reproduced(path, plain) for path in repeat)], seed=seed)
-    comparisons = {str(path): compare(first, _reproduced(path, plain)) for path in altered}
-    books = {
-        str(path): compare(_reproduced(closed, plain), _reproduced(path, plain))
-        for closed, path in zip(altered, opened, strict=False)
-    }
+    of = partial(_reproduced, plain=plain)
+    first = of(baseline)
+    remembered = Remembered([first, *map(of, repeat)], seed=seed)
+    comparisons = {str(path): compare(first, of(path)) for path in altered}
+    books = {str(path): compare(of(closed), of(path)) for closed, path in zip(altered, opened, strict=False)}
     evaluated = None if picked is None else _evaluated(baseline, picked, seed)
-    better, found = _created(first, asked, None if clarified is None else _reproduced(clarified, plain), unclear)
+    better, found = _created(first, asked, None if clarified is None else of(clarified), unclear)
     value: dict[str, Any] = {
         "remember": remembered.as_json(),
         "altered": {name: each.as_json() for name, each in comparisons.items()},

@@ -145,34 +145,6 @@ def _patches(tasks: Sequence[OutputTask]) -> Patches:
 
 def chain_section(before: str, after: str, found: Chain) -> Section:
     """Both bouncers in a row, beside the paper's Lite and table IV."""
-    rows: list[tuple[Cell, ...]] = [
-        ("patches shown", found.submitted.all, found.shown.all),
-        ("of these wrong", found.submitted.wrong, found.shown.wrong),
-        ("wrong share %", percentage(found.submitted.wrong_share), percentage(found.shown.wrong_share)),
-        ("correct share %", percentage(found.submitted.correct_share), percentage(found.shown.correct_share)),
-    ]
-    quoted: list[tuple[Cell, ...]] = [
-        ("patches shown (paper, Lite)", *paper.LITE_SHOWN),
-        ("wrong share % (paper, Lite)", *map(percentage, paper.LITE_WRONG_SHARE)),
-    ]
-    load = Table(("review load", "without bouncers", "with both"), (*rows, *quoted), quoted_from=len(rows))
-    published = tuple(
-        (f"{name} (paper)", percentage(before), percentage(after), length, percentage(lost))
-        for name, (before, after, length, lost) in paper.TABLE_IV.items()
-    )
-    ours: tuple[Cell, ...] = (
-        "these patches",
-        percentage(found.submitted.correct_share),
-        percentage(found.shown.correct_share),
-        None if found.mean_characters is None else round(found.mean_characters),
-        percentage(found.lost_share),
-    )
-    table_iv = Table(
-        ("submission", "correct before %", "correct after %", "characters (mean)", "correct ones lost %"),
-        (ours, *published),
-        title="Beside the paper's table IV",
-        quoted_from=1,
-    )
     unanswered = (
         f"Input bouncer: {before}. Output bouncer: {after}. Missing answers turn nothing away: "
         f"{found.unanswered_input} before and {found.unanswered_output} after the patch is written. "
@@ -187,8 +159,42 @@ def chain_section(before: str, after: str, found: Chain) -> Section:
         f"shown: {found.shown.all} instead of {found.submitted.all}, wrong {after_share} instead of "
         f"{before_share}; {lost} of the correct ones lost."
     )
-    words = (shown, unanswered)
-    return Section("Both bouncers in a row", words, (load, table_iv), (figure,), {"chain": found.as_json()})
+    tables = (_load(found), _table_iv(found))
+    return Section("Both bouncers in a row", (shown, unanswered), tables, (figure,), {"chain": found.as_json()})
+
+
+def _load(found: Chain) -> Table:
+    rows: list[tuple[Cell, ...]] = [
+        ("patches shown", found.submitted.all, found.shown.all),
+        ("of these wrong", found.submitted.wrong, found.shown.wrong),
+        ("wrong share %", percentage(found.submitted.wrong_share), percentage(found.shown.wrong_share)),
+        ("correct share %", percentage(found.submitted.correct_share), percentage(found.shown.correct_share)),
+    ]
+    quoted: list[tuple[Cell, ...]] = [
+        ("patches shown (paper, Lite)", *paper.LITE_SHOWN),
+        ("wrong share % (paper, Lite)", *map(percentage, paper.LITE_WRONG_SHARE)),
+    ]
+    return Table(("review load", "without bouncers", "with both"), (*rows, *quoted), quoted_from=len(rows))
+
+
+def _table_iv(found: Chain) -> Table:
+    published = tuple(
+        (f"{name} (paper)", percentage(before), percentage(after), length, percentage(lost))
+        for name, (before, after, length, lost) in paper.TABLE_IV.items()
+    )
+    ours: tuple[Cell, ...] = (
+        "these patches",
+        percentage(found.submitted.correct_share),
+        percentage(found.shown.correct_share),
+        None if found.mean_characters is None else round(found.mean_characters),
+        percentage(found.lost_share),
+    )
+    return Table(
+        ("submission", "correct before %", "correct after %", "characters (mean)", "correct ones lost %"),
+        (ours, *published),
+        title="Beside the paper's table IV",
+        quoted_from=1,
+    )
 
 
 def _sankey(found: Chain) -> str:

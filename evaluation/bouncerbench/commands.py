@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +25,6 @@ from evaluation.cli import (
 )
 
 if TYPE_CHECKING:
-    from evaluation.benchmark import Missing
     from evaluation.bouncerbench import calibrating
     from evaluation.bouncerbench.compare import Comparison
     from evaluation.bouncerbench.metrics import Scored
@@ -102,13 +100,10 @@ def _scored(
     predictions: str | None,
     model_name: str | None,
     against: str | None,
-    missing: Missing,
     bounce_at: str | None,
     bounce_above: int | None,
-    seed: int,
-    replicates: int,
-    cutoff: datetime | None,
     as_json: bool,
+    **scoring: Any,
 ) -> None:
     from evaluation.benchmark import Scoring
     from evaluation.bouncerbench import sections
@@ -119,27 +114,30 @@ def _scored(
     from evaluation.run.folder import RunFolder
 
     bench, line = BENCHES[kind], line_of(kind, bounce_at, bounce_above)
-    found = list(bench.read(tasks))
-    if found and all(task.bounce is None for task in found):
-        raise OperatorError(f"nothing to score: of none of the {len(found)} tasks is the truth known")
+    found = _labelled(list(bench.read(tasks)))
     models = gather(kind, run, predictions, model_name, line)
     if run is not None:
         found = RunFolder.read(Path(run)).due(found, bench.identify)
-    scoring, compared = Scoring(missing, seed, replicates, cutoff), None
+    how, compared = Scoring(**scoring), None
     if against is not None:
         if len(models) > 1:
             raise OperatorError(f"--against: one model is compared, name it: {', '.join(sorted(models))}")
-        before, (now,) = answers_of(kind, against, line), models.values()
-        compared = compare(found, before, now, scoring.resampling)
-    scores = {name: scored(kind, short(name), found, answers, scoring) for name, answers in models.items()}
-    aged = bench.contamination(list(scores.values()), tasks, scoring)
+        (now,) = models.values()
+        compared = compare(found, answers_of(kind, against, line), now, how.resampling)
+    scores = {name: scored(kind, short(name), found, answers, how) for name, answers in models.items()}
+    aged = bench.contamination(list(scores.values()), tasks, how)
     if as_json:
         print_json({**_as_json(scores, against, compared), **data_of(aged)})
         return
     told = sections.on_one(kind, list(scores.values()))
-    if compared is not None:
-        told.append(comparison_section(str(against), next(iter(scores.values())), compared))
+    told += [comparison_section(str(against), next(iter(scores.values())), compared)] if compared else []
     show([*told, *aged])
+
+
+def _labelled(tasks: list[Any]) -> list[Any]:
+    if tasks and all(task.bounce is None for task in tasks):
+        raise OperatorError(f"nothing to score: of none of the {len(tasks)} tasks is the truth known")
+    return tasks
 
 
 def _as_json(scores: dict[str, Scored], against: str | None, compared: Comparison | None) -> dict[str, Any]:
@@ -388,14 +386,8 @@ def leaderboard_validate(folder: str, inputs: str | None, outputs: str | None, a
         tasks["output"] = tasks["lite"] = [task.instance_id for task in output_tasks(outputs)]
     checked = validate(Path(folder), tasks)
     if as_json:
-        print_json(
-            {
-                "valid": not checked.problems,
-                "entries": checked.entries,
-                "problems": checked.problems,
-                "warnings": checked.warnings,
-            }
-        )
+        found = {"entries": checked.entries, "problems": checked.problems, "warnings": checked.warnings}
+        print_json({"valid": not checked.problems, **found})
     else:
         for line in (*checked.problems, *checked.warnings):
             click.echo(line)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -166,21 +166,23 @@ def comparison_section(before: str, second: Scored, found: Comparison) -> Sectio
         ),
         note="Paired bootstrap over the same tasks: an interval without 0 is a difference at 95 %.",
     )
+    title = f"{what(second.benchmark)}: {second.name} against {before}"
+    tables = (flips, differences, *_listed(found.flips))
+    return Section(title, (odds,), tables, data={"comparison": found.as_json()})
+
+
+def _listed(flips: Sequence[Flip]) -> Iterator[Table]:
+    """What flipped, where anything did."""
     listed = tuple(
         (flip.instance_id, "bounce" if flip.to_bounce else "pass", "corrected" if flip.corrected else "now wrong")
-        for flip in found.flips[:LISTED]
+        for flip in flips[:LISTED]
     )
-    tables = [flips, differences]
     if listed:
-        more = len(found.flips) - len(listed)
-        tables.append(
-            Table(
-                ("instance", "now", ""),
-                listed,
-                title=f"What flipped, the first of {len(found.flips)}" if more else "What flipped",
-                note=f"{more} more." if more else "",
-                folded=True,
-            )
+        more = len(flips) - len(listed)
+        yield Table(
+            ("instance", "now", ""),
+            listed,
+            title=f"What flipped, the first of {len(flips)}" if more else "What flipped",
+            note=f"{more} more." if more else "",
+            folded=True,
         )
-    title = f"{what(second.benchmark)}: {second.name} against {before}"
-    return Section(title, (odds,), tuple(tables), data={"comparison": found.as_json()})

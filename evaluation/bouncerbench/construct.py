@@ -181,8 +181,7 @@ def build(
         chosen = list(_one_each(sorted(evaluable), annotations, usable, seed, steps))
     else:
         chosen = [usable[identity][0] for identity in sorted(evaluable & usable.keys())]
-    steps["output tasks"] = len(chosen)
-    steps["output tasks to bounce"] = sum(not patch.resolved for patch in chosen)
+    steps |= {"output tasks": len(chosen), "output tasks to bounce": sum(not patch.resolved for patch in chosen)}
     by_id = {row["instance_id"]: row for row in built.input}
     built.output = [_output_row(patch, by_id[patch.instance_id]) for patch in chosen]
     built.lite = [by_id[row["instance_id"]] | row for row in built.output]

@@ -83,17 +83,7 @@ def scores_section(benchmark: Kind, runs: Sequence[Scored]) -> Section:
     agreement = ("agree %", "kappa", "rho") if is_input else ()
     header = ("model", "tasks", "F_m", "I-Score" if is_input else "O-Score", "R_b %", "FNR_a %", "AUC", *agreement)
     ours = [_scores_row(run) for run in runs]
-    total = paper.TASKS[benchmark][0]
-    published: list[tuple[Cell, ...]] = []
-    for row in paper.ROWS[benchmark]:
-        agreed = paper.AGREEMENT.get(row.model)
-        published.append(
-            (
-                f"{row.model} (paper)", total, row.f_m, row.score, percentage(row.r_b), percentage(row.fnr_a),
-                None,
-                *(() if not is_input else (None,) * 3 if agreed is None else (percentage(agreed[0]), *agreed[1:])),
-            )
-        )  # fmt: skip
+    total, published = paper.TASKS[benchmark][0], _published(benchmark)
     beside = Table(
         header,
         (*ours, *published),
@@ -119,6 +109,16 @@ def scores_section(benchmark: Kind, runs: Sequence[Scored]) -> Section:
         lines.append("O-Score is not defined: the share of passing tests is not known for every wrong patch")
     data = {"scores": {run.name: run.metrics.as_json() for run in runs}}
     return Section(what(benchmark), tuple(f"{line}." for line in lines), (beside, every), data=data)
+
+
+def _published(benchmark: Kind) -> Iterator[tuple[Cell, ...]]:
+    total = paper.TASKS[benchmark][0]
+    for row in paper.ROWS[benchmark]:
+        agreed = paper.AGREEMENT.get(row.model)
+        told = (None,) * 3 if agreed is None else (percentage(agreed[0]), *agreed[1:])
+        rates = (percentage(row.r_b), percentage(row.fnr_a))
+        last = (None, *(told if benchmark == INPUT else ()))
+        yield (f"{row.model} (paper)", total, row.f_m, row.score, *rates, *last)
 
 
 def _scores_row(run: Scored) -> tuple[Cell, ...]:

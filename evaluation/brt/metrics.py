@@ -254,7 +254,7 @@ class RankingScores:
             "suggestion_precision": self.precision,
             "suggestion_precision_of_tests": self.precision_of_tests,
             "suggestion_recall": self.recall,
-            "per_bug": {name: _plain(estimate) for name, estimate in self.intervals.items()},
+            "per_bug": {name: dict(vars(estimate)) for name, estimate in self.intervals.items()},
         }
 
 
@@ -296,7 +296,3 @@ class RunScores:
             "brt": self.share,
             "brt_interval": [self.interval.low, self.interval.high],
         }
-
-
-def _plain(estimate: Estimate) -> dict[str, float | None]:
-    return {"value": estimate.value, "low": estimate.low, "high": estimate.high}

@@ -63,15 +63,11 @@ def score_command(
     """Score rankings of tests (acc@n, wef@n) or a run of replay (%BRT, and the rankings of what it drafted)."""
     if (rankings is None) == (run is None):
         raise click.UsageError("give either --rankings or --run")
-    for option, given, wanted in (
-        ("--before", before, rankings),
-        ("--plain", plain, run),
-        ("--export", export, run),
-        ("--cutoff", cutoff, run),
-        ("--cases", cases, run),
-    ):
-        if given and wanted is None:
-            raise click.UsageError(f"{option} goes with {'--rankings' if option == '--before' else '--run'}")
+    if before and rankings is None:
+        raise click.UsageError("--before goes with --rankings")
+    for option, given in (("plain", plain), ("export", export), ("cutoff", cutoff), ("cases", cases)):
+        if given and run is None:
+            raise click.UsageError(f"--{option} goes with --run")
     how = Resampling(seed, replicates)
     if rankings is not None:
         generated = None if before is None else read_rankings(before)

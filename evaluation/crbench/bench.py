@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -134,24 +135,12 @@ def opened(
         raise OperatorError(f"--repos DIR is needed: review.{what} is on, and there is no code to look at")
     harness = _harness(wanted, full.reproduce, test_command) if full.review.prove else None
     if as_paper:
-        uncut = {
-            "min_severity": "low",
-            "min_confidence": 0,
-            "max_findings": EVERY_FINDING,
-        }  # no repository may ask for as many
+        # No repository may ask for as many.
+        uncut = {"min_severity": "low", "min_confidence": 0, "max_findings": EVERY_FINDING}
         full = full.model_copy(update={"review": full.review.model_copy(update=uncut)})
     with Clones(repos or Path()) as clones:
-
-        def staged(task: ReviewTask) -> Staged:
-            assert task.pull is not None, "read_tasks gives complete tasks only"
-            found = stage(task.instance_id, task.repo, task.pull, clones.of(task.repo) if repos else None)
-            if harness is None:
-                return found
-            own = replace(harness, command=TestCommand(argv=task.command)) if task.command else harness
-            return replace(found, harness=replace(own, env=task.env))
-
         session = through_handler(
-            staged,
+            partial(_staged, clones if repos else None, harness),
             "review",
             full,
             app.prompts(wanted.environment),
@@ -163,6 +152,15 @@ def opened(
         if harness is not None:
             more |= {"sandbox": harness.sandbox.name, "test_command": harness.command.argv}
         yield replace(session, config={**session.config, **more})
+
+
+def _staged(clones: Clones | None, harness: Harness | None, task: ReviewTask) -> Staged:
+    assert task.pull is not None, "read_tasks gives complete tasks only"
+    found = stage(task.instance_id, task.repo, task.pull, clones.of(task.repo) if clones else None)
+    if harness is None:
+        return found
+    own = replace(harness, command=TestCommand(argv=task.command)) if task.command else harness
+    return replace(found, harness=replace(own, env=task.env))
 
 
 def _harness(wanted: Wanted, config: ReproduceConfig, test_command: str | None) -> Harness:

@@ -31,17 +31,6 @@ from evaluation.crbench.mapping import tally
 from evaluation.crbench.task import ReviewTask
 from evaluation.statistics import USUAL, Array, Counts, Estimate, Resampling, bootstrap, ratio, wilson
 
-FIGURES = (
-    "recall",
-    "recall_per_bug",
-    "precision",
-    "f1",
-    "f1_per_bug",
-    "usefulness",
-    "snr",
-    "comments_per_pull",
-)
-
 
 @dataclass(frozen=True)
 class Tally:
@@ -99,21 +88,9 @@ def tallies(
 
 def score(counted: Sequence[Tally], how: Resampling = USUAL) -> Metrics:
     """The figures of a whole data set."""
-    columns = _columns(counted)
-    totals = {name: int(values.sum()) for name, values in columns.items()}
-    return Metrics(
-        counted=Counted(
-            tasks=len(counted),
-            bugs=totals["bugs"],
-            comments=totals["comments"],
-            hits=totals["hits"],
-            valid=totals["valid"],
-            noise=totals["noise"],
-            unjudged=totals["unjudged"],
-            bugs_found=totals["found"],
-        ),
-        estimates=bootstrap(figures(counted), len(counted), how),
-    )
+    totals = {name: int(values.sum()) for name, values in _columns(counted).items()}
+    sums = Counted(tasks=len(counted), bugs_found=totals.pop("found"), **totals)
+    return Metrics(sums, bootstrap(figures(counted), len(counted), how))
 
 
 def figures(counted: Sequence[Tally]) -> Callable[[Counts], dict[str, Array]]:

@@ -80,13 +80,18 @@ def own_fixes(
         patch = code_change(repository, change)
         if not patch or len(patch) > MAX_FIX:
             continue
-        yield Instance(
-            instance_id=f"{full_name.replace('/', '__')}-{change.number(full_name) or change.commit[:10]}",
-            repo=full_name,
-            base_commit=change.parent,
-            patch=patch,
-            problem_statement=_statement(change, closed),
-        )
+        yield instance_of(change, full_name, patch, _statement(change, closed))
+
+
+def instance_of(change: Change, full_name: str, patch: str, statement: str) -> Instance:
+    """A fix in the form of SWE-bench's instances."""
+    return Instance(
+        instance_id=f"{full_name.replace('/', '__')}-{change.number(full_name) or change.commit[:10]}",
+        repo=full_name,
+        base_commit=change.parent,
+        patch=patch,
+        problem_statement=statement,
+    )
 
 
 def trunk(repository: GitRepository, since: datetime) -> Iterator[Change]:

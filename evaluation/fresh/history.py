@@ -29,7 +29,7 @@ from bot.forge.offline import AUTHOR
 from bot.forge.protocol import Past
 from evaluation.brt.judge import added_tests
 from evaluation.crbench.mapping import Instance, is_test
-from evaluation.crbench.own import MAX_FIX, Change, code_change, difference, is_fix, paths, trunk
+from evaluation.crbench.own import MAX_FIX, Change, code_change, difference, instance_of, is_fix, paths, trunk
 from evaluation.dataset import read_json, read_rows, shaped
 from evaluation.git.repository import GitRepository
 
@@ -123,12 +123,7 @@ def _from_past(past: Past) -> Export:
 
 
 def fixes(
-    repository: GitRepository,
-    full_name: str,
-    since: datetime,
-    web_url: str,
-    export: Export,
-    steps: Counter[str],
+    repository: GitRepository, full_name: str, since: datetime, web_url: str, export: Export, steps: Counter[str]
 ) -> Iterator[Fix]:
     """The fixes with tests since a moment, newest first; ``steps`` counts what came that far.
 
@@ -141,8 +136,7 @@ def fixes(
         number = change.number(full_name)
         closed = _closed(repository, change, number, news, full_name, web_url, export)
         known = [export.issues[each] for each in closed if each in export.issues]
-        kinds = {kind for path in news if (kind := _kind(path))}
-        if "bugfix" not in kinds and ((kinds and kinds <= _NO_BUG) or not is_fix(change, closed, known)):
+        if not _mends(change, news, closed, known):
             continue
         steps["fixes"] += 1
         code = code_change(repository, change)
@@ -156,19 +150,19 @@ def fixes(
         steps["with tests to name"] += 1
         text, stated = _statement(repository, change, number, news, known, export)
         yield Fix(
-            instance=Instance(
-                instance_id=f"{full_name.replace('/', '__')}-{number or change.commit[:10]}",
-                repo=full_name,
-                base_commit=change.parent,
-                patch=code,
-                problem_statement=text,
-            ),
+            instance=instance_of(change, full_name, code, text),
             commit=change.commit,
             fixed_at=change.at,
             stated=stated,
             tests=tests,
             named=named,
         )
+
+
+def _mends(change: Change, news: Sequence[str], closed: list[int], known: list[Issue]) -> bool:
+    """Whether a change mends a bug: by its news fragments where they say what it is, else by its words."""
+    kinds = {kind for path in news if (kind := _kind(path))}
+    return "bugfix" in kinds or (not (kinds and kinds <= _NO_BUG) and is_fix(change, closed, known))
 
 
 def _named(repository: GitRepository, change: Change, tests: Sequence[str]) -> tuple[str, ...]:

@@ -123,10 +123,6 @@ class History:
         owner = owners[self.graph.index[commit]]
         return None if owner < 0 else Integration(self.graph.number[owner], self.graph.sha[owner])
 
-    def trunk(self, base: str) -> Iterator[str]:
-        """The first-parent chain, newest first."""
-        return (self.graph.sha[here] for here in self._chain(self.graph.index[base]))
-
     def _owners(self, base: int) -> array[int]:
         """Owners do not change as a trunk grows, so one assignment serves every base on it."""
         for trunk, owners in self._assigned:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -54,16 +54,11 @@ def _section(samples: Sequence[Sample], runs: Sequence[RunFolder], scoring: Scor
     rows: list[tuple[Cell, ...]] = [
         (name, before[name].text(), after[name].text(), each.text()) for name, each in apart.items()
     ]
-    asked = [run.facts.prompts for run in runs]
-    changed = {
-        name: [each.get(name) for each in asked]
-        for name in sorted({*asked[0], *asked[1]})
-        if asked[0].get(name) != asked[1].get(name)
-    }
+    changed = _changed([run.facts.prompts for run in runs])
     prompts = "; ".join(
         f"{name}: {old or 'not asked'} to {new or 'not asked'}" for name, (old, new) in changed.items()
     )
-    notes = [f"{len(shared)} tasks that both had. Prompts that differ: {prompts or 'none'}."]
+    note = f"{len(shared)} tasks that both had. Prompts that differ: {prompts or 'none'}."
     table = Table(("figure [95 % interval]", "old", "new", "new - old, paired"), tuple(rows))
     figures = {
         name: {
@@ -72,9 +67,14 @@ def _section(samples: Sequence[Sample], runs: Sequence[RunFolder], scoring: Scor
         }
         for name in apart
     }
-    return Section(
-        "Old against new",
-        tuple(notes),
-        (table,),
-        data={"tasks": len(shared), "prompts": changed, "figures": figures},
-    )
+    data = {"tasks": len(shared), "prompts": changed, "figures": figures}
+    return Section("Old against new", (note,), (table,), data=data)
+
+
+def _changed(asked: Sequence[Mapping[str, str]]) -> dict[str, list[str | None]]:
+    """The prompts that differ, with the hashes of both."""
+    return {
+        name: [each.get(name) for each in asked]
+        for name in sorted({*asked[0], *asked[1]})
+        if asked[0].get(name) != asked[1].get(name)
+    }

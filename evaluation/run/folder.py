@@ -199,6 +199,10 @@ class RunFolder:
         chosen = choose(ids, tasks.limit, self.facts.seed)
         return ids if chosen is None else [each for each in ids if each in chosen]
 
+    def spent_usd(self) -> float:
+        """What its tasks cost so far, as far as prices are known."""
+        return sum(record.usage.cost_usd or 0.0 for record in self.records())
+
     def append(self, record: Record) -> None:
         """Write one record and force it to disk. Raises OperatorError where the disk refuses it."""
         self._lines.write(_line(record))

@@ -197,10 +197,14 @@ def _model(session: Session[Any], wanted: Wanted) -> Model:
 
 def _kept_and_capped(model: Model, wanted: Wanted, folder: RunFolder) -> Model:
     """The model with its replies kept and its cost capped, what the run cost before included."""
-    spent = sum(record.usage.cost_usd or 0.0 for record in folder.records())
     cache = Path(wanted.cache) if wanted.cache else folder.path / "cache"
     account = Account(
-        wanted.environment, cache, wanted.max_cost, scope="this run", spent=spent, always=wanted.cache is not None
+        wanted.environment,
+        cache,
+        wanted.max_cost,
+        scope="this run",
+        spent=folder.spent_usd(),
+        always=wanted.cache is not None,
     )
     return account.kept(model if isinstance(model, Unasked) else account.capped(model))
 

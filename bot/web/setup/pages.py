@@ -46,18 +46,18 @@ def blueprint(setup: Setup) -> Blueprint:
     routes = Blueprint("setup", __name__, url_prefix="/setup", template_folder="../templates")
     _secure(routes)
 
+    @routes.before_request
+    def guard() -> Answer | None:
+        offered = request.endpoint == "setup.start" and request.args.get("link")
+        return None if offered or request.endpoint == "setup.begin" else _refused(setup)
+
     @routes.get("")
     def start() -> Answer | str:
-        if link := request.args.get("link"):
-            return _offer(setup, link)
-        if (refused := _refused(setup)) is not None:
-            return refused
-        return _form(setup, {}, {})
+        link = request.args.get("link")
+        return _offer(setup, link) if link else _form(setup, {}, {})
 
     @routes.post("")
     def chosen() -> Answer | str:
-        if (refused := _refused(setup)) is not None:
-            return refused
         session.check_form(_cookie())
         choice, wrong = choose(request.form, setup.known)
         if choice is None:
@@ -70,8 +70,6 @@ def blueprint(setup: Setup) -> Blueprint:
 
     @routes.get("/callback")
     def callback() -> Answer | str:
-        if (refused := _refused(setup)) is not None:
-            return refused
         return _callback(setup)
 
     return routes

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.crbench import paper
-from evaluation.crbench.metrics import FIGURES, Tally, score
+from evaluation.crbench.metrics import Tally, score
+from evaluation.crbench.sections import FIGURES
 from evaluation.statistics import NO_INTERVALS, Resampling
 
 

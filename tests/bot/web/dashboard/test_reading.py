@@ -63,14 +63,19 @@ def test_decisions_are_found_by_number_and_by_words(client: FlaskClient, text: s
     ] == found
 
 
-def test_an_unknown_cost_is_unknown_and_not_none(app: Flask, backend: Backend) -> None:
-    unpriced = Usage(calls=2, input_tokens=10, output_tokens=5, seconds=1.0)
-    told = decision(1).model_copy(update={"usage": unpriced})
+def spent(app: Flask, backend: Backend, model: str, usage: Usage) -> FlaskClient:
+    """An operator who is logged in, after a decision that took so much."""
+    told = decision(1).model_copy(update={"usage": usage})
     backend.ledger().decisions.record("d1:triage", (told,), "c0ffee")
     prompt = Prompt(purpose="triage", system="s", user="1", subject="acme/rocket#1")
-    backend.ledger().calls.record("d1:triage", prompt, "InputReply", "openai:own", unpriced, reply="{}")
+    backend.ledger().calls.record("d1:triage", prompt, "InputReply", model, usage, reply="{}")
     client = app.test_client()
     log_in(client)
+    return client
+
+
+def test_an_unknown_cost_is_unknown_and_not_none(app: Flask, backend: Backend) -> None:
+    client = spent(app, backend, "openai:own", Usage(calls=2, input_tokens=10, output_tokens=5, seconds=1.0))
     for path in ("/decisions", "/decisions/1", "/costs"):
         page = client.get(path).text
         assert "unknown" in page, path
@@ -79,12 +84,7 @@ def test_an_unknown_cost_is_unknown_and_not_none(app: Flask, backend: Backend) -
 
 def test_what_a_prompt_cache_saved_is_shown_with_a_call_and_with_the_costs(app: Flask, backend: Backend) -> None:
     cached = Usage(calls=1, input_tokens=1_000, output_tokens=5, cached_tokens=800, seconds=1.0, cost_usd=0.01)
-    told = decision(1).model_copy(update={"usage": cached})
-    backend.ledger().decisions.record("d1:triage", (told,), "c0ffee")
-    prompt = Prompt(purpose="triage", system="s", user="1", subject="acme/rocket#1")
-    backend.ledger().calls.record("d1:triage", prompt, "InputReply", "openai:gpt-5", cached, reply="{}")
-    client = app.test_client()
-    log_in(client)
+    client = spent(app, backend, "openai:gpt-5", cached)
     assert "1000 (800 cached) + 5" in client.get("/decisions/1").text
     costs = client.get("/costs").text
     assert '<td class="number">1005</td><td class="number">800</td>' in costs
