@@ -123,7 +123,7 @@ def test_a_missing_answer_stays_in_the_denominator_and_is_never_right() -> None:
 
 def test_tasks_without_known_truth_and_answers_to_other_instances_are_counted() -> None:
     metrics = quick([issue("a", 3), issue("b", None)], labelled({"a": 3, "b": 0, "z": 1, "y": 1}))
-    assert (metrics.n, metrics.tally.unlabelled, metrics.tally.unknown) == (1, 1, 2)
+    assert (metrics.n, metrics.tally.unlabelled_tasks, metrics.tally.unknown_instances) == (1, 1, 2)
 
 
 def test_one_class_alone_gives_no_invented_rates() -> None:
