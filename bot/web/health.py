@@ -61,7 +61,7 @@ def blueprint(
     def metrics() -> Answer:
         """Counts for Prometheus; they name repositories."""
         try:
-            if not (readers.open or _local() or _holds(readers.token) or sessions.opened()):
+            if not (readers.open or _local() or _holds(readers.token) or sessions.login() is not None):
                 return Response("only for the operator: see BOUNCER_METRICS\n", 403, content_type="text/plain")
             return Response(exposition(ledger(), jobs()), content_type=CONTENT_TYPE_LATEST)
         except SQLAlchemyError:

@@ -65,10 +65,6 @@ class Sessions:
         self._key = key
         self._logins = logins
 
-    def opened(self) -> bool:
-        """Whether this request comes from a browser that is logged in."""
-        return self.login() is not None
-
     def login(self) -> str | None:
         """Whose session this request belongs to (empty: whoever knows the password); None where to none."""
         cookie = request.cookies.get(COOKIE, "")

@@ -2,47 +2,30 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from bot.web.app import Backend
+from tests.bot.web.conftest import serious
 from tests.bot.web.dashboard.conftest import PASSWORD
 
 pytestmark = pytest.mark.debian("chromium")
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    options = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
-    options += ["--disable-background-networking", "--disable-component-update"]
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=options)
-        yield chromium
-        chromium.close()
-
-
 @pytest.fixture(params=["desktop-light", "phone-dark"])
-def page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
+def page(chromium: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
     phone = request.param == "phone-dark"
     settings: dict[str, Any] = {
         "viewport": {"width": 375, "height": 720} if phone else {"width": 1200, "height": 800},
         "color_scheme": "dark" if phone else "light",
         "bypass_csp": True,
     }
-    context = browser.new_context(**settings)
+    context = chromium.new_context(**settings)
     yield context.new_page()
     context.close()
-
-
-def serious(page: Page) -> list[str]:
-    """Serious accessibility faults, as axe-core names them."""
-    violations = Axe().run(page).response["violations"]
-    return [f"{page.url}: {each['id']}" for each in violations if each["impact"] in ("serious", "critical")]
 
 
 def test_log_in_filter_open_a_decision_and_retry_a_dead_letter(page: Page, site: str, filled: Backend) -> None:

@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 import os
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from bot.forge.github.registration import stored
+from tests.bot.web.conftest import serious
 from tests.bot.web.setup.conftest import LINK, Site
 
 pytestmark = pytest.mark.debian("chromium")
 
 #: Pictures of every page go here where this names a folder.
 PICTURES = os.environ.get("BOUNCER_SCREENSHOTS")
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    options = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
-    options += ["--disable-background-networking", "--disable-component-update"]
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=options)
-        yield started
-        started.close()
 
 
 def picture(page: Page, name: str) -> None:
@@ -42,10 +30,7 @@ def walk(page: Page, site: Site, look: bool = False) -> list[str]:
     def seen(name: str) -> None:
         picture(page, name)
         if look:
-            violations = Axe().run(page).response["violations"]
-            faults.extend(
-                f"{name}: {each['id']}" for each in violations if each["impact"] in ("serious", "critical")
-            )
+            faults.extend(serious(page))
 
     page.goto(f"{site.url}/setup?link={LINK}")
     seen("begin")
