@@ -18,12 +18,12 @@ from bot.bouncers.pull_request import Asked
 from bot.core.actions import Decision
 from bot.core.events import Event
 from bot.core.model import Subject
-from bot.errors import ForgeError, NotRecorded
+from bot.errors import ForgeError
 from bot.models import investigation
 from bot.models.investigation import Notes
 from bot.review import strategies, texts
 from bot.review.background import Background, background
-from bot.review.context import CodeContext, Surroundings, surroundings
+from bot.review.context import CodeContext, Surroundings, surroundings, text_at
 from bot.review.diff import Diff, parse
 from bot.review.doubt import Code, Doubting, around
 from bot.review.filtering import DOUBTED, Policy, Suppressed, select
@@ -159,11 +159,8 @@ class _Review:
         """The code around a finding, with the file at the head where it can be read."""
         source = surrounded.now(finding.path)
         if source is None:
-            try:
-                source = self.services.forge.file(finding.path, self.pull.head_sha).decode("utf-8", "replace")
-            except (ForgeError, NotRecorded):
-                # A deleted file, or a replay that holds the change alone: the hunks are shown then.
-                source = None
+            # Where that is None too the hunks are shown.
+            source = text_at(self.services.forge, finding.path, self.pull.head_sha)
         short = sum(piece.tokens for piece in packed.pieces) <= self.config.context_tokens
         return replace(
             around(finding, packed.diff, source),

@@ -25,6 +25,7 @@ from bot.core.markdown import clean
 from bot.core.text import squeeze, without_middle
 from bot.errors import ForgeError
 from bot.models.protocol import Prompt, caveat
+from bot.review.context import text_at
 from bot.review.diff import parse
 from bot.review.doubt import around
 from bot.review.findings import Finding
@@ -160,10 +161,7 @@ def _finding(event: events.ReviewCommentCreated, services: Services) -> _Verdict
 
 
 def _code(finding: Finding, event: events.ReviewCommentCreated, services: Services) -> str:
-    try:
-        source = services.forge.file(finding.path, event.pull_request.head_sha).decode("utf-8", "replace")
-    except ForgeError:
-        source = None
+    source = text_at(services.forge, finding.path, event.pull_request.head_sha)
     return without_middle(around(finding, parse(_diff(event.number, services)), source).text, MATERIAL)
 
 

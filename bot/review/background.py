@@ -15,7 +15,7 @@ from bot.core.model import PullRequest
 from bot.core.text import folded, without_middle
 from bot.errors import ForgeError, NotRecorded
 from bot.forge.protocol import SourceTree
-from bot.review.context import Surroundings
+from bot.review.context import Surroundings, text_at
 from bot.review.packing import Packed
 from bot.services import Services
 
@@ -87,13 +87,10 @@ def _rules(tree: SourceTree, services: Services) -> Iterable[HouseRule]:
     for path in RULES:
         if path not in known or left <= 0:
             continue
-        try:
-            content = services.forge.file(path, services.repository.default_branch)
-        except (ForgeError, NotRecorded):
-            continue
-        text = without_middle(content.decode("utf-8", "replace"), min(MAX_RULE, left))
-        left -= len(text)
-        yield HouseRule(path, text)
+        if (content := text_at(services.forge, path, services.repository.default_branch)) is not None:
+            text = without_middle(content, min(MAX_RULE, left))
+            left -= len(text)
+            yield HouseRule(path, text)
 
 
 _PYTHON = re.compile(r"python_requires\s*=\s*['\"]?([^'\"\n#]{1,60})")

@@ -188,6 +188,14 @@ def surroundings(diff: Diff, pull: PullRequest, forge: Forge | None) -> Surround
     return Surroundings(diff, None, why)
 
 
+def text_at(forge: Forge, path: str, ref: str) -> str | None:
+    """A file as text; None where it cannot be read: a deleted one, or one that a replay does not hold."""
+    try:
+        return forge.file(path, ref).decode("utf-8", "replace")
+    except (ForgeError, NotRecorded):
+        return None
+
+
 def _lines(file: FileDiff, mark: str) -> Iterator[str]:
     return (line.text for hunk in file.hunks for line in hunk.lines if line.mark == mark)
 
