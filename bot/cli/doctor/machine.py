@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -86,9 +86,12 @@ def _shown(name: str, settings: Settings) -> str:
 
 def files(settings: Settings) -> Iterator[Diagnosis]:
     """Whether the data folder, prompts, prices and the App's key are there and can be used."""
+    from bot.models.budget import load_prices
+
     yield _writable("data folder", settings.bouncer_data_dir)
-    yield _prompts(settings)
-    yield _prices(settings)
+    yield _read("prompts", lambda: f"{len(app.prompts(settings).names())} prompts", settings.bouncer_prompts_dir)
+    prices = settings.bouncer_prices_file
+    yield _read("prices", lambda: f"{len(load_prices(prices).models)} models", prices)
     yield from _key(settings)
 
 
@@ -104,22 +107,11 @@ def _writable(subject: str, folder: Path) -> Diagnosis:
     return ok(subject, f"{folder}{'' if folder.exists() else ' (made when needed)'}")
 
 
-def _prompts(settings: Settings) -> Diagnosis:
+def _read(subject: str, read: Callable[[], str], place: Path | None) -> Diagnosis:
     try:
-        names = app.prompts(settings).names()
+        return ok(subject, f"{read()}, {place or 'as packaged'}")
     except SettingsError as error:
-        return fail("prompts", str(error))
-    return ok("prompts", f"{len(names)} prompts, {settings.bouncer_prompts_dir or 'as packaged'}")
-
-
-def _prices(settings: Settings) -> Diagnosis:
-    from bot.models.budget import load_prices
-
-    try:
-        table = load_prices(settings.bouncer_prices_file)
-    except SettingsError as error:
-        return fail("prices", str(error))
-    return ok("prices", f"{len(table.models)} models, {settings.bouncer_prices_file or 'as packaged'}")
+        return fail(subject, str(error))
 
 
 def _key(settings: Settings) -> Iterator[Diagnosis]:
