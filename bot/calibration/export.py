@@ -19,7 +19,8 @@ from pydantic import BaseModel, ValidationError
 from bot.calibration.fates import Undoings, of_issue
 from bot.core.model import Repository
 from bot.errors import ForgeError, OperatorError, TransientError
-from bot.forge.protocol import Chronicle, ListPage, Message, Past, PastIssue, PastPull, PullDiff
+from bot.forge.github.past import GitHubChronicle
+from bot.forge.protocol import ListPage, Message, Past, PastIssue, PastPull, PullDiff
 
 T = TypeVar("T")
 Read = TypeVar("Read", bound=BaseModel)
@@ -85,14 +86,14 @@ class Journal:
 
 
 class SteadyChronicle:
-    """A ``Chronicle`` over another one. ``tell`` is told why it waits, ``requests`` counts those to GitHub.
+    """A repository's past, read patiently. ``tell`` is told why it waits, ``requests`` counts those to GitHub.
 
     What was read is in the journal; one that was begun longer ago than ``FRESH`` is begun anew.
     """
 
     def __init__(
         self,
-        chronicle: Chronicle,
+        chronicle: GitHubChronicle,
         journal: Journal,
         now: datetime,
         tell: Callable[[str], None],
@@ -203,7 +204,9 @@ def _most(limit: int) -> int:
     return _PAGES * -(-limit // _PER_PAGE)
 
 
-def _issues(chronicle: Chronicle, limit: int, asking: tuple[str, ...], advance: Advance) -> tuple[PastIssue, ...]:
+def _issues(
+    chronicle: SteadyChronicle, limit: int, asking: tuple[str, ...], advance: Advance
+) -> tuple[PastIssue, ...]:
     found: list[PastIssue] = []
     for page in _pages(chronicle.closed_issues, _most(limit)):
         found += (each for each in page if each.whole and of_issue(each, asking) is not None)
@@ -230,13 +233,13 @@ def _tells(past: PastPull, known: Undoings) -> bool:
     return past.whole and bool(past.issues) and known.of_pull(past) is not None
 
 
-def _messages(chronicle: Chronicle, since: datetime) -> tuple[Message, ...]:
+def _messages(chronicle: SteadyChronicle, since: datetime) -> tuple[Message, ...]:
     pages = _pages(lambda after: chronicle.messages(since, after), _COMMITS)
     return tuple(each for page in pages for each in page if "revert" in each.text.lower())
 
 
 def _with_diffs(
-    chronicle: Chronicle, found: Sequence[PastPull], known: Undoings, limit: int, advance: Advance
+    chronicle: SteadyChronicle, found: Sequence[PastPull], known: Undoings, limit: int, advance: Advance
 ) -> tuple[PastPull, ...]:
     """The same pull requests; those that are to be judged with their diffs, one request each."""
     read = 0

@@ -208,19 +208,3 @@ class ListPage(Frozen, Generic[T]):
 
     items: tuple[T, ...]
     after: str | None
-
-
-class Chronicle(Protocol):
-    """Reads the past of one repository, newest first; raises what a ``Forge`` raises."""
-
-    def about(self) -> Repository: ...
-
-    def diff(self, number: int) -> PullDiff: ...
-
-    def closed_issues(self, after: str | None) -> ListPage[PastIssue]: ...
-
-    def merged_pulls(self, after: str | None) -> ListPage[PastPull]: ...
-
-    def messages(self, since: datetime, after: str | None) -> ListPage[Message]:
-        """Commits on the default branch."""
-        ...

@@ -99,7 +99,7 @@ QUERIES = (_ISSUES, _PULLS, _COMMITS)
 
 
 class GitHubChronicle:
-    """A ``Chronicle``; see the protocol for what each method promises."""
+    """Reads it, newest first; raises what a ``Forge`` raises."""
 
     def __init__(self, forge: GitHubForge) -> None:
         self._forge = forge
@@ -111,25 +111,21 @@ class GitHubChronicle:
         return self._forge.diff(number)
 
     def closed_issues(self, after: str | None) -> ListPage[PastIssue]:
-        return self._page(_ISSUES, ("issues",), _issue, after)
+        return self._page(_ISSUES, ("issues",), _issue, after=after)
 
     def merged_pulls(self, after: str | None) -> ListPage[PastPull]:
-        return self._page(_PULLS, ("pullRequests",), partial(_pull, self._forge.repository), after)
+        return self._page(_PULLS, ("pullRequests",), partial(_pull, self._forge.repository), after=after)
 
     def messages(self, since: datetime, after: str | None) -> ListPage[Message]:
+        """Commits on the default branch."""
         place = ("defaultBranchRef", "target", "history")
-        return self._page(_COMMITS, place, _message, after, first=100, since=since.isoformat())
+        return self._page(_COMMITS, place, _message, after=after, first=100, since=since.isoformat())
 
     def _page(
-        self,
-        query: str,
-        place: tuple[str, ...],
-        convert: Callable[[Any], T],
-        after: str | None,
-        **more: object,
+        self, query: str, place: tuple[str, ...], convert: Callable[[Any], T], **more: object
     ) -> ListPage[T]:
         owner, _, name = self._forge.repository.partition("/")
-        variables = {"owner": owner, "name": name, "first": PER_PAGE, "after": after, **more}
+        variables = {"owner": owner, "name": name, "first": PER_PAGE, **more}
         data = self._forge.graphql(query, variables)
         return read(partial(page, place=("repository", *place), convert=convert), data)
 

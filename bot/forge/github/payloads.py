@@ -69,14 +69,7 @@ def repository(value: Json) -> Repository:
     owner, _, name = str(value["full_name"]).partition("/")
     if not owner or not name:
         raise TypeError("full_name")
-    return Repository(
-        id=value.get("id") or 0,
-        owner=owner,
-        name=name,
-        default_branch=value.get("default_branch") or "main",
-        private=bool(value.get("private")),
-        html_url=value.get("html_url") or "",
-    )
+    return made(Repository, value, id=value.get("id") or 0, owner=owner, name=name)
 
 
 def issue(value: Json) -> Issue:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import secrets
@@ -17,7 +16,7 @@ from pydantic import Field, ValidationError
 
 from bot.core.frozen import Frozen
 from bot.errors import ForgeError, NotFound, OperatorError, SettingsError
-from bot.forge.github.payloads import read
+from bot.forge.github.payloads import made, read
 
 Level = Literal["read", "write"]
 
@@ -155,12 +154,12 @@ def stored(folder: Path) -> Credentials | None:
     """What ``store`` wrote; None where set-up was never done. Raises SettingsError where it cannot be read."""
     place = folder / FILE
     try:
-        return Credentials(**json.loads(place.read_text(encoding="utf-8")))
+        return Credentials.model_validate_json(place.read_bytes())
     except FileNotFoundError:
         return None
     except OSError as error:
         raise SettingsError(f"BOUNCER_DATA_DIR: cannot read {place}: {error.strerror}") from None
-    except (ValueError, TypeError, ValidationError):
+    except ValidationError:
         raise SettingsError(f"BOUNCER_DATA_DIR: {place} is damaged; delete it and set up again") from None
 
 
@@ -191,14 +190,5 @@ def convert(code: str, api_url: str, web_url: str) -> Credentials:
 
 
 def _credentials(api_url: str, web_url: str, value: Any) -> Credentials:
-    return Credentials(
-        app_id=value["id"],
-        slug=value["slug"],
-        html_url=value.get("html_url") or "",
-        private_key=value["pem"],
-        webhook_secret=value["webhook_secret"],
-        api_url=api_url,
-        web_url=web_url,
-        client_id=value.get("client_id") or "",
-        client_secret=value.get("client_secret") or "",
-    )
+    named = {"app_id": value["id"], "private_key": value["pem"], "api_url": api_url, "web_url": web_url}
+    return made(Credentials, value, **named)

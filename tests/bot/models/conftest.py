@@ -73,7 +73,7 @@ class Provider:
         """An answer that the completion limit cut off."""
         return self.good('{"explanation": "and th', "length" if self.kind == "openai" else "max_tokens")
 
-    def model(self, name: str | None = None, timeout: float = 5.0) -> Conversation:
+    def model(self, name: str | None = None, timeout: float = 30.0) -> Conversation:
         """The real adapter, pointed here."""
         price = Price(input=1.0, output=10.0)
         if self.kind == "openai":
