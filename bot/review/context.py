@@ -7,7 +7,8 @@ what its new lines call. Only paths of the repository's own listing are read.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
 from bot.code.lookup import Found, ParsedFiles, called, named
 from bot.code.syntax import Definition, Grammar, definitions, enclosing, grammar_of
@@ -99,7 +100,6 @@ class Surroundings:
     diff: Diff
     sides: Sides | None
     why: str = ""
-    _repository: ParsedFiles | None = field(default=None, init=False)
 
     def within(self, budget: int, paths: Collection[str] | None = None) -> CodeContext:
         """The code around the change of these files (all where none are named) in ``budget`` tokens at most."""
@@ -139,25 +139,24 @@ class Surroundings:
     def _parts(self, files: list[FileDiff], sides: Sides) -> Iterator[_Part]:
         for file in files:
             yield from _enclosing(file, sides)
-        repository = self._read(sides)
         for grammar in dict.fromkeys(grammar_of(file.path) for file in files):
             if grammar is not None:
                 written = [file for file in files if grammar_of(file.path) is grammar]
-                yield from _uses(written, repository, grammar)
-                yield from self._callees(written, repository, grammar)
+                yield from _uses(written, self._repository, grammar)
+                yield from self._callees(written, grammar)
 
-    def _read(self, sides: Sides) -> ParsedFiles:
-        if self._repository is None:
-            texts: dict[str, str | None] = {}
-            for file in self.diff.files:
-                if file.change in ("deleted", "renamed") and file.old_path:
-                    texts.setdefault(file.old_path, None)
-            texts |= {file.path: sides.after(file) for file in self.diff.files if file.change != "deleted"}
-            self._repository = ParsedFiles(sides.tree, texts)
-        return self._repository
+    @cached_property
+    def _repository(self) -> ParsedFiles:
+        """The files as the change leaves them."""
+        assert self.sides is not None
+        gone = [file.old_path for file in self.diff.files if file.change in ("deleted", "renamed")]
+        texts: dict[str, str | None] = {path: None for path in gone if path}
+        texts |= {file.path: self.sides.after(file) for file in self.diff.files if file.change != "deleted"}
+        return ParsedFiles(self.sides.tree, texts)
 
-    def _callees(self, files: list[FileDiff], repository: ParsedFiles, grammar: Grammar) -> Iterator[_Part]:
+    def _callees(self, files: list[FileDiff], grammar: Grammar) -> Iterator[_Part]:
         """Definitions of what the new lines call, by file and in the order of the calls."""
+        repository = self._repository
         calls = {file.path: _calls(file) for file in files}
         found = {path: repository.resolve(path, names) for path, names in calls.items()}
         others = [_last(name) for path, names in calls.items() for name in names if name not in found[path]]

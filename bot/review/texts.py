@@ -99,10 +99,9 @@ def _summary(outcome: Conclusion, page: Page, *, explicitly: bool) -> UpsertComm
     back = {each.fingerprint for each in outcome.chosen}
     gone = [each for each in (*memory.gone, *outcome.gone) if each.fingerprint not in back]
     body = summary(unplaced, outcome.skipped, gone, page)
-    if body is not None:
-        return UpsertComment(task="review", number=number, body=body)
-    if explicitly and not outcome.chosen:
+    if body is None and explicitly and not outcome.chosen:
         body = nothing_found(page, outcome.result.model)
+    if body is not None:
         return UpsertComment(task="review", number=number, body=body)
     if memory.summarised:
         return UpsertComment(task="review", number=number, body=settled(page), only_edit=True)
