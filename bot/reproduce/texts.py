@@ -31,20 +31,18 @@ class Place(Frozen):
         return f"{code_span(self.branch, limit=100)} at {self.sha[:7]}"
 
 
-def _language(path: str) -> str:
-    return "java" if path.endswith(".java") else "python"
-
-
-def reproduced(result: Reproduction, place: Place, note: str = "", pull_request: bool = False) -> str:
+def reproduced(result: Reproduction, place: Place, note: str = "") -> str:
     """The comment that offers the best test."""
     best = result.best
     assert best is not None
+    how = "save it as" if best.candidate.new_file else "add it to"
     lines = [
         f"**{_headline(best, result, place)}**",
         "",
-        *([] if pull_request else [fence(best.candidate.code[:CODE], _language(best.candidate.path)), ""]),
+        fence(best.candidate.code[:CODE], "java" if best.candidate.path.endswith(".java") else "python"),
+        "",
         *_output(best.outcome),
-        _take_over(best, pull_request),
+        f"To use it, {how} {code_span(best.candidate.path)}.",
         "",
         *_footer(result, note),
     ]
@@ -126,15 +124,6 @@ def _output(outcome: TestOutcome) -> list[str]:
         "</details>",
         "",
     ]
-
-
-def _take_over(best: OfferedTest, pull_request: bool) -> str:
-    path = code_span(best.candidate.path)
-    if pull_request:
-        return "The test is in a draft pull request of its own."
-    if best.candidate.new_file:
-        return f"To use it, save it as {path}."
-    return f"To use it, add it to {path}."
 
 
 def _tried(result: Reproduction) -> str:
