@@ -53,8 +53,8 @@ class Logins:
     def turn(self, address: str) -> float:
         """Take a turn at a password; seconds to wait for it. Above LONGEST_WAIT_SECONDS none was taken."""
         with self._database.write() as connection:
-            everybody = self._next(connection, ALL, lambda failures: _apart_all(failures), LONGEST_ALL_SECONDS)
-            own = self._next(connection, address, lambda failures: _apart(failures), LONGEST_WAIT_SECONDS)
+            everybody = self._next(connection, ALL, _apart_all, LONGEST_ALL_SECONDS)
+            own = self._next(connection, address, _apart, LONGEST_WAIT_SECONDS)
         return max(own, min(everybody, LONGEST_ALL_SECONDS))
 
     def failed(self, address: str) -> None:
