@@ -3,7 +3,7 @@
 What it gives: a job that is queued is started by exactly one worker, one at a time for each subject; delays;
 states that survive everything; cancelling. What it is not used for, and why: its recovery knows nothing but its
 own process's name, so ``recovery`` says who is dead; a rewound or resumed workflow starts at once, so an attempt
-after a pause is a workflow of its own; its debouncer replaces what a waiting job is about, where ``supersede``
+after a pause is a workflow of its own; its debouncer replaces what a waiting job is about, where ``supersedes``
 has to ask what happened; its schedules store their arguments as pickle, which whoever can write to the database
 could use to run code, so the worker has rounds. Its default serializer is the same pickle, and it takes jobs
 that can never run without a word: both are met here.

@@ -3,7 +3,7 @@
 The engine could try a step again by itself, but it would hold the worker's thread and the subject's line for as
 long as it waits, which may be until tomorrow; so each later try is an attempt of its own, after a pause. That a
 try costs nothing twice is not the engine's doing either: it remembers what a step returned, and not what a step
-that died had paid for. Replies of models, decisions and postings are recorded one by one, in ``ledger``.
+that died had paid for. Replies of models, decisions and postings are recorded one by one, in the ledger.
 """
 
 from __future__ import annotations
