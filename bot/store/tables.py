@@ -23,6 +23,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    inspect,
     select,
     text,
 )
@@ -297,12 +298,10 @@ _log = structlog.get_logger(__name__)
 
 
 def version(database: Database) -> str | None:
-    """The migration that the database stands at; None before the first."""
-    try:
-        with database.read() as connection:
-            return connection.scalar(select(VERSION.c.version_num))
-    except DBAPIError:
-        return None
+    """The migration that the database stands at, None where it is new. Raises DBAPIError."""
+    with database.read() as connection:
+        new = not inspect(connection).has_table(VERSION.name)
+        return None if new else connection.scalar(select(VERSION.c.version_num))
 
 
 def migrate(database: Database) -> None:
