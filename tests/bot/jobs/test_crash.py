@@ -56,7 +56,7 @@ def deliver(rig: Rig, issues: list[tuple[str, int]], accepted: dict[str, tuple[s
             time.sleep(0.05)
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(360)
 def test_nothing_is_lost_and_nothing_is_said_twice(database_url: str, tmp_path: Path) -> None:
     with SimulatedGitHub() as github:
         rig = Rig(github, database_url, tmp_path, REPOSITORIES)
@@ -87,7 +87,7 @@ def test_nothing_is_lost_and_nothing_is_said_twice(database_url: str, tmp_path: 
             assert killer.killed["worker"] >= 8
             assert len(accepted) == DELIVERED
 
-            wait(lambda: unfinished(rig) == 0, 90, "all jobs ended")
+            wait(lambda: unfinished(rig) == 0, 180, "all jobs ended")
             said = {
                 (name, number): len(github.comments(name, number, by="bouncer[bot]")) for name, number in issues
             }
