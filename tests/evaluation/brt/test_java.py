@@ -206,11 +206,12 @@ def test_mavens_and_gradles_reports_are_read_where_they_leave_them(
     write(tmp_path, {path: "class CTest {}", "today.xml": FAILED, argv[0]: tool})
     test = [Target(path=path, name="a.b.CTest::d")]
 
-    found = harness("sh", *argv).run(tmp_path, test, {})
+    runner = harness("sh", *argv)
+    found = runner.run(tmp_path, test, {})
     write(tmp_path, {report: FAILED, argv[0]: "exit 1\n"})
-    stale = harness("sh", *argv).run(tmp_path, test, {})
+    stale = runner.run(tmp_path, test, {})
 
-    assert argument in found.argv
+    assert argument in runner.command.fill(test)
     assert (found.outcome.status, found.outcome.exception_type) == ("failed", "java.lang.AssertionError"), found
     assert found.outcome.message == "expected:<1> but was:<2>"
     assert str(found.outcome.frame) == f"{path}:7 in d"
