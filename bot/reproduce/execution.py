@@ -139,7 +139,7 @@ def report(outcome: ProgramResult, path: str = "", *, java: bool = False) -> Tes
     total = combined(tests) if outcome.ending == "exited" else _cut_short(outcome)
     if total.status != "passed" and not total.output:
         total = total.model_copy(update={"output": _reported(outcome.output)[-MAX_OUTPUT:].strip()})
-    return TestReport(outcome=total, tests=tests)
+    return TestReport(outcome=total, tests=tests, seconds=outcome.seconds)
 
 
 def _reported(output: str) -> str:

@@ -78,6 +78,7 @@ class TestReport(Frozen):
 
     outcome: TestOutcome
     tests: tuple[TestOutcome, ...] = ()
+    seconds: float = Field(0.0, ge=0, description="wall time of the command")
 
 
 _ORDER: tuple[Status, ...] = ("failed", "timeout", "error", "passed", "skipped")
