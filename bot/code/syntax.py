@@ -6,6 +6,7 @@ time.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -207,6 +208,35 @@ def enclosing(found: tuple[Definition, ...], first: int, last: int) -> Definitio
     return min(functions or named or handed, key=lambda each: each.last - each.first, default=None)
 
 
+class _Buffer(threading.local):
+    """What a thread's parsers are handed, piece by piece: always the same object."""
+
+    def __init__(self) -> None:
+        self.piece = bytearray()
+
+
+_buffer = _Buffer()
+
+
+class _Source:
+    """A file as its parser asks for it, and later its nodes for their text.
+
+    The binding never lets go of a piece that its parser was handed (py-tree-sitter 0.26), and takes nothing but
+    bytes for the text of a node.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.parsed = False
+
+    def __call__(self, offset: int, _place: object) -> bytes | bytearray:
+        piece = self._data[offset : offset + _CHUNK]
+        if self.parsed:
+            return piece
+        _buffer.piece[:] = piece
+        return _buffer.piece
+
+
 def parse(text: str, path: str) -> Tree | None:
     """The syntax tree; None for an unknown language, a file too large or too deep, or a parse too long."""
     grammar = grammar_of(path)
@@ -217,14 +247,16 @@ def parse(text: str, path: str) -> Tree | None:
         return None
     from tree_sitter import Parser
 
-    deadline = thread_time() + SECONDS
+    source, deadline = _Source(data), thread_time() + SECONDS
     try:
         return Parser(_language(grammar)).parse(
-            lambda offset, _: data[offset : offset + _CHUNK],
+            source,
             progress_callback=lambda _offset, _has_error: thread_time() > deadline,
         )
     except ValueError:  # stopped
         return None
+    finally:
+        source.parsed = True
 
 
 def nodes(tree: Tree) -> Iterator[tuple[Node, Sequence[Node]]]:

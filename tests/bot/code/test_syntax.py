@@ -6,6 +6,7 @@ import ast
 import inspect
 import textwrap
 import time
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -170,6 +171,23 @@ HOSTILE = {
     "surrogates": "def f():\n    return '\ud800'\n",
     "too large": "x\n" * 1_000_000,
 }
+
+
+def test_what_was_parsed_is_let_go() -> None:
+    def parsed(size: int) -> int:
+        texts = [f"x = {number}\n" * 2_000 for number in range(size)]
+        tracemalloc.start()
+        for text in texts:
+            tree = syntax.parse(text, "a.py")
+            assert tree is not None
+            assert tree.root_node.children[0].text
+        del tree
+        kept, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return kept
+
+    parsed(1)
+    assert parsed(50) < 100_000  # one text is 12,000 bytes and more
 
 
 @pytest.mark.parametrize("path", ["a.py", "a.ts", "A.java"])
