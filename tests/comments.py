@@ -19,6 +19,7 @@ from bot.bouncers.pull_request import Asked
 from bot.core.actions import Usage
 from bot.core.commands import Command
 from bot.core.config_file import load
+from bot.core.events import CommentCreated
 from bot.core.model import Actor, Comment, Issue, PullRequest, Repository
 from bot.handlers import commands, config, why
 from bot.publishing.body import Rules
@@ -90,7 +91,7 @@ def _bounced(
         p_bounce=86,
         explanation="It says that loading fails, not with which file or how.",
         questions=questions,
-        missing=missing,  # type: ignore[arg-type]
+        missing=missing,
         language=language,
     )
     return bouncer.comment(verdict, MODEL, DAY, ACME, "bouncer[bot]", again=again)
@@ -112,16 +113,14 @@ def to_commands() -> Iterator[Text]:
     yield "/bouncer why, once too often", why.ENOUGH
 
 
-def _said(body: str, by: Actor, *, pull: bool = False) -> commands.Said:
-    from bot.core.events import CommentCreated
-
+def _said(body: str, by: Actor, *, pull: bool = False) -> CommentCreated:
     issue = Issue(number=5, title="Loading fails", author=ANN, is_pull_request=pull)
     return CommentCreated(sender=by, repository=ACME, issue=issue, comment=Comment(id=9, body=body, author=by))
 
 
-def _refused(word: str, event: commands.Said) -> str:
-    fits = commands.ON_PULLS if event.issue.is_pull_request else commands.ON_ISSUES  # type: ignore[union-attr]
-    return commands.refusal(Command(word=word), event, fits)  # type: ignore[arg-type]
+def _refused(word: str, event: CommentCreated) -> str:
+    fits = commands.ON_PULLS if event.issue.is_pull_request else commands.ON_ISSUES
+    return commands.refusal(Command(word=word), event, fits)
 
 
 def on_settings() -> Iterator[Text]:

@@ -213,12 +213,7 @@ class _Writer:
         text, link, address = "", "", False
         for token in [*tokens, None]:
             if token is not None and token.type in ("text", "text_special"):
-                kept = token.markup in ("\\*", "\\_", "\\\\")
-                # In an address of its own a backslash is one, and escapes nothing yet.
-                written = token.content.replace("\\", "\\\\") if address else token.content
-                # An entity may stand for what would have been taken out, or for the end of a line.
-                written = visible(written).replace("\n", " ") if token.type == "text_special" else written
-                text += token.markup if kept else written
+                text += _running(token, address)
                 continue
             shows_itself = token is not None and token.markup == "autolink"
             address = shows_itself and token is not None and token.type == "link_open"
@@ -278,6 +273,16 @@ class _Writer:
         """``url`` if it may stay a link: a plain one to the repository's host that leaves no trace there."""
         own = PLAIN_URL.fullmatch(url) and self._host and host_of(url) == self._host
         return url if own and not _TRACE.search(url) else ""
+
+
+def _running(token: Token, address: bool) -> str:
+    """A piece of running text as it is written again; ``address`` says that it is a link's own."""
+    if token.markup in ("\\*", "\\_", "\\\\"):
+        return token.markup
+    # An entity may stand for what would have been taken out, or for the end of a line.
+    text = visible(token.content).replace("\n", " ") if token.type == "text_special" else token.content
+    # In an address a backslash is one, and escapes nothing yet.
+    return text.replace("\\", "\\\\") if address else text
 
 
 def _ends(out: Sequence[str], *ends: str) -> bool:
