@@ -15,6 +15,7 @@ from html import escape, unescape
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
+from pydantic import Field
 
 from bot.core.actions import InlineComment, Task
 from bot.core.frozen import Frozen
@@ -77,7 +78,7 @@ class Rules(Frozen):
     """What a text may hold at the place where it goes."""
 
     host: str = ""
-    secrets: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = Field((), repr=False)
 
     def text(self, body: str, limit: int) -> str:
         """A body without a marker: as its template wrote it, or, if that is not harmless, as a stranger's text."""

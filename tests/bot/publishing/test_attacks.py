@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from bot.publishing.body import Rules
+from bot.publishing.publisher import Publisher
 from tests.bot.publishing.attacks import generated
 from tests.bot.publishing.rendering import fault
-from tests.bot.publishing.surfaces import HOST, Press
+from tests.bot.publishing.surfaces import HOST, OWN_SECRET, Pacing, Press, Register
 
 #: Texts in continuous integration; ``python -m tests.bench markdown`` takes any number.
 TEXTS, PARTS = 10_000, 4
@@ -19,6 +21,11 @@ def test_generated_attacks_stay_dead(part):
     for number, text in enumerate(generated(TEXTS // PARTS, seed=part)):
         place = places[number % len(places)]
         assert place(text) == "", f"{place.__name__}: {text!r}"
+
+
+def test_what_is_withheld_is_in_no_traceback_s_words():
+    publisher = Publisher(Register(), Pacing(), secrets=[OWN_SECRET])
+    assert OWN_SECRET not in repr((publisher, Rules(secrets=(OWN_SECRET,))))
 
 
 ALIVE = """
