@@ -50,6 +50,8 @@ _MARKER_LINE = re.compile(r"<!-- bouncer:(?P<task>[a-z]+):v1(?: (?P<extra>[A-Za-
 
 #: A hidden marker.
 _COMMENT = re.compile(r"<!--.*?-->\s*", re.DOTALL)
+#: Around a block a blank to our parser, and a letter like any other to GitHub's.
+_WIDE_BLANK = re.compile(r"[^\S\x00-\x7f]")
 #: The tags that templates write.
 _TAG = re.compile(r"</?(?:details|summary|sub|sup|br|code|b|i|em|strong|kbd)\s*/?>|<details open>")
 _NAMES = (
@@ -158,10 +160,13 @@ def harmless(body: str, host: str) -> bool:
 
     ``#12`` is allowed: templates name the issue that they are about.
     """
-    lines = body.split("\n")
-    return not (COMMAND.search(body) or MARKER.search(body)) and all(
-        _allowed(token, host) and _closed(token, lines) for token in _parser().parse(body)
-    )
+    if COMMAND.search(body) or MARKER.search(body):
+        return False
+    for text in {body, _WIDE_BLANK.sub("\ufffd", body)}:
+        lines = text.split("\n")
+        if not all(_allowed(token, host) and _closed(token, lines) for token in _parser().parse(text)):
+            return False
+    return True
 
 
 @cache
@@ -180,7 +185,7 @@ def _closed(token: Token, lines: list[str]) -> bool:
     if token.type != "fence" or token.map is None:
         return True
     first, end = token.map
-    last = lines[end - 1].rstrip(" \t")
+    last = lines[end - 1].rstrip()
     mark = last.lstrip(" >")
     before = last[: len(last) - len(mark)]
     if token.level == 0 and (len(before) > 3 or before.strip(" ")):

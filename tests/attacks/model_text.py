@@ -74,6 +74,9 @@ _ALIVE = (
     ";\u3000::+1:\\_: :heart\\_eyes:",
     # GitHub makes an address of it.
     "gh-<details>word#12&#64;.word#12|<",
+    # A block of HTML to some, a paragraph to GitHub.
+    " \r<b> \u3000\n~~~\nhttps://octocathttps://12|",
+    "<b>\u3000\x85[!NOTE]```![a](http://e.x)===&amp;_12\n[^1]:!__; ",
     # A fence that only looks closed: what stands behind the mark is no blank to GitHub.
     "\n===\n\n~~~\n~~~\u3000",
     "<dpostgresql:/\\/me:hunter3@db@host/x><a<summary>&#64;octocat",
