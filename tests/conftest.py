@@ -35,11 +35,6 @@ def missing(what: str) -> None:
     pytest.skip(what)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    # What takes longest begins first, so that no worker is left with it at the end.
-    items.sort(key=lambda item: not item.path.is_relative_to(ROOT / "tests" / "e2e"))
-
-
 def pytest_runtest_setup(item: pytest.Item) -> None:
     for marker in item.iter_markers("debian"):
         package = marker.args[0]
