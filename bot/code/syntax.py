@@ -29,8 +29,8 @@ MAX_NESTING = 50
 MAX_BRACKETS = 1_000
 #: Levels of a tree that are looked at, and characters of a name.
 MAX_DEPTH, LONGEST_NAME = 1_000, 200
-#: Bytes that a parser is handed at a time.
-_CHUNK = 65_536
+#: Bytes that a parser is handed at a time, and those of a node's text: most are a word.
+_CHUNK, _TEXT = 65_536, 1_024
 #: How long one parse may take, seconds of this thread's processor time; the linear case takes milliseconds.
 SECONDS = 1.0
 
@@ -230,10 +230,9 @@ class _Source:
         self.parsed = False
 
     def __call__(self, offset: int, _place: object) -> bytes | bytearray:
-        piece = self._data[offset : offset + _CHUNK]
         if self.parsed:
-            return piece
-        _buffer.piece[:] = piece
+            return self._data[offset : offset + _TEXT]
+        _buffer.piece[:] = self._data[offset : offset + _CHUNK]
         return _buffer.piece
 
 

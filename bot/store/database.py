@@ -84,7 +84,7 @@ class Database:
                 def rows() -> Sequence[tuple[Any, ...]]:
                     return cast(Sequence[tuple[Any, ...]], raw.execute(statement, values).fetchall())
 
-                written = _when_free(raw, self._busy_seconds, rows) if self.is_sqlite else rows()
+                written = when_free(raw, self._busy_seconds, rows) if self.is_sqlite else rows()
                 connection.commit()
                 return written
         except self.engine.dialect.loaded_dbapi.Error as error:
@@ -240,12 +240,12 @@ def _begin(busy_seconds: float, connection: Connection) -> None:
         return
     raw: sqlite3.Connection = connection.connection.driver_connection  # type: ignore[assignment]
     try:
-        _when_free(raw, busy_seconds, lambda: raw.execute("BEGIN IMMEDIATE"))
+        when_free(raw, busy_seconds, lambda: raw.execute("BEGIN IMMEDIATE"))
     except sqlite3.OperationalError as error:
         raise OperationalError("BEGIN IMMEDIATE", None, error) from None
 
 
-def _when_free(connection: sqlite3.Connection, seconds: float, act: Callable[[], T]) -> T:
+def when_free(connection: sqlite3.Connection, seconds: float, act: Callable[[], T]) -> T:
     """What ``act`` gives when SQLite's write lock can be had. Raises sqlite3.OperationalError after ``seconds``.
 
     SQLite's own waiting sleeps up to 100 ms at a time, which is where slow commits come from.
@@ -257,7 +257,8 @@ def _when_free(connection: sqlite3.Connection, seconds: float, act: Callable[[],
             try:
                 return act()
             except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                # Its low byte: somebody may have written between this one's look and its write, or be recovering.
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                     raise
             time.sleep(BACK_OFF_SECONDS)
     finally:

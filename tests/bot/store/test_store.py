@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 
@@ -15,6 +16,7 @@ from bot.models.budget import Limit, Spent
 from bot.models.protocol import Prompt
 from bot.store import Posting
 from bot.store.calls import AskOnce
+from bot.store.database import when_free
 from tests.bot.jobs.rig import REPLY
 from tests.scripted import ScriptedModel
 
@@ -140,3 +142,24 @@ def test_counts_of_all_processes_add_up(ledger):
     ledger.counters.set({("left", ()): 9})
     ledger.counters.set({("left", ()): 4})
     assert ledger.counters.all() == {accepted: 5, ("left", ()): 4}
+
+
+def test_a_write_that_somebody_came_before_is_tried_anew(tmp_path):
+    ours, theirs = (sqlite3.connect(tmp_path / "x.db", isolation_level=None) for _ in range(2))
+    ours.execute("PRAGMA journal_mode=WAL")
+    ours.execute("CREATE TABLE numbers (number)")
+    ours.execute("BEGIN")
+    ours.execute("SELECT * FROM numbers").fetchall()
+    theirs.execute("INSERT INTO numbers VALUES (1)")
+    codes: list[int] = []
+
+    def write() -> list[tuple[int]]:
+        try:
+            return ours.execute("INSERT INTO numbers VALUES (2) RETURNING number").fetchall()
+        except sqlite3.OperationalError as error:
+            codes.append(error.sqlite_errorcode)
+            ours.execute("ROLLBACK")
+            raise
+
+    assert when_free(ours, 5, write) == [(2,)]
+    assert codes == [sqlite3.SQLITE_BUSY_SNAPSHOT]

@@ -79,16 +79,16 @@ def test_log_in_filter_open_a_decision_and_retry_a_dead_letter(page: Page, site:
     page.locator("tbody a").click()
     faults += serious(page)
     page.get_by_role("button", name="Retry").click()
-    assert page.get_by_text("queued", exact=True).is_visible()
+    page.get_by_text("queued", exact=True).wait_for()
     assert filled.jobs().get("dead:triage").state == "queued"
 
     page.get_by_role("link", name="Installations").click()
     page.get_by_role("button", name="Pause acme/rocket").click()
-    assert page.get_by_text("paused by the operator").is_visible()
+    page.get_by_text("paused by the operator").wait_for()
     faults += serious(page)
     page.get_by_role("link", name="Overview").click()
     page.get_by_role("button", name="Pause everything").click()
-    assert page.get_by_text("Paused by the operator").is_visible()
+    page.get_by_text("Paused by the operator").wait_for()
     faults += serious(page)
 
     page.get_by_role("button", name="Log out").click()
