@@ -63,7 +63,7 @@ class Table(LazyGroup):
             if error.name is None or error.name.partition(".")[0] in ("bot", "evaluation"):
                 raise
             raise OperatorError(
-                f"the package {error.name!r} is missing: pip install 'bouncer-bot[evaluation]'"
+                f"the package {error.name!r} is missing: run pip install '.[evaluation]' in a checkout of Bouncer"
             ) from None
 
 

@@ -32,7 +32,8 @@ def configure(endpoint: str) -> None:
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError:
         raise SettingsError(
-            "OTEL_EXPORTER_OTLP_ENDPOINT: needs further packages: pip install 'bouncer-bot[tracing]'"
+            "OTEL_EXPORTER_OTLP_ENDPOINT: needs further packages: "
+            "run pip install '.[tracing]' in a checkout of Bouncer"
         ) from None
     resource = Resource.create({"service.name": "bouncer", "service.version": __version__})
     provider = TracerProvider(resource=resource)

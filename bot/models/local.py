@@ -59,7 +59,9 @@ class Local:
         try:
             import xllamacpp
         except ImportError:
-            raise SettingsError("local model: xllamacpp is missing: pip install 'bouncer-bot[local]'") from None
+            raise SettingsError(
+                "local model: xllamacpp is missing: run pip install '.[local]' in a checkout of Bouncer"
+            ) from None
         weights = self._weights()
         parameters = xllamacpp.CommonParams()
         parameters.model.path = str(weights)

@@ -39,7 +39,8 @@ def test_a_package_of_the_extra_that_is_missing_is_named(
     ended = subprocess.run(
         [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, env={"PYTHONPATH": str(ROOT)}
     )
-    said = f"bouncer-eval: the package '{missing}' is missing: pip install 'bouncer-bot[evaluation]'\n"
+    remedy = "run pip install '.[evaluation]' in a checkout of Bouncer"
+    said = f"bouncer-eval: the package '{missing}' is missing: {remedy}\n"
     assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", said)
 
 

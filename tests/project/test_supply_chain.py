@@ -17,6 +17,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 LOCKS = ("requirements.txt", "requirements-image.txt", "requirements-build.txt")
 OWN = {"bot", "evaluation", "tests"}
+#: Files that people read, and that print what people read.
+TEXT = {".md", ".py", ".yml", ".html", ".jinja", ".txt", ".sh"}
 
 
 def plain(name: str) -> str:
@@ -132,3 +134,16 @@ def test_the_image_is_built_from_a_digest_or_not_at_all(tmp_path: Path, answer: 
         assert done.returncode == 1
         assert "has no digest" in done.stderr
         assert "build --build-arg" not in asked
+
+
+def test_no_page_or_hint_installs_an_unreleased_package_by_name() -> None:
+    """The name is free in package indexes: a stranger's package would run beside the App's key."""
+    folders = [ROOT / name for name in ("docs", "bot", "evaluation", ".ci", ".github")]
+    files = [file for folder in folders for file in folder.rglob("*") if file.is_file()]
+    pages = {*ROOT.glob("*.*"), ROOT / "Dockerfile", *files}
+    by_name = re.compile(
+        r"(?:\b(?:pip3?|pipx|uv|uvx)\b[^\n]*|^\s*)['\"]?\bbouncer-bot\b(?!`? in a package index)", re.M
+    )
+    texts = {file: file.read_text("utf-8") for file in pages if file.suffix in TEXT or file.name == "Dockerfile"}
+    assert len(texts) > 100
+    assert [str(file.relative_to(ROOT)) for file, text in texts.items() if by_name.search(text)] == []
