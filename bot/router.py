@@ -10,17 +10,17 @@ from collections.abc import Callable, Mapping
 
 from bot.core import events
 from bot.core.actions import Decision, Task, Usage
+from bot.core.config import PATH
 from bot.core.events import Event
 from bot.errors import BudgetExceeded, ForgeError, ModelError, SandboxError, TransientError, UserError
 from bot.handlers import closing, commands, config, feedback, reproduce, review, triage, verify, why
 from bot.services import Handler, Services
 
-#: Who deals with a task, and what can be told of an event before anything is read for it. The report on the
-#: configuration has to look.
+#: Who deals with a task, and what can be told of an event before anything is read for it.
 HANDLERS: Mapping[Task, tuple[Handler, Callable[[Event], bool]]] = {
     "closing": (closing.handle, closing.concerns),
     "commands": (commands.handle, commands.concerns),
-    "config": (config.handle, lambda event: True),
+    "config": (config.handle, config.concerns),
     "feedback": (feedback.handle, feedback.concerns),
     "reproduce": (reproduce.handle, reproduce.concerns),
     "review": (review.handle, review.concerns),
@@ -31,7 +31,8 @@ HANDLERS: Mapping[Task, tuple[Handler, Callable[[Event], bool]]] = {
 
 ROUTES: Mapping[type[Event], tuple[Task, ...]] = {
     # Reproduction comes after triage: by itself it only tries what triage found clear enough.
-    events.IssueOpened: ("config", "triage", "reproduce"),
+    events.BranchPushed: ("config",),
+    events.IssueOpened: ("triage", "reproduce"),
     events.IssueEdited: ("closing", "triage", "reproduce"),
     events.IssueReopened: ("triage", "reproduce"),
     events.IssueLabeled: ("triage", "reproduce"),
@@ -42,8 +43,8 @@ ROUTES: Mapping[type[Event], tuple[Task, ...]] = {
     events.CommentEdited: ("closing", "triage", "feedback"),
     events.CommentDeleted: ("feedback",),
     events.PullRequestOpened: ("config", "verify", "review"),
-    events.PullRequestSynchronized: ("verify", "review"),
-    events.PullRequestReopened: ("verify", "review"),
+    events.PullRequestSynchronized: ("config", "verify", "review"),
+    events.PullRequestReopened: ("config", "verify", "review"),
     events.PullRequestReadied: ("verify", "review"),
     events.PullRequestEdited: ("verify", "review"),
     events.PullRequestClosed: ("feedback",),
@@ -113,7 +114,9 @@ def _in_shadow(decision: Decision | None, services: Services) -> Decision | None
     """In shadow mode everything is decided as ever, and nothing is done: the actions are kept to be looked at."""
     if decision is None or getattr(getattr(services.config, decision.kind, None), "mode", "") != "shadow":
         return decision
-    reason = f"shadow mode, nothing written: {decision.reason}"
+    cause = next((problem for problem in services.config_problems if decision.kind in problem.shadowed), None)
+    because = f" because of {PATH} ({cause})" if cause else ""
+    reason = f"shadow mode{because}, nothing written: {decision.reason}"
     return decision.model_copy(update={"actions": (), "withheld": decision.actions, "reason": reason})
 
 

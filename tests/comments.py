@@ -124,11 +124,16 @@ def _refused(word: str, event: CommentCreated) -> str:
 
 
 def on_settings() -> Iterator[Text]:
-    """What maintainers read whose file is wrong."""
+    """The check on a commit that changes ``bouncer.yml``."""
     one = load("triage:\n  mode: loud\n")[1]
     several = load("triage:\n  mode: loud\n  nonsense: 1\nreview:\n  max_findings: 900\n")[1]
-    yield "A wrong bouncer.yml", config.report(one)
-    yield "Several mistakes in it", config.report(several)
+    for name, problems, proposed in (
+        ("A push of a wrong bouncer.yml", one, False),
+        ("A pull request with several mistakes in it", several, True),
+        ("A push of a valid one", (), False),
+    ):
+        check = config.report(problems, SHA, proposed=proposed)
+        yield name, f"{Rules(host=HOST).title(check.title)}\n\n{check.summary}"
 
 
 def in_checks() -> Iterator[Text]:

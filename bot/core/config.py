@@ -253,19 +253,30 @@ class RepoConfig(Frozen):
             values[section] = {**values.get(section, {}), **keys}
         return RepoConfig.model_validate(values)
 
-    def in_shadow(self) -> RepoConfig:
-        """The same, but no verdict is posted: for a model that is known to be no better than chance."""
-        triage, verify, review = (
-            each if each.mode == "off" else each.model_copy(update={"mode": "shadow"})
-            for each in (self.triage, self.verify, self.review)
-        )
-        reproduce = self.reproduce.model_copy(update={"mode": "off"})
-        return self.model_copy(
-            update={"triage": triage, "verify": verify, "review": review, "reproduce": reproduce}
-        )
+    def in_shadow(self, *sections: str) -> RepoConfig:
+        """Return the same configuration with these sections (default: all of them) in shadow mode.
+
+        What is switched off stays off. Reproduction has no shadow mode, so it is switched off.
+        """
+        update = {}
+        for name in sections or MODES:
+            section = getattr(self, name)
+            if section.mode != "off":
+                update[name] = section.model_copy(update={"mode": "off" if name == "reproduce" else "shadow"})
+        return self.model_copy(update=update)
 
     @property
     def labels(self) -> frozenset[str]:
         """Every label that Bouncer may set or remove here."""
         named = (self.triage.label, self.triage.accepted_label, self.reproduce.reproduced_label)
         return frozenset(label for label in named if label)
+
+
+#: The sections that have a mode.
+MODES: tuple[str, ...] = tuple(
+    name
+    for name, field in RepoConfig.model_fields.items()
+    if isinstance(field.annotation, type)
+    and issubclass(field.annotation, Frozen)
+    and "mode" in field.annotation.model_fields
+)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 from typing import Any
 
 import yaml
 from pydantic import Field, ValidationError
 
-from bot.core.config import RepoConfig
+from bot.core.config import MODES, RepoConfig
 from bot.core.frozen import Frozen
 from bot.errors import ConfigError
 
@@ -40,29 +41,41 @@ class Problem(Frozen):
     key: str = Field(description="dotted path; empty for the file as a whole")
     line: int = Field(ge=1)
     message: str
+    shadowed: tuple[str, ...] = Field((), description="sections that stay in shadow mode because of it")
+    file: str = Field("", description="``owner/name`` of the repository, if it is not the one at hand")
 
     def __str__(self) -> str:
-        where = f"line {self.line}"
-        return f"{where}, {self.key}: {self.message}" if self.key else f"{where}: {self.message}"
+        where = f"{self.file}, line {self.line}" if self.file else f"line {self.line}"
+        name = f"{where}, {self.key}" if self.key else where
+        held = "everything" if self.shadowed == MODES else " and ".join(self.shadowed)
+        return f"{name}: {self.message}" + (f"; shadow mode for {held} until this is fixed" if held else "")
 
 
 def load(text: str | bytes) -> tuple[RepoConfig, tuple[Problem, ...]]:
-    """The configuration in a file's text, and what is wrong in it; what is wrong falls back to its default."""
+    """The configuration in a file's text, and what is wrong in it.
+
+    A wrong value falls back to its default. If what is wrong may have said that nothing is to be posted (a mode, a
+    whole section, the whole file), what it governs stays in shadow mode.
+    """
     raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     if len(raw) > MAX_BYTES:
-        return RepoConfig(), (Problem(key="", line=1, message=f"the file is larger than {MAX_BYTES} bytes"),)
+        return _unreadable(1, f"the file is larger than {MAX_BYTES} bytes")
     try:
         text = raw.decode("utf-8-sig")
         _refuse_tricks(text)
         root = yaml.compose(text, Loader=_Loader)
         return _validate(*_mapping(root))
     except UnicodeDecodeError:
-        return RepoConfig(), (Problem(key="", line=1, message="the file is not UTF-8"),)
+        return _unreadable(1, "the file is not UTF-8")
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = mark.line + 1 if mark else 1
         message = str(getattr(error, "problem", None) or getattr(error, "reason", None) or error)
-        return RepoConfig(), (Problem(key="", line=line, message=f"not YAML: {message}"),)
+        return _unreadable(line, f"not YAML: {message}")
+
+
+def _unreadable(line: int, message: str) -> tuple[RepoConfig, tuple[Problem, ...]]:
+    return RepoConfig().in_shadow(), (Problem(key="", line=line, message=message, shadowed=MODES),)
 
 
 def _refuse_tricks(text: str) -> None:
@@ -113,17 +126,32 @@ def _plain(node: yaml.Node, path: tuple[str, ...], lines: _Lines) -> Any:
 
 
 def _validate(value: dict[str, Any], lines: _Lines) -> tuple[RepoConfig, tuple[Problem, ...]]:
-    try:
-        return RepoConfig.model_validate(value), ()
-    except ValidationError as error:
-        problems: dict[str, Problem] = {}
-        for each in error.errors(include_url=False):
-            path = _known(tuple(map(str, each["loc"])), lines)
-            key = ".".join(path)
-            problems.setdefault(key, Problem(key=key, line=lines[path], message=_message(each)))
-            _drop(value, path)
-    config, rest = _validate(value, lines)
-    return config, tuple(sorted((*problems.values(), *rest), key=lambda problem: problem.line))
+    problems: dict[str, Problem] = {}
+    while True:
+        try:
+            config = RepoConfig.model_validate(value)
+            break
+        except ValidationError as error:
+            for detail in error.errors(include_url=False):
+                path = _known(tuple(map(str, detail["loc"])), lines)
+                key = ".".join(path)
+                problem = Problem(key=key, line=lines[path], message=_message(detail), shadowed=_governed(path))
+                problems.setdefault(key, problem)
+                _drop(value, path)
+    held = [section for problem in problems.values() for section in problem.shadowed]
+    config = config.in_shadow(*held) if held else config
+    return config, tuple(sorted(problems.values(), key=lambda problem: problem.line))
+
+
+def _governed(path: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the sections whose mode a wrong or unknown key may have been meant to set."""
+    section, *rest = path
+    is_mode = get_close_matches(path[-1].lower(), ["mode"])
+    if section in MODES:
+        return (section,) if not rest or (len(rest) == 1 and is_mode) else ()
+    if is_mode and not rest:
+        return MODES
+    return () if section in RepoConfig.model_fields else tuple(get_close_matches(section.lower(), MODES, n=1))
 
 
 def _known(path: tuple[str, ...], lines: _Lines) -> tuple[str, ...]:

@@ -207,10 +207,16 @@ class MergeGroupRequested(_OnCommit):
 class BranchPushed(_InRepository):
     """The default branch has new commits; pushes to other branches are no event.
 
-    Nobody deals with it: that it was recorded says that files read before it may be stale.
+    It also tells workers that files read before it may be stale.
     """
 
     kind: Literal["branch_pushed"] = "branch_pushed"
+    head_sha: str = ""
+    may_change_config: bool = False
+
+    @property
+    def revision(self) -> str:
+        return f"sha:{self.head_sha}"
 
 
 class InstallationChanged(_Event):
@@ -254,8 +260,9 @@ RepositoryEvent = (
     | CheckRerequested
     | RecheckRequested
     | MergeGroupRequested
+    | BranchPushed
 )
-Event = RepositoryEvent | BranchPushed | InstallationChanged | InstallationRepositoriesChanged | Pinged
+Event = RepositoryEvent | InstallationChanged | InstallationRepositoriesChanged | Pinged
 
 _EVENT: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="kind")])
 

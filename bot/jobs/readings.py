@@ -236,13 +236,19 @@ class Configurations:
         self._kept: OrderedDict[tuple[int, str, str], _Read] = OrderedDict()
 
     def of(self, installation: int, repository: Repository, forge: GitHubForge) -> Configuration:
-        """The file on the default branch over its owner's, and what is wrong in it; else the defaults."""
+        """The file on the default branch over its owner's, and what is wrong in it; else the defaults.
+
+        Of the owner's file only the problems that put something into shadow mode are among them.
+        """
         name, branch = repository.full_name, repository.default_branch
         found = self._read((installation, name, branch), lambda: own(forge, branch))
         if repository.name == SHARED:
             return found
         everywhere = f"{repository.owner}/{SHARED}"
-        return _over(self._read((installation, everywhere, ""), lambda: shared(forge)), found)
+        base = self._read((installation, everywhere, ""), lambda: shared(forge))
+        config, problems = _over(base, found)
+        held = tuple(each.model_copy(update={"file": everywhere}) for each in base[1] if each.shadowed)
+        return config, (*problems, *held)
 
     def _read(self, key: tuple[int, str, str], load: Callable[[], Configuration]) -> Configuration:
         with self._lock:

@@ -166,22 +166,28 @@ class Operations:
                 tree[path] = content
         commit = self.world.commit(tree, message or f"Change {', '.join(files)}", (tip,) if tip else ())
         repository.branches[branch] = commit.sha
-        self._announce_push(repository, branch, tip, commit.sha, by)
+        before = self.world.commits[tip].files if tip else {}
+        changes = {
+            "added": [path for path in tree if path not in before],
+            "modified": [path for path in tree if path in before and tree[path] != before[path]],
+            "removed": [path for path in before if path not in tree],
+        }
+        self._announce_push(repository, branch, tip, {"id": commit.sha, "message": commit.message, **changes}, by)
         self._move_pulls(repository, branch, commit.sha, by)
         return commit.sha
 
     def _announce_push(
-        self, repository: RepositoryState, branch: str, before: str | None, after: str, by: User
+        self, repository: RepositoryState, branch: str, before: str | None, commit: Json, by: User
     ) -> None:
         payload = {
             "ref": f"refs/heads/{branch}",
             "before": before or "0" * 40,
-            "after": after,
+            "after": commit["id"],
             "created": before is None,
             "deleted": False,
             "forced": False,
             "pusher": {"name": by.login},
-            "commits": [],
+            "commits": [commit],
         }
         self.hooks.emit(repository, "push", None, by, payload)
 

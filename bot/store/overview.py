@@ -154,6 +154,22 @@ class Overview:
             row = connection.execute(query).one_or_none()
         return None if row is None else _line(row)
 
+    def wrong_configurations(self) -> tuple[Line, ...]:
+        """Return each repository whose newest check of the default branch's ``bouncer.yml`` failed."""
+        newest = (
+            select(func.max(DECISIONS.c.id))
+            .where(DECISIONS.c.kind == "config", DECISIONS.c.number == 0)
+            .group_by(DECISIONS.c.repository)
+        )
+        query = (
+            select(*_COLUMNS)
+            .where(DECISIONS.c.id.in_(newest), DECISIONS.c.verdict == "wrong")
+            .order_by(DECISIONS.c.repository)
+            .limit(PAGE)
+        )
+        with self._database.read() as connection:
+            return tuple(Line(**row._asdict()) for row in connection.execute(query))
+
     def calls(self, job: str) -> tuple[Call, ...]:
         """The model calls of a job, oldest first."""
         columns = [MODEL_CALLS.c[name] for name in Call.model_fields]

@@ -64,7 +64,11 @@ def on_line(kind: type, by: Actor, author: Actor, body: str = "hm") -> Event:
         (events.IssueLabeled(sender=BOB, repository=HERE, issue=ISSUE, label="bug"), ("triage", "reproduce")),
         (events.CheckRerequested(sender=BOB, repository=HERE, name="another's", head_sha="a" * 40), ()),
         (events.CheckRerequested(sender=BOB, repository=HERE, head_sha="a" * 40), ("verify", "review")),
-        (events.BranchPushed(sender=BOB, repository=HERE), ()),
+        (events.BranchPushed(sender=BOB, repository=HERE, head_sha="a" * 40), ()),
+        (
+            events.BranchPushed(sender=BOB, repository=HERE, head_sha="a" * 40, may_change_config=True),
+            ("config",),
+        ),
     ],
 )
 def test_an_event_is_dealt_with_by_those_whom_it_can_concern(event: Event, tasks: tuple[str, ...]) -> None:

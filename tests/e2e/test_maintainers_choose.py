@@ -31,6 +31,47 @@ def test_an_owner_s_file_holds_for_every_repository_until_one_says_otherwise(sho
         assert shop.github.labels(home, number) == [], "a push there counts for what happens after it"
 
 
+def test_a_typo_in_a_mode_posts_nothing_and_is_reported_on_the_pushed_commit(
+    shop: Site, repository: Repository
+) -> None:
+    home = repository()
+    sha = shop.github.commit(home, {FILE: "triage:\n  mode: shadwo\n"})
+    number = shop.github.open_issue(home, *VAGUE)
+    shop.quiet()
+    assert (shop.said(home, number), shop.github.labels(home, number)) == ([], [])
+    (decision,) = shop.decided(home, number)
+    assert (decision.verdict, len(decision.withheld)) == ("VAGUE", 2)
+    assert "shadow mode because of .github/bouncer.yml (line 2, triage.mode" in decision.reason
+    (check,) = shop.checks(home, sha)
+    assert (check.name, check.conclusion) == ("bouncer / config", "failure")
+    assert check.output["title"] == ".github/bouncer.yml has 1 problem"
+    assert "not 'shadwo'; shadow mode for triage until this is fixed" in check.output["summary"]
+    notice = f"{home}: <a href="
+    assert notice in shop.browser().get("/")
+    sha = shop.github.commit(home, {FILE: "triage:\n  mode: label\n"})
+    plain = shop.github.commit(home, {APP: FIXED})
+    shop.quiet()
+    (check,) = shop.checks(home, sha)
+    assert (check.conclusion, check.output["title"]) == ("success", ".github/bouncer.yml is valid")
+    assert shop.checks(home, plain) == []
+    assert notice not in shop.browser().get("/")
+
+
+def test_a_pull_request_s_copy_of_the_file_is_validated_and_not_used(shop: Site, repository: Repository) -> None:
+    home = repository(**{FILE: "verify:\n  mode: 'off'\nreview:\n  mode: 'off'\n"})
+    proposed = shop.github.open_pull(home, "Settings", "", files={FILE: "review:\n  max_findings: 900\n"})
+    other = shop.github.open_pull(home, "Read values", "", files={APP: BROKEN})
+    shop.quiet()
+    (check,) = shop.checks(home, shop.head(home, proposed))
+    assert (check.name, check.conclusion) == ("bouncer / config", "failure")
+    assert "line 2, review.max\\_findings" in check.output["summary"].replace("review.max_f", "review.max\\_f")
+    assert "only validated" in check.output["summary"]
+    assert shop.checks(home, shop.head(home, other)) == []
+    for number in (proposed, other):
+        assert (shop.said(home, number), shop.inline(home, number)) == ([], [])
+    assert f"{home}: <a href=" not in shop.browser().get("/"), "only the default branch's file counts"
+
+
 def test_in_a_monorepo_only_the_paths_that_count_are_judged_and_reviewed(
     shop: Site, repository: Repository
 ) -> None:

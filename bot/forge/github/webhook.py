@@ -13,11 +13,15 @@ from urllib.parse import parse_qs
 from pydantic import ValidationError
 
 from bot.core import events
+from bot.core.config import PATH
 from bot.errors import InvalidSignature, MalformedDelivery
 from bot.forge.github.payloads import actor, comment, issue, pull_request, readable, repository, review_comment
 
 #: GitHub's own limit on a payload.
 MAX_BYTES = 25 * 1024 * 1024
+
+#: Commits that GitHub lists in one push at most.
+MAX_COMMITS = 2048
 
 _FORM = re.compile(r"sha256=[0-9a-f]{64}")
 
@@ -167,8 +171,14 @@ def _happened(name: str, payload: Payload) -> events.Event | None:
 
 def _push(payload: Payload) -> events.Event | None:
     fields = _in_repository(payload)
-    pushed = events.BranchPushed(**fields)
-    return pushed if payload["ref"] == f"refs/heads/{pushed.repository.default_branch}" else None
+    if payload["ref"] != f"refs/heads/{fields['repository'].default_branch}":
+        return None
+    commits = payload.get("commits") or ()
+    paths = {path for each in commits for key in ("added", "modified", "removed") for path in each.get(key) or ()}
+    # A forced or very large push does not list everything that it changes.
+    listed = 0 < len(commits) < MAX_COMMITS and not payload.get("forced")
+    sha = payload.get("after") or ""
+    return events.BranchPushed(**fields, head_sha=sha, may_change_config=not listed or PATH in paths)
 
 
 def _account(payload: Payload) -> str:

@@ -85,6 +85,7 @@ def overview(settings: DashboardSettings, backend: Backend) -> str:
         oldest=backend.jobs().oldest_age(),
         worker=backend.jobs().worker_age(),
         everything=backend.ledger().installations.pauses().get(EVERYTHING),
+        wrong_configurations=seen.wrong_configurations(),
     )
 
 

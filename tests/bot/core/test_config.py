@@ -26,7 +26,7 @@ def test_off_is_a_word_not_a_truth_value() -> None:
 def test_what_is_wrong_is_named_and_the_rest_counts() -> None:
     config, problems = load("triage:\n  mode: loud\n  label: unclear\nreviews: {}\nreview:\n  max_findings: 900\n")
     assert config.triage.label == "unclear"
-    assert config.triage.mode == "comment"
+    assert (config.triage.mode, config.review.mode, config.verify.mode) == ("shadow", "shadow", "check")
     assert [(problem.key, problem.line) for problem in problems] == [
         ("triage.mode", 2),
         ("reviews", 4),
@@ -56,7 +56,35 @@ def test_what_is_wrong_is_named_and_the_rest_counts() -> None:
 )
 def test_a_file_that_cannot_be_read_is_said_to_be_so(text: str | bytes, line: str) -> None:
     assert any(line in each for each in said(text))
-    assert load(text)[0] == RepoConfig()
+
+
+@pytest.mark.parametrize(
+    ("text", "shadowed"),
+    [
+        ("triage:\n  mode: shadwo\n", {"triage"}),
+        ("triage:\n  mode: [shadow]\n  label: unclear\n", {"triage"}),
+        ("triage: shadow\n", {"triage"}),
+        ("verify:\n  moed: shadow\n", {"verify"}),
+        ("reviews:\n  mode: shadow\n", {"review"}),
+        ("mode: shadow\n", {"triage", "verify", "review"}),
+        ("triage:\n  mode: shadow\n bad indent", {"triage", "verify", "review"}),
+        (b"\xff", {"triage", "verify", "review"}),
+        ("a" * 70_000, {"triage", "verify", "review"}),
+        ("triage:\n  mode: shadow\ntriage:\n  mode: comment\n", {"triage", "verify", "review"}),
+        ("review:\n  max_findings: 900\n", set()),
+        ("pulls: 3\n", set()),
+        ("triage:\n  mode: 'off'\n  lable: x\n", set()),
+    ],
+)
+def test_what_may_have_meant_silence_is_silent(text: str | bytes, shadowed: set[str]) -> None:
+    config, problems = load(text)
+    sections = {"triage": config.triage, "verify": config.verify, "review": config.review}
+    assert {name for name, section in sections.items() if section.mode == "shadow"} == shadowed
+    assert {name for problem in problems for name in problem.shadowed} - {"reproduce"} == shadowed
+    assert all(("shadow mode for" in str(each)) == bool(each.shadowed) for each in problems)
+    everywhere = load("triage: {mode: comment}\nverify: {mode: check}\nreview: {mode: comment}\n")[0]
+    laid_over = config.over(everywhere)
+    assert {name for name in sections if getattr(laid_over, name).mode == "shadow"} == shadowed
 
 
 @given(st.text(max_size=200))

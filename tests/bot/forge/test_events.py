@@ -307,3 +307,27 @@ def test_a_push_counts_where_it_moves_the_default_branch(ref: str, kind: str | N
     event = parse("push", payload)
     assert (event and event.kind) == kind
     assert event is None or from_json(to_json(event)) == event
+
+
+@pytest.mark.parametrize(
+    ("commits", "forced", "expected"),
+    [
+        ([{"added": [], "modified": ["a.py"], "removed": []}], False, False),
+        ([{"modified": ["a.py"]}, {"added": [".github/bouncer.yml"]}], False, True),
+        ([{"removed": [".github/bouncer.yml"]}], False, True),
+        ([{"modified": ["a.py"]}], True, True),
+        ([], False, True),
+        ([{"modified": ["a.py"]}] * 2048, False, True),
+    ],
+)
+def test_a_push_tells_whether_it_may_change_the_configuration(
+    commits: list[dict[str, list[str]]], forced: bool, expected: bool
+) -> None:
+    repository = {"id": 1, "full_name": "octo/demo", "default_branch": "main"}
+    payload = {
+        "ref": "refs/heads/main", "after": "a" * 40, "forced": forced, "commits": commits,
+        "repository": repository, "sender": {"id": 2, "login": "octo"},
+    }  # fmt: skip
+    event = parse("push", payload)
+    assert isinstance(event, events.BranchPushed)
+    assert (event.head_sha, event.may_change_config) == ("a" * 40, expected)
