@@ -1,8 +1,7 @@
 # Build the wheels in one stage, so that no compiler and no cache reaches the image that runs.
-# The base image by name; for an image that can be built again, name it by digest:
-#   docker build --build-arg PYTHON_IMAGE=python:3.11-slim-bookworm@sha256:... .
-# with the digest that `docker buildx imagetools inspect python:3.11-slim-bookworm` prints.
-ARG PYTHON_IMAGE=python:3.11-slim-bookworm
+# The base image by digest (Python 3.11.16). `.ci/image` builds with the newest digest of the same tag; by hand:
+#   docker buildx imagetools inspect python:3.11-slim-bookworm --format '{{.Manifest.Digest}}'
+ARG PYTHON_IMAGE=python:3.11-slim-bookworm@sha256:a36c24f9cbdf4fd0f52d67f0823eeac19c2028c637cecc392d97f980d4fec56b
 FROM ${PYTHON_IMAGE} AS build
 WORKDIR /src
 COPY .ci/requirements-build.txt .ci/requirements-image.txt .ci/

@@ -105,6 +105,20 @@ def test_the_image_and_ci_install_from_the_locks() -> None:
     assert all("--require-hashes" in line or "--no-deps --no-build-isolation" in line for line in installs)
 
 
+def test_images_and_actions_are_pinned_by_digest_and_commit() -> None:
+    compose = (ROOT / "compose.yml").read_text()
+    images = re.findall(r"^ARG PYTHON_IMAGE=(\S+)", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    images += re.findall(r"^\s*image: (\S+)", compose, re.MULTILINE)
+    assert len(images) == 2
+    for image in images:
+        assert re.fullmatch(r"[a-z]+:[0-9][\w.-]+@sha256:[0-9a-f]{64}", image), image
+    actions = re.findall(r"uses: (\S+)(.*)", (ROOT / "action.yml").read_text())
+    assert actions
+    for action, comment in actions:
+        assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", action), action
+        assert re.fullmatch(r" # v\d+\.\d+\.\d+", comment), comment
+
+
 @pytest.mark.parametrize("answer", ["sha256:" + "a1" * 32, "latest", ""])
 def test_the_image_is_built_from_a_digest_or_not_at_all(tmp_path: Path, answer: str) -> None:
     """A stand-in for docker writes down what it is asked; a copy of the project is built with it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -168,12 +169,102 @@ def test_the_action_runs_this_command_and_puts_no_event_into_a_script() -> None:
     script = action["runs"]["steps"][-1]["run"]
     assert "${{" not in script
     assert set(re.findall(r"--([a-z-]+) \"\$", script)) == {"run", "model", "fail-on", "sarif", "max-cost"}
-    for named in re.findall(r"-r (\S+)", script):
+    for named in re.findall(r"-r (\S+)", action["runs"]["steps"][-2]["run"]):
         assert (ROOT / named).is_file()
+
+
+#: Writes down with which secrets it was started; as Python it makes an environment of programs that do the same.
+STAND_IN = """#!/bin/sh
+echo "$(basename "$0") $1 ${OPENAI_API_KEY:-no} ${ANTHROPIC_API_KEY:-no} ${GITHUB_TOKEN:-no}" >>"$LOG"
+[ "$2" = venv ] && mkdir -p "$3/bin" && cp "$0" "$3/bin/pip" && cp "$0" "$3/bin/bouncer"
+exit 0
+"""
+
+
+@pytest.mark.parametrize("inherited", [{}, {"OPENAI_API_KEY": "sk-key", "GITHUB_TOKEN": "ghs-token"}])
+def test_only_the_last_step_of_the_action_has_secrets(tmp_path: Path, inherited: dict[str, str]) -> None:
+    action = yaml.safe_load((ROOT / "action.yml").read_text())
+    python, log = tmp_path / "python", tmp_path / "log"
+    python.write_text(STAND_IN)
+    python.chmod(0o755)
+    contexts = {
+        "steps.python.outputs.python-path": str(python),
+        "github.action_path": str(tmp_path),
+        "runner.temp": str(tmp_path),
+        "inputs.token": "ghs-token",
+        "inputs.openai-api-key": "" if inherited else "sk-key",
+    }
+    for step in action["runs"]["steps"]:
+        environment = {
+            name: re.sub(r"\$\{\{ (\S+) \}\}", lambda match: contexts.get(match[1], ""), value)
+            for name, value in step["env"].items()
+        }
+        # An inner step inherits the environment of the step that uses the action.
+        environment = {
+            "PATH": "/usr/bin:/bin", "GITHUB_WORKSPACE": str(tmp_path), "LOG": str(log), **inherited, **environment
+        }  # fmt: skip
+        if "uses" in step:
+            assert not any(
+                environment.get(name) for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GITHUB_TOKEN")
+            )
+            assert step["with"]["token"] == ""
+        else:
+            subprocess.run(["bash", "-e", "-c", step["run"]], env=environment, check=True)
+    assert log.read_text().splitlines() == [
+        "python -m no no no",
+        *["pip install no no no"] * 3,
+        "bouncer action sk-key no ghs-token",
+    ]
 
 
 def test_the_workflow_to_copy_checks_nothing_out_and_asks_for_the_least() -> None:
     [text] = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/action.md").read_text(), re.DOTALL)
     example = yaml.safe_load(text)
+    assert "env" not in example["jobs"]["bouncer"]["steps"][0]
     assert "checkout" not in text
     assert {key.replace("-", "_"): value for key, value in example["permissions"].items()} == WORKFLOW
+
+
+def group(name: str, **event: Any) -> str:
+    """The concurrency group of the documented workflow for an event."""
+    [text] = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/action.md").read_text(), re.DOTALL)
+    github = {"event_name": name, "event": event}
+
+    def value(path: str) -> str:
+        found: Any = {"github": github}
+        for part in path.split("."):
+            found = found.get(part, {})
+        return str(found or "")
+
+    def expression(match: re.Match[str]) -> str:
+        return next(filter(None, map(value, match[1].split(" || "))), "")
+
+    concurrency = yaml.safe_load(text)["concurrency"]
+    assert "cancel-in-progress" not in concurrency
+    return re.sub(r"\$\{\{ (.*?) \}\}", expression, concurrency["group"])
+
+
+def test_no_event_cancels_the_waiting_run_of_another() -> None:
+    def pull(action: str, sha: str) -> str:
+        return group("pull_request_target", action=action, pull_request={"number": 7, "head": {"sha": sha}})
+
+    def comment(number: int) -> str:
+        return group("issue_comment", action="created", issue={"number": 7}, comment={"id": number})
+
+    def issue(action: str, **more: Any) -> str:
+        return group("issues", action=action, issue={"number": 7}, **more)
+
+    groups = [
+        pull("synchronize", "a" * 40),
+        pull("synchronize", "b" * 40),
+        pull("edited", "b" * 40),
+        comment(1),
+        comment(2),
+        issue("opened"),
+        issue("edited"),
+        issue("labeled", label={"name": "bug"}),
+        issue("labeled", label={"name": "needs-info"}),
+    ]
+    assert len(set(groups)) == len(groups)
+    assert all("-7-" in each for each in groups)
+    assert issue("edited") == groups[6]
