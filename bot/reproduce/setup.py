@@ -28,7 +28,7 @@ from pydantic import Field
 
 from bot.core.frozen import Frozen
 from bot.errors import UserError
-from bot.sandbox.monitor import written
+from bot.sandbox.monitor import measure
 from bot.sandbox.protocol import Limits, ProgramResult, ProgramRun, Sandbox
 
 #: Changes whenever environments are made in another way.
@@ -143,7 +143,7 @@ class Environments:
             _remove(place)
             _log.info("a set-up failed: %r", result.output[-10_000:])
             raise SetupFailed(_failure(recipe, result))
-        (place / _COMPLETE).write_text(str(written(home)))
+        (place / _COMPLETE).write_text(str(measure(home).cost))
 
     def _evict(self, current: Path) -> None:
         """Remove what is old, then what was used longest ago, until the rest fits; what is in use stays."""

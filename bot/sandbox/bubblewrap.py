@@ -73,13 +73,10 @@ exec setpriv --reuid "$user" --regid "$user" --clear-groups --inh-caps=-all --no
 class Bubblewrap:
     """Runs programs under ``program``, which is looked up on the search path.
 
-    ``entries``: files and folders that may exist at once in each writable file system. Their contents are limited
-    by ``Limits.disk_bytes``, but an empty one costs the host about 1 KiB, too. ``folders`` of the host are those
-    that the operator shows to every program, with the programs in their ``bin``.
+    ``folders`` of the host are those that the operator shows to every program, with the programs in their ``bin``.
     """
 
     program: str = "bwrap"
-    entries: int = 500_000
     folders: tuple[Path, ...] = ()
     #: Set-up steps run without any network, too.
     offline: bool = False
@@ -116,7 +113,7 @@ class Bubblewrap:
             arguments += launch(asked, self.path, packed.size, processes=True)
             descriptors = (*view.descriptors, *(gate.descriptors if gate else ()))
             with _started(arguments, packed.stream, descriptors) as process:
-                look = partial(overused, process.pid, limits, self.entries)
+                look = partial(overused, process.pid, limits)
                 monitor = Monitor(process, limits, changeable, process.kill, look)
                 with gate.connected(user) if gate else nullcontext():
                     seen = monitor.run()

@@ -27,7 +27,6 @@ from bot.sandbox.monitor import Monitor, Observation
 from bot.sandbox.mounts import WRITABLE_MOUNTS, own, to_mount
 from bot.sandbox.protocol import Limits, ProgramResult, ProgramRun
 
-_ENTRIES = 500_000
 _NOBODY = 65534
 #: Seconds that the engine gets to answer a question or to remove a container.
 _TIMEOUT = 60
@@ -137,15 +136,15 @@ def _isolation(container: str, user: int, limits: Limits, tree: int, network: st
         "--cap-drop", "ALL", "--security-opt", "no-new-privileges",
         "--pids-limit", str(limits.processes + 1), "--memory", memory, "--memory-swap", memory,
         "--ulimit", "core=0", "--oom-score-adj", "1000",
-        "--tmpfs", f"{repo}:{_tmpfs(tree + limits.disk_bytes // 2)}",
-        "--tmpfs", f"{tmp}:{_tmpfs(limits.disk_bytes * 3 // 8)}",
+        "--tmpfs", f"{repo}:{_tmpfs(tree + limits.disk_bytes // 2, limits.entries)}",
+        "--tmpfs", f"{tmp}:{_tmpfs(limits.disk_bytes * 3 // 8, limits.entries)}",
         "--shm-size", str(limits.disk_bytes // 8),
         *(() if network else (word for name in _PROXIES for word in _unset(name))),
     ]  # fmt: skip
 
 
-def _tmpfs(size: int) -> str:
-    return f"rw,exec,nosuid,nodev,mode=1777,size={size},nr_inodes={_ENTRIES}"
+def _tmpfs(size: int, entries: int) -> str:
+    return f"rw,exec,nosuid,nodev,mode=1777,size={size},nr_inodes={entries}"
 
 
 def _unset(name: str) -> tuple[str, ...]:

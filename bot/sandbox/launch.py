@@ -27,6 +27,8 @@ from bot.sandbox.protocol import TREE_BYTES, WORKDIR, ProgramRun
 #: Printed once everything is in place and the program is about to start.
 READY = b"ready\n"
 
+#: Address space of a process, bytes: its page tables take 128 MiB. A JVM without options reserves 9 GiB.
+ADDRESS_SPACE = 64 << 30
 _PAGE = 4096
 #: Of a checkout, its history stays outside: it is large, and its configuration may hold a token.
 _LEFT_OUT = ".git"
@@ -49,12 +51,13 @@ _SCRIPT = """\
 set -eu
 exec 3>&1 1>&2
 cd "$1"
-processes=$2 cpu=$3 file=$4 data=$5 collect=$6
-shift 6
+processes=$2 cpu=$3 file=$4 data=$5 space=$6 collect=$7
+shift 7
 umask 022
 tar -x -i -p -o -f -
 ulimit -c 0
 ulimit -d "$data"
+ulimit -v "$space"
 ulimit -f "$file"
 ulimit -S -t "$cpu"
 ulimit -H -t "$((cpu + 1))"
@@ -94,6 +97,7 @@ def launch(asked: ProgramRun, path: str, tree: int, *, processes: bool) -> tuple
         str(max(1, (tree + limits.disk_bytes) // 512)),
         # A backstop per process far above the watched sum: untouched reservations are no memory yet.
         str(limits.memory_bytes * 4 // 1024),
+        str(ADDRESS_SPACE // 1024),
         str(len(asked.collect)),
         *map(_relative, asked.collect),
         *(f"{name}={value}" for name, value in variables.items()),

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from bot.errors import SandboxError
 from bot.sandbox.launch import READY, unpack
@@ -38,6 +39,9 @@ _SOCKET = 2 * 212_992
 _SHARED = re.compile(
     r"^([0-9a-f]+)-([0-9a-f]+) ...s \S+ \S+ (\d+) +(?:/dev/zero|/memfd:|/SYSV).*\(deleted\)$", re.MULTILINE
 )
+_PAGE_TABLES = re.compile(r"^VmPTE:\s+(\d+) kB$", re.MULTILINE)
+#: Bytes of disk for each inode on an ext4 file system with default settings.
+_INODE_RATIO = 16 << 10
 
 
 @dataclass(frozen=True)
@@ -109,7 +113,10 @@ class Monitor:
             while ending is None and self._read(selector, TICK):
                 ending = self._broken()
             ended_at = time.monotonic()
-            if ending is not None:
+            if ending is None:
+                # A short run may end between two measurements.
+                ending = self._overfull()
+            else:
                 self.stop()
                 self._drain(selector)
         return self._seen(ending, ended_at)
@@ -167,25 +174,25 @@ class Monitor:
         if self._ready_at is None or now < self._next_look:
             return None
         self._next_look = now + TICK
-        return self.look() or self._overfull(now)
+        return self.look() or (self._overfull() if now >= self._next_measurement else None)
 
-    def _overfull(self, now: float) -> Ending | None:
-        if not self.writable or now < self._next_measurement:
-            return None
-        used = sum(map(written, self.writable))
+    def _overfull(self) -> Ending | None:
+        """Return "disk" if the writable host folders hold too much."""
+        contents = [measure(folder) for folder in self.writable]
         self._next_measurement = time.monotonic() + _DISK_TICK
-        return "disk" if used > self.limits.disk_bytes else None
+        full = sum(content.bytes for content in contents) > self.limits.disk_bytes
+        return "disk" if full or any(content.entries > self.limits.entries for content in contents) else None
 
 
-def overused(pid: int, limits: Limits, entries: int) -> Ending | None:
-    """Which limit the processes below ``pid`` break: memory together, ``entries`` in each writable file system."""
+def overused(pid: int, limits: Limits) -> Ending | None:
+    """Which limit the processes below ``pid`` break: memory together, entries in each writable file system."""
     pids = descendants(pid)
     if _memory(pids, limits.memory_bytes) > limits.memory_bytes:
         return "memory"
     # The last one was born inside: the first still sees the host's file systems and network.
     if _sockets(pids[-1]) * _SOCKET > limits.memory_bytes:
         return "memory"
-    if any(_entries(pids[-1], mount) > entries for mount in WRITABLE_MOUNTS):
+    if any(_entries(pids[-1], mount) > limits.entries for mount in WRITABLE_MOUNTS):
         return "disk"
     return None
 
@@ -210,13 +217,15 @@ def _memory(pids: tuple[int, ...], enough: int) -> int:
     """Memory in use, bytes; exact only where it may exceed ``enough``.
 
     Resident sets count shared pages once a process, which is cheap and never too little; where their sum is
-    over ``enough``, the proportional sets decide (every shared page divided among its users). Shared memory
-    without a file stays when a process lets its pages go, so there the size of the mapping counts, once each.
+    over ``enough``, the proportional sets decide (every shared page divided among its users). Page tables are
+    in no set and are added. Shared memory without a file stays when a process lets its pages go, so there the
+    size of the mapping counts, once each.
     """
     sizes = [_sizes(pid) for pid in pids]
-    resident = sum(each for _, each in sizes)
+    tables = sum(_page_tables(pid) for pid in pids)
+    resident = sum(each for _, each in sizes) + tables
     if resident > enough:
-        resident = sum(_proportional(pid) for pid in pids)
+        resident = sum(_proportional(pid) for pid in pids) + tables
     if resident > enough or max((virtual for virtual, _ in sizes), default=0) <= enough // 4:
         return resident
     return max(resident, _shared(pids))
@@ -233,6 +242,11 @@ def _proportional(pid: int) -> int:
         if line.startswith("Pss:"):
             return int(line.split()[1]) * 1024
     return _sizes(pid)[1]
+
+
+def _page_tables(pid: int) -> int:
+    """Bytes of page tables. Reading one byte in 2 MiB of address space costs 4 KiB here and nothing elsewhere."""
+    return next((1024 * int(size) for size in _PAGE_TABLES.findall(_read(pid, "status"))), 0)
 
 
 def _shared(pids: tuple[int, ...]) -> int:
@@ -265,11 +279,27 @@ def _entries(pid: int, folder: str) -> int:
     return facts.f_files - facts.f_ffree
 
 
-def written(folder: Path) -> int:
-    """Bytes that the files below ``folder`` take, links not followed; what vanishes meanwhile counts nothing.
+class Contents(NamedTuple):
+    """What a folder and everything below it takes."""
 
-    Counted by ``du``: a tree that a program made may be deeper than Python's own walk can go.
+    bytes: int
+    entries: int
+
+    @property
+    def cost(self) -> int:
+        """Share of the disk in bytes: an entry uses up an inode, whatever its size."""
+        return max(self.bytes, self.entries * _INODE_RATIO)
+
+
+def measure(folder: Path) -> Contents:
+    """Measure ``folder`` with ``du``; a program may make a tree too deep for Python's own walk.
+
+    Links are not followed. Files that vanish meanwhile are not counted. Every hard link is an entry.
     """
-    command = ["du", "--summarize", "--block-size=1", "--one-file-system", "--", str(folder)]
+    return Contents(_du(folder, "--block-size=1"), _du(folder, "--inodes", "--count-links"))
+
+
+def _du(folder: Path, *options: str) -> int:
+    command = ["du", "--summarize", *options, "--one-file-system", "--", str(folder)]
     done = subprocess.run(command, capture_output=True, check=False)  # noqa: S603
     return int(done.stdout.split(b"\t", 1)[0] or 0)

@@ -30,13 +30,18 @@ class Limits(Frozen):
 
     seconds: float = Field(120.0, gt=0, description="wall-clock time, seconds")
     cpu_seconds: int = Field(120, gt=0, description="CPU time, seconds, per process")
-    memory_bytes: int = Field(2 << 30, gt=0, description="memory, bytes")
+    memory_bytes: int = Field(2 << 30, gt=0, description="memory, page tables included, bytes")
     processes: int = Field(128, gt=0, description="processes and threads at once, two for the launcher included")
     disk_bytes: int = Field(
         512 << 20,
         gt=0,
         description="what may be written, bytes: half beside the work folder's own files, three eighths below "
         "/tmp, an eighth in shared memory; it is memory of the host while the program runs",
+    )
+    entries: int = Field(
+        500_000,
+        gt=0,
+        description="files, folders and links in each writable place: an empty one costs an inode and about 1 KiB",
     )
     output_bytes: int = Field(1 << 20, gt=0, description="standard output and error together, bytes")
 

@@ -11,6 +11,7 @@ import pytest
 from bot.errors import SandboxError
 from bot.sandbox.bubblewrap import Bubblewrap
 from bot.sandbox.launch import pack
+from bot.sandbox.monitor import measure
 from bot.sandbox.protocol import Limits, ProgramResult, ProgramRun
 
 pytestmark = pytest.mark.debian("bubblewrap")
@@ -112,6 +113,38 @@ def test_a_set_up_may_write_where_it_was_told_to_and_its_size_is_limited(project
         limits=Limits(seconds=30, disk_bytes=16 << 20),
     )
     assert outcome.ending == "disk"
+
+
+@pytest.mark.parametrize(
+    ("count", "make", "ending"),
+    [
+        (60_000, "open(f'{place}/{n}', 'w').close()", "disk"),
+        (21_000, "open(f'{place}/{n}', 'w').close()", "disk"),
+        (15_000, "open(f'{place}/{n}', 'w').close()", "exited"),
+        (30_000, "os.link(f'{place}/first', f'{place}/{n}')", "disk"),
+        (30_000, "os.symlink('nowhere', f'{place}/{n}')", "disk"),
+        (30_000, "os.mkdir(f'{place}/{n}')", "disk"),
+    ],
+    ids=["60,000 files", "just over", "allowed", "hard links", "symbolic links", "folders"],
+)
+def test_entries_of_a_set_up_are_limited(
+    project: Path, tmp_path: Path, count: int, make: str, ending: str
+) -> None:
+    place = tmp_path / "environment"
+    place.mkdir()
+    code = f"import os; place = '{place}'; open(place + '/first', 'w').close()\nfor n in range({count}): {make}"
+    limits = Limits(seconds=60, entries=20_000)
+    outcome = Bubblewrap().run(
+        ProgramRun(["python3", "-c", code], workdir=project, limits=limits, writable=(place,))
+    )
+    assert outcome.ending == ending, outcome.output
+
+
+def test_an_empty_file_costs_an_inode(tmp_path: Path) -> None:
+    for number in range(100):
+        (tmp_path / str(number)).touch()
+    assert measure(tmp_path).entries == 101
+    assert measure(tmp_path).cost >= 100 * 16_384
 
 
 @pytest.mark.parametrize("name", ["../outside", "/etc/passwd", "a/../../b", "", ".", "a\0b", "a\nb"])

@@ -261,14 +261,21 @@ def test_a_full_disk_is_the_programs_own_trouble(python: RunPython) -> None:
 
 
 def test_a_flood_of_empty_files_ends_the_run(project: Path) -> None:
-    outcome = Bubblewrap(entries=20_000).run(
+    limits = Limits(seconds=30, entries=20_000)
+    outcome = Bubblewrap().run(
         ProgramRun(
             ["python3", "-c", "for number in range(10**9): open(f'/tmp/{number}', 'w').close()"],
             workdir=project,
-            limits=Limits(seconds=30),
+            limits=limits,
         )
     )
     assert outcome.ending == "disk"
+
+
+def test_address_space_is_limited(python: RunPython) -> None:
+    code = "import mmap\nmmap.mmap(-1, {} << 30, prot=mmap.PROT_READ, flags=0x4022)\nprint('mapped')"
+    assert python(code.format(40)).output == "mapped\n"
+    assert "Cannot allocate memory" in python(code.format(80)).output
 
 
 def test_no_further_namespaces_mounts_or_device_nodes(python: RunPython) -> None:
