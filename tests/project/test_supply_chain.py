@@ -161,3 +161,34 @@ def test_no_page_or_hint_installs_an_unreleased_package_by_name() -> None:
     texts = {file: file.read_text("utf-8") for file in pages if file.suffix in TEXT or file.name == "Dockerfile"}
     assert len(texts) > 100
     assert [str(file.relative_to(ROOT)) for file, text in texts.items() if by_name.search(text)] == []
+
+
+#: Stand-ins for the system's programs: everything they are asked is written down.
+MACHINE = {
+    "id": "echo 0",
+    "sleep": "",
+    "dpkg-query": '[ "$3" = slirp4netns ] || echo installed',
+    "apt-get": 'echo "apt-get $*" >>asked; [ "$(grep -c apt asked)" != 1 ]',
+    "python3": """\
+if [ "$2" = venv ]; then
+    mkdir -p .venv/bin
+    printf '#!/bin/sh\\necho "pip $*" >>asked; [ "$(grep -c pip asked)" != 1 ]' >.venv/bin/pip
+    chmod +x .venv/bin/pip
+fi""",
+}
+
+
+def test_ci_installs_the_missing_package_alone_and_asks_an_index_twice(tmp_path: Path) -> None:
+    (tmp_path / ".ci").mkdir()
+    shutil.copy(ROOT / ".ci" / "run", tmp_path / ".ci" / "run")
+    (tmp_path / "README.md").write_text("python3 -m venv .venv && echo pytest >>asked && exit 7\n")
+    (tmp_path / "bin").mkdir()
+    for program, text in MACHINE.items():
+        (tmp_path / "bin" / program).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / "bin" / program).chmod(0o755)
+    environment = {"PATH": f"{tmp_path}/bin:/usr/bin:/bin"}
+    done = subprocess.run([tmp_path / ".ci" / "run"], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 7, done.stderr
+    update, install = "apt-get update -qq", "apt-get install -y -qq --no-install-recommends slirp4netns"
+    pip = "pip install -q --require-hashes -r .ci/requirements.txt"
+    assert (tmp_path / "asked").read_text().splitlines() == [update, update, install, pip, pip, "pytest"]

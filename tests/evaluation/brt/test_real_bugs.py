@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -19,25 +20,28 @@ pytestmark = [pytest.mark.index, pytest.mark.debian("bubblewrap")]
 
 @pytest.fixture(scope="module")
 def releases(pytestconfig: pytest.Config) -> Path:
-    """A folder with one installed release a sub-folder, kept from one test session to the next."""
+    """A folder with the old and the new releases of all packages, kept from one test session to the next."""
     cache = pytestconfig.cache
     assert cache is not None
     folder = cache.mkdir("releases")
-    for bug in BUGS:
-        for version in (bug.old, bug.new):
-            _install(folder / f"{bug.package}-{version}", f"{bug.package}=={version}")
+    _install(folder, "old", [f"{bug.package}=={bug.old}" for bug in BUGS])
+    _install(folder, "new", [f"{bug.package}=={bug.new}" for bug in BUGS])
     return folder
 
 
-def _install(place: Path, requirement: str) -> None:
-    if place.is_dir():
+def _install(folder: Path, name: str, requirements: list[str]) -> None:
+    listing = folder / f"{name}.txt"
+    if listing.is_file() and listing.read_text().split() == requirements:
         return
-    fresh = place.with_name(f".{place.name}.new")
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-compile", "--target"]
-    done = subprocess.run([*command, str(fresh), requirement], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        missing(f"{requirement} cannot be had from the package index: {done.stderr.strip().splitlines()[-1]}")
-    fresh.rename(place)
+    shutil.rmtree(folder / name, ignore_errors=True)
+    options = ["--quiet", "--retries=5", "--no-deps", "--no-compile", "--only-binary=:all:"]
+    command = [sys.executable, "-m", "pip", "install", *options, "--target", str(folder / name), *requirements]
+    for _ in range(2):  # the index may fail once
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            listing.write_text("\n".join(requirements))
+            return
+    missing(f"releases cannot be installed from the package index: {done.stderr.strip().splitlines()[-1]}")
 
 
 @pytest.fixture(scope="module")
@@ -60,8 +64,8 @@ def _case(bug: Bug, releases: Path) -> dict[str, Any]:
     return {
         "instance_id": bug.id,
         "problem_statement": bug.report,
-        "base": str(releases / f"{bug.package}-{bug.old}"),
-        "fixed": str(releases / f"{bug.package}-{bug.new}"),
+        "base": str(releases / "old"),
+        "fixed": str(releases / "new"),
         "command": [sys.executable, "-m", "pytest", "-q", "{tests}"],
         # The plugins around these tests are no part of theirs, and slow to load.
         "env": {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
