@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -65,23 +66,6 @@ def python(project: Path) -> RunPython:
     return run
 
 
-#: Starts a worker as an ordinary user; a mount namespace of its own shows it an interpreter below /root.
-_AS_ORDINARY = """\
-set -eu
-home=$1 keep=$2
-shift 2
-if [ -d "$home" ] && [ "$home" != / ]; then
-    mount -t tmpfs -o mode=0755 keep "$keep"
-    mkdir "$keep/python"
-    mount --bind "$3" "$keep/python"
-    mount -t tmpfs -o mode=0755 home "$home"
-    mkdir -p "$3"
-    mount --bind "$keep/python" "$3"
-fi
-user=$1 script=$2
-shift 3
-exec setpriv --reuid "$user" --regid "$user" --clear-groups -- "$@" -c "$script"
-"""
 _WORKER = """\
 import json, sys
 from pathlib import Path
@@ -95,6 +79,27 @@ argv, workdir = told.pop("argv"), Path(told.pop("workdir"))
 print(Bubblewrap().run(ProgramRun(argv, workdir, limits, **told)).model_dump_json())
 """
 ORDINARY = 61234
+
+
+def _reachable(folders: set[Path], keep: Path) -> list[str]:
+    """Mounts, in a namespace of the worker's own, that let every user reach the folders below private ones."""
+    closed = {folder: _outermost_private(folder) for folder in sorted(folders)}
+    closed = {folder: private for folder, private in closed.items() if private is not None}
+    lines = [f"mount -t tmpfs -o mode=0755 keep {shlex.quote(str(keep))}"]
+    for number, folder in enumerate(closed):
+        lines += [f"mkdir {number}", f"mount --bind {shlex.quote(str(folder))} {number}"]
+    lines.insert(1, f"cd {shlex.quote(str(keep))}")
+    lines += [f"mount -t tmpfs -o mode=0755 open {shlex.quote(str(private))}" for private in set(closed.values())]
+    for number, folder in enumerate(closed):
+        lines += [f"mkdir -p {shlex.quote(str(folder))}", f"mount --bind {number} {shlex.quote(str(folder))}"]
+    return [*lines, f"cd {shlex.quote(str(ROOT))}"]
+
+
+def _outermost_private(folder: Path) -> Path | None:
+    """Return the first folder on the way that an ordinary user may not enter; skip if it is the last one."""
+    if not folder.stat().st_mode & 0o001:
+        pytest.skip(f"an ordinary user may not enter {folder}: chmod 755 it")
+    return next((parent for parent in reversed(folder.parents) if not parent.stat().st_mode & 0o001), None)
 
 
 @pytest.fixture(params=["as it is", "ordinary user"])
@@ -125,14 +130,14 @@ def attack(request: pytest.FixtureRequest, project: Path, tmp_path: Path) -> Run
     def as_ordinary() -> list[str]:
         if os.geteuid() != 0:
             pytest.skip("the worker is an ordinary user already")
-        keep = tmp_path / "keep"
-        keep.mkdir(exist_ok=True)
         for folder in (tmp_path, *tmp_path.parents):
             if folder.stat().st_uid == 0 and folder.is_relative_to("/tmp/") and folder != Path("/tmp"):
                 folder.chmod(folder.stat().st_mode | 0o055)
-        base = Path(sys.base_prefix)
-        home = Path("/root") if base.is_relative_to("/root") else Path("/")
-        words = ["unshare", "--mount", "sh", "-c", _AS_ORDINARY, "worker", str(home), str(keep)]
-        return [*words, str(ORDINARY), _WORKER, str(base), sys.executable]
+        keep = tmp_path / "keep"
+        keep.mkdir(exist_ok=True)
+        worker = ["setpriv", f"--reuid={ORDINARY}", f"--regid={ORDINARY}", "--clear-groups", "--"]
+        worker += [sys.executable, "-c", _WORKER]
+        mounts = _reachable({Path(sys.base_prefix), Path(sys.prefix), ROOT}, keep)
+        return ["unshare", "--mount", "sh", "-euc", "\n".join([*mounts, "exec " + shlex.join(worker)])]
 
     return run
