@@ -130,14 +130,12 @@ def attack(request: pytest.FixtureRequest, project: Path, tmp_path: Path) -> Run
     def as_ordinary() -> list[str]:
         if os.geteuid() != 0:
             pytest.skip("the worker is an ordinary user already")
-        for folder in (tmp_path, *tmp_path.parents):
-            if folder.stat().st_uid == 0 and folder.is_relative_to("/tmp/") and folder != Path("/tmp"):
-                folder.chmod(folder.stat().st_mode | 0o055)
+        tmp_path.chmod(0o755)
         keep = tmp_path / "keep"
         keep.mkdir(exist_ok=True)
         worker = ["setpriv", f"--reuid={ORDINARY}", f"--regid={ORDINARY}", "--clear-groups", "--"]
         worker += [sys.executable, "-c", _WORKER]
-        mounts = _reachable({Path(sys.base_prefix), Path(sys.prefix), ROOT}, keep)
+        mounts = _reachable({Path(sys.base_prefix), Path(sys.prefix), ROOT, tmp_path}, keep)
         return ["unshare", "--mount", "sh", "-euc", "\n".join([*mounts, "exec " + shlex.join(worker)])]
 
     return run
