@@ -9,34 +9,34 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bot.bouncers.granted import by_maintainer
 from bot.core import config_file
-from bot.core.bounded import read_file
 from bot.core.config import RepoConfig
 from bot.core.config_file import Problem
-from bot.errors import ForgeError, OperatorError, SettingsError
-from bot.services import NoHistory, Services
+from bot.core.errors import ForgeError, OperatorError, SettingsError
+from bot.core.io_limits import read_file
+from bot.features.services import NoHistory, Services
+from bot.features.shared.rights import by_maintainer
 
 if TYPE_CHECKING:
     from flask import Blueprint
     from pydantic import SecretStr
 
     from bot.core.events import Event
-    from bot.core.model import Repository
-    from bot.forge.github.app import GitHubApp
-    from bot.forge.github.http import Observe
-    from bot.forge.github.oauth import GitHubLogin
-    from bot.forge.github.reader import GitHubForge
-    from bot.forge.github.writer import GitHubWriter
-    from bot.forge.protocol import Forge
-    from bot.jobs.notices import Notices
+    from bot.core.subjects import Repository
+    from bot.github.app import GitHubApp
+    from bot.github.http import Observe
+    from bot.github.oauth import GitHubLogin
+    from bot.github.protocol import Forge
+    from bot.github.reader import GitHubForge
+    from bot.github.writer import GitHubWriter
     from bot.models.budget import Budget, Limit
+    from bot.models.prompts import Prompts
     from bot.models.protocol import Model
     from bot.models.registry import Models
-    from bot.ops.settings import Settings
-    from bot.prompts import Prompts
+    from bot.pipeline.notices import Notices
+    from bot.pipeline.store import Ledger
     from bot.sandbox.protocol import Sandbox
-    from bot.store import Ledger
+    from bot.settings import Settings
     from bot.web.app import Backend
     from bot.web.health import Readers
 
@@ -48,7 +48,7 @@ def now() -> datetime:
 
 def prompts(settings: Settings) -> Prompts:
     """The packaged prompts, or the operator's; raises SettingsError."""
-    from bot.prompts import Prompts
+    from bot.models.prompts import Prompts
 
     return Prompts(settings.bouncer_prompts_dir)
 
@@ -81,8 +81,8 @@ def access(settings: Settings, repository: str, observe: Observe | None = None) 
 
     Raises SettingsError, NotFound where the App is not installed there, and what asking GitHub raises.
     """
-    from bot.forge.github.app import forge_as
-    from bot.forge.github.http import unobserved
+    from bot.github.app import forge_as
+    from bot.github.http import unobserved
 
     if settings.github_token is None and not settings.needs_setup:
         with build_app(settings, observe) as github:
@@ -160,8 +160,8 @@ def bounded(usd: float | None) -> Budget | None:
 
 def build_app(settings: Settings, observe: Observe | None = None) -> GitHubApp:
     """The GitHub App; raises SettingsError that names what is missing."""
-    from bot.forge.github.app import GitHubApp, load_key
-    from bot.forge.github.http import unobserved
+    from bot.github.app import GitHubApp, load_key
+    from bot.github.http import unobserved
 
     key = settings.private_key()
     if settings.github_app_id is None:
@@ -223,8 +223,8 @@ def notices(settings: Settings, ledger: Ledger) -> Notices | None:
     url, secret = _revealed(settings.bouncer_notify_url), _revealed(settings.bouncer_notify_secret)
     if not url:
         return None
-    from bot.jobs.notices import Notices
-    from bot.store.overview import Overview
+    from bot.pipeline.notices import Notices
+    from bot.pipeline.store.overview import Overview
 
     return Notices(url, secret, Overview(ledger.database), settings.github_web_url)
 
@@ -253,7 +253,7 @@ def _github_login(settings: Settings) -> GitHubLogin | None:
     """
     if not settings.bouncer_admins or settings.needs_setup:
         return None
-    from bot.forge.github.oauth import GitHubLogin
+    from bot.github.oauth import GitHubLogin
 
     secret = _revealed(settings.github_app_client_secret)
     if not settings.github_app_client_id or not secret:
@@ -279,9 +279,9 @@ class Live:
     """
 
     def __init__(self, settings: Settings, ledger: Ledger, observe: Observe | None = None) -> None:
-        from bot.jobs.readings import Configurations
         from bot.models.registry import carries_signal
-        from bot.reproduce.setup import Environments
+        from bot.pipeline.readings import Configurations
+        from bot.reproduction.setup import Environments
 
         settings.check_model()
         self._shadow = not carries_signal(settings.bouncer_model)

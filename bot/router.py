@@ -11,10 +11,18 @@ from collections.abc import Callable, Mapping
 from bot.core import events
 from bot.core.actions import Decision, Task, Usage
 from bot.core.config import PATH
+from bot.core.errors import BudgetExceeded, ForgeError, ModelError, SandboxError, TransientError, UserError
 from bot.core.events import Event
-from bot.errors import BudgetExceeded, ForgeError, ModelError, SandboxError, TransientError, UserError
-from bot.handlers import closing, commands, config, feedback, reproduce, review, triage, verify, why
-from bot.services import Handler, Services
+from bot.features.closing import handler as closing
+from bot.features.commands import handler as commands
+from bot.features.config import handler as config
+from bot.features.feedback import handler as feedback
+from bot.features.reproduce import handler as reproduce
+from bot.features.review import handler as review
+from bot.features.services import Handler, Services
+from bot.features.triage import handler as triage
+from bot.features.verify import handler as verify
+from bot.features.why import handler as why
 
 #: Who deals with a task, and what can be told of an event before anything is read for it.
 HANDLERS: Mapping[Task, tuple[Handler, Callable[[Event], bool]]] = {

@@ -13,7 +13,7 @@ from bot.cli import LazyGroup, run
 from bot.cli.files import json_option as json_option
 from bot.cli.files import prompts_option as prompts_option
 from bot.cli.files import with_options as with_options
-from bot.errors import OperatorError
+from bot.core.errors import OperatorError
 from evaluation.benchmark import BENCHMARKS, Missing, Scoring
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from bot.errors import OperatorError
+from bot.core.errors import OperatorError
 from evaluation.dataset import read_rows
 from evaluation.report.page import Cell, Section, Table
 from evaluation.statistics import USUAL, Array, Counts, Estimate, Resampling, bootstrap, unpaired

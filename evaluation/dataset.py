@@ -23,7 +23,7 @@ from typing import Any, BinaryIO, NoReturn, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
-from bot.errors import OperatorError
+from bot.core.errors import OperatorError
 
 #: The largest row that is read, bytes. The longest of the public data sets' rows are near 2 MB.
 MAX_ROW = 16 * 1024 * 1024

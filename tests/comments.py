@@ -10,28 +10,31 @@ from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 
-from bot.bouncers import input as bouncer
-from bot.bouncers import output, pull_request
-from bot.bouncers.input import InputVerdict
-from bot.bouncers.labels import InputLabel, OutputLabel
-from bot.bouncers.output import ExecutedTest, OutputVerdict, Unjudged
-from bot.bouncers.pull_request import Asked
+from bot.code.packing import Skipped
 from bot.core.actions import Usage
 from bot.core.commands import Command
 from bot.core.config_file import load
 from bot.core.events import CommentCreated
-from bot.core.model import Actor, Comment, Issue, PullRequest, Repository
-from bot.handlers import commands, config, why
-from bot.publishing.body import Rules
-from bot.reproduce import texts as reproduce
-from bot.reproduce.attempt import Attempt, Candidate, OfferedTest, Reproduction
-from bot.reproduce.outcome import TestOutcome
-from bot.reproduce.texts import Place
-from bot.review import texts as review
-from bot.review.findings import Finding, Proof
-from bot.review.packing import Skipped
-from bot.review.taxonomy import Category, Impact, Severity
-from bot.review.texts import Page
+from bot.core.subjects import Actor, Comment, Issue, PullRequest, Repository
+from bot.features.commands import handler as commands
+from bot.features.config import handler as config
+from bot.features.reproduce import texts as reproduce
+from bot.features.reproduce.texts import Place
+from bot.features.review import texts as review
+from bot.features.review.texts import Page
+from bot.features.shared import input_bouncer as bouncer
+from bot.features.shared import output_bouncer as output
+from bot.features.shared import pull_requests as pull_request
+from bot.features.shared.findings import Finding, Proof
+from bot.features.shared.input_bouncer import InputVerdict
+from bot.features.shared.labels import InputLabel, OutputLabel
+from bot.features.shared.output_bouncer import ExecutedTest, OutputVerdict, Unjudged
+from bot.features.shared.pull_requests import Asked
+from bot.features.shared.taxonomy import Category, Impact, Severity
+from bot.features.why import handler as why
+from bot.pipeline.body import Rules
+from bot.reproduction.attempt import Attempt, Candidate, OfferedTest, Reproduction
+from bot.reproduction.outcome import TestOutcome
 
 FILE = Path(__file__).with_name("comments.md")
 HOST = "github.example"

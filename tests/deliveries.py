@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from bot.core.events import Event
-from bot.forge.github.webhook import parse, sign
+from bot.github.webhook import parse, sign
 from bot.simgithub.hooks import Hooks
 from bot.simgithub.operations import Operations
 from bot.simgithub.render import Renderer

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from bot.errors import BouncerError
+from bot.core.errors import BouncerError
 from bot.models.conversation import Answer, Conversation, Request
 from bot.models.protocol import Prompt, Reply
 

@@ -17,10 +17,10 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from bot.calibration.fates import Undoings, of_issue
-from bot.core.model import Repository
-from bot.errors import ForgeError, OperatorError, TransientError
-from bot.forge.github.past import GitHubChronicle
-from bot.forge.protocol import ListPage, Message, Past, PastIssue, PastPull, PullDiff
+from bot.core.errors import ForgeError, OperatorError, TransientError
+from bot.core.subjects import Repository
+from bot.github.history import GitHubChronicle
+from bot.github.protocol import ListPage, Message, Past, PastIssue, PastPull, PullDiff
 
 T = TypeVar("T")
 Read = TypeVar("Read", bound=BaseModel)

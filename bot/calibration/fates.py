@@ -15,7 +15,7 @@ from typing import Literal
 from pydantic import Field
 
 from bot.core.frozen import Frozen
-from bot.forge.protocol import Message, PastIssue, PastPull
+from bot.github.protocol import Message, PastIssue, PastPull
 
 #: A merge that nothing undid for so long was good.
 GRACE = timedelta(days=30)

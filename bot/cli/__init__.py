@@ -9,7 +9,7 @@ from pkgutil import resolve_name
 import click
 
 from bot import __version__
-from bot.errors import BouncerError, OperatorError, UserError
+from bot.core.errors import BouncerError, OperatorError, UserError
 
 #: ``name -> (module:attribute, line in --help)``.
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -81,7 +81,7 @@ def _with_env_file(command: click.Command) -> click.Command:
 
 def _export(_context: click.Context, _option: click.Parameter, file: str | None) -> None:
     if file is not None:
-        from bot.ops import settings
+        from bot import settings
 
         settings.export(Path(file))
 

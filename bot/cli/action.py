@@ -16,16 +16,16 @@ from bot.cli.files import as_object, json_option, print_json
 from bot.cli.remote import reached
 from bot.cli.review import gate as review_gate
 from bot.cli.review import write_sarif
-from bot.errors import ForgeError, NotFound, OperatorError, TransientError
+from bot.core.errors import ForgeError, NotFound, OperatorError, TransientError
 
 if TYPE_CHECKING:
     from bot.app import Access
     from bot.core.actions import Decision
     from bot.core.config import RepoConfig
     from bot.core.events import Event, RepositoryEvent
-    from bot.ops.settings import Settings, Workflow
-    from bot.publishing.publisher import Publisher
-    from bot.services import Services
+    from bot.features.services import Services
+    from bot.pipeline.publisher import Publisher
+    from bot.settings import Settings, Workflow
 
 #: What a workflow can ask for. Code is never executed here, so there is no ``reproduce``.
 TASKS = ("triage", "verify", "review")
@@ -71,7 +71,7 @@ def command(
 
     No code is checked out or executed: issues, diffs and files are read over the API.
     """
-    from bot.ops import settings
+    from bot import settings
 
     words = _words(fail_on, ("bounce", "abstain", "finding", "low", "medium", "high"), "--fail-on")
     tasks = _words(chosen, TASKS, "--run")
@@ -107,9 +107,9 @@ def _words(text: str, known: tuple[str, ...], option: str) -> tuple[str, ...]:
 
 def _event(workflow: Workflow) -> RepositoryEvent | None:
     """What happened; None where it is nothing that Bouncer deals with."""
-    from bot.core.bounded import read_file
     from bot.core.events import RepositoryEvent
-    from bot.forge.github import webhook
+    from bot.core.io_limits import read_file
+    from bot.github import webhook
 
     if not workflow.github_event_name or workflow.github_event_path is None:
         raise OperatorError("GITHUB_EVENT_NAME or GITHUB_EVENT_PATH is not set: this runs inside of a workflow")
@@ -128,8 +128,8 @@ def _deal(
 ) -> Iterator[Done]:
     """Each task's decisions, published; one that fails does not stop its siblings."""
     from bot import app, router
-    from bot.jobs.readings import ReadOnce, at_present
-    from bot.publishing.standing import StandingHistory
+    from bot.pipeline.readings import ReadOnce, at_present
+    from bot.pipeline.standing import StandingHistory
 
     config = _config(settings, access, event)
     model = app.build_models(settings).build(settings.bouncer_model or "", app.bounded(max_cost), attempts=3)
@@ -156,7 +156,7 @@ def _deal(
 
 def _reviewed(event: RepositoryEvent, services: Services) -> Decision | None:
     """The review that stands on exactly this commit."""
-    from bot.review.history import last_on
+    from bot.features.shared.review_history import last_on
 
     return last_on(services.history.decisions(event.subject.key, "review"), event.subject.revision)
 
@@ -164,8 +164,8 @@ def _reviewed(event: RepositoryEvent, services: Services) -> Decision | None:
 def _config(settings: Settings, access: Access, event: Event) -> RepoConfig:
     """The repository's own, except that nothing is executed."""
     from bot import app
-    from bot.jobs.readings import configuration
     from bot.models.registry import carries_signal
+    from bot.pipeline.readings import configuration
 
     config, problems = configuration(access.forge, access.forge.about())
     for problem in problems:
@@ -177,8 +177,8 @@ def _config(settings: Settings, access: Access, event: Event) -> RepoConfig:
 @contextmanager
 def _publisher(settings: Settings) -> Iterator[Publisher]:
     """The live publisher, with a register that is thrown away: what stands is told by its markers."""
-    from bot.publishing.publisher import Publisher
-    from bot.store import Ledger, migrated
+    from bot.pipeline.publisher import Publisher
+    from bot.pipeline.store import Ledger, migrated
 
     with (
         tempfile.TemporaryDirectory(prefix="bouncer-action-") as folder,

@@ -23,17 +23,17 @@ from bot.cli.files import (
 )
 from bot.cli.remote import configured, reached, repository
 from bot.core.actions import Usage
-from bot.errors import ForgeError, OperatorError
+from bot.core.errors import ForgeError, OperatorError
 
 if TYPE_CHECKING:
     from bot.app import Access
     from bot.core.actions import Decision
     from bot.core.config import RepoConfig
-    from bot.core.model import Issue
-    from bot.ops.settings import Settings
-    from bot.publishing.publisher import Publisher
-    from bot.services import Services
-    from bot.store import Ledger
+    from bot.core.subjects import Issue
+    from bot.features.services import Services
+    from bot.pipeline.publisher import Publisher
+    from bot.pipeline.store import Ledger
+    from bot.settings import Settings
 
 #: What a verdict's answer takes, tokens: for the estimate alone.
 ANSWER_TOKENS = 400
@@ -102,7 +102,7 @@ def command(
 
     Answers are kept below BOUNCER_DATA_DIR: the same command goes on where it stopped, and pays nothing twice.
     """
-    from bot.publishing.publisher import Publisher
+    from bot.pipeline.publisher import Publisher
 
     judging = Judging(model, prompts, config, {"triage": {"mode": "label"}})
     settings = judging.settings()
@@ -131,7 +131,7 @@ def command(
 @contextmanager
 def _kept(settings: Settings, name: str) -> Iterator[Ledger]:
     """What was answered about this repository before, in a file below BOUNCER_DATA_DIR."""
-    from bot.store import Ledger, migrated
+    from bot.pipeline.store import Ledger, migrated
 
     file = data_folder(settings, "backlog") / f"{name.replace('/', '+')}.db"
     with migrated(f"sqlite:///{file}") as database:
@@ -142,7 +142,7 @@ def _services(
     settings: Settings, access: Access, config: RepoConfig, ledger: Ledger, name: str, max_cost: float | None
 ) -> Services:
     from bot import app
-    from bot.store.calls import AskOnce
+    from bot.pipeline.store.calls import AskOnce
 
     model_id = settings.bouncer_model or ""
     model = app.build_models(settings).build(model_id, app.bounded(max_cost), attempts=3)
@@ -164,7 +164,7 @@ def _agree(settings: Settings, services: Services, issues: Sequence[Issue], *, y
 
 def _estimate(settings: Settings, services: Services, issues: Sequence[Issue]) -> float | None:
     """US dollars: a token for every four characters sent, a usual answer, one model call an issue."""
-    from bot.bouncers.input import question
+    from bot.features.shared.input_bouncer import question
     from bot.models.budget import load_prices
     from bot.models.registry import leaves
 

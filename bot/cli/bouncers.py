@@ -25,7 +25,7 @@ from bot.cli.remote import decide_at, is_url
 if TYPE_CHECKING:
     from bot.core.actions import Decision
     from bot.core.events import PullRequestOpened
-    from bot.forge.offline import Opened
+    from bot.github.offline import Opened
 
 #: Keys of a bouncer's section in bouncer.yml, by their names there.
 line_options = with_options(
@@ -64,7 +64,7 @@ def triage(
     URL is an issue on GitHub, read with GITHUB_TOKEN, as the App, or without either where it is public. Nothing is
     written there.
     """
-    from bot.forge.offline import issue_opened, split_title
+    from bot.github.offline import issue_opened, split_title
 
     if is_url(file):
         # Somebody asks for this very issue, whoever wrote it and whatever it is.
@@ -132,8 +132,8 @@ def verify(
 
 def _opened(issue_file: str | None, patch_file: str | None) -> Opened[PullRequestOpened]:
     """A pull request with that patch, linked to that issue."""
-    from bot.core.model import Issue
-    from bot.forge.offline import AUTHOR, pull_request_opened, split_title
+    from bot.core.subjects import Issue
+    from bot.github.offline import AUTHOR, pull_request_opened, split_title
 
     if issue_file is None or patch_file is None:
         raise click.UsageError(f"Missing option '{'--patch' if issue_file else '--issue'}'")

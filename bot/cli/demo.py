@@ -25,12 +25,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from bot.cli.files import rendered, write_text
-from bot.errors import OperatorError
+from bot.core.errors import OperatorError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from bot.jobs.admin import Jobs
+    from bot.pipeline.admin import Jobs
     from bot.simgithub import SimulatedGitHub
 
 REPOSITORY = "acme/rocket"
@@ -158,8 +158,8 @@ def command(model: str | None, html: Path | None) -> int:
 
 def _check(where: Path, model: str) -> None:
     """Refuse a model that the worker could not ask, before anything is said; raises SettingsError."""
+    from bot import settings
     from bot.cli.worker import check_thinking
-    from bot.ops import settings
 
     with chdir(where):
         check_thinking(settings.load(bouncer_model=model))
@@ -253,7 +253,7 @@ def _show(console: Console, seen: Seen) -> None:
 
 def _page(seen: list[Seen], who: str) -> str:
     """A page that shows each comment as GitHub does."""
-    from bot.publishing.body import as_html
+    from bot.pipeline.body import as_html
 
     shown = [(each, as_html(each.posted)) for each in seen]
     return rendered("demo.html.jinja", shown=shown, who=who)
@@ -276,15 +276,15 @@ def _settle(github: SimulatedGitHub, jobs: Jobs) -> None:
 
 
 def _busy(jobs: Jobs) -> bool:
-    from bot.jobs.job import OPEN
+    from bot.pipeline.job import OPEN
 
     return bool(jobs.untaken() or jobs.list(OPEN, REPOSITORY))
 
 
 def _jobs(url: str) -> Jobs:
     """What the server works on, read beside it."""
-    from bot.jobs.admin import Jobs
-    from bot.store import open_database
+    from bot.pipeline.admin import Jobs
+    from bot.pipeline.store import open_database
 
     return Jobs(open_database(url))
 
@@ -311,7 +311,7 @@ def _serving(github: SimulatedGitHub, where: Path, database: str, model: str) ->
     servers = [_started(where, environment, *each) for each in (("web", "--processes", "1"), ("worker", *_QUICK))]
     try:
         # What this process needs is read while the others start.
-        import_module("bot.jobs.queue")
+        import_module("bot.pipeline.queue")
         import_module("rich.markdown")
         _wait(f"http://127.0.0.1:{port}/readyz", servers)
         github.install(app)

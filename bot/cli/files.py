@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from bot.errors import OperatorError, TransientError
+from bot.core.errors import OperatorError, TransientError
 
 if TYPE_CHECKING:
     from bot.core.actions import Decision, Task
     from bot.core.events import RepositoryEvent
-    from bot.forge.offline import Snapshot
-    from bot.ops.settings import Settings
-    from bot.services import Services
+    from bot.features.services import Services
+    from bot.github.offline import Snapshot
+    from bot.settings import Settings
 
 #: Bytes of an input file: more than GitHub shows of any issue or diff.
 MAX_BYTES = 64 << 20
@@ -76,7 +76,7 @@ def data_folder(settings: Settings, *names: str) -> Path:
 
 def read_diff(path: str, *, may_be_empty: bool = False) -> str:
     """A unified diff; raises OperatorError that names the file where nothing of it can be read."""
-    from bot.review.diff import parse
+    from bot.code.diff import parse
 
     text = read_text(path, may_be_empty=may_be_empty)
     diff = parse(text)
@@ -141,7 +141,7 @@ class Judging(NamedTuple):
 
     def settings(self) -> Settings:
         """The environment's, these options on top."""
-        from bot.ops import settings
+        from bot import settings
 
         return settings.load(bouncer_model=self.model, bouncer_prompts_dir=self.prompts)
 
@@ -151,7 +151,7 @@ def decide(
 ) -> Decision:
     """What the live handler of ``task`` makes of an event; ``repo`` is a checkout of the code around it."""
     from bot import app
-    from bot.forge.offline import CheckedOut, ReplayForge
+    from bot.github.offline import CheckedOut, ReplayForge
 
     config = app.repo_config(judging.config, judging.overrides)
     forge = ReplayForge(snapshot) if repo is None else CheckedOut(snapshot, repo, _commit(snapshot, repo))
@@ -161,9 +161,9 @@ def decide(
 
 def _commit(snapshot: Snapshot, repo: Path) -> str:
     """Which commit a checkout stands for: the head where the change is in it, else the base."""
-    from bot.forge.offline import FolderTree
-    from bot.review.context import Sides
-    from bot.review.diff import parse
+    from bot.code.context import Sides
+    from bot.code.diff import parse
+    from bot.github.offline import FolderTree
 
     [(number, pull)] = snapshot.pull_requests.items()
     diff = parse(snapshot.diffs[number].text)

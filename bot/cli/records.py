@@ -11,12 +11,12 @@ import click
 
 from bot.cli.files import print_json
 from bot.cli.running import without_password
-from bot.jobs.job import State
+from bot.pipeline.job import State
 
 if TYPE_CHECKING:
-    from bot.jobs.admin import Jobs
-    from bot.jobs.job import Job
-    from bot.store import Ledger
+    from bot.pipeline.admin import Jobs
+    from bot.pipeline.job import Job
+    from bot.pipeline.store import Ledger
 
 _database = click.option(
     "--database-url",
@@ -104,9 +104,9 @@ def cancel_jobs(job_ids: tuple[str, ...], database_url: str | None, as_json: boo
 @_database
 def export_command(form: str, repository: str, database_url: str | None) -> None:
     """Print every decision on record, newest first: verdict, reason, model, tokens and cost."""
-    from bot.ops import settings
-    from bot.store import migrated
-    from bot.store.overview import Filter, Overview, as_csv, as_json
+    from bot import settings
+    from bot.pipeline.store import migrated
+    from bot.pipeline.store.overview import Filter, Overview, as_csv, as_json
 
     loaded = settings.load(database_url=database_url)
     with migrated(loaded.database_url, must_exist=True) as database:
@@ -117,9 +117,9 @@ def export_command(form: str, repository: str, database_url: str | None) -> None
 
 @contextmanager
 def _open(database_url: str | None) -> Iterator[tuple[Jobs, Ledger]]:
-    from bot.jobs.admin import Jobs
-    from bot.ops import settings
-    from bot.store import Ledger, migrated
+    from bot import settings
+    from bot.pipeline.admin import Jobs
+    from bot.pipeline.store import Ledger, migrated
 
     with migrated(settings.load(database_url=database_url).database_url, must_exist=True) as database:
         jobs = Jobs(database)

@@ -8,18 +8,18 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from bot.cli.files import Judging, answered
-from bot.errors import ForgeError, NotFound, OperatorError
+from bot.core.errors import ForgeError, NotFound, OperatorError
 
 if TYPE_CHECKING:
     from bot.app import Access
     from bot.core.actions import Decision, Task
     from bot.core.config import RepoConfig
     from bot.core.events import RepositoryEvent
-    from bot.core.model import Repository
-    from bot.forge.github.http import Observe
-    from bot.forge.github.reader import GitHubForge
-    from bot.forge.protocol import Forge
-    from bot.ops.settings import Settings
+    from bot.core.subjects import Repository
+    from bot.github.http import Observe
+    from bot.github.protocol import Forge
+    from bot.github.reader import GitHubForge
+    from bot.settings import Settings
 
 _PLACE = re.compile(
     r"/(?P<repository>[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+)/(?:issues|pull)/(?P<number>\d{1,9})(?:[/?#].*)?"
@@ -90,7 +90,7 @@ def decide_at(task: Task, url: str, judging: Judging) -> Decision:
 def configured(forge: GitHubForge, about: Repository, judging: Judging) -> RepoConfig:
     """The command's own bouncer.yml, or that of the repository; the options on top. Raises OperatorError."""
     from bot import app
-    from bot.jobs.readings import configuration
+    from bot.pipeline.readings import configuration
 
     if judging.config is not None:
         return app.repo_config(judging.config, judging.overrides)

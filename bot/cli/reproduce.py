@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bot.cli.files import json_option, model_option, print_json, prompts_option, read_text, show_card
-from bot.errors import ModelError, OperatorError, SandboxError, TransientError
+from bot.core.errors import ModelError, OperatorError, SandboxError, TransientError
 
 if TYPE_CHECKING:
-    from bot.reproduce.attempt import OfferedTest, Reproduction
-    from bot.reproduce.execution import Harness
+    from bot.reproduction.attempt import OfferedTest, Reproduction
+    from bot.reproduction.execution import Harness
 
 
 @click.command()
@@ -60,13 +60,12 @@ def command(
     as_json: bool,
 ) -> int:
     """Draft tests for a bug report, run them on a checkout in a sandbox, print the best that fails as reported."""
-    from bot import app
-    from bot.forge.offline import REPOSITORY
-    from bot.ops import settings
-    from bot.reproduce.attempt import Reproduction
-    from bot.reproduce.drafting import Author
-    from bot.reproduce.pipeline import Options, reproduce_in
-    from bot.reproduce.report import parse_report
+    from bot import app, settings
+    from bot.github.offline import REPOSITORY
+    from bot.reproduction.attempt import Reproduction
+    from bot.reproduction.drafting import Author
+    from bot.reproduction.pipeline import Options, reproduce_in
+    from bot.reproduction.report import parse_report
 
     report = parse_report(read_text(issue_file))
     if not report.title:
@@ -88,8 +87,8 @@ def command(
 
 
 def _harness(sandbox: Any, test_command: str, seconds: int) -> Harness:
-    from bot.reproduce.command import TestCommand
-    from bot.reproduce.execution import Harness
+    from bot.reproduction.command import TestCommand
+    from bot.reproduction.execution import Harness
     from bot.sandbox.protocol import Limits
 
     if sandbox is None:
@@ -130,7 +129,7 @@ def _test(best: OfferedTest) -> dict[str, Any]:
 
 
 def _text(result: Reproduction) -> str:
-    from bot.reproduce.texts import failure_line
+    from bot.features.reproduce.texts import failure_line
 
     best = result.best
     if best is None:

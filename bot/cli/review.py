@@ -23,7 +23,7 @@ from bot.cli.remote import decide_at, is_url
 
 if TYPE_CHECKING:
     from bot.core.actions import Decision
-    from bot.review.findings import Finding
+    from bot.features.shared.findings import Finding
 
 
 @click.command()
@@ -83,7 +83,7 @@ def command(
 def _decision(
     url: str | None, diff_file: str | None, title: str, description: str, judging: Judging, repo: Path | None
 ) -> Decision:
-    from bot.forge.offline import pull_request_opened
+    from bot.github.offline import pull_request_opened
 
     if url is not None:
         if diff_file or title or description or repo or not is_url(url):
@@ -101,14 +101,14 @@ def _lowest(fail_on: tuple[str, ...]) -> str | None:
 
 
 def _found(decision: Decision) -> list[Finding]:
-    from bot.review.findings import Finding
+    from bot.features.shared.findings import Finding
 
     return [Finding.model_validate(each) for each in decision.evidence.get("posted", ())]
 
 
 def gate(fail_on: tuple[str, ...], decision: Decision) -> int:
     """1 where what came of it is named in ``fail_on``: the worst findings are never beyond the limit."""
-    from bot.review.taxonomy import Severity
+    from bot.features.shared.taxonomy import Severity
 
     if decision.abstained and decision.abstained != "empty":
         return 1 if "abstain" in fail_on else 0
@@ -122,8 +122,8 @@ def gate(fail_on: tuple[str, ...], decision: Decision) -> int:
 def write_sarif(path: str, decision: Decision) -> None:
     """Write what a review found; raises OperatorError that names the file."""
     from bot import __version__
-    from bot.review.packing import Skipped
-    from bot.review.sarif import sarif
+    from bot.code.packing import Skipped
+    from bot.features.review.sarif import sarif
 
     skipped = [Skipped.model_validate(each) for each in decision.evidence.get("skipped", ())]
     complete = decision.verdict is not None or decision.abstained == "empty"

@@ -15,11 +15,11 @@ from pydantic import SecretStr
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
-from bot.errors import DatabaseAway, SettingsError
-from bot.ops.settings import Settings
+from bot.core.errors import DatabaseAway, SettingsError
+from bot.settings import Settings
 
 if TYPE_CHECKING:
-    from bot.store.database import Database
+    from bot.pipeline.store.database import Database
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -28,7 +28,7 @@ _log = structlog.get_logger(__name__)
 
 def load_settings(**overrides: Any) -> Settings:
     """The settings, of a ``.env`` file in the working directory too; raises SettingsError."""
-    from bot.ops import settings
+    from bot import settings
 
     loaded = settings.load(env_file=Path(".env"), **overrides)
     observe(loaded)
@@ -37,7 +37,7 @@ def load_settings(**overrides: Any) -> Settings:
 
 def observe(settings: Settings) -> None:
     """Let this process log without its secrets, and send traces where they are wanted. Each process does it."""
-    from bot.ops import logs
+    from bot.cli import logs
 
     logs.configure(settings.log_level, settings.secrets)
     if settings.otel_exporter_otlp_endpoint:
@@ -59,7 +59,7 @@ def opened_database(settings: Settings) -> Database:
 
     Raises SettingsError for one that is wrong, or not there after BOUNCER_DATABASE_SECONDS.
     """
-    from bot.store import open_database
+    from bot.pipeline.store import open_database
 
     deadline = time.monotonic() + settings.bouncer_database_seconds
     while True:

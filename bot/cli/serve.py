@@ -18,12 +18,12 @@ from sqlalchemy.exc import DBAPIError
 
 from bot.cli import web, worker
 from bot.cli.running import load_settings, observe, opened_database, settings_options, stopped
-from bot.errors import DatabaseAway, OperatorError
+from bot.core.errors import DatabaseAway, OperatorError
 
 if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess
 
-    from bot.ops.settings import Settings
+    from bot.settings import Settings
 
 #: How often the worker looks whether set-up is done, seconds.
 LOOK_SECONDS = 0.5
@@ -54,7 +54,7 @@ _log = structlog.get_logger(__name__)
 @settings_options
 def command(concurrency: int, apart: float, **values: Any) -> int:
     """Receive webhook deliveries and work on them."""
-    from bot.store import migrate
+    from bot.pipeline.store import migrate
 
     settings = load_settings(**values)
     web.check_address(settings)
@@ -82,7 +82,7 @@ def _web(settings: Settings, link: str | None) -> None:
 
 
 def _worker(settings: Settings, concurrency: int, apart: float) -> None:
-    from bot.jobs.worker import Pace
+    from bot.pipeline.worker import Pace
 
     while settings.needs_setup:
         time.sleep(LOOK_SECONDS)

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bot.cli.running import load_settings, opened_database, settings_options
-from bot.errors import SettingsError
+from bot.core.errors import SettingsError
 
 if TYPE_CHECKING:
     from flask import Blueprint
 
-    from bot.forge.github.registration import Credentials
-    from bot.ops.settings import Settings
+    from bot.github.registration import Credentials
+    from bot.settings import Settings
     from bot.web.app import Backend
     from bot.web.setup.flow import Choice
 
@@ -61,7 +61,7 @@ def serve(settings: Settings, processes: int | None, link: str | None = None) ->
     ``link`` opens set-up, whose state one process holds.
     """
     from bot.app import metrics_readers, pages
-    from bot.store import migrate
+    from bot.pipeline.store import migrate
     from bot.web.app import Backend, create_app
     from bot.web.server import Server
     from bot.web.setup.pages import landing
@@ -101,7 +101,7 @@ def show_link(settings: Settings) -> str:
 
 def setup_pages(settings: Settings, link: str) -> tuple[Callable[[Backend], Blueprint], ...]:
     """Makes the set-up pages for the server that the link opens."""
-    from bot.forge.github.registration import convert
+    from bot.github.registration import convert
     from bot.web.setup.flow import Addresses, Guard
     from bot.web.setup.pages import Setup, blueprint
 
@@ -117,8 +117,8 @@ def setup_pages(settings: Settings, link: str) -> tuple[Callable[[Backend], Blue
 
 def keep(settings: Settings, credentials: Credentials, choice: Choice) -> None:
     """Store what GitHub gave, or print it, as the operator chose. Raises SettingsError."""
-    from bot.forge.github.registration import store
-    from bot.ops import logs
+    from bot.cli import logs
+    from bot.github.registration import store
 
     if choice.keep == "terminal":
         click.echo(f"\n{credentials.environment()}\n")

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bot.cli.running import load_settings, opened_database, settings_options, stopped
-from bot.errors import SettingsError
+from bot.core.errors import SettingsError
 
 if TYPE_CHECKING:
     from bot.app import Live
-    from bot.jobs.queue import Queue
-    from bot.jobs.runner import Runner
-    from bot.jobs.worker import Pace
-    from bot.ops.settings import Settings
-    from bot.store import Ledger
+    from bot.pipeline.queue import Queue
+    from bot.pipeline.runner import Runner
+    from bot.pipeline.store import Ledger
+    from bot.pipeline.worker import Pace
+    from bot.settings import Settings
 
 
 concurrency_option = click.option(
@@ -42,7 +42,7 @@ _OURS = (
 @settings_options
 def command(concurrency: int, apart: float, **values: Any) -> None:
     """Work on recorded deliveries: decide and post."""
-    from bot.jobs.worker import Pace
+    from bot.pipeline.worker import Pace
 
     settings = load_settings(**values)
     check_app(settings)
@@ -90,7 +90,7 @@ def own_folder(folder: Path) -> None:
 
     Only where it holds what is ours and nothing else: /var and /tmp are no data folders, whatever a setting says.
     """
-    from bot.store.database import close_to_others
+    from bot.pipeline.store.database import close_to_others
 
     with suppress(OSError):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -106,11 +106,11 @@ def work(settings: Settings, stop: threading.Event, pace: Pace, *, apart: float 
     seconds. Raises SettingsError before anything starts.
     """
     from bot.app import Live
-    from bot.jobs.queue import Queue
-    from bot.jobs.recovery import Reconciler
-    from bot.jobs.worker import Worker
-    from bot.ops.metrics import Counts
-    from bot.store import Ledger, await_database, withhold
+    from bot.pipeline.metrics import Counts
+    from bot.pipeline.queue import Queue
+    from bot.pipeline.recovery import Reconciler
+    from bot.pipeline.store import Ledger, await_database, withhold
+    from bot.pipeline.worker import Worker
 
     database = await_database(settings.database_url, stop)
     if database is None:
@@ -131,8 +131,8 @@ def work(settings: Settings, stop: threading.Event, pace: Pace, *, apart: float 
 def _runner(settings: Settings, queue: Queue, ledger: Ledger, live: Live, apart: float) -> Runner:
     """Runs a job: what it is decided with, and who publishes it."""
     from bot.app import notices
-    from bot.jobs.runner import Runner
-    from bot.publishing.publisher import Publisher
+    from bot.pipeline.publisher import Publisher
+    from bot.pipeline.runner import Runner
 
     return Runner(
         queue,

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import re2
 
 from bot.code.syntax import Definition, Grammar, definitions, grammar_of
-from bot.forge.protocol import SourceTree
+from bot.github.protocol import SourceTree
 
 #: Import statements of one file that are followed for one name.
 _IMPORTS = 50

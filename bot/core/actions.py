@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from bot.core.frozen import Frozen
-from bot.core.model import Side, Subject
+from bot.core.subjects import Side, Subject
 
 #: The handlers' names: the task a job runs, the kind of its decision, the word in its hidden marker.
 Task = Literal["triage", "verify", "review", "reproduce", "commands", "feedback", "config", "closing", "why"]

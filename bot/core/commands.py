@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from pydantic import Field
 
 from bot.core.frozen import Frozen
-from bot.core.model import Permission, at_least
+from bot.core.subjects import Permission, at_least
 
 if TYPE_CHECKING:
     from markdown_it.token import Token

@@ -10,8 +10,8 @@ import yaml
 from pydantic import Field, ValidationError
 
 from bot.core.config import MODES, RepoConfig
+from bot.core.errors import ConfigError
 from bot.core.frozen import Frozen
-from bot.errors import ConfigError
 
 MAX_BYTES = 64 * 1024
 #: Half of a surrogate pair, which YAML can write and nothing can store.

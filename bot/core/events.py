@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, TypeAdapter
 
 from bot.core.frozen import Frozen
-from bot.core.model import Actor, Comment, Issue, PullRequest, Repository, ReviewComment, Subject
+from bot.core.subjects import Actor, Comment, Issue, PullRequest, Repository, ReviewComment, Subject
 
 
 class _Event(Frozen):

@@ -12,7 +12,7 @@ from opentelemetry import trace
 from opentelemetry.trace import Span, StatusCode
 
 from bot import __version__
-from bot.errors import SettingsError
+from bot.core.errors import SettingsError
 
 #: How long an end waits for a collector.
 FLUSH_MILLISECONDS = 2_000

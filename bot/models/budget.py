@@ -20,9 +20,9 @@ import yaml
 from pydantic import BaseModel, Field, ValidationError
 
 from bot.core.actions import Usage
-from bot.core.bounded import read_file
+from bot.core.errors import BudgetExceeded, ModelError, SettingsError, TransientError
 from bot.core.frozen import Frozen
-from bot.errors import BudgetExceeded, ModelError, SettingsError, TransientError
+from bot.core.io_limits import read_file
 from bot.models.protocol import Model, Prompt, Reply
 
 T = TypeVar("T", bound=BaseModel)

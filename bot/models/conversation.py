@@ -21,7 +21,7 @@ from pydantic import BaseModel, ValidationError
 
 from bot.core import tracing
 from bot.core.actions import Usage
-from bot.errors import ModelError, TransientError
+from bot.core.errors import ModelError, TransientError
 from bot.models.budget import Price
 from bot.models.protocol import Effort, Prompt, Reply
 

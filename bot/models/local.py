@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bot.errors import ModelError, SettingsError
+from bot.core.errors import ModelError, SettingsError
 from bot.models.conversation import Answer, Request, bounded
 
 PROVIDER = "local"

@@ -13,8 +13,8 @@ from typing import Generic, Literal, Protocol, TypeVar
 from pydantic import BaseModel, Field
 
 from bot.core.actions import Usage
+from bot.core.errors import BudgetExceeded, ModelError
 from bot.core.frozen import Frozen
-from bot.errors import BudgetExceeded, ModelError
 
 T = TypeVar("T", bound=BaseModel)
 

@@ -17,8 +17,8 @@ from typing import IO, Any, TypeVar, cast
 
 from pydantic import BaseModel
 
-from bot.core.bounded import complete, regular
-from bot.errors import ModelError, SettingsError
+from bot.core.errors import ModelError, SettingsError
+from bot.core.io_limits import complete, regular
 from bot.models.conversation import Answer, Request
 from bot.models.protocol import Model, Prompt, Reply
 

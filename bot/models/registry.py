@@ -16,8 +16,8 @@ from pathlib import Path
 
 from pydantic import Field, SecretStr
 
+from bot.core.errors import SettingsError
 from bot.core.frozen import Frozen
-from bot.errors import SettingsError
 from bot.models.budget import Budget, Budgeted, Prices, load_prices
 from bot.models.conversation import Conversation, Provider
 from bot.models.protocol import Model

@@ -14,10 +14,10 @@ from typing import Any, Literal
 
 import httpx2
 
-from bot.core.bounded import TooLarge, TooSlow, bounded, retry_after
+from bot.core.errors import ModelError, TransientError
 from bot.core.frozen import Frozen
+from bot.core.io_limits import TooLarge, TooSlow, bounded, retry_after
 from bot.core.redaction import REDACTED
-from bot.errors import ModelError, TransientError
 from bot.models.conversation import Answer, Request
 
 #: Bytes of an answer, decompressed: a hundred times what 4,000 tokens need.

@@ -17,8 +17,8 @@ from typing import TypeVar
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from bot.core.actions import Usage
-from bot.core.bounded import read_file
-from bot.errors import BudgetExceeded, ModelError, SettingsError, TransientError
+from bot.core.errors import BudgetExceeded, ModelError, SettingsError, TransientError
+from bot.core.io_limits import read_file
 from bot.models.protocol import Model, Prompt, Reply, Voice
 
 T = TypeVar("T", bound=BaseModel)

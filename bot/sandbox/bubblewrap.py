@@ -28,8 +28,8 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-from bot.core.bounded import leased
-from bot.errors import SandboxError
+from bot.core.errors import SandboxError
+from bot.core.io_limits import leased
 from bot.sandbox import seccomp
 from bot.sandbox.launch import launch, pack
 from bot.sandbox.monitor import Monitor, overused

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from bot.errors import SandboxError
+from bot.core.errors import SandboxError
 from bot.sandbox.launch import ENVIRONMENT, launch, pack
 from bot.sandbox.monitor import Monitor, Observation
 from bot.sandbox.mounts import WRITABLE_MOUNTS, own, to_mount

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from bot.errors import SandboxError
+from bot.core.errors import SandboxError
 from bot.sandbox.protocol import TREE_BYTES, WORKDIR, ProgramRun
 
 #: Printed once everything is in place and the program is about to start.

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from bot.errors import SandboxError
+from bot.core.errors import SandboxError
 from bot.sandbox.launch import READY, unpack
 from bot.sandbox.mounts import WRITABLE_MOUNTS
 from bot.sandbox.protocol import COLLECT_BYTES, Ending, Limits, ProgramResult, ProgramRun

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from bot.errors import SandboxError
+from bot.core.errors import SandboxError
 from bot.sandbox.launch import ENVIRONMENT
 from bot.sandbox.protocol import WORKDIR, Limits
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Network
 from pathlib import Path
 
-from bot.errors import SandboxError
+from bot.core.errors import SandboxError
 
 #: An address range of documentation, which no network has: the namespace's own side.
 _CIDR = "198.51.100.0/24"

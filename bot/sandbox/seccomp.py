@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import cache
 from tempfile import TemporaryFile
 
-from bot.errors import SandboxError
+from bot.core.errors import SandboxError
 
 _ENOSYS = 38
 _ALLOWED = """

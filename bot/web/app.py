@@ -10,10 +10,10 @@ from flask import Blueprint, Flask
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.middleware.proxy_fix import ProxyFix
 
-from bot.jobs.admin import Jobs
-from bot.jobs.inbox import Inbox
-from bot.ops.metrics import Counts
-from bot.store import Ledger, database_at, withhold
+from bot.pipeline.admin import Jobs
+from bot.pipeline.inbox import Inbox
+from bot.pipeline.metrics import Counts
+from bot.pipeline.store import Ledger, database_at, withhold
 from bot.web import health, webhook
 from bot.web.health import Readers
 from bot.web.webhook import Secrets

@@ -13,10 +13,10 @@ from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.wrappers import Response as Answer
 
 from bot.core.frozen import Frozen
-from bot.jobs.admin import Jobs
-from bot.jobs.inbox import Inbox
-from bot.ops.metrics import exposition
-from bot.store import Ledger
+from bot.pipeline.admin import Jobs
+from bot.pipeline.inbox import Inbox
+from bot.pipeline.metrics import exposition
+from bot.pipeline.store import Ledger
 from bot.web.session import Sessions
 
 #: A worker that was not seen for this long is counted as gone, seconds.

@@ -14,11 +14,11 @@ from gunicorn.http.errors import ParseException
 from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.wrappers import Response as Answer
 
+from bot.core.errors import InvalidSignature, MalformedDelivery, TransientError
 from bot.core.events import Event
-from bot.errors import InvalidSignature, MalformedDelivery, TransientError
-from bot.forge.github import webhook
-from bot.forge.github.webhook import MAX_BYTES
-from bot.ops.metrics import DELIVERIES, Counts
+from bot.github import webhook
+from bot.github.webhook import MAX_BYTES
+from bot.pipeline.metrics import DELIVERIES, Counts
 
 #: Of a body that is too large, this much is read before the answer, so that the sender gets to see it.
 _DRAIN_BYTES = 2 * MAX_BYTES

@@ -17,11 +17,11 @@ from typing import Any, Literal
 from pydantic import Field
 
 from bot.core.frozen import Frozen, Lenient
+from bot.models.prompts import Prompts
 from bot.models.protocol import Model, Prompt
-from bot.prompts import Prompts
-from bot.reproduce.java.language import Java
-from bot.reproduce.language import Excerpt
-from bot.reproduce.python.language import Python
+from bot.reproduction.java.language import Java
+from bot.reproduction.language import Excerpt
+from bot.reproduction.python.language import Python
 from evaluation.bloom.code_base import CannotMask, CodeBase, Kind, check
 from evaluation.bloom.masking import PREFIX, hash_name, mask_python, mask_report, meaningful_name, patched_methods
 from evaluation.brt.cases import Case

@@ -13,13 +13,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from bot import __version__, app
+from bot import __version__, app, settings
 from bot.core.actions import Usage
-from bot.errors import BudgetExceeded, ModelError, OperatorError, SandboxError, TransientError
+from bot.core.errors import BudgetExceeded, ModelError, OperatorError, SandboxError, TransientError
 from bot.models.protocol import Model, Prompt, Reply, T
-from bot.ops import settings
-from bot.ops.settings import Settings
 from bot.sandbox.protocol import Limits
+from bot.settings import Settings
 from evaluation.bloom.apply import Namer, mask_case
 from evaluation.bloom.code_base import CannotMask
 from evaluation.bloom.rewriting import Clarifier, Rewriter

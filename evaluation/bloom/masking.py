@@ -17,8 +17,8 @@ from typing import Any
 import libcst as cst
 from libcst.metadata import ImportAssignment, MetadataWrapper, Scope, ScopeProvider
 
-from bot.reproduce.python.draft import UNREADABLE
-from bot.reproduce.python.language import Python
+from bot.reproduction.python.draft import UNREADABLE
+from bot.reproduction.python.language import Python
 from evaluation.bloom.code_base import BY_NAME, CannotMask, CodeBase, Kind, defined_in
 from evaluation.brt.patching import python_tree
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
-from bot.reproduce.java.language import Java
-from bot.reproduce.java.syntax import TYPES, named, parse, said, simple, walk
+from bot.reproduction.java.language import Java
+from bot.reproduction.java.syntax import TYPES, named, parse, said, simple, walk
 from evaluation.bloom.code_base import CannotMask
 
 if TYPE_CHECKING:

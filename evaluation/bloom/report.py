@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from bot import __version__
-from bot.errors import OperatorError
-from bot.reproduce.report import parse_report, read_report
+from bot.core.errors import OperatorError
+from bot.reproduction.report import parse_report, read_report
 from evaluation.bloom.components import COMPONENTS, PUBLISHED, Analysis, Presence, analyze, presence
 from evaluation.bloom.layers import (
     ROWS,

@@ -20,13 +20,13 @@ from bot.app import now
 from bot.core import events
 from bot.core.actions import Decision, Task
 from bot.core.config import RepoConfig
+from bot.core.errors import ModelError
 from bot.core.frozen import Frozen, Lenient
-from bot.core.model import Comment
-from bot.errors import ModelError
-from bot.forge.offline import AUTHOR, REPOSITORY, Opened, ReplayForge, issue_opened, split_title
+from bot.core.subjects import Comment
+from bot.features.services import NoHistory, Services
+from bot.github.offline import AUTHOR, REPOSITORY, Opened, ReplayForge, issue_opened, split_title
+from bot.models.prompts import Prompts
 from bot.models.protocol import Model, Prompt
-from bot.prompts import Prompts
-from bot.services import NoHistory, Services
 from evaluation.bloom import LANGUAGE
 
 Variant = Literal["rephrased", "translated"]

@@ -14,10 +14,10 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from bot.bouncers.labels import tidy_label
 from bot.core.actions import Usage
+from bot.core.errors import OperatorError
 from bot.core.frozen import Frozen
-from bot.errors import OperatorError
+from bot.features.shared.labels import tidy_label
 from bot.models.protocol import Voice
 from evaluation.bouncerbench.tasks import INPUT, LABELS, Kind, Maybe
 from evaluation.dataset import Row, read_json, read_rows, shaped, task_id, unique

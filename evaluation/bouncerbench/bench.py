@@ -9,9 +9,9 @@ from typing import Any
 
 from bot import app
 from bot.core.config import TriageConfig, VerifyConfig
-from bot.core.model import Issue, Repository
-from bot.errors import OperatorError
-from bot.forge.offline import AUTHOR, issue_opened, pull_request_opened, split_title
+from bot.core.errors import OperatorError
+from bot.core.subjects import Issue, Repository
+from bot.github.offline import AUTHOR, issue_opened, pull_request_opened, split_title
 from evaluation.benchmark import Benchmark, Scoring, Session
 from evaluation.bouncerbench import sections
 from evaluation.bouncerbench.answers import Answer, run_answers

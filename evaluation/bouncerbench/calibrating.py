@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from bot.calibration import reliability, risk
-from bot.errors import OperatorError
+from bot.core.errors import OperatorError
 from evaluation.bouncerbench import lines
 from evaluation.bouncerbench.answers import Answer
 from evaluation.bouncerbench.lines import Cases, Coverage, Proof

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from bot.errors import OperatorError
+from bot.core.errors import OperatorError
 from evaluation.bouncerbench import paper
 from evaluation.bouncerbench.answers import Answer
 from evaluation.bouncerbench.tasks import VAGUE_FROM, OutputTask

@@ -11,7 +11,7 @@ import click
 
 from bot import __version__
 from bot.cli.files import Share
-from bot.errors import OperatorError
+from bot.core.errors import OperatorError
 from evaluation.cli import (
     Option,
     cutoff_option,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bot.errors import OperatorError
+from bot.core.errors import OperatorError
 from evaluation import statistics
 from evaluation.bouncerbench.answers import Answer
 from evaluation.bouncerbench.metrics import FIGURES, Figures, Scored, Tasks, pair, shown, what

@@ -19,8 +19,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
+from bot.core.errors import OperatorError
 from bot.core.frozen import Frozen
-from bot.errors import OperatorError
 from evaluation.bouncerbench.tasks import VAGUE_FROM, Failing, Level, Maybe, OutputTask, output_task, repository_of
 from evaluation.dataset import Row, read_rows, shaped, task_id, unique
 from evaluation.git.clones import Clones

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError
 
-from bot.errors import OperatorError
+from bot.core.errors import OperatorError
 from evaluation.bouncerbench.answers import Answer
 from evaluation.dataset import read_json
 

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from bot.calibration.reliability import BINS
-from bot.errors import OperatorError
+from bot.core.errors import OperatorError
 from evaluation import statistics
 from evaluation.benchmark import Missing
 from evaluation.bouncerbench.answers import Answer

@@ -15,9 +15,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from bot.bouncers.labels import InputLabel, OutputLabel
+from bot.core.errors import OperatorError
 from bot.core.frozen import Frozen
-from bot.errors import OperatorError
+from bot.features.shared.labels import InputLabel, OutputLabel
 from evaluation.dataset import Row, read_rows, shaped, task_id, unique
 
 Kind = Literal["bouncerbench-input", "bouncerbench-output"]

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from pydantic import Field, model_validator
 
+from bot.core.errors import OperatorError
 from bot.core.frozen import Frozen
-from bot.errors import OperatorError
-from bot.reproduce.report import read_report
+from bot.reproduction.report import read_report
 from evaluation.dataset import read_rows, shaped, task_id, unique
 
 

@@ -17,21 +17,21 @@ import click
 from pydantic import Field
 
 from bot import app
+from bot.core.errors import BudgetExceeded, OperatorError, SandboxError
 from bot.core.frozen import Frozen
-from bot.errors import BudgetExceeded, OperatorError, SandboxError
+from bot.models.prompts import Prompts
 from bot.models.protocol import Model
-from bot.ops.settings import Settings
-from bot.prompts import Prompts
-from bot.reproduce.attempt import Attempt, Reproduction
-from bot.reproduce.command import TestCommand
-from bot.reproduce.drafting import Author
-from bot.reproduce.examples import Example, fixed, nearest
-from bot.reproduce.execution import Harness
-from bot.reproduce.match import ASSERTIONS, match
-from bot.reproduce.pipeline import Options, language_of, reproduce_in
-from bot.reproduce.report import Facts, Report, facts, parse_report
-from bot.reproduce.select import signature
+from bot.reproduction.attempt import Attempt, Reproduction
+from bot.reproduction.command import TestCommand
+from bot.reproduction.drafting import Author
+from bot.reproduction.examples import Example, fixed, nearest
+from bot.reproduction.execution import Harness
+from bot.reproduction.match import ASSERTIONS, match
+from bot.reproduction.pipeline import Options, language_of, reproduce_in
+from bot.reproduction.report import Facts, Report, facts, parse_report
+from bot.reproduction.select import signature
 from bot.sandbox.protocol import Limits, ProgramRun, Sandbox
+from bot.settings import Settings
 from evaluation.benchmark import Session
 from evaluation.brt.cases import Candidate, Case, Checkouts, read_candidates, read_cases
 from evaluation.brt.judge import Judge

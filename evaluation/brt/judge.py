@@ -16,10 +16,10 @@ from pathlib import PurePosixPath
 from pydantic import Field
 
 from bot.core.frozen import Frozen
-from bot.reproduce.command import Target, TestCommand
-from bot.reproduce.execution import Harness
-from bot.reproduce.java.language import tests_by_text
-from bot.reproduce.outcome import TestOutcome, TestReport
+from bot.reproduction.command import Target, TestCommand
+from bot.reproduction.execution import Harness
+from bot.reproduction.java.language import tests_by_text
+from bot.reproduction.outcome import TestOutcome, TestReport
 from bot.sandbox.protocol import Limits, Sandbox
 from evaluation.brt.cases import Candidate, Case
 from evaluation.brt.patching import PatchRejected, apply, python_tree, read_text

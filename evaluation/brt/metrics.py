@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from pydantic import Field, ValidationError
 
+from bot.core.errors import OperatorError
 from bot.core.frozen import Frozen
-from bot.errors import OperatorError
 from evaluation.run.folder import Record
 from evaluation.statistics import USUAL, Array, Counts, Estimate, Resampling, bootstrap, ratio
 

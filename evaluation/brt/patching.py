@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from unidiff.errors import UnidiffParseError
 from unidiff.patch import Hunk, PatchedFile, PatchSet
 
-from bot.errors import BouncerError
+from bot.core.errors import BouncerError
 
 _NOWHERE = "/dev/null"
 

@@ -14,7 +14,7 @@ from typing import Any
 import click
 import numpy as np
 
-from bot.errors import OperatorError
+from bot.core.errors import OperatorError
 from evaluation.benchmark import Benchmark, Scoring
 from evaluation.bloom.layers import ROWS, Comparison, compare
 from evaluation.brt.cases import Candidate, Case, read_candidates, read_cases

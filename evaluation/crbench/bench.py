@@ -9,16 +9,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bot import app
+from bot import app, settings
 from bot.core.config import ReproduceConfig, ReviewConfig
+from bot.core.errors import NotRecorded, OperatorError
 from bot.core.events import PullRequestOpened
-from bot.core.model import PullRequest, Repository
-from bot.errors import NotRecorded, OperatorError
-from bot.forge.offline import AUTHOR, BOUNCER, ReplayForge, Snapshot
-from bot.forge.protocol import PullDiff
-from bot.ops import settings
-from bot.reproduce.command import TestCommand
-from bot.reproduce.execution import Harness
+from bot.core.subjects import PullRequest, Repository
+from bot.github.offline import AUTHOR, BOUNCER, ReplayForge, Snapshot
+from bot.github.protocol import PullDiff
+from bot.reproduction.command import TestCommand
+from bot.reproduction.execution import Harness
 from bot.sandbox.protocol import Limits
 from evaluation.benchmark import Benchmark, Scoring, Session
 from evaluation.brt.drafting import working_sandbox

@@ -17,19 +17,11 @@ from typing import Any, Literal
 from rich.console import Console
 from rich.progress import track
 
-from bot import app
-from bot.errors import (
-    BudgetExceeded,
-    ForgeError,
-    ModelError,
-    OperatorError,
-    SettingsError,
-    TransientError,
-)
-from bot.forge.protocol import Forge
+from bot import app, settings
+from bot.core.errors import BudgetExceeded, ForgeError, ModelError, OperatorError, SettingsError, TransientError
+from bot.github.protocol import Forge
 from bot.models.protocol import caveat
-from bot.ops import settings
-from bot.ops.settings import Settings
+from bot.settings import Settings
 from evaluation.crbench.context import ClonedContext, ContextError, ContextFinder, ForgeContext, PullContext
 from evaluation.crbench.mapping import (
     BlameOptions,
@@ -46,16 +38,7 @@ from evaluation.crbench.mapping import (
 from evaluation.crbench.metrics import statistics
 from evaluation.crbench.own import own_fixes
 from evaluation.crbench.sections import data_section, reasons_section
-from evaluation.crbench.task import (
-    PARAPHRASE,
-    PREVENTABLE,
-    TAGS,
-    Judged,
-    ReviewTask,
-    begin,
-    describe,
-    finish,
-)
+from evaluation.crbench.task import PARAPHRASE, PREVENTABLE, TAGS, Judged, ReviewTask, begin, describe, finish
 from evaluation.dataset import fingerprint, read_rows, shaped, task_id, unique
 from evaluation.git.clones import Clones
 from evaluation.git.history import CommitGraph, History, PullCommits, Pulls

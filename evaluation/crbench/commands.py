@@ -206,7 +206,7 @@ def score(
     **given: Any,
 ) -> int:
     """Judge review comments against the known bugs; without a judge, print what was judged before."""
-    from bot.errors import BudgetExceeded
+    from bot.core.errors import BudgetExceeded
     from evaluation.benchmark import Scoring
     from evaluation.crbench import sections
     from evaluation.crbench.bench import CRBENCH, have_judged, reviewer

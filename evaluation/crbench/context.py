@@ -7,9 +7,9 @@ from typing import Protocol
 
 from pydantic import Field
 
+from bot.core.errors import BouncerError
 from bot.core.frozen import Frozen
-from bot.errors import BouncerError
-from bot.forge.protocol import Forge
+from bot.github.protocol import Forge
 from evaluation.git.history import History, Pulls
 from evaluation.git.repository import GitRepository
 from evaluation.git.subjects import bare_title

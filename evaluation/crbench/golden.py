@@ -15,9 +15,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from bot.core.errors import OperatorError
 from bot.core.frozen import Frozen, Lenient
-from bot.errors import OperatorError
-from bot.review.taxonomy import Impact, Severity
+from bot.features.shared.taxonomy import Impact, Severity
 from evaluation.crbench.context import ContextError, PullContext, read_diff
 from evaluation.crbench.mapping import tally
 from evaluation.crbench.task import Known, PaperSeverity, ReviewTask

@@ -21,13 +21,13 @@ from typing import Literal, get_args
 import numpy as np
 from pydantic import Field
 
+from bot.code.diff import Diff, Hunk, parse
 from bot.core.actions import Usage
+from bot.core.errors import BudgetExceeded, ModelError, TransientError
 from bot.core.frozen import Frozen
-from bot.errors import BudgetExceeded, ModelError, TransientError
+from bot.features.shared.findings import Finding
+from bot.models.prompts import Prompts
 from bot.models.protocol import Model, Prompt
-from bot.prompts import Prompts
-from bot.review.diff import Diff, Hunk, parse
-from bot.review.findings import Finding
 from evaluation.crbench.task import ReviewTask
 from evaluation.dataset import read_rows, shaped
 from evaluation.run.folder import Record

@@ -14,8 +14,8 @@ from pathlib import Path
 from pydantic import Field, ValidationError
 
 from bot.core.actions import Usage
+from bot.core.errors import OperatorError
 from bot.core.frozen import Frozen
-from bot.errors import OperatorError
 from evaluation.benchmark import Scoring
 from evaluation.crbench.judge import (
     PROMPT,

@@ -17,10 +17,10 @@ from typing import Annotated, Literal, Protocol
 
 from pydantic import BeforeValidator, Field
 
+from bot.code.diff import FileDiff, Hunk, parse
+from bot.core.errors import BouncerError
 from bot.core.frozen import Frozen, Lenient
-from bot.errors import BouncerError
-from bot.forge.protocol import Forge
-from bot.review.diff import FileDiff, Hunk, parse
+from bot.github.protocol import Forge
 from evaluation.git.history import History, PullCommits
 from evaluation.git.repository import GitError, GitRepository
 

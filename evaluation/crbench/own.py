@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from bot.bouncers.pull_request import closing_links
-from bot.core.model import Issue
-from bot.errors import NotFound
-from bot.forge.protocol import Forge
+from bot.core.errors import NotFound
+from bot.core.subjects import Issue
+from bot.features.shared.pull_requests import closing_links
+from bot.github.protocol import Forge
 from evaluation.crbench.mapping import Instance, is_documentation, is_test
 from evaluation.git.repository import GitRepository
 from evaluation.git.subjects import merge_number, squash_number

@@ -12,12 +12,12 @@ from typing import Literal, TypeVar
 
 from pydantic import BaseModel, Field, field_validator
 
+from bot.code.diff import FileDiff
 from bot.core.actions import Usage
 from bot.core.frozen import Frozen
+from bot.features.shared.taxonomy import Category, Impact, Severity
+from bot.models.prompts import Prompts
 from bot.models.protocol import Model, Prompt, Reply
-from bot.prompts import Prompts
-from bot.review.diff import FileDiff
-from bot.review.taxonomy import Category, Impact, Severity
 from evaluation.crbench.context import PullContext
 from evaluation.crbench.mapping import FixError, Instance, MappedInstance, parse_fix
 from evaluation.dataset import read_rows, shaped, unique

@@ -13,11 +13,11 @@ from typing import Any
 
 from pydantic import Field
 
+from bot.core.errors import NotRecorded, OperatorError, SandboxError
 from bot.core.frozen import Frozen
-from bot.errors import NotRecorded, OperatorError, SandboxError
-from bot.reproduce.command import TestCommand
-from bot.reproduce.execution import Harness, typed
-from bot.reproduce.setup import Environment, Environments, Recipe, SetupFailed
+from bot.reproduction.command import TestCommand
+from bot.reproduction.execution import Harness, typed
+from bot.reproduction.setup import Environment, Environments, Recipe, SetupFailed
 from bot.sandbox.protocol import Limits, Sandbox
 from evaluation.bouncerbench.tasks import OutputTask
 from evaluation.brt.cases import Candidate, Case

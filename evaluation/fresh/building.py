@@ -20,10 +20,10 @@ from typing import Any
 
 import click
 
-from bot.errors import OperatorError
-from bot.ops import settings
-from bot.ops.settings import Settings
+from bot import settings
+from bot.core.errors import OperatorError
 from bot.sandbox.protocol import Limits
+from bot.settings import Settings
 from evaluation.brt.cases import Candidate, read_candidates
 from evaluation.brt.drafting import working_sandbox
 from evaluation.crbench.build import Histories, MappingOptions, build_tasks

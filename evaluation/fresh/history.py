@@ -21,12 +21,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError
 
-from bot.bouncers.pull_request import closing_links
+from bot.core.errors import OperatorError
 from bot.core.frozen import Frozen
-from bot.core.model import Issue
-from bot.errors import OperatorError
-from bot.forge.offline import AUTHOR
-from bot.forge.protocol import Past
+from bot.core.subjects import Issue
+from bot.features.shared.pull_requests import closing_links
+from bot.github.offline import AUTHOR
+from bot.github.protocol import Past
 from evaluation.brt.judge import added_tests
 from evaluation.crbench.mapping import Instance, is_test
 from evaluation.crbench.own import MAX_FIX, Change, code_change, difference, instance_of, is_fix, paths, trunk

@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from bot.core.errors import BouncerError
 from bot.core.frozen import Frozen
-from bot.errors import BouncerError
-from bot.reproduce.command import Target
-from bot.reproduce.execution import Harness, essence
-from bot.reproduce.outcome import TestOutcome, TestReport
+from bot.reproduction.command import Target
+from bot.reproduction.execution import Harness, essence
+from bot.reproduction.outcome import TestOutcome, TestReport
 from evaluation.bouncerbench.tasks import Failing
 from evaluation.brt.cases import Case
 from evaluation.brt.judge import Added, added_in, verdict

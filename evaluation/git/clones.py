@@ -10,9 +10,9 @@ from pathlib import Path, PurePosixPath
 from threading import Lock
 from typing import Self
 
-from bot.errors import NotFound, NotRecorded, OperatorError
-from bot.forge.offline import ReplayForge, Snapshot
-from bot.forge.protocol import SourceTree, as_source
+from bot.core.errors import NotFound, NotRecorded, OperatorError
+from bot.github.offline import ReplayForge, Snapshot
+from bot.github.protocol import SourceTree, as_source
 from evaluation.git.repository import GitRepository, find_clone
 from evaluation.run.staging import Staged
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
 
-from bot.errors import BouncerError, OperatorError
+from bot.core.errors import BouncerError, OperatorError
 
 #: What GitHub allows; a name from a data set must not lead out of the folder of clones.
 _FULL_NAME = re.compile(r"(?!\.)[\w.-]+/(?!\.)[\w.-]+")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bot.prompts import Prompts
+from bot.models.prompts import Prompts
 
 FOLDER = Path(__file__).parent
 

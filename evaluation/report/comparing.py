@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bot.errors import OperatorError
+from bot.core.errors import OperatorError
 from evaluation.benchmark import BENCHMARKS, Scoring
 from evaluation.cutoff import Sample
 from evaluation.report.page import Cell, Section, Table

@@ -11,7 +11,7 @@ import click
 
 from bot import __version__
 from bot.core.actions import Usage
-from bot.errors import OperatorError
+from bot.core.errors import OperatorError
 from evaluation.benchmark import BENCHMARKS, Scoring
 from evaluation.report.page import Cell, Report, Section, Table, as_html, as_json, as_markdown
 from evaluation.report.papers import papers_section

@@ -22,7 +22,7 @@ import click
 from pydantic import BaseModel
 
 from bot.core.actions import Usage
-from bot.errors import ModelError, OperatorError, TransientError
+from bot.core.errors import ModelError, OperatorError, TransientError
 from bot.models import anthropic, openai
 from bot.models.budget import Prices, load_prices
 from bot.models.conversation import Answer, Request, Unusable, cost, extract
@@ -212,7 +212,7 @@ def _format(arguments: tuple[str, ...]) -> tuple[str, list[str]]:
 @json_option
 def import_command(file: str, cache: str, as_json: bool) -> int:
     """Put the result lines of OpenAI's Batch API or Anthropic's Message Batches into the cache."""
-    from bot.ops import settings
+    from bot import settings
 
     prices = load_prices(settings.load().bouncer_prices_file)
     found = import_results(file, FolderStore(Path(cache)), prices)

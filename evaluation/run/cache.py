@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from bot.errors import OperatorError
+from bot.core.errors import OperatorError
 from bot.models.conversation import strict
 from bot.models.protocol import Model, Prompt, Reply
 from evaluation.run.lines import replace

@@ -19,8 +19,8 @@ from typing import Any, BinaryIO, TypeVar
 from pydantic import Field, ValidationError
 
 from bot.core.actions import Usage
+from bot.core.errors import OperatorError
 from bot.core.frozen import Frozen
-from bot.errors import OperatorError
 from evaluation.dataset import choose, fingerprint, read_rows
 from evaluation.run.lines import Lines, replace
 

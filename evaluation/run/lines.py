@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 from pydantic import BaseModel
 
-from bot.errors import OperatorError
+from bot.core.errors import OperatorError
 
 
 def replace(file: Path, data: str | bytes) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from bot import app
 from bot.models.budget import Budget, Budgeted, Limit, MemoryBudget, load_prices
 from bot.models.protocol import Model
-from bot.ops.settings import Settings
+from bot.settings import Settings
 from evaluation.run.cache import Cached, FolderStore
 
 #: Providers whose replies cost nothing to get again: a copy would outlive its file.

@@ -11,11 +11,11 @@ from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel, Field, create_model
 
-from bot.bouncers.input import InputReply
-from bot.bouncers.output import OutputReply
+from bot.features.shared.findings import ReviewReply
+from bot.features.shared.input_bouncer import InputReply
+from bot.features.shared.output_bouncer import OutputReply
 from bot.models.protocol import Model, Prompt, Reply
-from bot.reproduce.drafting import Draft
-from bot.review.findings import ReviewReply
+from bot.reproduction.drafting import Draft
 
 T = TypeVar("T", bound=BaseModel)
 

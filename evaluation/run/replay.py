@@ -24,11 +24,10 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from bot import __version__, app
-from bot.errors import OperatorError, SettingsError
+from bot import __version__, app, settings
+from bot.core.errors import OperatorError, SettingsError
 from bot.models.protocol import Model, Prompt, Reply, T
-from bot.ops import settings
-from bot.ops.settings import Settings
+from bot.settings import Settings
 from evaluation.benchmark import Benchmark, Session
 from evaluation.dataset import choose, fingerprint
 from evaluation.report.terminal import print_json, say

@@ -34,7 +34,7 @@ from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 
 from bot.core.actions import Decision, Usage
-from bot.errors import BouncerError, BudgetExceeded, ModelError, TransientError
+from bot.core.errors import BouncerError, BudgetExceeded, ModelError, TransientError
 from evaluation.run.folder import Record, RunFolder
 
 T = TypeVar("T")

@@ -16,14 +16,14 @@ from pydantic import BaseModel
 from bot import router
 from bot.core.actions import Decision, Task, Usage
 from bot.core.config import RepoConfig
+from bot.core.errors import BudgetExceeded, ModelError, TransientError
 from bot.core.events import RepositoryEvent
-from bot.errors import BudgetExceeded, ModelError, TransientError
-from bot.forge.offline import ReplayForge, Snapshot
-from bot.forge.protocol import Forge
+from bot.features.services import NoHistory, Services
+from bot.github.offline import ReplayForge, Snapshot
+from bot.github.protocol import Forge
+from bot.models.prompts import Prompts
 from bot.models.protocol import Model, Prompt, Reply
-from bot.prompts import Prompts
-from bot.reproduce.execution import Harness
-from bot.services import NoHistory, Services
+from bot.reproduction.execution import Harness
 from evaluation.benchmark import Session
 from evaluation.run.recognition import Recognition, prompt_hash
 from evaluation.run.runner import Outcome, Postponed

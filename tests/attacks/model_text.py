@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from tests.attacks.injections import PAYLOADS
-from tests.bot.publishing.surfaces import HOST, OWN_SECRET
+from tests.bot.pipeline.publishing.surfaces import HOST, OWN_SECRET
 
 _KEY = "ghp_" + "a1B2" * 9
 _OWN = f"https://{HOST}/acme/rocket/blob/main/a.py"

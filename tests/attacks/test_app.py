@@ -15,13 +15,13 @@ import pytest
 from sqlalchemy import func, select
 
 from bot.core.config import PATH
-from bot.store.tables import DELIVERIES
+from bot.pipeline.store.tables import DELIVERIES
 from tests.attacks import commands, configuration, dashboard, model_text, webhook
 from tests.attacks.commands import AUTHOR, MACHINE, MAINTAINER, READER, STRANGER
 from tests.attacks.corpus import each, named, params
 from tests.attacks.dashboard import HOSTILE, Visit
-from tests.bot.publishing.rendering import fault
-from tests.bot.publishing.surfaces import HOST
+from tests.bot.pipeline.publishing.rendering import fault
+from tests.bot.pipeline.publishing.surfaces import HOST
 from tests.e2e.provider import completion
 from tests.e2e.site import PASSWORD, Site
 

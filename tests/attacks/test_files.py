@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from bot.review.diff import parse
+from bot.code.diff import parse
 from tests.attacks import diffs, files
 from tests.attacks.corpus import each, params
 from tests.attacks.files import KEYS, MODEL, TRIAGE, lay

@@ -6,7 +6,7 @@ import pytest
 
 from tests.attacks.corpus import params
 from tests.attacks.model_text import TABLE
-from tests.bot.publishing.surfaces import Press
+from tests.bot.pipeline.publishing.surfaces import Press
 
 
 @pytest.mark.parametrize(("never", "attack"), params(TABLE))

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from pytest_httpserver import HTTPServer
 
-from bot.errors import ForgeError
-from bot.forge.github import archive
+from bot.core.errors import ForgeError
+from bot.github import archive
 from bot.sandbox.bubblewrap import Bubblewrap
 from bot.sandbox.protocol import Limits, ProgramRun
 from tests.attacks.corpus import each, named, params

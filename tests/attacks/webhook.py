@@ -8,9 +8,9 @@ from itertools import count
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from bot.forge.github.webhook import sign
+from bot.github.webhook import sign
 from tests import deliveries
-from tests.bot.jobs.rig import SECRET
+from tests.bot.pipeline.rig import SECRET
 
 OPENED = deliveries.issue()
 BODY = OPENED.body

@@ -25,15 +25,15 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import NamedTuple
 
+from bot.code.context import Sides, Surroundings, around
+from bot.code.diff import Diff, FileDiff, parse
+from bot.code.file_classes import Risk, left_out, risk
+from bot.code.packing import Packed, estimate, pack, render, render_line
 from bot.code.syntax import PYTHON, definitions, grammar_of, nodes
 from bot.code.syntax import parse as parse_tree
 from bot.core.config import RepoConfig
-from bot.forge.offline import FolderTree
-from bot.review.context import Sides, Surroundings, around
-from bot.review.diff import Diff, FileDiff, parse
-from bot.review.file_classes import Risk, left_out, risk
-from bot.review.meaning import reformatted
-from bot.review.packing import Packed, estimate, pack, render, render_line
+from bot.features.review.meaning import reformatted
+from bot.github.offline import FolderTree
 from evaluation.crbench.task import read_tasks
 from evaluation.git.clones import CommitTree
 from evaluation.git.repository import GitError, GitRepository, find_clone

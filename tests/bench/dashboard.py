@@ -14,9 +14,9 @@ from statistics import median
 from sqlalchemy import insert
 
 from bot.core.actions import Decision, Usage
-from bot.core.model import Subject
-from bot.store import Ledger, migrate
-from bot.store.tables import DECISIONS, MODEL_CALLS, SIGNALS
+from bot.core.subjects import Subject
+from bot.pipeline.store import Ledger, migrate
+from bot.pipeline.store.tables import DECISIONS, MODEL_CALLS, SIGNALS
 from bot.web.app import Backend
 from tests.bot.web.dashboard.conftest import dashboard
 

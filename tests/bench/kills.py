@@ -18,9 +18,9 @@ from collections import Counter
 from functools import partial
 from pathlib import Path
 
-from bot.jobs.job import OPEN
+from bot.pipeline.job import OPEN
 from bot.simgithub import SimulatedGitHub
-from tests.bot.jobs.rig import Rig, wait
+from tests.bot.pipeline.rig import Rig, wait
 
 REPOSITORIES = tuple(f"acme/rocket{number}" for number in range(8))
 #: Pause between two kills, seconds: long enough for a forked worker to begin something.
@@ -68,7 +68,7 @@ def _kill(kind: str, rig: Rig, count: int) -> None:
     start = time.monotonic()
     parents = {
         "web": rig.web().pid,
-        "worker": rig.start("tests.bot.jobs.worker_process", "--phoenix", "2").pid,
+        "worker": rig.start("tests.bot.pipeline.worker_process", "--phoenix", "2").pid,
     }
     wait(rig.ready, 120, "web and worker up")
     killed: Counter[str] = Counter()

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from bot.simgithub import SimulatedGitHub
 from tests.bench.pipeline import github_seconds
-from tests.bot.jobs.rig import REPOSITORY, Rig, wait
+from tests.bot.pipeline.rig import REPOSITORY, Rig, wait
 
 GOAL_MS, GOAL_HELP_MS = 300, 500
 BASE = "def load(path):\n    with open(path) as file:\n        return parse(file)\n"

@@ -14,7 +14,7 @@ from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from bot.forge.github.webhook import sign
+from bot.github.webhook import sign
 from bot.web.server import Server
 
 SECRET = "benchmark"

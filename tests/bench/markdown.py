@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 
 from bot.core.markdown import clean
-from bot.publishing.body import harmless
-from tests.bot.publishing.attacks import KNOWN, generated
-from tests.bot.publishing.surfaces import HOST, Press
+from bot.pipeline.body import harmless
+from tests.bot.pipeline.publishing.attacks import KNOWN, generated
+from tests.bot.pipeline.publishing.surfaces import HOST, Press
 
 #: What parsers are slow at, where they are.
 PIECES = (

@@ -1,7 +1,7 @@
 """The way of one bounced issue through the program: files, functions, and the longest chain of modules.
 
 Web server and worker run as processes with a profiler that notes every call of a function of ``bot`` (a template
-in ``bot/prompts`` is a file with one) between the delivery and its comment, the rounds that a worker makes
+in ``bot/models/prompts`` is a file with one) between the delivery and its comment, the rounds that a worker makes
 meanwhile included. Start-up is over by then: what runs only there is not counted. A hop is a call from a module
 into another; counted is the longest chain of them in the web server and in the worker, from the bytes to GitHub,
 the command line's frames at the bottom of a process included. Of the web server's processes, of which one takes
@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 from bot.simgithub import SimulatedGitHub
-from tests.bot.jobs.rig import REPOSITORY, Rig, wait
+from tests.bot.pipeline.rig import REPOSITORY, Rig, wait
 
 #: Runs at the start of each process: notes calls while the file ``on`` is there.
 PROFILER = """

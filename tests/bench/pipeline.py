@@ -14,11 +14,11 @@ from pathlib import Path
 
 from sqlalchemy import select
 
-from bot.jobs.job import OPEN
-from bot.ops.metrics import GITHUB_SECONDS
+from bot.pipeline.job import OPEN
+from bot.pipeline.metrics import GITHUB_SECONDS
+from bot.pipeline.store.tables import DELIVERIES
 from bot.simgithub import SimulatedGitHub
-from bot.store.tables import DELIVERIES
-from tests.bot.jobs.rig import REPOSITORY, Rig, wait
+from tests.bot.pipeline.rig import REPOSITORY, Rig, wait
 
 
 def github_seconds(rig: Rig) -> float:

@@ -21,16 +21,16 @@ from time import perf_counter, process_time
 from typing import Any, NamedTuple
 
 from bot.app import now
+from bot.code.diff import parse
+from bot.code.packing import estimate, pack
 from bot.core.config import RepoConfig
-from bot.forge.offline import ReplayForge, pull_request_opened
-from bot.prompts import Prompts
-from bot.review.anchoring import anchor
-from bot.review.diff import parse
-from bot.review.findings import Reported
-from bot.review.packing import estimate, pack
-from bot.review.strategies import Change, Question
+from bot.features.review.anchoring import anchor
+from bot.features.review.strategies import Change, Question
+from bot.features.services import NoHistory, Services
+from bot.features.shared.findings import Reported
+from bot.github.offline import ReplayForge, pull_request_opened
+from bot.models.prompts import Prompts
 from bot.router import decide
-from bot.services import NoHistory, Services
 from tests.scripted import ScriptedModel
 
 FILES, LINES, FINDINGS, RUNS = 40, 500, 500, 7

@@ -17,8 +17,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from bot.reproduce.command import Target, TestCommand
-from bot.reproduce.execution import Harness
+from bot.reproduction.command import Target, TestCommand
+from bot.reproduction.execution import Harness
 from bot.sandbox.bubblewrap import Bubblewrap
 from bot.sandbox.protocol import Limits, ProgramRun
 

@@ -16,8 +16,8 @@ from statistics import median
 
 from flask import Flask, request
 
-from bot.ops import logs
-from bot.store import migrate, open_database
+from bot.cli import logs
+from bot.pipeline.store import migrate, open_database
 from bot.web.app import Backend, create_app
 from bot.web.server import Server
 from tests.bench.load import SECRET, Sender, closed_loop, free_port, open_loop, serving, together
@@ -42,7 +42,7 @@ class _Nowhere:
 
 def signed_app() -> Flask:
     """The real handler on a store that forgets."""
-    from bot.ops.metrics import Counts
+    from bot.pipeline.metrics import Counts
     from bot.web import webhook
 
     app = Flask("signed")

@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from bot.store import Database, Ledger, migrate, open_database
+from bot.pipeline.store import Database, Ledger, migrate, open_database
 
 _numbers = count()
 

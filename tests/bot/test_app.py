@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from bot import settings
 from bot.app import Live
 from bot.core.events import IssueOpened
-from bot.core.model import Actor, Issue, Repository
-from bot.ops import settings
+from bot.core.subjects import Actor, Issue, Repository
+from bot.pipeline.store import Ledger, migrate, open_database
 from bot.simgithub import SimulatedGitHub
-from bot.store import Ledger, migrate, open_database
 
 YML = "triage:\n  mode: comment\nreview:\n  mode: off\nreproduce:\n  mode: comment\n"
 

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from bot.bouncers import input as bouncer
 from bot.core.config import RepoConfig
-from bot.publishing.body import Rules
+from bot.features.shared import input_bouncer as bouncer
+from bot.pipeline.body import Rules
 from tests import comments
 
 #: A model's name is shown with whatever it wrote.

@@ -7,7 +7,7 @@ import pytest
 from bot import router
 from bot.core import events
 from bot.core.events import Event
-from bot.core.model import Actor, Comment, Issue, PullRequest, Repository, ReviewComment
+from bot.core.subjects import Actor, Comment, Issue, PullRequest, Repository, ReviewComment
 
 HERE = Repository(id=1, owner="octo", name="demo")
 ANN, BOB = Actor(id=1, login="ann"), Actor(id=2, login="bob")

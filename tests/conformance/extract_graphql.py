@@ -34,7 +34,8 @@ from graphql import (
     visit,
 )
 
-from bot.forge.github import app, past, reader
+from bot.github import app, reader
+from bot.github import history as past
 
 QUERIES = (*reader.QUERIES, *past.QUERIES, *app.QUERIES)
 TARGET = Path(__file__).with_name("schema.graphql")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.forge.github.reader import QUERIES
+from bot.github.reader import QUERIES
 from bot.simgithub.routes import ROUTES
 from bot.simgithub.server import RecordedRequest
 from tests.conformance.checking import description, operation_of, violations

@@ -14,7 +14,7 @@ from urllib.parse import urlencode, urljoin
 from bot.core.actions import Decision, Task
 from bot.simgithub import SimulatedGitHub
 from bot.simgithub.state import CheckRunState, Review, ReviewCommentState
-from tests.bot.jobs.rig import Rig, wait
+from tests.bot.pipeline.rig import Rig, wait
 from tests.e2e.provider import Provider, provider
 
 PASSWORD = "correct horse battery"

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.bot.jobs.rig import wait
+from tests.bot.pipeline.rig import wait
 from tests.e2e.site import APP, BROKEN, FIXED, WORSE, Site, stopped
 
 BURST = 100

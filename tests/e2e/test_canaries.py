@@ -17,8 +17,8 @@ import pytest
 from sqlalchemy import inspect, text
 from werkzeug import Request, Response
 
-from bot.forge.github.webhook import sign
-from tests.bot.jobs.rig import ROOT, wait
+from bot.github.webhook import sign
+from tests.bot.pipeline.rig import ROOT, wait
 from tests.e2e.echo import Gateway, gateway
 from tests.e2e.provider import VAGUE, completion, failure
 from tests.e2e.site import APP, BROKEN, Browser, Site, stopped

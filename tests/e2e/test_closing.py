@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bot.jobs.rig import wait
+from tests.bot.pipeline.rig import wait
 from tests.e2e.site import Site, site
 
 HOME = "acme/first"

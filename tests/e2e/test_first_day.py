@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bot.jobs.rig import wait
+from tests.bot.pipeline.rig import wait
 from tests.e2e.site import Browser, Site, stopped
 
 CREDENTIALS = ("GITHUB_APP_ID", "GITHUB_APP_PRIVATE_KEY", "GITHUB_WEBHOOK_SECRET")

@@ -1,6 +1,6 @@
 """Whatever a model's provider does, verify and review end said exactly once, or as an abstention with its reason.
 
-Issues have the same in ``tests/bot/jobs/test_model_faults.py``.
+Issues have the same in ``tests/bot/pipeline/test_model_faults.py``.
 """
 
 from __future__ import annotations

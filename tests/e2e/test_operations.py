@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bot.jobs.rig import wait
+from tests.bot.pipeline.rig import wait
 from tests.e2e.site import APP, BROKEN, Site, site, stopped
 
 

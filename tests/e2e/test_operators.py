@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Callable
 
-from tests.bot.jobs.rig import wait
+from tests.bot.pipeline.rig import wait
 from tests.e2e.site import APP, BROKEN, Browser, Site
 
 

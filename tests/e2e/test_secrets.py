@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.simgithub import SimulatedGitHub
-from tests.bot.jobs.rig import REPLY, REPOSITORY, SECRET, Rig, wait
+from tests.bot.pipeline.rig import REPLY, REPOSITORY, SECRET, Rig, wait
 
 
 @pytest.mark.timeout(240)

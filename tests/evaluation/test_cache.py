@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from bot.core.actions import Usage
-from bot.errors import OperatorError, TransientError
+from bot.core.errors import OperatorError, TransientError
 from bot.models.protocol import Prompt, Reply, T
 from evaluation.run.cache import Cached, FolderStore, cache_key, is_key
 from tests.scripted import ScriptedModel

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from bot.core.errors import OperatorError
 from bot.core.frozen import Frozen
-from bot.errors import OperatorError
 from evaluation import dataset
 from evaluation.dataset import choose, fingerprint, read_json, read_rows, shaped, task_id, unique
 

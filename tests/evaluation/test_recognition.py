@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bot.core.config import RepoConfig
-from bot.prompts import Prompts
+from bot.models.prompts import Prompts
 from evaluation.bouncerbench.bench import stage_input, stage_output
 from evaluation.bouncerbench.tasks import InputTask, OutputTask
 from evaluation.cli import main

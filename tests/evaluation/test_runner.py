@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from bot.core.actions import Usage
-from bot.errors import BudgetExceeded, ModelError, OperatorError, TransientError
+from bot.core.errors import BudgetExceeded, ModelError, OperatorError, TransientError
 from evaluation.run.folder import RunFacts, RunFolder, Tasks
 from evaluation.run.runner import Options, Outcome, Postponed, Task, run
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from bot.errors import OperatorError
+from bot.core.errors import OperatorError
 from evaluation.bloom.masking import mask_report, patched_methods
 from evaluation.bouncerbench.leaderboard import read_config
 from evaluation.bouncerbench.tasks import input_task

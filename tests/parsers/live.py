@@ -7,19 +7,19 @@ from contextlib import suppress
 
 from pydantic import ValidationError
 
-from bot.bouncers import pull_request
-from bot.bouncers.input import InputReply
+from bot.code import diff, quotes
+from bot.code.packing import pack
 from bot.core import commands, config_file
 from bot.core.config import ReviewConfig
 from bot.core.markdown import clean, clean_line, code_span, fence
 from bot.core.redaction import redact
-from bot.forge.github import webhook
-from bot.forge.github.payloads import readable
+from bot.features.shared import pull_requests as pull_request
+from bot.features.shared.input_bouncer import InputReply
+from bot.github import webhook
+from bot.github.payloads import readable
 from bot.models import conversation as replies
 from bot.models.conversation import Unusable
-from bot.prompts import untrusted
-from bot.review import diff, quotes
-from bot.review.packing import pack
+from bot.models.prompts import untrusted
 from tests.parsers.parser import Parser
 
 

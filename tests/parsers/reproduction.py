@@ -3,16 +3,16 @@
 
 from __future__ import annotations
 
-from bot.reproduce import console, junit, lexical
-from bot.reproduce.examples import mentioned
-from bot.reproduce.java.language import Java
-from bot.reproduce.language import DraftRejected
-from bot.reproduce.match import match
-from bot.reproduce.outcome import TestOutcome
-from bot.reproduce.python import draft
-from bot.reproduce.python.language import Python
-from bot.reproduce.report import facts, parse_report
-from bot.reproduce.select import signature
+from bot.reproduction import console, junit, lexical
+from bot.reproduction.examples import mentioned
+from bot.reproduction.java.language import Java
+from bot.reproduction.language import DraftRejected
+from bot.reproduction.match import match
+from bot.reproduction.outcome import TestOutcome
+from bot.reproduction.python import draft
+from bot.reproduction.python.language import Python
+from bot.reproduction.report import facts, parse_report
+from bot.reproduction.select import signature
 from tests.parsers.parser import Parser
 
 

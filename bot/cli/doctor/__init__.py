@@ -14,8 +14,8 @@ from pydantic import Field
 
 from bot.cli.files import json_option, print_json
 from bot.cli.running import settings_options
+from bot.core.errors import OperatorError
 from bot.core.frozen import Frozen
-from bot.errors import OperatorError
 
 if TYPE_CHECKING:
     from bot.core.config_file import Problem
@@ -82,7 +82,7 @@ def command(config: str | None, skip: tuple[str, ...], as_json: bool, **settings
 def _examined(skip: Collection[str], settings: Mapping[str, Any]) -> Iterator[Diagnosis]:
     """All findings, as they are made; the areas come in the order in which one thing needs another."""
     from bot.cli.doctor import machine, remote
-    from bot.ops.settings import load
+    from bot.settings import load
 
     areas = {
         "settings": machine.variables,
@@ -100,7 +100,7 @@ def _examined(skip: Collection[str], settings: Mapping[str, Any]) -> Iterator[Di
 
 def _check_file(file: Path, as_json: bool) -> int:
     from bot.core import config_file
-    from bot.core.bounded import read_file
+    from bot.core.io_limits import read_file
 
     try:
         _, problems = config_file.load(read_file(file, config_file.MAX_BYTES))

@@ -14,13 +14,13 @@ from sqlalchemy.engine import make_url
 
 from bot import app
 from bot.cli.doctor import Diagnosis, fail, note, ok
-from bot.errors import SandboxError, SettingsError
+from bot.core.errors import SandboxError, SettingsError
 from bot.models.registry import carries_signal
-from bot.ops.settings import Settings
+from bot.pipeline.store.database import database_at, open_database
+from bot.pipeline.store.tables import HEAD, known, version
 from bot.sandbox import network
 from bot.sandbox.protocol import Limits, ProgramRun
-from bot.store.database import database_at, open_database
-from bot.store.tables import HEAD, known, version
+from bot.settings import Settings
 
 #: Without them ``bouncer serve`` accepts no delivery.
 _SET_UP = "create the app with `bouncer serve` at /setup, or set it"
@@ -115,7 +115,7 @@ def _read(subject: str, read: Callable[[], str], place: Path | None) -> Diagnosi
 
 
 def _key(settings: Settings) -> Iterator[Diagnosis]:
-    from bot.forge.github.app import load_key
+    from bot.github.app import load_key
 
     try:
         key = settings.private_key()

@@ -13,16 +13,16 @@ import httpx2
 
 from bot import app
 from bot.cli.doctor import Diagnosis, fail, note, ok
+from bot.core.errors import ForgeError, ModelError, SettingsError, TransientError
 from bot.core.frozen import Frozen
-from bot.errors import ForgeError, ModelError, SettingsError, TransientError
-from bot.forge.github.registration import manifest
+from bot.github.registration import manifest
 from bot.models.budget import Budget, MemoryBudget
 from bot.models.protocol import Prompt
 from bot.models.registry import Models, leaves
-from bot.ops.settings import Settings
+from bot.settings import Settings
 
 if TYPE_CHECKING:
-    from bot.forge.github.app import AppInfo, GitHubApp, Installation
+    from bot.github.app import AppInfo, GitHubApp, Installation
 
 
 #: A token is issued a minute back and good for five: beyond this GitHub refuses it, seconds.

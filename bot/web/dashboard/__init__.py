@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from bot.core.frozen import Frozen
-from bot.forge.github.oauth import GitHubLogin, Visitor
+from bot.github.oauth import GitHubLogin, Visitor
 
 
 class Admins(Frozen):

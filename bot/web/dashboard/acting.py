@@ -11,14 +11,14 @@ import structlog
 from flask import abort, g, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response as Answer
 
-from bot.bouncers import history
 from bot.core.actions import Decision
-from bot.core.model import Subject
-from bot.errors import OperatorError
-from bot.jobs.admin import Jobs
-from bot.jobs.job import ASKED, OPEN, Job, State
-from bot.store.installations import EVERYTHING
-from bot.store.overview import Line, Overview
+from bot.core.errors import OperatorError
+from bot.core.subjects import Subject
+from bot.features.shared import history
+from bot.pipeline.admin import Jobs
+from bot.pipeline.job import ASKED, OPEN, Job, State
+from bot.pipeline.store.installations import EVERYTHING
+from bot.pipeline.store.overview import Line, Overview
 from bot.web import session
 from bot.web.app import Backend
 from bot.web.dashboard import DashboardSettings

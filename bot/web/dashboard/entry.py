@@ -15,9 +15,9 @@ import structlog
 from flask import Blueprint, abort, g, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response as Answer
 
-from bot.errors import ForgeError, TransientError
-from bot.forge.github.oauth import GitHubLogin
-from bot.store.logins import LONGEST_WAIT_SECONDS, Logins
+from bot.core.errors import ForgeError, TransientError
+from bot.github.oauth import GitHubLogin
+from bot.pipeline.store.logins import LONGEST_WAIT_SECONDS, Logins
 from bot.web import session
 from bot.web.app import Backend
 from bot.web.dashboard import DashboardSettings

@@ -11,7 +11,7 @@ from flask import Blueprint, Response, abort, g, redirect, render_template, requ
 from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as Answer
 
-from bot.store.overview import Line
+from bot.pipeline.store.overview import Line
 from bot.web import session
 from bot.web.app import Backend
 from bot.web.dashboard import DashboardSettings, acting, reading

@@ -21,9 +21,9 @@ from bot.core.actions import (
     UpsertComment,
 )
 from bot.core.markdown import host_of
-from bot.publishing.body import MAX_BODY, Rules, as_html
-from bot.review.filtering import Suppressed
-from bot.store.overview import Posted
+from bot.features.review.filtering import Suppressed
+from bot.pipeline.body import MAX_BODY, Rules, as_html
+from bot.pipeline.store.overview import Posted
 
 
 class Card(NamedTuple):

@@ -16,13 +16,13 @@ from bot.calibration.fates import KnownFate
 from bot.calibration.risk import Judged, OperatingPoint, PromiseRecord
 from bot.core import events
 from bot.core.actions import Task
+from bot.core.errors import OperatorError
 from bot.core.frozen import Frozen
 from bot.core.markdown import clean
-from bot.errors import OperatorError
-from bot.jobs.admin import Jobs
-from bot.publishing.body import MAX_BODY, as_html
-from bot.store.installations import EVERYTHING
-from bot.store.overview import PAGE, Came, Filter, Overview, as_csv, as_json
+from bot.pipeline.admin import Jobs
+from bot.pipeline.body import MAX_BODY, as_html
+from bot.pipeline.store.installations import EVERYTHING
+from bot.pipeline.store.overview import PAGE, Came, Filter, Overview, as_csv, as_json
 from bot.web.app import Backend
 from bot.web.dashboard import DashboardSettings, acting, posted
 

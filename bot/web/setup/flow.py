@@ -15,7 +15,7 @@ from urllib.parse import quote, urlsplit
 from pydantic import Field
 
 from bot.core.frozen import Frozen
-from bot.forge.github.registration import Manifest
+from bot.github.registration import Manifest
 
 #: GitHub's code is good for an hour; so is the state that it has to come back with, seconds.
 STATE_SECONDS = 3600.0

@@ -13,8 +13,8 @@ from flask import Blueprint, Response, make_response, redirect, render_template,
 from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as Answer
 
-from bot.errors import ForgeError, NotFound, SettingsError, TransientError
-from bot.forge.github.registration import PURPOSES, Credentials, manifest
+from bot.core.errors import ForgeError, NotFound, SettingsError, TransientError
+from bot.github.registration import PURPOSES, Credentials, manifest
 from bot.web import session
 from bot.web.setup.flow import Addresses, Choice, Guard, choose, unreachable
 

@@ -9,9 +9,9 @@ import pytest
 
 from bot.calibration import export
 from bot.calibration.export import Journal, SteadyChronicle
-from bot.core.model import Repository
-from bot.errors import OperatorError, TransientError
-from bot.forge.protocol import ListPage, Message, PastIssue, PastPull, PullDiff
+from bot.core.errors import OperatorError, TransientError
+from bot.core.subjects import Repository
+from bot.github.protocol import ListPage, Message, PastIssue, PastPull, PullDiff
 
 NOW = datetime(2026, 5, 4, tzinfo=UTC)
 ROCKET = Repository(id=1, owner="acme", name="rocket", default_branch="main")

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from bot.cli import main
-from bot.jobs.admin import Jobs
-from bot.jobs.inbox import Inbox
-from bot.jobs.queue import Queue
-from tests.bot.jobs.builders import edited, make_dispatcher, opened
-from tests.bot.jobs.dead import bury
+from bot.pipeline.admin import Jobs
+from bot.pipeline.inbox import Inbox
+from bot.pipeline.queue import Queue
+from tests.bot.pipeline.builders import edited, make_dispatcher, opened
+from tests.bot.pipeline.dead import bury
 
 Run = Callable[..., Any]
 

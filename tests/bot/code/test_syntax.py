@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bot.code import syntax
 from bot.code.syntax import definitions, enclosing
-from bot.review import meaning
+from bot.features.review import meaning
 
 PYTHON = """\
 class A:

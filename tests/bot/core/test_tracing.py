@@ -13,7 +13,7 @@ from werkzeug import Request, Response
 PROGRAM = """
 import sys
 from bot.core import tracing
-from bot.errors import ModelError
+from bot.core.errors import ModelError
 from bot.models.protocol import Prompt
 from tests.scripted import ScriptedModel
 from tests.bot.models.replies import CLEAR, Verdict

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.errors import BudgetExceeded, ModelError, SettingsError, TransientError
+from bot.core.errors import BudgetExceeded, ModelError, SettingsError, TransientError
 from bot.models.budget import REQUESTS, Budget, Budgeted, Limit, MemoryBudget, Price, Spent, worst_case
 from bot.models.conversation import Answer
 from tests.bot.models.replies import CLEAR, PROMPT, Verdict

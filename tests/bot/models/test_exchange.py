@@ -7,7 +7,7 @@ import json
 import pytest
 
 from bot.core.actions import Usage
-from bot.errors import BouncerError, ModelError, TransientError
+from bot.core.errors import BouncerError, ModelError, TransientError
 from bot.models.conversation import Answer
 from tests.bot.models.replies import CLEAR, PROMPT, Verdict
 from tests.scripted import ScriptedModel

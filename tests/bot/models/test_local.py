@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.errors import ModelError, SettingsError
+from bot.core.errors import ModelError, SettingsError
 from bot.models import local
 from bot.models.conversation import Conversation
 from bot.models.local import MEMBER, Local, smollm2

@@ -15,7 +15,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from bot.core.actions import Usage
-from bot.errors import ModelError, TransientError
+from bot.core.errors import ModelError, TransientError
 from bot.models import anthropic, openai
 from bot.models.budget import Price
 from bot.models.conversation import Conversation, cost

@@ -13,10 +13,10 @@ from pydantic import SecretStr
 from pytest_httpserver import HTTPServer
 
 from bot import app
-from bot.errors import SettingsError
+from bot.core.errors import SettingsError
 from bot.models.budget import Budget, Limit, MemoryBudget, Price, Prices, load_prices
 from bot.models.registry import ModelKeys, Models
-from bot.ops.settings import Settings
+from bot.settings import Settings
 from tests.bot.models.replies import CLEAR, PROMPT, Verdict
 
 KEYS = ModelKeys(openai_api_key=SecretStr("sk-canary"), anthropic_api_key=SecretStr("sk-ant-canary"))

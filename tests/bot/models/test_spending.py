@@ -9,21 +9,21 @@ from pathlib import Path
 import pytest
 
 from bot import app
-from bot.bouncers.granted import by_maintainer
 from bot.core.config import RepoConfig
-from bot.core.model import Actor
-from bot.errors import BudgetExceeded
-from bot.forge.offline import ReplayForge
+from bot.core.errors import BudgetExceeded
+from bot.core.subjects import Actor
+from bot.features.services import NoHistory, Services
+from bot.features.shared.rights import by_maintainer
+from bot.github.offline import ReplayForge
 from bot.models.budget import Budget, Budgeted, BudgetStore, Limit, MemoryBudget, Price, Spent
 from bot.models.conversation import Answer
-from bot.ops.settings import Settings
+from bot.pipeline.store.calls import Budgets
+from bot.pipeline.store.database import open_database
+from bot.pipeline.store.tables import migrate
 from bot.router import decide
-from bot.services import NoHistory, Services
-from bot.store.calls import Budgets
-from bot.store.database import open_database
-from bot.store.tables import migrate
-from tests.bot.handlers import test_triage as triage
-from tests.bot.handlers.conftest import REPOSITORY
+from bot.settings import Settings
+from tests.bot.features import test_triage as triage
+from tests.bot.features.conftest import REPOSITORY
 from tests.scripted import ScriptedModel
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -10,7 +10,7 @@ import pytest
 from pydantic import BaseModel, SecretStr
 
 from bot.core.actions import Usage
-from bot.errors import ModelError, SettingsError, TransientError
+from bot.core.errors import ModelError, SettingsError, TransientError
 from bot.models.protocol import Prompt, Reply, T, caveat
 from bot.models.registry import ModelKeys, Models, leaves
 from bot.models.wrappers import Cascade, Mean, load_maps

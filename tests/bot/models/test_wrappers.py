@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bot.core.actions import Usage
-from bot.errors import BudgetExceeded, ModelError, SettingsError, TransientError
+from bot.core.errors import BudgetExceeded, ModelError, SettingsError, TransientError
 from bot.models.conversation import Answer, Conversation
 from bot.models.protocol import Model, Prompt
 from bot.models.recorded import Recorded, Recording

@@ -23,7 +23,7 @@ from bot.sandbox import network
 from bot.sandbox.bubblewrap import Bubblewrap
 from bot.sandbox.monitor import descendants
 from bot.sandbox.protocol import Limits, ProgramRun
-from tests.bot.jobs.rig import wait
+from tests.bot.pipeline.rig import wait
 from tests.bot.sandbox.conftest import RunPython
 from tests.conftest import missing
 

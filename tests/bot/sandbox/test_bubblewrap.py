@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.errors import SandboxError
+from bot.core.errors import SandboxError
 from bot.sandbox.bubblewrap import Bubblewrap
 from bot.sandbox.launch import pack
 from bot.sandbox.monitor import measure

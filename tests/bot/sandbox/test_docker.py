@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.errors import SandboxError
+from bot.core.errors import SandboxError
 from bot.sandbox.docker import Docker
 from bot.sandbox.protocol import Limits, ProgramResult, ProgramRun
 

@@ -15,7 +15,7 @@ import pytest
 import requests
 
 from bot.core.events import Event
-from bot.forge.github.webhook import load, parse, verify
+from bot.github.webhook import load, parse, verify
 from bot.simgithub import App, SimulatedGitHub
 from tests import deliveries
 from tests.conformance.checking import violations

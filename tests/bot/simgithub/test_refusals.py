@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import requests
 
-from bot.forge.github.webhook import parse
+from bot.github.webhook import parse
 from bot.simgithub import App, SimulatedGitHub
 from tests.bot.simgithub.test_github import NAME, signed
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bot.simgithub import SimulatedGitHub
-from tests.bot.jobs.rig import REPOSITORY, Rig, wait
+from tests.bot.pipeline.rig import REPOSITORY, Rig, wait
 
 SIGNED = f"X-Hub-Signature-256: sha256={'0' * 64}\r\n"
 POST = "POST /webhook HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

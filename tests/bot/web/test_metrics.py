@@ -13,9 +13,9 @@ from flask.testing import FlaskClient
 from sqlalchemy.exc import OperationalError
 
 from bot.app import metrics_readers, pages
-from bot.ops.metrics import Counts
-from bot.ops.settings import Settings
-from bot.store import Ledger, migrate, open_database
+from bot.pipeline.metrics import Counts
+from bot.pipeline.store import Ledger, migrate, open_database
+from bot.settings import Settings
 from bot.web.app import Backend, create_app
 
 ELSEWHERE = {"REMOTE_ADDR": "192.0.2.1"}

@@ -16,13 +16,13 @@ from urllib.parse import urlencode
 import pytest
 from sqlalchemy import func, select
 
-from bot.forge.github.webhook import MAX_BYTES, sign
-from bot.store import Database, migrate, open_database
-from bot.store.tables import DELIVERIES
+from bot.github.webhook import MAX_BYTES, sign
+from bot.pipeline.store import Database, migrate, open_database
+from bot.pipeline.store.tables import DELIVERIES
 from bot.web.app import Backend, create_app
 from bot.web.server import Server
 from bot.web.webhook import ROOM_BYTES
-from tests.bot.jobs.rig import free_port, wait
+from tests.bot.pipeline.rig import free_port, wait
 
 SECRETS = ("new-secret", "old-secret")
 PAYLOADS = Path(__file__).resolve().parents[2] / "payloads"
@@ -182,7 +182,7 @@ def test_health_readiness_and_metrics(site: Site) -> None:
     assert site.get("/healthz")[0] == 200
     status, text = site.get("/readyz")
     assert (status, json.loads(text)["why"]) == (503, "no worker was ever seen")
-    from bot.store.tables import WORKERS
+    from bot.pipeline.store.tables import WORKERS
 
     with site.database.write() as connection:
         worker = {"lease": 0, "name": "x", "started_at": time.time(), "seen_at": time.time()}

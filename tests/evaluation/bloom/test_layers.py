@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from bot.models.prompts import Prompts
 from bot.models.protocol import Prompt
-from bot.prompts import Prompts
 from evaluation.bloom.apply import Namer, mask_case
 from evaluation.bloom.code_base import CannotMask
 from evaluation.bloom.components import PUBLISHED, presence, scott_knott, scott_knott_esd, shares

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bot.errors import NotRecorded, OperatorError
+from bot.core.errors import NotRecorded, OperatorError
 from bot.models.recorded import Recording
 from evaluation.benchmark import Session
 from evaluation.bouncerbench.bench import opened, stage_input

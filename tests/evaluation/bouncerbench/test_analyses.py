@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.errors import OperatorError
+from bot.core.errors import OperatorError
 from evaluation.bouncerbench.answers import Answer
 from evaluation.bouncerbench.chain import chain
 from evaluation.bouncerbench.compare import compare, used_tools

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.errors import OperatorError
+from bot.core.errors import OperatorError
 from evaluation.bouncerbench.answers import Line, read_answers
 from evaluation.bouncerbench.tasks import INPUT, OUTPUT
 

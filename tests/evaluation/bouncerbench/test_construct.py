@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bot.errors import OperatorError
+from bot.core.errors import OperatorError
 from evaluation.bouncerbench.construct import Patch, applies, build, read_annotations, read_instances, read_patches
 from tests.evaluation.bouncerbench.conftest import Command, Write, read_gz
 from tests.evaluation.crbench.repositories import Scratch

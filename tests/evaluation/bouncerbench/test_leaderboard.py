@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from bot.errors import OperatorError
+from bot.core.errors import OperatorError
 from evaluation.bouncerbench.leaderboard import read_config
 from tests.evaluation.bouncerbench.conftest import Command, Write
 

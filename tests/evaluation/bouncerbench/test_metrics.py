@@ -14,7 +14,7 @@ import sklearn.metrics
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.errors import OperatorError
+from bot.core.errors import OperatorError
 from evaluation.bouncerbench.answers import Answer, read_answers
 from evaluation.bouncerbench.metrics import Metrics, score
 from evaluation.bouncerbench.tasks import INPUT, OUTPUT, InputTask, OutputTask, input_tasks

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.errors import OperatorError
+from bot.core.errors import OperatorError
 from evaluation.bouncerbench.tasks import (
     InputTask,
     OutputTask,

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bot.reproduce.report import parse_report
+from bot.reproduction.report import parse_report
 from evaluation.brt.drafting import Pair, examples_for
 from evaluation.cli import main
 from evaluation.run.folder import Record, RunFacts, RunFolder, Tasks

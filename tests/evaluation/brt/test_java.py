@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from bot.reproduce.command import Target, TestCommand
-from bot.reproduce.execution import Harness
+from bot.reproduction.command import Target, TestCommand
+from bot.reproduction.execution import Harness
 from bot.sandbox.bubblewrap import Bubblewrap
 from bot.sandbox.protocol import Limits
 from evaluation.cli import main

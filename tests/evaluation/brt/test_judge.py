@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from bot.errors import OperatorError, SandboxError
-from bot.reproduce.outcome import TestOutcome, TestReport
+from bot.core.errors import OperatorError, SandboxError
+from bot.reproduction.outcome import TestOutcome, TestReport
 from bot.sandbox.bubblewrap import Bubblewrap
 from bot.sandbox.protocol import Limits
 from evaluation.brt.cases import Candidate, Case, read_candidates, read_cases

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.errors import OperatorError
+from bot.core.errors import OperatorError
 from evaluation.brt.metrics import (
     Ranking,
     baseline_consistency,

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from bot.errors import OperatorError
+from bot.core.errors import OperatorError
 from evaluation.crbench.commands import build as build_command
 from tests.evaluation.crbench.repositories import Scratch
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.errors import OperatorError
+from bot.core.errors import OperatorError
 from evaluation.crbench.mapping import BlameOptions, blame_fix
 from evaluation.git.repository import GitError, GitRepository, find_clone
 from tests.evaluation.crbench.repositories import Scratch

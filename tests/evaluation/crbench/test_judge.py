@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.errors import BudgetExceeded, ModelError, TransientError
+from bot.core.errors import BudgetExceeded, ModelError, TransientError
 from bot.models.protocol import Prompt
 from evaluation.crbench.context import PullContext
 from evaluation.crbench.judge import CLASSES, Panel, Said, Vote, agreement, decide, judge_all

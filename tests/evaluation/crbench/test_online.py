@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from bot.core.model import Actor, Comment, Issue, PullRequest
-from bot.errors import NotRecorded, TransientError
-from bot.forge.offline import ReplayForge, Snapshot
-from bot.forge.protocol import PullDiff
-from bot.prompts import Prompts
+from bot.core.errors import NotRecorded, TransientError
+from bot.core.subjects import Actor, Comment, Issue, PullRequest
+from bot.github.offline import ReplayForge, Snapshot
+from bot.github.protocol import PullDiff
+from bot.models.prompts import Prompts
 from evaluation.crbench.build import Histories, MappingOptions, build_tasks, map_instances, read_instances
 from evaluation.crbench.mapping import Instance
 from evaluation.crbench.own import own_fixes

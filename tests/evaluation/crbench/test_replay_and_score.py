@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bot.errors import NotFound, NotRecorded
+from bot.core.errors import NotFound, NotRecorded
 from evaluation.cli import main
 from evaluation.crbench.bench import stage
 from evaluation.crbench.judge import Said, said_in

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from bot.core.model import Issue, Repository
-from bot.forge.offline import AUTHOR
-from bot.forge.protocol import Past, PastIssue
+from bot.core.subjects import Issue, Repository
+from bot.github.offline import AUTHOR
+from bot.github.protocol import Past, PastIssue
 from evaluation.cli import main
 from evaluation.crbench.judge import said_in
 from evaluation.run.folder import RunFolder

@@ -16,10 +16,10 @@ from pytest_httpserver import HTTPServer
 
 from bot import cli
 from bot.cli.doctor.remote import _clock
-from bot.ops.settings import Settings
+from bot.pipeline.store.database import open_database
+from bot.pipeline.store.tables import migrate
+from bot.settings import Settings
 from bot.simgithub import SimulatedGitHub
-from bot.store.database import open_database
-from bot.store.tables import migrate
 
 CANARY = "canary-0123456789-abcdef"
 PUBLIC = "https://bouncer.example"

@@ -10,18 +10,18 @@ import pytest
 from flask import Flask
 from sqlalchemy import insert
 
-from bot.bouncers.feedback import Signal
 from bot.core.actions import Decision, InlineComment, SetLabels, SubmitReview, UpsertComment, Usage
-from bot.core.model import Subject
-from bot.forge.github.oauth import GitHubLogin
-from bot.jobs.job import Job
+from bot.core.subjects import Subject
+from bot.features.feedback.signals import Signal
+from bot.github.oauth import GitHubLogin
 from bot.models.protocol import Prompt
-from bot.store import Ledger, Posting, migrate
-from bot.store.tables import DELIVERIES
+from bot.pipeline.job import Job
+from bot.pipeline.store import Ledger, Posting, migrate
+from bot.pipeline.store.tables import DELIVERIES
 from bot.web.app import Backend
 from bot.web.dashboard import DashboardSettings
 from bot.web.dashboard.pages import blueprint
-from tests.bot.jobs.dead import dead_letter
+from tests.bot.pipeline.dead import dead_letter
 from tests.serving import served
 
 PASSWORD = "correct horse"

@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import select
 from werkzeug.test import TestResponse
 
-from bot.store.tables import SESSIONS
+from bot.pipeline.store.tables import SESSIONS
 from bot.web import session
 from bot.web.app import Backend
 from tests.bot.web.dashboard.conftest import HOSTILE, PASSWORD, dashboard

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import requests
 
-from bot.forge.github.oauth import GitHubLogin
+from bot.github.oauth import GitHubLogin
 from bot.simgithub import SimulatedGitHub
 from bot.simgithub.simulation import PERMISSIONS
 from bot.web.app import Backend

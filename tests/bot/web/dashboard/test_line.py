@@ -8,8 +8,8 @@ from flask import Flask
 
 from bot.calibration.fates import GRACE, KnownFate
 from bot.core.actions import Decision
-from bot.core.model import Subject
-from bot.store.decisions import Fates
+from bot.core.subjects import Subject
+from bot.pipeline.store.decisions import Fates
 from bot.web.app import Backend
 from tests.bot.web.dashboard.test_access import log_in
 

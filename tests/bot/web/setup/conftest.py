@@ -12,8 +12,8 @@ import pytest
 import requests
 from flask import Flask
 
-from bot.errors import SettingsError
-from bot.forge.github.registration import Credentials, convert, store
+from bot.core.errors import SettingsError
+from bot.github.registration import Credentials, convert, store
 from bot.simgithub import SimulatedGitHub
 from bot.web.setup.flow import Addresses, Choice, Guard
 from bot.web.setup.pages import Setup, blueprint, landing

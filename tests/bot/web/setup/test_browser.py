@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
-from bot.forge.github.registration import stored
+from bot.github.registration import stored
 from tests.bot.web.conftest import serious
 from tests.bot.web.setup.conftest import LINK, Site
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import requests
 
-from bot.errors import SettingsError
-from bot.forge.github.app import GitHubApp
-from bot.forge.github.registration import FILE, Credentials, convert, stored
-from bot.ops.settings import Settings
+from bot.core.errors import SettingsError
+from bot.github.app import GitHubApp
+from bot.github.registration import FILE, Credentials, convert, stored
+from bot.settings import Settings
 from bot.web.app import Backend, create_app
 from bot.web.setup.flow import Addresses, Guard, api_of, choose, unreachable
 from bot.web.setup.pages import Setup, blueprint

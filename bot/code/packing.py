@@ -1,0 +1,283 @@
+"""Cut a change into pieces that fit a model call, most urgent first, and name everything that is left out.
+
+Pure. No piece costs more tokens than the budget, whatever the change holds (see ``tokens``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from bot.code.diff import Diff, DiffLine, FileDiff, Hunk
+from bot.code.file_classes import language, left_out, risk, topic
+from bot.code.moves import Notes, moved
+from bot.core.config import gitignore
+from bot.core.frozen import Frozen
+from bot.core.text import show
+
+# Characters of one line that a reviewer is shown: more is data or minified.
+_WIDEST = 400
+# Files of a list, and characters of a name in it.
+_LISTED, _NAME = 150, 200
+
+#: Why a file is not shown that says the same in another layout.
+REFORMATTED = "layout only, the code means the same"
+
+
+class Skipped(Frozen):
+    """A file, or a part of one, that no model was shown."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What one model call is shown: text in the form that ``render`` gives it, and its tokens at most."""
+
+    text: str
+    tokens: int
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """A change, ready to be reviewed. ``diff`` holds the files that are shown, and those alone.
+
+    ``files`` names every file of the change with what happened to it and where it is shown; ``reformatted`` says
+    that the change holds nothing else than code which means the same before and after.
+    """
+
+    pieces: tuple[Piece, ...]
+    diff: Diff
+    skipped: tuple[Skipped, ...]
+    files: tuple[str, ...] = ()
+    reformatted: bool = False
+    omitted: tuple[str, ...] = ()
+    """Files that the forge did not show."""
+
+
+def pack(
+    diff: Diff,
+    budget: int,
+    max_pieces: int,
+    ignore: Sequence[str] = (),
+    omitted: Iterable[str] = (),
+    same: Mapping[str, frozenset[int]] | None = None,
+    only: Sequence[str] = (),
+) -> Packed:
+    """Sort out, order and pack a change.
+
+    ``budget`` is in tokens per piece; ``ignore`` are patterns as in ``.gitignore`` (the config refuses what is
+    none); ``omitted`` are files that the forge did not show; ``same`` are the hunks (from 0) by path whose code
+    means the same before and after: they are left out. ``only`` are patterns of the files that count; empty = all.
+    """
+    omitted = tuple(omitted)
+    kept, skipped = _sort_out(diff, ignore, only)
+    kept, equal = _only_meaning(kept, same or {})
+    skipped += equal
+    skipped += [Skipped(path=path, reason="too large to be shown") for path in omitted]
+    skipped += [
+        Skipped(path=flaw.path or "(the diff)", reason=f"unreadable: {flaw.reason}") for flaw in diff.flaws
+    ]
+    filling = _Filling(budget, max_pieces)
+    notes = moved(Diff(tuple(kept)))
+    for group in _groups(kept):
+        filling.add([(file, list(_blocks(file, budget, notes))) for file in group])
+    pieces = filling.pieces()
+    skipped += filling.skipped
+    return Packed(
+        pieces,
+        diff.only({path for piece in pieces for path in piece.paths}),
+        tuple(skipped),
+        _listed(diff, pieces, skipped),
+        omitted=omitted,
+        reformatted=bool(equal) and not (kept or omitted or diff.flaws),
+    )
+
+
+def _only_meaning(
+    files: Sequence[FileDiff], same: Mapping[str, frozenset[int]]
+) -> tuple[list[FileDiff], list[Skipped]]:
+    """The files without the hunks that change no meaning; those of which nothing is left are named."""
+    kept: list[FileDiff] = []
+    gone: list[Skipped] = []
+    for file in files:
+        equal = same.get(file.path, frozenset())
+        hunks = tuple(hunk for number, hunk in enumerate(file.hunks) if number not in equal)
+        if equal and not hunks:
+            gone.append(Skipped(path=file.path, reason=REFORMATTED))
+        else:
+            kept.append(replace(file, hunks=hunks) if equal else file)
+    return kept, gone
+
+
+def _listed(diff: Diff, pieces: Sequence[Piece], skipped: Sequence[Skipped]) -> tuple[str, ...]:
+    """One line a file: its change and size, and the part that shows it or why none does."""
+    reasons = {each.path: each.reason for each in skipped}
+    lines = []
+    for file in diff.files:
+        parts = [str(number) for number, piece in enumerate(pieces, start=1) if file.path in piece.paths]
+        where = f"part {', '.join(parts)}" if parts else f"not shown: {reasons.get(file.path, 'nothing to show')}"
+        lines.append(f"{show(file.path)[:_NAME]} ({file.change}, +{file.added} -{file.removed}): {where}")
+    more = len(lines) - _LISTED
+    return tuple([*lines[:_LISTED], f"and {more} more files"] if more > 0 else lines)
+
+
+def render(file: FileDiff, lines: Iterable[str]) -> str:
+    """A file's header as the model sees it, then its lines."""
+    name = f"renamed from {show(file.old_path or '')}, " if file.change in ("renamed", "copied") else ""
+    facts = ", ".join(fact for fact in (f"{name}{file.change}", language(file.path)) if fact)
+    mode = f", mode {file.mode}" if file.mode else ""
+    return "\n".join((f"=== {show(file.path)} ({facts}{mode})", *lines))
+
+
+def render_line(line: DiffLine) -> str:
+    """A line with its number in the new file (none for a removed line) and its mark."""
+    text = show(line.text)
+    text = text if len(text) <= _WIDEST else f"{text[:_WIDEST]}…"
+    return f"{'' if line.new is None else line.new:>5} {line.mark} {text}"
+
+
+def _sort_out(diff: Diff, ignore: Sequence[str], only: Sequence[str]) -> tuple[list[FileDiff], list[Skipped]]:
+    ignored, counted = gitignore(ignore), gitignore(only)
+    kept: list[FileDiff] = []
+    skipped: list[Skipped] = []
+    for file in diff.files:
+        path = file.path.encode("utf-8", "replace").decode()
+        if only and not counted.match_file(path):
+            reason: str | None = "pulls.paths"
+        else:
+            reason = "review.ignore" if ignored.match_file(path) else left_out(file)
+        if reason is None:
+            kept.append(file)
+        else:
+            skipped.append(Skipped(path=file.path, reason=reason))
+    return sorted(kept, key=_urgency), skipped
+
+
+def _urgency(file: FileDiff) -> tuple[int, str, int, str]:
+    """Risk, then language, then size: one huge file must not keep many small ones from being read."""
+    return risk(file), language(file.path), file.added + file.removed, file.path
+
+
+class _Block(NamedTuple):
+    """A file, or a part of one, as text."""
+
+    text: str
+    tokens: int
+
+
+@dataclass(slots=True)
+class _Box:
+    """A piece while it is being filled."""
+
+    texts: list[str] = field(default_factory=list)
+    paths: dict[str, None] = field(default_factory=dict)
+    tokens: int = 0
+
+
+class _Filling:
+    """At most ``most`` pieces of at most ``budget`` tokens, filled one group of files after the other."""
+
+    def __init__(self, budget: int, most: int) -> None:
+        self._budget, self._most = budget, most
+        self._boxes: list[_Box] = []
+        self.skipped: list[Skipped] = []
+
+    def pieces(self) -> tuple[Piece, ...]:
+        """What was filled."""
+        return tuple(Piece("\n\n".join(box.texts), box.tokens, tuple(box.paths)) for box in self._boxes)
+
+    def add(self, group: Sequence[tuple[FileDiff, Sequence[_Block]]]) -> None:
+        """Put a group into one piece where one holds it, else each block where there is room for it."""
+        together = self._room(sum(block.tokens for _, blocks in group for block in blocks))
+        for file, blocks in group:
+            placed = [self._place(file.path, block, together) for block in blocks]
+            if not all(placed):
+                part = "the rest of it is " if any(placed) else ""
+                self.skipped.append(Skipped(path=file.path, reason=f"{part}beyond the limit of one review"))
+            if any(len(line.text) > _WIDEST for hunk in file.hunks for line in hunk.lines):
+                self.skipped.append(Skipped(path=file.path, reason=f"lines are shown up to {_WIDEST} characters"))
+
+    def _room(self, tokens: int) -> _Box | None:
+        """The first box with room for so much, or a new one; None where there can be none."""
+        if tokens > self._budget:
+            return None
+        box = next((box for box in self._boxes if box.tokens + tokens <= self._budget), None)
+        if box is None and len(self._boxes) < self._most:
+            self._boxes.append(box := _Box())
+        return box
+
+    def _place(self, path: str, block: _Block, together: _Box | None) -> bool:
+        box = together or self._room(block.tokens)
+        if box is None:
+            return False
+        box.texts.append(block.text)
+        box.paths[path] = None
+        box.tokens += block.tokens
+        return True
+
+
+def _groups(files: Sequence[FileDiff]) -> list[list[FileDiff]]:
+    """Files that are read together: a source file with its tests, settings with settings; the first one leads."""
+    groups: dict[str, list[FileDiff]] = {}
+    for file in files:
+        groups.setdefault(topic(file), []).append(file)
+    return list(groups.values())
+
+
+def _blocks(file: FileDiff, budget: int, notes: Notes) -> Iterator[_Block]:
+    """The file as one block; where it is too large for a piece, in several, cut between hunks or lines."""
+    lines: list[str] = []
+    head = tokens = estimate(render(file, ())) + _BETWEEN
+    for number, hunk in enumerate(file.hunks):
+        for row in _rows(hunk, file.path, number, notes):
+            cost = estimate(row) + 1
+            if lines and tokens + cost > budget:
+                yield _Block(render(file, lines), tokens)
+                lines, tokens = [], head
+            lines.append(row)
+            tokens += cost
+    yield _Block(render(file, lines), tokens)
+
+
+# The blank line between two blocks, in tokens.
+_BETWEEN = 2
+
+
+def _rows(hunk: Hunk, path: str, number: int, notes: Notes) -> Iterator[str]:
+    yield f"@@ {show(hunk.context)}".rstrip()
+    for at, line in enumerate(hunk.lines):
+        note = notes.get((path, number, at))
+        if note is None:
+            yield render_line(line)
+        elif note:
+            yield f"      {note}"
+
+
+# In twentieths of a token. Bytes beyond ASCII: byte-level encodings never spend more than one token on a byte.
+_UNIT = 20
+
+
+def _weight(byte: int) -> int:
+    char = chr(byte)
+    if byte >= 0x80 or char == "\n":
+        return 20
+    if char == " ":
+        return 10
+    if char.islower():
+        return 12
+    if char.isdigit():
+        return 22
+    return 40 if char.isspace() else 20
+
+
+_WEIGHTS = bytes(_weight(byte) for byte in range(256))
+
+
+def estimate(text: str) -> int:
+    """Tokens that ``text`` costs at most; never less than the sum over its parts rounds down to."""
+    return math.ceil(sum(text.encode("utf-8", "replace").translate(_WEIGHTS)) / _UNIT)

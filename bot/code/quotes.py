@@ -1,0 +1,128 @@
+"""Find a quoted piece of code in the hunks of one file."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+
+from bot.code.diff import DiffLine, FileDiff
+from bot.core.subjects import Side
+from bot.core.text import squeeze, squeeze_lines
+
+# A quote that is only part of a line must say more than this to be told from chance.
+_SHORTEST_PART = 4
+# What models copy along with the code: the number and the mark that stand before a shown line.
+_MARGIN = re.compile(r"^\s*(?:\d+\s*\|?\s?[-+ ]?|\|\s?[-+ ]?|[-+])")
+_WORD = re.compile(r"\w+")
+_FENCE = re.compile(r"^\s*(?:```|~~~)")
+_BREAK = "\0"
+
+
+@dataclass(frozen=True, slots=True)
+class Quoted:
+    """Neighbouring lines of one hunk on one side. ``whole``: the quote is made of them, and complete."""
+
+    side: Side
+    lines: tuple[DiffLine, ...]
+    whole: bool
+
+    @property
+    def numbers(self) -> tuple[int, int]:
+        """First and last line."""
+        first, last = self.lines[0].number(self.side), self.lines[-1].number(self.side)
+        assert first is not None
+        assert last is not None
+        return first, last
+
+
+def bare(quote: str) -> str:
+    """A quote with white space squeezed, without blank lines around it or a fence."""
+    lines = quote.strip().split("\n")
+    if len(lines) > 1 and _FENCE.match(lines[0]):
+        lines = lines[1:-1] if _FENCE.match(lines[-1]) else lines[1:]
+    return squeeze_lines("\n".join(lines))
+
+
+class Index:
+    """The lines of a file's hunks, ready to be searched."""
+
+    def __init__(self, file: FileDiff) -> None:
+        lines = [[(line, squeeze(line.text)) for line in hunk.lines] for hunk in file.hunks]
+        self._contexts = "\n".join(squeeze(hunk.context) for hunk in file.hunks)
+        self._views = (
+            _View("RIGHT", [[pair for pair in hunk if pair[0].mark != "-"] for hunk in lines]),
+            _View("LEFT", [[pair for pair in hunk if pair[0].mark != "+"] for hunk in lines]),
+            _View(None, lines),
+        )
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Every word in the lines, and in what stands behind the ``@@`` of the hunks."""
+        return frozenset(_WORD.findall(f"{self._contexts}\n{self._views[2].text}"))
+
+    def find(self, quote: str) -> list[Quoted]:
+        """Every place where the quote stands: in one side of a hunk, else across removed and added lines.
+
+        The quote as it is comes first; only if it is nowhere, what a model may have copied along is taken off.
+        """
+        given = squeeze_lines(quote)
+        for candidate in filter(None, dict.fromkeys((given, bare(quote), bare(without_margin(quote))))):
+            sides = [match for view in self._views[:2] for match in view.find(candidate)]
+            if matches := sides or list(self._views[2].find(candidate)):
+                return matches
+        return []
+
+
+class _View:
+    """One way to read the hunks, as one string with a line each; no match can cross from hunk to hunk."""
+
+    def __init__(self, side: Side | None, hunks: list[list[tuple[DiffLine, str]]]) -> None:
+        self._side = side
+        rows: list[tuple[DiffLine | None, str]] = []
+        for hunk in hunks:
+            rows += [*hunk, (None, _BREAK)]
+        self._lines = [line for line, _ in rows]
+        self._starts = list(accumulate((len(text) + 1 for _, text in rows), initial=1))
+        self.text = "\n" + "".join(f"{text}\n" for _, text in rows)
+
+    def find(self, words: str) -> Iterator[Quoted]:
+        whole = f"\n{words}\n"
+        if whole in self.text:
+            yield from (self._match(at + 1, at + len(words), True) for at in _all(whole, self.text))
+        elif len(words) >= _SHORTEST_PART and re.search(r"\w", words):
+            yield from (
+                self._match(at, at + len(words) - 1, False)
+                for at in _all(words, self.text)
+                if _stands_alone(self.text, at, at + len(words))
+            )
+
+    def _match(self, start: int, end: int, whole: bool) -> Quoted:
+        first, last = (bisect_right(self._starts, at) - 1 for at in (start, end))
+        lines = tuple(line for line in self._lines[first : last + 1] if line is not None)
+        if self._side is not None:
+            return Quoted(self._side, lines, whole)
+        # A quote over removed and added lines: the new code is what can still be changed.
+        side: Side = "RIGHT" if any(line.mark == "+" for line in lines) else "LEFT"
+        return Quoted(side, tuple(line for line in lines if line.number(side) is not None), whole=False)
+
+
+def _all(part: str, text: str) -> Iterator[int]:
+    at = text.find(part)
+    while at >= 0:
+        yield at
+        at = text.find(part, at + 1)
+
+
+def _stands_alone(text: str, start: int, end: int) -> bool:
+    """Whether no word of the text is cut in two at either end."""
+    before, after = text[start - 1 : start + 1], text[end - 1 : end + 1]
+    return not any(re.fullmatch(r"\w\w", pair) for pair in (before, after))
+
+
+def without_margin(quote: str) -> str:
+    """The quote without numbers and marks that stood before the lines it was copied from."""
+    return "\n".join(_MARGIN.sub("", line) for line in quote.split("\n"))

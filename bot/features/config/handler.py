@@ -1,0 +1,90 @@
+"""Validate ``.github/bouncer.yml`` when a push or a pull request changes it, and report in a check run.
+
+Only maintainers and the author of the change see the report. A pull request's copy is validated, never used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.code.diff import parse
+from bot.core import config_file, events
+from bot.core.actions import Decision, SetCheck
+from bot.core.config import PATH
+from bot.core.config_file import Problem
+from bot.core.errors import ForgeError, NotFound
+from bot.core.events import Event
+from bot.core.markdown import clean_line
+from bot.core.subjects import PullRequest, Subject
+from bot.features.services import Services
+
+#: The check run's name.
+CHECK = "bouncer / config"
+#: Problems that one check lists; more of them are counted.
+MAX_PROBLEMS = 50
+
+_Proposed = events.PullRequestOpened | events.PullRequestSynchronized | events.PullRequestReopened
+
+
+def concerns(event: Event) -> bool:
+    """Return True if the event may change the file, or propose to."""
+    if isinstance(event, events.BranchPushed):
+        return event.may_change_config and bool(event.head_sha)
+    return isinstance(event, _Proposed)
+
+
+def handle(event: Event, services: Services) -> Decision | None:
+    """Validate the file of a pushed commit or of a pull request; None if the event does not change it."""
+    if isinstance(event, events.BranchPushed):
+        sha, number = event.head_sha, 0
+    elif isinstance(event, _Proposed) and _proposes(event.pull_request, services):
+        sha, number = event.pull_request.head_sha, event.pull_request.number
+    else:
+        return None
+    subject = Subject(repository=services.forge.repository, number=number, revision=f"sha:{sha}")
+    try:
+        problems = config_file.load(services.forge.file(PATH, sha))[1]
+    except NotFound:
+        if not services.history.decisions(subject.key, "config"):
+            return None
+        return Decision(kind="config", subject=subject, verdict="absent", reason=f"there is no {PATH} any more")
+    check = report(problems, sha, proposed=bool(number))
+    return Decision(
+        kind="config",
+        subject=subject,
+        verdict="wrong" if problems else "valid",
+        actions=(check,),
+        reason=check.title,
+        evidence={"problems": [str(problem) for problem in problems]},
+    )
+
+
+def _proposes(pull: PullRequest, services: Services) -> bool:
+    if pull.state == "closed":
+        return False
+    try:
+        diff = services.forge.diff(pull.number)
+    except ForgeError:
+        return False
+    return PATH in diff.omitted or any(file.path == PATH for file in parse(diff.text).files)
+
+
+def report(problems: Sequence[Problem], sha: str, *, proposed: bool) -> SetCheck:
+    """Return the check: key, line and allowed values of each problem."""
+    count = len(problems)
+    title = f"{PATH} has {count} problem{'s' if count > 1 else ''}" if count else f"{PATH} is valid"
+    lines = [f"- {clean_line(str(problem), limit=400)}" for problem in problems[:MAX_PROBLEMS]]
+    if count > MAX_PROBLEMS:
+        lines.append(f"- and {count - MAX_PROBLEMS} more")
+    if problems:
+        lines += ["", "A wrong value falls back to its default; a wrong mode means shadow mode, in which nothing "
+                  "is posted."]  # fmt: skip
+    if proposed:
+        lines += ["", "This copy was only validated. The file counts once it is on the default branch."]
+    return SetCheck(
+        name=CHECK,
+        head_sha=sha,
+        conclusion="failure" if problems else "success",
+        title=title,
+        summary="\n".join(lines).strip() or "Nothing is wrong with it.",
+    )

@@ -1,0 +1,163 @@
+"""What people made of what was posted: reactions, resolved threads, deleted or edited comments, how it ended.
+
+Nothing is ever written because of it. The signs are recorded; ``bouncers.feedback`` turns them into rates and
+mutes what is dismissed too often.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from bot.calibration.fates import KnownFate, asks, blamed, undone
+from bot.core import events
+from bot.core.actions import Decision
+from bot.core.events import Event
+from bot.core.subjects import ReviewComment
+from bot.features.feedback.signals import Outcome, Signal
+from bot.features.services import Services
+from bot.features.shared import history
+from bot.features.shared import pull_requests as pull_request
+from bot.features.shared.findings import Finding
+from bot.features.shared.review_history import MAX_REACTIONS, finding_of, our_comments, recall, turned_down
+
+OnReviewComment = events.ReviewCommentDeleted | events.ReviewCommentEdited
+OnFinding = events.ReviewThreadResolved | OnReviewComment | events.PullRequestClosed
+OnBounce = events.IssueClosed | events.CommentDeleted | events.CommentEdited
+
+
+def concerns(event: Event) -> bool:
+    """Whether an event can hold a sign: of comments only those of an app do that somebody else changed."""
+    if isinstance(event, events.CommentEdited | events.CommentDeleted | OnReviewComment):
+        return event.comment.author.is_bot and event.comment.author.id != event.sender.id
+    if isinstance(event, events.IssueClosed) and event.sender.is_bot:
+        return event.issue.state_reason == "not_planned" and bool(event.issue.labels)
+    return isinstance(event, OnFinding | OnBounce)
+
+
+def handle(event: Event, services: Services) -> Decision | None:
+    """Record the signs in an event; None where there are none."""
+    if isinstance(event, OnFinding):
+        signs = tuple(_on_findings(event, services))
+    elif isinstance(event, OnBounce):
+        signs = tuple(_on_bounce(event, services))
+    else:
+        return None
+    fates = tuple(_fates(event, services))
+    if not signs and not fates:
+        return None
+    told = sorted({f"{sign.outcome} ({sign.source})" for sign in signs} | {fate.why for fate in fates})
+    return Decision(
+        kind="feedback",
+        subject=event.subject,
+        verdict=signs[0].outcome if len(signs) == 1 else "several" if signs else "ended",
+        reason=", ".join(told),
+        evidence={
+            "signals": [sign.model_dump() for sign in signs],
+            "fates": [fate.model_dump(mode="json") for fate in fates],
+        },
+    )
+
+
+def _fates(event: OnFinding | OnBounce, services: Services) -> Iterator[KnownFate]:
+    """What became of judged subjects, as this event shows: the line is held against it, in shadow mode too."""
+    name = event.repository.full_name
+    if isinstance(event, events.IssueClosed) and event.issue.state_reason == "not_planned":
+        asked = [label for label in event.issue.labels if asks(label, (services.config.triage.label,))]
+        if asked or not event.sender.is_bot:
+            how = f"closed with {asked[0]}, and no answer" if asked else "closed as not planned"
+            yield from _fate("triage", f"{name}#{event.number}", False, how, services)
+    if not isinstance(event, events.PullRequestClosed) or not event.pull_request.merged:
+        return
+    pull = event.pull_request
+    here = f"#{pull.number}"
+    for link in pull_request.links(pull, services):
+        if link.repository.lower() == name.lower():
+            key = f"{name}#{link.number}"
+            yield from _fate("triage", key, True, f"closed by the merged pull request {here}", services)
+    yield from _fate("verify", f"{name}{here}", True, "merged", services)
+    text = f"{pull.title}\n{pull.body}"
+    for number in sorted((undone(text) | blamed(text)) - {pull.number}):
+        yield from _fate("verify", f"{name}#{number}", False, f"reverted or repaired by {here}", services)
+
+
+def _fate(
+    bouncer: Literal["triage", "verify"], subject: str, good: bool, why: str, services: Services
+) -> Iterator[KnownFate]:
+    """Of an issue what was said when it was opened counts, of a pull request what was said of its last commit."""
+    judged = [each for each in services.history.decisions(subject, bouncer) if each.verdict]
+    if not judged:
+        return
+    said = judged[0 if bouncer == "triage" else -1].evidence
+    yield KnownFate(
+        subject=subject,
+        bouncer=bouncer,
+        good=good,
+        why=why,
+        p_bounce=said.get("p_bounce"),
+        bounced=bool(said.get("bounced")),
+        harm=said.get("harm"),
+    )
+
+
+def _on_findings(event: OnFinding, services: Services) -> Iterator[Signal]:
+    past = services.history.decisions(event.subject.key, "review", "commands", "feedback")
+    findings = recall(past).posted
+    if not findings:
+        return
+    if isinstance(event, events.PullRequestClosed):
+        yield from _at_the_end(event, findings, services)
+    elif isinstance(event, events.ReviewThreadResolved):
+        standing = {comment.id: comment for comment in our_comments(event.number, services.forge)}
+        for comment in (standing[each] for each in event.comment_ids if each in standing):
+            yield from _sign(comment, findings, event, "addressed", "resolved")
+    elif event.comment.author.id == services.forge.identity().id != event.sender.id:
+        source = "deleted" if isinstance(event, events.ReviewCommentDeleted) else "edited"
+        yield from _sign(event.comment, findings, event, "dismissed", source)
+
+
+def _at_the_end(
+    event: events.PullRequestClosed, findings: tuple[Finding, ...], services: Services
+) -> Iterator[Signal]:
+    """Every finding that stood until the end: thumbs, resolved threads, or nothing at all."""
+    resolved = frozenset(services.forge.resolved_threads(event.number))
+    for comment in our_comments(event.number, services.forge)[-MAX_REACTIONS:]:
+        outcome, source = _thumbs(comment, services) or (
+            ("addressed", "resolved") if comment.id in resolved else ("ignored", "closed")
+        )
+        yield from _sign(comment, findings, event, outcome, source)
+
+
+def _thumbs(comment: ReviewComment, services: Services) -> tuple[Outcome, str] | None:
+    thumbs = services.forge.reactions(comment.id, review=True)
+    if turned_down(thumbs, services.forge):
+        return "dismissed", "reaction"
+    return ("addressed", "reaction") if thumbs.up else None
+
+
+def _sign(
+    comment: ReviewComment, findings: tuple[Finding, ...], event: OnFinding, outcome: Outcome, source: str
+) -> Iterator[Signal]:
+    finding = finding_of(comment, findings)
+    if finding is not None:
+        key = f"{event.subject.key}:{finding.fingerprint}"
+        yield Signal(key=key, category=finding.category, outcome=outcome, source=source, by=event.sender.login)
+
+
+def _on_bounce(event: OnBounce, services: Services) -> Iterator[Signal]:
+    past = services.history.decisions(event.subject.key, "triage", "commands")
+    if not history.bounced(history.last_verdict(past)):
+        return
+    found: tuple[Outcome, str]
+    if isinstance(event, events.IssueClosed):
+        if event.sender.is_bot:
+            return  # gone stale, by our own hand too: nobody's opinion
+        # Closed as not planned: nobody could act on it either. Closed otherwise: it says nothing.
+        unplanned = event.issue.state_reason == "not_planned"
+        found = ("addressed", "not_planned") if unplanned else ("ignored", "closed")
+    elif event.comment.author.id == services.forge.identity().id != event.sender.id:
+        found = "dismissed", "deleted" if isinstance(event, events.CommentDeleted) else "edited"
+    else:
+        return
+    outcome, source = found
+    yield Signal(key=event.subject.key, category="bounce", outcome=outcome, source=source, by=event.sender.login)

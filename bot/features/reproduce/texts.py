@@ -1,0 +1,164 @@
+"""What people read about a reproduction: the comment, and the draft pull request. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from bot.core.frozen import Frozen
+from bot.core.markdown import clean_line, code_span, fence
+from bot.core.subjects import Repository
+from bot.reproduction.attempt import Attempt, OfferedTest, Reproduction
+from bot.reproduction.outcome import TestOutcome
+
+#: Characters of the failure in the first sentence, of the test, and of the folded output.
+FAILURE = 200
+CODE = 12_000
+OUTPUT = 6_000
+MAX_REASONS = 5
+
+
+class Place(Frozen):
+    """Where something was tried."""
+
+    repository: Repository
+    branch: str
+    sha: str
+
+    @property
+    def at(self) -> str:
+        """``main`` at abc1234."""
+        return f"{code_span(self.branch, limit=100)} at {self.sha[:7]}"
+
+
+def reproduced(result: Reproduction, place: Place, note: str = "") -> str:
+    """The comment that offers the best test."""
+    best = result.best
+    assert best is not None
+    how = "save it as" if best.candidate.new_file else "add it to"
+    lines = [
+        f"**{_headline(best, result, place)}**",
+        "",
+        fence(best.candidate.code[:CODE], "java" if best.candidate.path.endswith(".java") else "python"),
+        "",
+        *_output(best.outcome),
+        f"To use it, {how} {code_span(best.candidate.path)}.",
+        "",
+        *_footer(result, note),
+    ]
+    return "\n".join(lines).rstrip()
+
+
+def not_reproduced(result: Reproduction, place: Place, note: str = "") -> str:
+    """The comment that says what was tried in vain."""
+    lines = [
+        f"**Not reproduced on {place.at}.** {_tried(result)}",
+        "",
+        *(f"- {line}" for line in _reasons(result.attempts, place)),
+        "",
+        "This says nothing about whether the report is right.",
+        "",
+        *_footer(result, note),
+    ]
+    return "\n".join(lines).rstrip()
+
+
+def not_run(reason: str, place: Place, note: str = "") -> str:
+    """The comment that says that nothing was tried."""
+    lines = [
+        f"**Not run.** {_sentence(clean_line(reason, host=place.repository.host, limit=400))}",
+        "",
+        *_note(note),
+    ]
+    return "\n".join(lines).rstrip()
+
+
+def pull_title(issue: int, title: str) -> str:
+    """The title of the draft pull request."""
+    return f"Add a failing test for #{issue}: {clean_line(title, limit=160)}"
+
+
+def pull_body(result: Reproduction, place: Place, issue: int, note: str = "") -> str:
+    """The text of the draft pull request; it names the issue without closing it."""
+    best = result.best
+    assert best is not None
+    lines = [
+        f"This adds one test for #{issue} and nothing else. {_headline(best, result, place)}",
+        "",
+        *_output(best.outcome),
+        "It fails until the bug is fixed. Push the fix to this branch, or copy the test into yours.",
+        "A model wrote it, so its commit says `[skip ci]`: CI runs with the next push, once you have read it.",
+        "",
+        *_footer(result, note),
+    ]
+    return "\n".join(lines).rstrip()
+
+
+def failure_line(outcome: TestOutcome) -> str:
+    """The exception in one line, as it would end a traceback."""
+    first = outcome.message.strip().split("\n", 1)[0]
+    return (
+        f"{outcome.exception_type}: {first}"
+        if outcome.exception_type and first
+        else outcome.exception_type or first
+    )
+
+
+def _headline(best: OfferedTest, result: Reproduction, place: Place) -> str:
+    how = " as reported" if best.grade == "reported" else ""
+    return (
+        f"Reproduced on {place.at}: {code_span(best.command)} fails with "
+        f"{code_span(failure_line(best.outcome) or best.outcome.status, limit=FAILURE)}{how} "
+        f"({best.agreeing} of {result.drafted} drafts agree)."
+    )
+
+
+def _output(outcome: TestOutcome) -> list[str]:
+    if not outcome.output:
+        return []
+    return [
+        "<details><summary>Output</summary>",
+        "",
+        fence(outcome.output[-OUTPUT:], "text"),
+        "",
+        "</details>",
+        "",
+    ]
+
+
+def _tried(result: Reproduction) -> str:
+    what = f"{result.drafted} {'draft was' if result.drafted == 1 else 'drafts were'} tried"
+    return f"{what}: {result.reason}." if result.reason else f"{what}."
+
+
+def _reasons(attempts: Sequence[Attempt], place: Place) -> list[str]:
+    counts = Counter(_why(attempt) for attempt in attempts)
+    lines = [
+        f"{count} x {clean_line(why, host=place.repository.host, limit=200)}"
+        for why, count in counts.most_common(MAX_REASONS)
+    ]
+    left = sum(counts.values()) - sum(count for _, count in counts.most_common(MAX_REASONS))
+    return [*lines, f"{left} x something else"] if left else lines
+
+
+def _why(attempt: Attempt) -> str:
+    if attempt.why:
+        return attempt.why.split("\n", 1)[0]
+    return f"fails with {failure_line(attempt.outcome)}" if attempt.outcome else attempt.fate
+
+
+def _footer(result: Reproduction, note: str) -> list[str]:
+    cost = ", cost unknown" if result.usage.cost_usd is None else f", {result.usage.cost_usd:.4f} USD"
+    runner = f", run in {result.sandbox}" if result.sandbox else ""
+    spent = f"`{result.model}`, {result.usage.calls} calls{cost}{runner}" if result.model else ""
+    folded = ["<details><summary>How</summary>", "", spent, "", "</details>"] if spent else []
+    disclosed = ["*An AI model drafts these tests and may be wrong.*", ""] if result.model else []
+    return [*disclosed, *_note(note), *folded]
+
+
+def _note(note: str) -> list[str]:
+    return [f"_{note}_", ""] if note else []
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith((".", "!", "?")) else ".")

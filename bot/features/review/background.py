@@ -1,0 +1,136 @@
+"""What a reviewer is told besides the change: linked issues, house rules, supported versions, all files of it."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from bot.code.context import Surroundings, text_at
+from bot.code.packing import Packed
+from bot.core.config import Instruction, gitignore
+from bot.core.errors import ForgeError, NotRecorded
+from bot.core.subjects import PullRequest
+from bot.core.text import folded, without_middle
+from bot.features.services import Services
+from bot.features.shared import pull_requests as pull_request
+from bot.github.protocol import SourceTree
+
+#: Files in which a repository tells contributors and agents its rules, most telling first.
+RULES = ("AGENTS.md", "CLAUDE.md", ".github/copilot-instructions.md", "CONTRIBUTING.md", ".github/CONTRIBUTING.md")
+#: Characters of one such file, of all of them, and of a linked issue.
+MAX_RULE, MAX_RULES, MAX_ISSUE = 6_000, 12_000, 12_000
+
+
+class HouseRule(NamedTuple):
+    """A text that is shown beside a change, and where it comes from."""
+
+    source: str
+    text: str
+
+
+class LinkedIssue(NamedTuple):
+    """An issue that a change says it is about."""
+
+    title: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Background:
+    """What every question about a change carries, equal in all of them; ``partly``: not all files are shown."""
+
+    issues: tuple[LinkedIssue, ...] = ()
+    runtimes: tuple[str, ...] = ()
+    rules: tuple[HouseRule, ...] = ()
+    files: tuple[str, ...] = ()
+    partly: bool = False
+
+
+def background(pull: PullRequest, packed: Packed, around: Surroundings, services: Services) -> Background:
+    """Everything that stands beside each piece of a change. What cannot be read is left out."""
+    paths = [file.path for file in packed.diff.files]
+    tree = None if around.sides is None else around.sides.tree
+    instructions = _instructions(services.config.review.instructions, paths)
+    return Background(
+        issues=_issues(pull, services),
+        runtimes=_runtimes(tree) if tree else (),
+        rules=(*instructions, *(_rules(tree, services) if tree else ())),
+        files=packed.files,
+        partly=any("not shown" in each for each in packed.files),
+    )
+
+
+def _issues(pull: PullRequest, services: Services) -> tuple[LinkedIssue, ...]:
+    try:
+        found, _ = pull_request.linked_issues(pull_request.links(pull, services), services)
+    except (ForgeError, NotRecorded):
+        return ()
+    return tuple(LinkedIssue(each.title, folded(each.body, MAX_ISSUE)) for each in found)
+
+
+def _instructions(instructions: Iterable[Instruction], paths: Sequence[str]) -> Iterable[HouseRule]:
+    """What bouncer.yml says about these files."""
+    for each in instructions:
+        about = gitignore(each.paths)
+        if not each.paths or any(about.match_file(path.encode("utf-8", "replace").decode()) for path in paths):
+            yield HouseRule(f"review.instructions {' '.join(each.paths)}".strip(), each.text)
+
+
+def _rules(tree: SourceTree, services: Services) -> Iterable[HouseRule]:
+    """The files of rules that the default branch has: never those of the change under review."""
+    left = MAX_RULES
+    known = frozenset(tree.paths())
+    for path in RULES:
+        if path not in known or left <= 0:
+            continue
+        if (content := text_at(services.forge, path, services.repository.default_branch)) is not None:
+            text = without_middle(content, min(MAX_RULE, left))
+            left -= len(text)
+            yield HouseRule(path, text)
+
+
+_PYTHON = re.compile(r"python_requires\s*=\s*['\"]?([^'\"\n#]{1,60})")
+_GO = re.compile(r"^go\s+([\w.]{1,20})\s*$", re.M)
+_JAVA = re.compile(r"<(?:maven\.compiler\.(?:release|source)|java\.version)>\s*([\w.]{1,20})\s*<")
+#: Manifests at the top of a repository, and where they state the version: by a pattern, or in a table by its keys.
+_MANIFESTS: tuple[tuple[str, str, re.Pattern[str] | tuple[str, ...]], ...] = (
+    ("pyproject.toml", "Python", ("project.requires-python", "tool.poetry.dependencies.python")),
+    ("setup.cfg", "Python", _PYTHON),
+    ("setup.py", "Python", _PYTHON),
+    ("package.json", "Node", ("engines.node",)),
+    ("go.mod", "Go", _GO),
+    ("Cargo.toml", "Rust", ("package.rust-version",)),
+    ("pom.xml", "Java", _JAVA),
+)
+
+
+def _runtimes(tree: SourceTree) -> tuple[str, ...]:
+    """The supported versions, such as ``Python >=3.9 (pyproject.toml)``; what cannot be read says nothing."""
+    found: dict[str, str] = {}
+    for path, language, where in _MANIFESTS:
+        text = tree.read(path)
+        version = _stated(text, path, where) if text else ""
+        if version and language not in found:
+            found[language] = f"{language} {' '.join(version.split())[:60]} ({path})"
+    return tuple(found.values())
+
+
+def _stated(text: str, path: str, where: re.Pattern[str] | tuple[str, ...]) -> str:
+    if isinstance(where, re.Pattern):
+        match = where.search(text)
+        return match[1] if match else ""
+    try:
+        table = json.loads(text) if path.endswith(".json") else tomllib.loads(text)
+    except (ValueError, RecursionError):
+        return ""
+    for keys in where:
+        value: object = table
+        for key in keys.split("."):
+            value = value.get(key) if isinstance(value, dict) else None
+        if value and isinstance(value, str):
+            return value
+    return ""

@@ -1,0 +1,196 @@
+"""The second question: a finding stays only where the input that breaks, the line and the effect can be named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pydantic import Field
+
+from bot.code.diff import Diff, DiffLine
+from bot.code.packing import render, render_line
+from bot.code.quotes import bare, without_margin
+from bot.code.syntax import definitions, enclosing
+from bot.core.actions import Usage
+from bot.core.errors import ModelError
+from bot.core.frozen import Frozen, Lenient
+from bot.core.text import show, squeeze
+from bot.features.review.strategies import MAX_DESCRIPTION, MAX_TITLE, Change
+from bot.features.shared.findings import Finding
+from bot.features.shared.labels import Chance
+from bot.models.prompts import Prompts
+from bot.models.protocol import Model, Prompt, ask_all
+
+#: Questions at a time.
+PARALLEL = 4
+#: Lines of a hunk, and of the file, that are shown on each side of a finding.
+AROUND = 60
+#: A function that is longer is shown around the finding only.
+LONGEST = 200
+#: Characters of the reasons that are kept.
+WHY = 600
+
+
+class DoubtReply(Lenient):
+    """What the model is to answer; it follows the case before it decides."""
+
+    trace: str = Field(description="the case followed through the code, line by line")
+    breaks_when: str = Field(description="the input or state with which it goes wrong; empty if none can be named")
+    quote: str = Field(description="the line where it goes wrong, copied without line number; or empty")
+    instead: str = Field(description="what the code does then instead of what it should; empty if nothing")
+    p_holds: Chance = Field(None, description="chance in percent that a maintainer who checks it agrees")
+    holds: bool = Field(description="whether the finding holds: from 50 percent on")
+
+
+class Doubt(Frozen):
+    """What became of a finding that was put to the second question."""
+
+    fingerprint: str
+    outcome: Literal["stands", "refuted", "not named", "not asked"]
+    why: str = Field("", description="why it was dropped, or why nobody could be asked")
+    breaks_when: str = ""
+    quote: str = ""
+    instead: str = ""
+    p_holds: int | None = None
+    prompt_hash: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """What is shown around a finding: the change near it, the function that it lies in, and their bare lines.
+
+    ``whole`` is the whole change where it is short, ``context`` the code around its file's part of it.
+    """
+
+    change: str
+    function: str
+    lines: tuple[str, ...]
+    whole: str = ""
+    context: str = ""
+
+    @property
+    def text(self) -> str:
+        """The change near the finding, and the function."""
+        return "\n\n".join(filter(None, (self.change, self.function)))
+
+    def holds(self, quote: str) -> bool:
+        """Whether the quoted line stands in it."""
+        beside = (without_margin(line) for line in f"{self.whole}\n{self.context}".split("\n"))
+        known = "\n" + "\n".join(squeeze(line) for line in (*self.lines, *beside)) + "\n"
+        return any(len(words) > 1 and words in known for words in (bare(quote), bare(without_margin(quote))))
+
+
+@dataclass
+class Doubting:
+    """Asks about findings of one change, each once; what that costs adds up in ``usage``."""
+
+    model: Model
+    prompts: Prompts
+    change: Change
+    code: Callable[[Finding], Code]
+    line: int = 50
+    """The chance from which on a finding holds, percent."""
+    usage: Usage = field(default_factory=Usage)
+    doubts: dict[str, Doubt] = field(default_factory=dict)
+
+    def ask(self, findings: Sequence[Finding]) -> bool:
+        """Put to the question what was not yet; whether there was anything. Raises TransientError."""
+        fresh = [each for each in findings if each.fingerprint not in self.doubts]
+        if not fresh:
+            return False
+        shown = [self.code(each) for each in fresh]
+        asked = [self._prompt(finding, code) for finding, code in zip(fresh, shown, strict=True)]
+        answers = ask_all(self.model, asked, DoubtReply, PARALLEL)
+        for finding, code, prompt, answer in zip(fresh, shown, asked, answers, strict=True):
+            self.usage += answer.usage or Usage()
+            self.doubts[finding.fingerprint] = (
+                Doubt(fingerprint=finding.fingerprint, outcome="not asked", why=answer.reason)
+                if isinstance(answer, ModelError)
+                else judged(finding, answer.value, code, self.line, prompt.hash)
+            )
+        return True
+
+    def seen(self, finding: Finding) -> Finding:
+        """The finding with what the second question says of its chance."""
+        doubt = self.doubts.get(finding.fingerprint)
+        if doubt is None or doubt.p_holds is None:
+            return finding
+        return finding.model_copy(update={"confidence": doubt.p_holds})
+
+    def dropped(self, finding: Finding) -> bool:
+        """Whether the finding was asked about and did not stand: what could not be asked drops nothing."""
+        doubt = self.doubts.get(finding.fingerprint)
+        return doubt is not None and doubt.outcome in ("refuted", "not named")
+
+    def _prompt(self, finding: Finding, code: Code) -> Prompt:
+        system, user = self.prompts.render(
+            "review.doubt",
+            title=self.change.title[:MAX_TITLE],
+            description=self.change.description[:MAX_DESCRIPTION],
+            whole=code.whole,
+            code=code.function if code.whole else code.text,
+            context=code.context,
+            path=finding.path if finding.line is None else f"{finding.path}, line {finding.line}",
+            finding=f"{finding.comment}\n\nSeverity: {finding.severity}. The code:\n" + "\n".join(finding.code),
+        )
+        return Prompt(purpose="review.doubt", system=system, user=user, subject=self.change.subject)
+
+
+def judged(finding: Finding, reply: DoubtReply, code: Code, line: int, prompt_hash: str) -> Doubt:
+    """Whether a finding stands: it was not refuted, all three are named, and the line is one that was shown."""
+    named = Doubt(
+        fingerprint=finding.fingerprint,
+        outcome="stands",
+        breaks_when=reply.breaks_when.strip()[:WHY],
+        quote=reply.quote.strip()[:WHY],
+        instead=reply.instead.strip()[:WHY],
+        p_holds=reply.p_holds,
+        prompt_hash=prompt_hash,
+    )
+    if not (reply.holds if reply.p_holds is None else reply.p_holds >= line):
+        return named.model_copy(update={"outcome": "refuted", "why": reply.trace.strip()[:WHY]})
+    lacking = ""
+    if not named.breaks_when:
+        lacking = "no input or state was named with which it breaks"
+    elif not named.instead:
+        lacking = "it was not said what the code does instead"
+    elif not code.holds(reply.quote):
+        lacking = "the line where it goes wrong is not in the code"
+    return named.model_copy(update={"outcome": "not named", "why": lacking}) if lacking else named
+
+
+def around(finding: Finding, diff: Diff, source: str | None) -> Code:
+    """The part of the change that a finding is about, and the function of the head that it lies in."""
+    rows: list[str] = []
+    lines: list[str] = []
+    for file in diff.named(finding.path):
+        for hunk in file.hunks:
+            shown = [line for line in hunk.lines if _near(line, finding)]
+            if shown:
+                rows += [f"@@ {hunk.context}".rstrip(), *(render_line(line) for line in shown)]
+                lines += [line.text for line in shown]
+        rows = [render(file, rows)]
+    if source is None or finding.line is None or finding.side == "LEFT":
+        return Code("\n".join(rows), "", tuple(lines))
+    text = source.split("\n")
+    first, last = _span(source, finding)
+    whole = text[first - 1 : last]
+    numbered = (render_line(DiffLine(" ", at, at, line)) for at, line in enumerate(whole, start=first))
+    header = f"=== {show(finding.path)} (after the change)"
+    return Code("\n".join(rows), "\n".join([header, *numbered]), (*lines, *whole))
+
+
+def _near(line: DiffLine, finding: Finding) -> bool:
+    number = line.number(finding.side) or line.number("LEFT" if finding.side == "RIGHT" else "RIGHT")
+    return finding.line is None or number is None or abs(number - finding.line) <= AROUND
+
+
+def _span(source: str, finding: Finding) -> tuple[int, int]:
+    """First and last line of the function around a finding; of a long or unknown one, what lies near."""
+    assert finding.line is not None
+    near = max(1, finding.line - AROUND), finding.line + AROUND
+    found = enclosing(definitions(source, finding.path), finding.start_line or finding.line, finding.line)
+    if found is None or found.last - found.first >= LONGEST:
+        return near
+    return found.first, found.last

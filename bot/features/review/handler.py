@@ -1,0 +1,198 @@
+"""Reviewer: does this change introduce a defect?
+
+One review with inline comments where something was found, a sticky summary where something must be said that no
+line can carry, and nothing at all otherwise. A commit is never reviewed twice; a later push gets what is new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from bot.code.context import CodeContext, Surroundings, surroundings, text_at
+from bot.code.diff import Diff, parse
+from bot.code.packing import Packed, Skipped, pack
+from bot.core.actions import Decision
+from bot.core.errors import ForgeError
+from bot.core.events import Event
+from bot.core.subjects import Subject
+from bot.features.review import strategies, texts
+from bot.features.review.background import Background, background
+from bot.features.review.doubt import Code, Doubting, around
+from bot.features.review.filtering import DOUBTED, Policy, Suppressed, select
+from bot.features.review.meaning import reformatted
+from bot.features.review.proof import Proving
+from bot.features.review.strategies import Change, Question, Result
+from bot.features.review.texts import Conclusion, Page
+from bot.features.services import Services
+from bot.features.shared import investigation
+from bot.features.shared import pull_requests as pull_request
+from bot.features.shared.findings import Finding
+from bot.features.shared.investigation import Notes
+from bot.features.shared.output_bouncer import CHECK
+from bot.features.shared.pull_requests import Asked
+from bot.features.shared.review_history import PastFindings, dismiss, last_on, live, outdated, recall, submitted
+from bot.features.shared.taxonomy import Severity
+
+
+def concerns(event: Event) -> bool:
+    """Whether an event can ask for a review, or take findings back."""
+    return pull_request.concerns(event, CHECK, frozenset({"review", "recheck", "dismiss"}))
+
+
+def handle(event: Event, services: Services) -> Decision | None:
+    """Review the pull request of an event, or take findings back; None where nothing asks for either."""
+    if services.config.review.mode == "off":
+        return None
+    asked = pull_request.asked(event, services, "review")
+    if asked is None:
+        return dismiss(event, services)
+    pull = asked.pull_request
+    subject = Subject(repository=services.forge.repository, number=pull.number, revision=pull.revision)
+    past = services.history.decisions(subject.key, "review", "commands", "feedback")
+    left_alone = None if asked.explicitly else pull_request.why_not(pull, services, past)
+    if left_alone is not None:
+        return Decision(kind="review", subject=subject, abstained=left_alone[0], reason=left_alone[1])
+    review = _Review(asked, subject, past, services)
+    earlier = last_on(past, subject.revision)
+    if earlier is not None and not asked.explicitly:
+        return None
+    if submitted(earlier):
+        return review.abstain("skipped:reviewed", "this commit was reviewed already")
+    return review.decide()
+
+
+class _Review:
+    """One pull request under review."""
+
+    def __init__(self, asked: Asked, subject: Subject, past: Sequence[Decision], services: Services) -> None:
+        self.pull, self.explicitly = asked.pull_request, asked.explicitly
+        self.subject, self.past, self.services = subject, past, services
+        self.config = services.config.review
+        may_run = pull_request.no_run(asked, "review") is None
+        self.proves = self.config.prove and may_run and services.sandbox is not None
+
+    def decide(self) -> Decision:
+        """Read, think, and choose what to say."""
+        if self.services.forge.pull_request(self.pull.number).head_sha != self.pull.head_sha:
+            return self.abstain("superseded", "newer commits were pushed before the review began")
+        memory = live(recall(self.past), self.pull, self.services.forge)
+        packed, gone, surrounded = self._pack(memory)
+        if not packed.pieces and not packed.skipped:
+            return self.abstain("empty", "the change is empty")
+        contexts = [surrounded.within(self.config.context_tokens, piece.paths) for piece in packed.pieces]
+        change = self._change(memory, packed, surrounded, contexts)
+        look = strategies.looker(self.config, self.services.model, self.services.prompts)
+        looking = self._look_around if self.config.investigate else None
+        result = strategies.review(packed, change, look, looking)
+        code = partial(self._code, packed, surrounded)
+        line = self.config.min_confidence
+        doubting = Doubting(self.services.model, self.services.prompts, change, code, line)
+        proving = Proving(self.services, self.pull, surrounded.diff, packed.omitted) if self.proves else None
+        with TemporaryDirectory(prefix="bouncer-") as folder:
+            chosen, held = self._selected(result, memory, doubting, proving, Path(folder))
+        return self._decision(Conclusion(packed, result, chosen, held, gone, memory, doubting, proving), contexts)
+
+    def abstain(self, word: str, why: str) -> Decision:
+        """A decision that says nothing."""
+        return Decision(kind="review", subject=self.subject, abstained=word, reason=why)
+
+    def _pack(self, memory: PastFindings) -> tuple[Packed, tuple[Finding, ...], Surroundings]:
+        """The change in pieces, the findings whose code is no longer in it, and the code around it."""
+        config = self.config
+        try:
+            change = self.services.forge.diff(self.pull.number)
+        except ForgeError as error:
+            # Refused for good, which GitHub does above 20,000 lines or 300 files: that must be said.
+            reason = f"the forge does not show it ({error})"
+            packed = Packed((), Diff(), (Skipped(path="the whole change", reason=reason),))
+            return packed, (), Surroundings(Diff(), None, reason)
+        diff = parse(change.text)
+        surrounded = surroundings(diff, self.pull, self.services.forge if config.context_tokens else None)
+        same = reformatted(diff, surrounded.sides) if surrounded.sides else {}
+        only = self.services.config.pulls.paths
+        packed = pack(diff, config.call_tokens, config.max_calls, config.ignore, change.omitted, same, only)
+        return packed, outdated(memory.posted, diff, change.omitted), surrounded
+
+    def _look_around(self, question: Question) -> Notes:
+        services = self.services
+        prompt = question.prompt(services.prompts, "review.single-shot")
+        try:
+            return investigation.investigate(
+                services.model, services.prompts, prompt, services.forge, self.pull.head_sha
+            )
+        except ForgeError:
+            # The change can be read, its surroundings cannot: it is reviewed as it is.
+            return Notes()
+
+    def _change(
+        self, memory: PastFindings, packed: Packed, surrounded: Surroundings, contexts: Sequence[CodeContext]
+    ) -> Change:
+        return Change(
+            title=self.pull.title,
+            description=self.pull.body,
+            repository=self.subject.repository,
+            subject=self.subject.key,
+            known=tuple(f"{each.path}: {each.comment}" for each in memory.known),
+            background=background(self.pull, packed, surrounded, self.services) if packed.pieces else Background(),
+            contexts=tuple(each.text for each in contexts),
+        )
+
+    def _selected(
+        self, result: Result, memory: PastFindings, doubting: Doubting, proving: Proving | None, folder: Path
+    ) -> tuple[tuple[Finding, ...], tuple[Suppressed, ...]]:
+        """What to post; where one falls, the next in line takes its place and is doubted and tried too."""
+        while True:
+            doubted = [each.fingerprint for each in result.findings if doubting.dropped(each)]
+            findings = [doubting.seen(each) for each in result.findings]
+            findings = [proving.seen(each) if proving else each for each in findings]
+            chosen, held = select(findings, self._policy(), memory.posted, memory.dismissed, doubted)
+            if self.config.doubts and doubting.ask(chosen):
+                continue
+            if proving is None or not proving.ask(chosen, doubting.doubts, folder):
+                return chosen, held
+
+    def _code(self, packed: Packed, surrounded: Surroundings, finding: Finding) -> Code:
+        """The code around a finding, with the file at the head where it can be read."""
+        source = surrounded.now(finding.path)
+        if source is None:
+            # Where that is None too the hunks are shown.
+            source = text_at(self.services.forge, finding.path, self.pull.head_sha)
+        short = sum(piece.tokens for piece in packed.pieces) <= self.config.context_tokens
+        return replace(
+            around(finding, packed.diff, source),
+            whole="\n\n".join(piece.text for piece in packed.pieces) if short else "",
+            context=surrounded.within(self.config.context_tokens, {finding.path}).text,
+        )
+
+    def _policy(self) -> Policy:
+        config = self.config
+        return Policy(
+            min_severity=Severity(config.min_severity),
+            max_findings=config.max_findings,
+            likely=min(DOUBTED, config.min_confidence) if config.doubts else config.min_confidence,
+            muted=self.services.history.muted(self.subject.repository),
+        )
+
+    def _decision(self, result: Conclusion, contexts: Sequence[CodeContext]) -> Decision:
+        page = Page(self.services.repository, self.pull)
+        return Decision(
+            kind="review",
+            subject=self.subject,
+            verdict=result.verdict,
+            actions=texts.actions(result, page, explicitly=self.explicitly),
+            reason=result.reason,
+            evidence={
+                **texts.evidence(result),
+                "context": [each.evidence() for each in contexts],
+                "tool_calls": sum(len(each.looks) for each in result.result.notes),
+                "strategy": self.config.strategy,
+                "prompt": self.services.prompts.hash(f"review.{self.config.strategy}"),
+                "config": self.services.config.hash,
+            },
+            usage=result.usage,
+            model=result.result.model,
+        )

@@ -1,0 +1,282 @@
+"""What people read of a review (inline comments, its own line, the sticky summary) and what is recorded. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from bot.code.packing import REFORMATTED, Packed, Skipped
+from bot.core.actions import Action, InlineComment, SubmitReview, UpsertComment, Usage
+from bot.core.markdown import clean, clean_line, code_span, fence
+from bot.core.redaction import redact
+from bot.core.subjects import PullRequest, Repository
+from bot.features.review.doubt import Doubting
+from bot.features.review.filtering import Suppressed
+from bot.features.review.proof import Proving
+from bot.features.review.strategies import Result
+from bot.features.shared.findings import Finding
+from bot.features.shared.review_history import PastFindings
+from bot.models.protocol import caveat
+
+#: Characters of a model's raw reply that are kept.
+REPLY = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """Everything that one review came to."""
+
+    packed: Packed
+    result: Result
+    chosen: tuple[Finding, ...]
+    held: tuple[Suppressed, ...]
+    gone: tuple[Finding, ...]
+    memory: PastFindings
+    doubting: Doubting
+    proving: Proving | None = None
+
+    @property
+    def usage(self) -> Usage:
+        """Of the looks and of the doubts."""
+        return self.result.usage + self.doubting.usage + (self.proving.usage if self.proving else Usage())
+
+    @property
+    def dropped(self) -> int:
+        """Findings that would have been posted without a second question."""
+        return sum(each.reason == "doubted" for each in self.held)
+
+    @property
+    def skipped(self) -> tuple[Skipped, ...]:
+        """Whatever no model was shown, or gave no answer about."""
+        return (*self.packed.skipped, *self.result.unread)
+
+    @property
+    def verdict(self) -> str:
+        """``defects`` where something new is said, ``clean`` where nothing is; ``not_reviewed``: unread."""
+        if self.chosen:
+            return "defects"
+        return "clean" if self.result.rounds or self.packed.reformatted else "not_reviewed"
+
+    @property
+    def reason(self) -> str:
+        """One sentence."""
+        if self.packed.reformatted:
+            return "the code means the same before and after: no model was asked"
+        if not self.result.rounds:
+            return "there was nothing to review"
+        found = "1 new finding" if len(self.chosen) == 1 else f"{len(self.chosen)} new findings"
+        return f"{found}, {len(self.held)} held back, {len(self.result.dropped)} dropped"
+
+
+def actions(outcome: Conclusion, page: Page, *, explicitly: bool) -> tuple[Action, ...]:
+    """At most one review and one sticky comment; nothing where there is nothing to say.
+
+    ``explicitly``: somebody asked for this review and is owed an answer.
+    """
+    review = _review(outcome, page)
+    summary = _summary(outcome, page, explicitly=explicitly)
+    return tuple(action for action in (review, summary) if action is not None)
+
+
+def _review(outcome: Conclusion, page: Page) -> SubmitReview | None:
+    placed = tuple(inline(each, page) for each in outcome.chosen if each.line is not None)
+    if not placed:
+        return None
+    return SubmitReview(
+        number=page.pull.number,
+        commit_id=page.pull.head_sha,
+        body=opening(len(placed), outcome.skipped, outcome.result.model, page, outcome.dropped),
+        comments=placed,
+    )
+
+
+def _summary(outcome: Conclusion, page: Page, *, explicitly: bool) -> UpsertComment | None:
+    memory, number = outcome.memory, page.pull.number
+    standing = (each for each in memory.posted if each not in outcome.gone)
+    unplaced = [each for each in (*standing, *outcome.chosen) if each.line is None]
+    back = {each.fingerprint for each in outcome.chosen}
+    gone = [each for each in (*memory.gone, *outcome.gone) if each.fingerprint not in back]
+    body = summary(unplaced, outcome.skipped, gone, page)
+    if body is None and explicitly and not outcome.chosen:
+        body = nothing_found(page, outcome.result.model)
+    if body is not None:
+        return UpsertComment(task="review", number=number, body=body)
+    if memory.summarised:
+        return UpsertComment(task="review", number=number, body=settled(page), only_edit=True)
+    return None
+
+
+def evidence(outcome: Conclusion) -> dict[str, object]:
+    """What is recorded: every finding with its fate, and the counts of each fate."""
+    result, proofs = outcome.result, outcome.proving.proofs if outcome.proving else {}
+    return {
+        "posted": [each.model_dump(mode="json") for each in outcome.chosen],
+        "suppressed": [each.model_dump(mode="json") for each in outcome.held],
+        "dropped": [each.model_dump(mode="json") for each in result.dropped],
+        "counts": _counts(outcome),
+        "outdated": [each.fingerprint for each in outcome.gone],
+        "dismissed": [each.fingerprint for each in outcome.memory.dismissed],
+        "skipped": [each.model_dump() for each in outcome.skipped],
+        "rounds": len(result.rounds),
+        "looks": result.looks,
+        "agreement": dict(sorted(Counter(str(each.looks) for each in result.findings).items())),
+        "proofs": dict(Counter(each.outcome for each in proofs.values())),
+        "doubts": [each.model_dump(mode="json") for each in outcome.doubting.doubts.values()],
+        "tokens": [piece.tokens for piece in outcome.packed.pieces],
+        "replies": [{"prompt_hash": each.prompt_hash, "reply": each.reply.text[:REPLY]} for each in result.rounds],
+    }
+
+
+def _counts(outcome: Conclusion) -> dict[str, int]:
+    """How many findings were reported, and how many met which fate (``suppressed:muted``, ``dropped:...``)."""
+    fates = Counter(f"suppressed:{each.reason}" for each in outcome.held)
+    fates.update(f"dropped:{each.reason}" for each in outcome.result.dropped)
+    posted = len(outcome.chosen)
+    return {"reported": posted + sum(fates.values()), "posted": posted, **dict(sorted(fates.items()))}
+
+
+#: Characters of one finding's text, of one name, and bullets of one list.
+COMMENT = 1_200
+NAME = 200
+BULLETS = 20
+
+#: Left out on purpose, by the maintainers' globs or because no person reads such files: named, but no news.
+EXPECTED = frozenset({"review.ignore", "pulls.paths", "binary", "lock file", "vendored", "generated"}) | {
+    "minified",
+    "environment noise",
+    REFORMATTED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Where the texts will stand: host and permalinks follow from it."""
+
+    repository: Repository
+    pull: PullRequest
+
+    def link(self, path: str) -> str:
+        """The path as code, linked to the file at the reviewed commit."""
+        name = _code(path)
+        if not self.repository.html_url:
+            return name
+        return f"[{name}]({self.repository.html_url}/blob/{self.pull.head_sha}/{quote(path)})"
+
+
+def inline(finding: Finding, page: Page) -> InlineComment:
+    """A finding on its line."""
+    assert finding.line is not None
+    parts = (
+        clean(finding.comment, host=page.repository.host, limit=COMMENT),
+        f"The same in {', '.join(map(_code, finding.places))}." if finding.places else "",
+        f"Severity: {finding.severity}. *AI review, may be wrong.*",
+        _proven(finding),
+    )
+    return InlineComment(
+        path=finding.path,
+        line=finding.line,
+        side=finding.side,
+        start_line=finding.start_line,
+        body="\n\n".join(filter(None, parts)),
+        suggestion=finding.suggestion,
+        fingerprint=finding.fingerprint,
+    )
+
+
+def _proven(finding: Finding) -> str:
+    proof = finding.proof
+    if proof is None or not finding.proven:
+        return ""
+    return "\n".join(
+        [
+            f"Proven: {code_span(proof.command, limit=COMMENT)} passes before the change and fails after it.",
+            "",
+            "<details><summary>Test and output</summary>",
+            "",
+            fence(redact(proof.test)),
+            "",
+            fence(redact(proof.output)),
+            "",
+            "</details>",
+        ]
+    )
+
+
+def opening(count: int, skipped: Sequence[Skipped], model: str, page: Page, dropped: int = 0) -> str:
+    """The review's own text: who spoke, how to answer back, what was left out on purpose.
+
+    ``dropped``: how many did not stand the second question.
+    """
+    found = "1 possible defect" if count == 1 else f"{count} possible defects"
+    head = page.pull.head_sha[:7]
+    which = "if it is wrong" if count == 1 else "to any that is wrong"
+    lines = [f"AI review of {head}: {found}. Reply `/bouncer dismiss` {which}. `{model}`"]
+    if note := caveat(model):
+        lines.append(f"_{note}_")
+    if dropped:
+        lines.append(f"Dropped after a second look: {dropped}.")
+    if left_out := [each for each in skipped if each.reason in EXPECTED]:
+        lines.append(f"Not reviewed: {_names(left_out)}.")
+    return "\n\n".join(lines)
+
+
+def summary(
+    unplaced: Sequence[Finding], skipped: Sequence[Skipped], gone: Sequence[Finding], page: Page
+) -> str | None:
+    """The sticky summary; None where nothing has to be said."""
+    if not (unplaced or gone or any(each.reason not in EXPECTED for each in skipped)):
+        return None
+    defects = (
+        f"{page.link(each.path)}: {clean_line(each.comment, host=page.repository.host, limit=COMMENT)} "
+        f"Severity: {each.severity}."
+        for each in unplaced
+    )
+    unread = (f"{_code(each.path)}: {clean_line(each.reason, limit=NAME)}" for each in skipped)
+    over = (f"{_code(each.path)}: {_sentence(each.comment, page.repository.host)}" for each in gone)
+    parts = (
+        f"**AI review of {page.pull.head_sha[:7]}**",
+        _section("Possible defects that no single line shows:", defects),
+        _section("Not reviewed:", unread),
+        _section("No longer in the change:", over),
+    )
+    return "\n\n".join(filter(None, parts))
+
+
+def settled(page: Page) -> str:
+    """The sticky summary once there is nothing left to say in it."""
+    return f"**AI review of {page.pull.head_sha[:7]}**: nothing to add."
+
+
+def nothing_found(page: Page, model: str) -> str:
+    """The answer to somebody who asked for a review of a change in which nothing was found."""
+    spoke = f" `{model}`" if model else ""
+    note = caveat(model)
+    said = f"**AI review of {page.pull.head_sha[:7]}**: no defects found.{spoke}"
+    return f"{said}\n\n_{note}_" if note else said
+
+
+def _section(title: str, items: Iterable[str]) -> str:
+    bullets = [f"- {item}" for item in items]
+    more = len(bullets) - BULLETS
+    shown = [*bullets[:BULLETS], f"- and {more} more"] if more > 0 else bullets
+    return "\n".join([title, *shown]) if shown else ""
+
+
+def _names(skipped: Sequence[Skipped]) -> str:
+    shown = ", ".join(f"{_code(each.path)} ({each.reason})" for each in skipped[:BULLETS])
+    more = len(skipped) - BULLETS
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _code(path: str) -> str:
+    """A path as a code span: what it is called cannot become markup."""
+    path = redact(path)
+    short = path if len(path) <= NAME // 2 else f"…{path[-NAME // 2 :]}"
+    return code_span(short, limit=NAME)
+
+
+def _sentence(text: str, host: str) -> str:
+    first = text.replace("\n", " ").split(". ")[0]
+    return clean_line(first, host=host, limit=NAME)

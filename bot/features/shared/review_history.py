@@ -1,0 +1,193 @@
+"""What was said about a pull request, and what people turned down of it; decisions come oldest first."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from bot.code.diff import Diff
+from bot.code.quotes import Index
+from bot.core import events
+from bot.core.actions import Decision, SubmitReview, UpsertComment
+from bot.core.commands import may, read
+from bot.core.events import Event
+from bot.core.subjects import PullRequest, ReviewComment, Subject
+from bot.features.services import Services
+from bot.features.shared.findings import Finding
+from bot.github.protocol import Forge, Reactions
+
+#: What a review can come to; see ``outcome``.
+VERDICTS = frozenset({"defects", "clean", "not_reviewed"})
+
+
+@dataclass(frozen=True, slots=True)
+class PastFindings:
+    """What was said about a pull request, and what became of it."""
+
+    posted: tuple[Finding, ...] = ()
+    gone: tuple[Finding, ...] = ()
+    dismissed: tuple[Finding, ...] = ()
+    summarised: bool = False
+
+    @property
+    def known(self) -> tuple[Finding, ...]:
+        """Everything that a reviewer need not say again."""
+        return (*self.posted, *self.dismissed)
+
+
+def recall(past: Sequence[Decision]) -> PastFindings:
+    """The state that all decisions together leave behind."""
+    posted: dict[str, Finding] = {}
+    gone: dict[str, Finding] = {}
+    dismissed: dict[str, Finding] = {}
+    summarised = False
+    for decision in past:
+        for finding in said(decision):
+            posted[finding.fingerprint] = finding
+            gone.pop(finding.fingerprint, None)
+        for print_ in decision.evidence.get("outdated", ()):
+            if print_ in posted:
+                gone[print_] = posted.pop(print_)
+        for print_ in rejected(decision, (*posted, *gone)):
+            found = posted.pop(print_, None) or gone.pop(print_, None)
+            if found is not None:
+                dismissed[print_] = found
+        summarised |= decision.kind == "review" and any(
+            isinstance(action, UpsertComment) for action in decision.actions
+        )
+    return PastFindings(tuple(posted.values()), tuple(gone.values()), tuple(dismissed.values()), summarised)
+
+
+def said(decision: Decision) -> tuple[Finding, ...]:
+    """The findings that a review decision asked to post; in shadow mode nothing was."""
+    if decision.kind != "review" or not decision.actions:
+        return ()
+    return tuple(Finding.model_validate(each) for each in decision.evidence.get("posted", ()))
+
+
+def rejected(decision: Decision, fingerprints: Iterable[str]) -> tuple[str, ...]:
+    """Those of ``fingerprints`` that a decision records as dismissed: by command, or by a reaction."""
+    named = set(map(str, decision.evidence.get("dismissed", ()))) if decision.kind == "review" else set()
+    keys = [
+        str(sign.get("key", ""))
+        for sign in decision.evidence.get("signals", ())
+        if decision.kind == "feedback" and sign.get("outcome") == "dismissed"
+    ]
+    return tuple(each for each in fingerprints if each in named or any(key.endswith(each) for key in keys))
+
+
+def last_on(past: Sequence[Decision], revision: str) -> Decision | None:
+    """The newest review of exactly that head that reached a verdict; taking a finding back is no review."""
+    reviews = (each for each in reversed(past) if each.kind == "review" and each.verdict in VERDICTS)
+    return next((each for each in reviews if each.subject.revision == revision), None)
+
+
+def submitted(decision: Decision | None) -> bool:
+    """Whether a decision asked for a review with inline comments."""
+    return decision is not None and any(isinstance(action, SubmitReview) for action in decision.actions)
+
+
+def outdated(findings: Iterable[Finding], diff: Diff, unseen: Collection[str] = ()) -> tuple[Finding, ...]:
+    """Findings whose code the diff no longer shows; of files that it leaves out nothing is known."""
+    return tuple(each for each in findings if each.path not in unseen and not _still_there(each, diff))
+
+
+def finding_of(comment: ReviewComment, findings: Iterable[Finding]) -> Finding | None:
+    """The finding that an inline comment of ours carries: by its fingerprint, else by its opening words."""
+    here = [finding for finding in findings if finding.path == comment.path]
+    named = next((finding for finding in here if finding.fingerprint in comment.body), None)
+    return named or next((finding for finding in here if _opening(finding.comment) in _words(comment.body)), None)
+
+
+def _still_there(finding: Finding, diff: Diff) -> bool:
+    files = diff.named(finding.path)
+    if finding.line is None:
+        return bool(files)
+    code = "\n".join(finding.code)
+    return any(match.whole and match.side == finding.side for file in files for match in Index(file).find(code))
+
+
+def _opening(text: str) -> str:
+    return _words(text)[:40]
+
+
+def _words(text: str) -> str:
+    """Letters and digits only: what survives when text is made safe to post."""
+    return "".join(char for char in text.lower() if char.isalnum())
+
+
+#: Comments of ours whose reactions are read: one request each.
+MAX_REACTIONS = 30
+
+
+def our_comments(number: int, forge: Forge) -> tuple[ReviewComment, ...]:
+    """Our comments on a pull request that opened a thread, oldest first."""
+    us = forge.identity().id
+    return tuple(
+        each for each in forge.review_comments(number) if each.author.id == us and each.in_reply_to is None
+    )
+
+
+def in_thread(event: events.ReviewCommentCreated, findings: Iterable[Finding], forge: Forge) -> Finding | None:
+    """The finding of ours in whose thread somebody speaks."""
+    root = next((each for each in our_comments(event.number, forge) if each.id == event.comment.in_reply_to), None)
+    return finding_of(root, findings) if root is not None else None
+
+
+def turned_down(thumbs: Reactions, forge: Forge) -> bool:
+    """Whether somebody put a thumbs-down who may dismiss findings."""
+    return any(may("dismiss", forge.permission(each.login), is_author=False) for each in thumbs.down)
+
+
+def dismiss(event: Event, services: Services) -> Decision | None:
+    """Take back the finding in whose thread ``/bouncer dismiss`` was said, or all where it was said on the
+    pull request; None where nobody said it who may.
+    """
+    if not isinstance(event, events.CommentCreated | events.ReviewCommentCreated) or event.sender.is_bot:
+        return None
+    if not any(command.word == "dismiss" for command in read(event.comment.body)):
+        return None
+    if isinstance(event, events.CommentCreated) and not event.issue.is_pull_request:
+        return None
+    if not may("dismiss", services.forge.permission(event.sender.login), is_author=False):
+        return None
+    memory = recall(services.history.decisions(event.subject.key, "review", "commands", "feedback"))
+    meant = (*memory.posted, *memory.gone)
+    if isinstance(event, events.ReviewCommentCreated):
+        finding = in_thread(event, meant, services.forge)
+        meant = () if finding is None else (finding,)
+    # The state of the code plays no part: what is turned down stays so on every later push.
+    subject = Subject(repository=services.forge.repository, number=event.number, revision=event.subject.revision)
+    if not meant:
+        reason = "there is no finding of this app to dismiss here"
+        return Decision(kind="review", subject=subject, abstained="skipped:no-finding", reason=reason)
+    return Decision(
+        kind="review",
+        subject=subject,
+        verdict="dismissed",
+        reason=f"{event.sender.login} dismissed {len(meant)} of {len(memory.posted)} findings",
+        evidence={"dismissed": [finding.fingerprint for finding in meant], "by": event.sender.login},
+    )
+
+
+def live(memory: PastFindings, pull: PullRequest, forge: Forge) -> PastFindings:
+    """``memory`` held against what stands on the pull request.
+
+    A finding whose comment is not there was never posted (a newer push overtook it); one with a thumbs-down
+    from somebody with triage permission or more is dismissed.
+    """
+    if not any(finding.line is not None for finding in memory.posted):
+        return memory
+    found = ((finding_of(comment, memory.posted), comment) for comment in our_comments(pull.number, forge))
+    standing = {finding.fingerprint: comment for finding, comment in found if finding is not None}
+    present = tuple(each for each in memory.posted if each.line is None or each.fingerprint in standing)
+    rejected = {
+        print_
+        for print_, comment in tuple(standing.items())[-MAX_REACTIONS:]
+        if turned_down(forge.reactions(comment.id, review=True), forge)
+    }
+    return replace(
+        memory,
+        posted=tuple(each for each in present if each.fingerprint not in rejected),
+        dismissed=(*memory.dismissed, *(each for each in present if each.fingerprint in rejected)),
+    )

@@ -1,0 +1,82 @@
+"""Which commands of a comment are carried out: who may give them, how often, and on whose budget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+
+from bot.core import events
+from bot.core.actions import Decision
+from bot.core.commands import AUTHORS, Command, Word, may, read
+from bot.core.config import RepoConfig
+from bot.core.events import Event
+from bot.features.services import Services
+
+Said = events.CommentCreated | events.ReviewCommentCreated
+
+#: What authors ask for costs the operator's money: so many times on a subject in this time, so many in the
+#: repository a day.
+PER_SUBJECT: Mapping[Word, tuple[int, timedelta]] = {
+    "recheck": (1, timedelta(minutes=10)),
+    "why": (3, timedelta(days=1)),
+}
+PER_DAY = 6
+
+
+def granted(event: Said, services: Services) -> tuple[Command, ...]:
+    """The commands in a new comment that its author may give, now."""
+    commands = read(event.comment.body)
+    if not commands or event.sender.is_bot:
+        return ()
+    is_author = event.by_author
+    wanted = [command.word for command in commands if command.word in AUTHORS]
+    if is_author and wanted:
+        now = services.clock()
+        recent = services.history.commands(event.repository.full_name, now - timedelta(days=1))
+        is_author = not any(too_soon(recent, event, now, word) for word in wanted)
+    free = all(may(command.word, "none", is_author) for command in commands)
+    permission = "none" if free else services.forge.permission(event.sender.login)
+    return tuple(command for command in commands if may(command.word, permission, is_author))
+
+
+def asked_for(word: Word, event: Event, services: Services) -> Command | None:
+    """The command that a new comment gives, where its author may; None for every other event."""
+    commands = granted(event, services) if isinstance(event, Said) else ()
+    return next((command for command in commands if command.word == word), None)
+
+
+def too_soon(recent: Sequence[Decision], event: Said, now: datetime, word: Word) -> bool:
+    """Whether the author has had enough of ``word`` for now; ``recent``: the commands of the last day. Pure."""
+    mine = [
+        decision
+        for decision in recent
+        if word in decision.evidence.get("done", ())
+        and decision.evidence.get("by") == event.sender.login
+        # Not this very comment, which may be on record already.
+        and decision.evidence.get("comment", event.comment.id) < event.comment.id
+    ]
+    most, apart = PER_SUBJECT[word]
+    since = (now - apart).timestamp()
+    here = [each for each in mine if each.subject.key == event.subject.key and each.evidence.get("at", 0) > since]
+    return len(_comments(mine)) >= PER_DAY or len(_comments(here)) >= most
+
+
+def _comments(decisions: Sequence[Decision]) -> set[object]:
+    return {each.evidence.get("comment") for each in decisions}
+
+
+def by_maintainer(event: Event) -> bool:
+    """Whether only somebody with rights in the repository can have caused what an event makes a handler do."""
+    if isinstance(event, events.CheckRerequested | events.RecheckRequested):
+        return True
+    if not isinstance(event, Said):
+        return False
+    words = {command.word for command in read(event.comment.body)}
+    return bool(words - AUTHORS - {"help"} if event.by_author else words - {"help"})
+
+
+def explains(event: Said, config: RepoConfig) -> bool:
+    """Whether there is anything to ask about where a comment stands: what is only recorded was never said."""
+    if isinstance(event, events.ReviewCommentCreated):
+        return config.review.mode == "comment"
+    return config.verify.mode == "check" if event.issue.is_pull_request else config.triage.mode == "comment"

@@ -1,0 +1,236 @@
+"""Output bouncer: does this patch solve the issue that it says it solves?
+
+The answer is one check run. No linked issue is an abstention that the check shows, not a verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.code.context import CodeContext, surroundings
+from bot.code.diff import parse
+from bot.code.file_classes import judged
+from bot.core import events
+from bot.core.actions import Decision, SetCheck, Usage
+from bot.core.errors import BudgetExceeded, ForgeError, ModelError
+from bot.core.events import Event
+from bot.core.subjects import Issue, PullRequest, Subject
+from bot.features.services import Services
+from bot.features.shared import history, investigation
+from bot.features.shared import output_bouncer as bouncer
+from bot.features.shared import pull_requests as pull_request
+from bot.features.shared.investigation import Notes
+from bot.features.shared.labels import severity
+from bot.features.shared.output_bouncer import ExecutedTest, OutputVerdict, Unjudged
+from bot.features.shared.stored_tests import run_stored
+from bot.models.protocol import Prompt, voices
+
+
+def concerns(event: Event) -> bool:
+    """Whether an event can ask for a verdict on its pull request."""
+    if isinstance(event, events.MergeGroupRequested):
+        return True
+    return pull_request.concerns(event, bouncer.CHECK, frozenset({"verify", "recheck"}))
+
+
+def handle(event: Event, services: Services) -> Decision | None:
+    """Judge the pull request of an event against the issues that it closes; None where nothing asks for it."""
+    if services.config.verify.mode == "off":
+        return None
+    if isinstance(event, events.MergeGroupRequested):
+        return _passed_on(event)
+    asked = pull_request.asked(event, services, "verify")
+    if asked is None:
+        return None
+    pull = asked.pull_request
+    subject = Subject(repository=services.forge.repository, number=pull.number, revision=pull.revision)
+    past = services.history.decisions(subject.key, "verify", "commands")
+    left_alone = None if asked.explicitly else pull_request.why_not(pull, services, past)
+    if left_alone is not None:
+        return _abstain(subject, pull, *left_alone)
+    links = pull_request.links(pull, services)
+    if not links:
+        return _abstain(subject, pull, "no-issue", "no linked issue")
+    issues, unjudged = pull_request.linked_issues(links, services)
+    if isinstance(event, events.PullRequestEdited) and _same(past, subject, issues):
+        return None
+    no_run = pull_request.no_run(asked, "verify")
+    return _Judgement(subject, pull, services, unjudged, no_run).decide(issues)
+
+
+def _passed_on(event: events.MergeGroupRequested) -> Decision:
+    """A merge queue's commit is not judged; a required check must not hold the queue up."""
+    why = "this is a merge queue's commit; each pull request in it has a verdict of its own"
+    actions = (bouncer.skipped(event.head_sha, why),)
+    return Decision(kind="verify", subject=event.subject, actions=actions, abstained="skipped:queue", reason=why)
+
+
+def _abstain(subject: Subject, pull: PullRequest, word: str, why: str) -> Decision:
+    """Nothing was judged; the check says why, so that a required check does not wait for ever."""
+    actions = (bouncer.skipped(pull.head_sha, why),) if pull.state == "open" else ()
+    return Decision(kind="verify", subject=subject, actions=actions, abstained=word, reason=why)
+
+
+def _same(past: Sequence[Decision], subject: Subject, issues: Sequence[Issue]) -> bool:
+    """Whether exactly this code was judged against exactly these issues already."""
+    last = history.last_verdict(past)
+    return last is not None and last.subject == subject and last.evidence.get("judged") == _revisions(issues)
+
+
+def _revisions(issues: Sequence[Issue]) -> dict[str, str]:
+    return {str(issue.number): issue.revision for issue in issues}
+
+
+class _Judgement:
+    """One pull request under judgement; ``no_run``: why its head may not be executed, None where it may."""
+
+    def __init__(
+        self,
+        subject: Subject,
+        pull: PullRequest,
+        services: Services,
+        unjudged: Sequence[Unjudged],
+        no_run: str | None,
+    ) -> None:
+        self.subject, self.pull, self.services, self.no_run = subject, pull, services, no_run
+        self.config = services.config.verify
+        self.verdicts: list[OutputVerdict] = []
+        self.unjudged = list(unjudged)
+        self.runs: tuple[ExecutedTest, ...] = ()
+        self.usage, self.model = Usage(), ""
+        self.replies: list[dict[str, object]] = []
+        self.looks = 0
+        self.spent = False
+        self.context = CodeContext()
+        self.omitted: tuple[str, ...] = ()
+
+    def decide(self, issues: Sequence[Issue]) -> Decision:
+        """One verdict an issue, one check for all."""
+        patch, unfit = self._patch()
+        if unfit or not issues:
+            why = unfit or self._why_unjudged
+            return _abstain(self.subject, self.pull, "unfit" if unfit else "no-issue", why)
+        patch = self._prepare(patch)
+        for issue in issues:
+            self._judge(issue, patch)
+        self._run()
+        check = self._check()
+        return Decision(
+            kind="verify",
+            subject=self.subject,
+            verdict=max((verdict.label for verdict in self.verdicts), key=severity, default=None),
+            actions=(check,),
+            reason=check.title if self.verdicts else self._why_unjudged,
+            abstained=None if self.verdicts else "skipped:budget" if self.spent else "model",
+            evidence={**self._evidence(), "judged": _revisions(issues)},
+            usage=self.usage,
+            model=self.model,
+        )
+
+    @property
+    def _why_unjudged(self) -> str:
+        return "; ".join(each.why for each in self.unjudged)
+
+    def _patch(self) -> tuple[str, str]:
+        """The patch, or why it cannot be judged as a whole: half a patch would get half a verdict."""
+        try:
+            diff = self.services.forge.diff(self.pull.number)
+        except ForgeError as error:
+            return "", f"the diff cannot be read ({error})"
+        if diff.omitted:
+            return "", f"the patch is too large, GitHub leaves out {len(diff.omitted)} of its files"
+        if len(diff.text) > bouncer.MAX_PATCH:
+            return "", f"the patch is too large ({len(diff.text):,} characters)"
+        return diff.text, "" if diff.text.strip() else "the patch is empty"
+
+    def _prepare(self, patch: str) -> str:
+        """The patch as it is judged; the code around it is gathered beside."""
+        if self.config.prompt == "paper":
+            return patch  # the paper's question is about the patch, the whole of it and nothing else
+        diff = parse(patch)
+        around = surroundings(diff, self.pull, self.services.forge if self.config.context_tokens else None)
+        self.context = around.within(self.config.context_tokens)
+        patch, self.omitted = judged(patch, diff)
+        return patch
+
+    def _judge(self, issue: Issue, patch: str) -> None:
+        """Ask about one issue: a verdict more, or an issue more that nothing can be said about."""
+        services, name = self.services, f"#{issue.number}"
+        prompt = bouncer.question(
+            services.prompts, self.config.prompt, issue, patch, context=self.context.text, omitted=self.omitted
+        )
+        prompt = prompt.model_copy(update={"subject": self.subject.key})
+        try:
+            notes = self._looked(prompt)
+            self.usage += notes.usage
+            self.looks += len(notes.looks)
+            prompt = investigation.informed(services.prompts, prompt, notes)
+            reply = services.model.complete(prompt, bouncer.OutputReply)
+        except BudgetExceeded:
+            self.spent = True
+            self.unjudged.append(Unjudged(issue=name, why="skipped, today's model budget is spent"))
+            return
+        except ModelError as error:
+            self.usage += error.usage or Usage()
+            self.unjudged.append(Unjudged(issue=name, why=f"the model gave no usable answer ({error.reason})"))
+            return
+        self.usage += reply.usage
+        self.model = reply.model
+        said = {"issue": name, "prompt_hash": prompt.hash, "reply": reply.text[:20_000], **voices(reply)}
+        self.replies.append({**said, **investigation.evidence(notes)})
+        self.verdicts.append(bouncer.verdict(reply.value, issue.number, self.config))
+
+    def _looked(self, prompt: Prompt) -> Notes:
+        """What the code at the base commit says, where the maintainers want it looked at."""
+        services = self.services
+        if not self.config.investigate:
+            return Notes()
+        return investigation.investigate(
+            services.model, services.prompts, prompt, services.forge, self.pull.base_sha
+        )
+
+    def _run(self) -> None:
+        """Run the issues' stored reproducing tests on base and head, where that is wanted and allowed.
+
+        A patch bounces where one still fails. A pass changes nothing: patches that pass a drafted test are often
+        wrong, and the code under test could have forged it.
+        """
+        if not self.config.execute or self.no_run is not None:
+            return
+        self.runs = run_stored([verdict.issue for verdict in self.verdicts], self.pull, self.services)
+        failed = {run.issue for run in self.runs if run.solved is False}
+        self.verdicts = [
+            verdict.model_copy(update={"bounced": True}) if verdict.issue in failed else verdict
+            for verdict in self.verdicts
+        ]
+
+    def _check(self) -> SetCheck:
+        return bouncer.check(
+            self.pull.head_sha,
+            self.verdicts,
+            self.unjudged,
+            self.runs,
+            gate=self.config.gate,
+            repository=self.services.repository,
+            usage=self.usage,
+            model=self.model,
+            note=self.no_run or "",
+        )
+
+    def _evidence(self) -> dict[str, object]:
+        """What is remembered beside the check."""
+        verdicts = self.verdicts
+        return {
+            "verdicts": [verdict.model_dump(mode="json") for verdict in verdicts],
+            "unjudged": [each.model_dump() for each in self.unjudged],
+            "bounced": any(verdict.bounced for verdict in verdicts),
+            "p_bounce": max((v.p_bounce for v in verdicts if v.p_bounce is not None), default=None),
+            "runs": [run.model_dump() for run in self.runs],
+            "replies": self.replies,
+            "tool_calls": self.looks,
+            "context": self.context.evidence(),
+            "omitted": list(self.omitted),
+            "prompt": self.services.prompts.hash(f"verify.{self.config.prompt}"),
+            "config": self.services.config.hash,
+            "harm": self.config.harm,
+        }

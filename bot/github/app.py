@@ -1,0 +1,344 @@
+"""Who reads and writes on GitHub: the App with its installations and deliveries, or the holder of one token."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from datetime import datetime
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from github.Auth import AppAuth
+from pydantic import Field
+
+from bot.core.errors import ForgeError, SettingsError
+from bot.core.frozen import Frozen
+from bot.core.subjects import Actor
+from bot.github.archive import Archives
+from bot.github.http import Answers, Client, Holder, Observe, Query, unobserved
+from bot.github.payloads import actor, made, read
+from bot.github.reader import GitHubForge
+from bot.github.writer import GitHubWriter
+
+PUBLIC_API = "https://api.github.com"
+#: Forges kept with their connections and tokens; the least recently used one goes.
+KEPT = 200
+
+#: What each half of the forge is allowed; minted apart, so that what reads cannot write.
+READ: Mapping[str, str] = {"contents": "read", "issues": "read", "pull_requests": "read", "checks": "read"}
+WRITE: Mapping[str, str] = {"contents": "read", "issues": "write", "pull_requests": "write", "checks": "write"}
+#: Only for test pull requests.
+CONTENTS: Mapping[str, str] = {"contents": "write", "pull_requests": "write"}
+
+#: A token is replaced when less than this is left of its hour, seconds.
+RENEW_BEFORE = 300.0
+
+#: How long one signature of the app's serves, seconds.
+SIGNED_SECONDS = 60.0
+
+_VIEWER = "query { viewer { login databaseId } }"
+
+#: All that is asked in GraphQL here.
+QUERIES = (_VIEWER,)
+
+#: Who we are to somebody without a token: nobody writes, so nothing that stands anywhere is ours.
+_STRANGER = Actor(id=-1, login="bouncer[bot]", is_bot=True)
+
+#: Mints a token: its value, and the moment it expires.
+Mint = Callable[[], tuple[str, datetime]]
+
+
+class AppInfo(Frozen):
+    """The app as GitHub knows it."""
+
+    id: int
+    slug: str
+    name: str
+    owner: str = ""
+    html_url: str = ""
+    permissions: Mapping[str, str] = Field(default_factory=dict, description="permission -> read or write")
+    events: tuple[str, ...] = ()
+
+
+class Installation(Frozen):
+    """One account that installed the app, and what it granted."""
+
+    id: int
+    account: str
+    permissions: Mapping[str, str] = Field(default_factory=dict)
+    events: tuple[str, ...] = ()
+    suspended: bool = False
+    html_url: str = ""
+
+
+class HookDelivery(Frozen):
+    """One attempt to deliver a webhook."""
+
+    id: int
+    guid: str = Field(description="X-GitHub-Delivery; the same in every redelivery")
+    event: str
+    action: str | None = None
+    delivered_at: datetime
+    status_code: int = 0
+    attempts: int = Field(1, ge=1, description="how often it was tried, this time included")
+
+    @property
+    def failed(self) -> bool:
+        return not 200 <= self.status_code < 300
+
+
+class AppIdentity:
+    """The app itself, by a JSON Web Token signed with its key: good for 5 minutes, used for one."""
+
+    installation = None
+
+    def __init__(self, app_id: str, key: str) -> None:
+        # Issued a minute ago and short-lived (PyGithub's defaults): a clock that is a little off does no harm.
+        self._auth = AppAuth(app_id, key)
+        self._signed = ("", float("-inf"))
+
+    @property
+    def token(self) -> str:
+        token, since = self._signed
+        if not 0 <= time.time() - since < SIGNED_SECONDS:
+            token = self._auth.token
+            self._signed = (token, time.time())
+        return token
+
+    def refuse(self, secret: str) -> bool:
+        return False
+
+
+class InstallationIdentity:
+    """An installation, by a token that is minted when first needed, before it expires, and once when refused."""
+
+    def __init__(self, installation: int, mint: Mint, clock: Callable[[], float] = time.time) -> None:
+        self.installation = installation
+        self._mint = mint
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._token: str | None = None
+        self._renew_at = 0.0
+
+    @property
+    def token(self) -> str:
+        with self._lock:
+            now = self._clock()
+            if self._token is None or now >= self._renew_at:
+                self._token, expires = self._mint()
+                # Where our clock is far ahead every token looks expired; each is then used for a minute.
+                self._renew_at = max(expires.timestamp() - RENEW_BEFORE, now + 60.0)
+            return self._token
+
+    def refuse(self, secret: str) -> bool:
+        with self._lock:
+            if self._token == secret:
+                self._token = None
+        return True
+
+
+class GitHubApp:
+    """Built once per process from the operator's settings; ``close`` it, or use it with ``with``.
+
+    Raises SettingsError for an id, key or address that cannot be right. Nothing is sent before it is needed.
+    """
+
+    def __init__(
+        self,
+        app_id: int | str,
+        private_key: str,
+        api_url: str = PUBLIC_API,
+        *,
+        observe: Observe = unobserved,
+        archives: Path | None = None,
+    ) -> None:
+        """``archives``: where the files of a few commits are kept for all processes; else for this one alone."""
+        if not str(app_id).strip():
+            raise SettingsError("GITHUB_APP_ID: the app's id is empty")
+        self._api_url = checked_url(api_url)
+        self._observe = observe
+        self._answers = Answers()
+        self._archives = Archives(archives)
+        self._client = Client(AppIdentity(str(app_id).strip(), load_key(private_key)), self._api_url, observe)
+        self._lock = threading.Lock()
+        self._forges: OrderedDict[tuple[int, str], tuple[GitHubForge, GitHubWriter]] = OrderedDict()
+        self._bot: Actor | None = None
+
+    def __enter__(self) -> GitHubApp:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections."""
+        with self._lock:
+            for forge, writer in self._forges.values():
+                forge.close()
+                writer.close()
+            self._forges.clear()
+        self._archives.close()
+        self._client.close()
+
+    def app(self) -> AppInfo:
+        """The app's own description, with the permissions and events it asks for."""
+        return read(
+            lambda value: made(AppInfo, value, owner=actor(value.get("owner")).login), self._client.get("/app")
+        )
+
+    def installations(self) -> tuple[Installation, ...]:
+        """Every account that installed the app."""
+        return tuple(read(_installation, each) for each in self._client.pages("/app/installations"))
+
+    def installation_for(self, owner: str, name: str) -> Installation:
+        """The installation that reaches a repository. NotFound where the app is not installed there."""
+        return read(_installation, self._client.get(f"/repos/{quote(owner)}/{quote(name)}/installation"))
+
+    def webhook_url(self) -> str:
+        """Where GitHub delivers to; empty where no address is set."""
+        return str(self._client.get("/app/hook/config").get("url") or "")
+
+    def failed_deliveries(self, since: datetime) -> tuple[HookDelivery, ...]:
+        """The last attempt of every delivery after ``since`` of which no attempt succeeded, oldest first.
+
+        GitHub keeps them for about three days.
+        """
+        failures = [each for each in self._deliveries(since, {"status": "failure"}) if each.failed]
+        if not failures:
+            return ()
+        # Only now the long list: whether another attempt went well since the first one failed.
+        tried = list(self._deliveries(min(each.delivered_at for each in failures), {}))
+        succeeded = {each.guid for each in tried if not each.failed}
+        attempts = Counter(each.guid for each in failures)
+        latest = {each.guid: each for each in reversed(failures) if each.guid not in succeeded}
+        return tuple(each.model_copy(update={"attempts": attempts[guid]}) for guid, each in latest.items())
+
+    def _deliveries(self, since: datetime, query: Query) -> Iterator[HookDelivery]:
+        """Attempts after ``since``, newest first. An older server does not know ``status`` and lists all."""
+        for each in self._client.pages("/app/hook/deliveries", query):
+            delivery = read(partial(made, HookDelivery), each)
+            if delivery.delivered_at < since:
+                return
+            yield delivery
+
+    def redeliver(self, delivery_id: int) -> None:
+        """Ask GitHub to try a delivery again; it keeps its guid."""
+        self._client.send("POST", f"/app/hook/deliveries/{delivery_id}/attempts")
+
+    def forge(self, installation: int, repository: str) -> tuple[GitHubForge, GitHubWriter]:
+        """The two halves of the forge for ``owner/name``; what reads holds a token that cannot write."""
+        key = (installation, repository)
+        with self._lock:
+            if key not in self._forges:
+                self._forges[key] = self._make(installation, repository)
+            self._forges.move_to_end(key)
+            while len(self._forges) > KEPT:
+                # Not closed: a job may hold it still. Its sockets close with the last reference.
+                self._forges.popitem(last=False)
+            return self._forges[key]
+
+    def _make(self, installation: int, repository: str) -> tuple[GitHubForge, GitHubWriter]:
+        def client(permissions: Mapping[str, str]) -> Client:
+            identity = InstallationIdentity(
+                installation, lambda: self._mint(installation, repository, permissions)
+            )
+            return Client(identity, self._api_url, self._observe, self._answers)
+
+        return (
+            GitHubForge(client(READ), repository, self._identity, self._archives),
+            GitHubWriter(client(WRITE), client(CONTENTS), repository),
+        )
+
+    def _mint(self, installation: int, repository: str, permissions: Mapping[str, str]) -> tuple[str, datetime]:
+        path = f"/app/installations/{installation}/access_tokens"
+        wanted = {"repositories": [repository.partition("/")[2]], "permissions": dict(permissions)}
+        try:
+            value = self._client.send("POST", path, wanted)
+        except ForgeError as error:
+            if error.status != 422:
+                raise
+            # Not all of it was granted. A token for the rest does most of the work; ``doctor`` names the gap.
+            wanted["permissions"] = self._granted(installation, permissions)
+            value = self._client.send("POST", path, wanted)
+        return read(lambda found: (str(found["token"]), datetime.fromisoformat(found["expires_at"])), value)
+
+    def _granted(self, installation: int, permissions: Mapping[str, str]) -> dict[str, str]:
+        granted = read(_installation, self._client.get(f"/app/installations/{installation}")).permissions
+        return {
+            name: "read" if granted[name] == "read" else level
+            for name, level in permissions.items()
+            if name in granted
+        }
+
+    def _identity(self, ask: Callable[[str], Any]) -> Actor:
+        """Our bot account, asked for once per process with an installation's own token."""
+        if self._bot is None:
+            login = f"{self.app().slug}[bot]"
+            self._bot = actor(ask(f"/users/{quote(login)}"))
+        return self._bot
+
+
+@contextmanager
+def forge_as(
+    token: str, repository: str, api_url: str, observe: Observe = unobserved
+) -> Iterator[tuple[GitHubForge, GitHubWriter]]:
+    """``owner/name`` as the holder of a token sees it, without an App; with an empty one as everybody does."""
+    with closing(Client(Holder(token), api_url, observe)) as client, closing(Archives()) as archives:
+
+        @cache
+        def viewer(_: object) -> Actor:
+            # The one question that people, installations and workflows are all answered.
+            return read(_viewer, client.graphql(_VIEWER, {})) if token else _STRANGER
+
+        yield GitHubForge(client, repository, viewer, archives), GitHubWriter(client, client, repository)
+
+
+def _viewer(value: Any) -> Actor:
+    login = str(value["viewer"]["login"])
+    return Actor(id=value["viewer"]["databaseId"], login=login, is_bot=login.endswith("[bot]"))
+
+
+def load_key(text: str, source: str = "GITHUB_APP_PRIVATE_KEY") -> str:
+    """An RSA key as PEM, checked; ``\\n`` written as two characters, as one-line variables have it, is understood.
+
+    Raises SettingsError that names ``source`` and never shows any of the text.
+    """
+    pem = text.strip().strip("\"'").replace("\\n", "\n").replace("\r\n", "\n").strip()
+    if not pem:
+        raise SettingsError(f"{source}: the private key is empty")
+    if "PUBLIC KEY" in pem:
+        raise SettingsError(f"{source}: this is a public key; GitHub's .pem file holds the private one")
+    if "-----BEGIN" not in pem:
+        raise SettingsError(f"{source}: not a PEM private key (one starts with '-----BEGIN RSA PRIVATE KEY-----')")
+    try:
+        key = load_pem_private_key(pem.encode(), password=None)
+    except TypeError:
+        raise SettingsError(f"{source}: the private key is protected by a password; it must not be") from None
+    except (ValueError, UnsupportedAlgorithm):
+        raise SettingsError(f"{source}: the private key is damaged or cut off") from None
+    if not isinstance(key, RSAPrivateKey):
+        raise SettingsError(f"{source}: GitHub Apps use RSA keys; this one is another kind")
+    return pem
+
+
+def checked_url(url: str) -> str:
+    """The API's address without a trailing slash. Raises SettingsError where it is no web address."""
+    parts = urlsplit(url.strip())
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query:
+        raise SettingsError(
+            f"GITHUB_API_URL: {url.strip()[:80]!r} is not an address like https://github.example.com/api/v3"
+        )
+    return url.strip().rstrip("/")
+
+
+def _installation(value: Any) -> Installation:
+    account = actor(value.get("account")).login
+    return made(Installation, value, account=account, suspended=value.get("suspended_at") is not None)

@@ -1,0 +1,229 @@
+"""A repository's files at a commit, from GitHub's archive host: without credentials, capped, inside the folder."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import tarfile
+import tempfile
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+from typing import IO
+from urllib.parse import quote, urlsplit
+
+import httpx2
+
+from bot.core.errors import ForgeError, TransientError
+from bot.core.io_limits import TooLarge, TooSlow, bounded, leased
+from bot.github.http import check
+from bot.github.offline import FolderTree
+
+TIMEOUT = 30
+#: Seconds that the whole download may take.
+DEADLINE = 600.0
+MAX_ARCHIVE = 512 << 20
+MAX_UNPACKED = 4 << 30
+MAX_FILES = 300_000
+MAX_LINKS = 20_000
+#: Commits whose files are kept on disk.
+KEPT = 8
+#: Bytes that are held in memory at once; a header of an archive may claim any size.
+MAX_READ = 2 << 20
+#: What headers, names and padding add to the files, bytes.
+_MAX_HEADERS = 1 << 30
+#: Folders in folders; deeper paths, which no git server shows either, are left out.
+_MAX_DEPTH = 200
+#: Links on the way of one, as Linux follows them, and names on it.
+_MAX_FOLLOWED, _MAX_STEPS = 40, 400
+
+
+#: The names of a path below the root.
+_Parts = tuple[str, ...]
+
+
+class _Stream(gzip.GzipFile):
+    """What comes out of the compressed archive, in pieces that fit in memory. Raises ForgeError."""
+
+    total = 0
+
+    def read(self, size: int | None = -1) -> bytes:
+        if size is None or not 0 <= size <= MAX_READ:
+            raise ForgeError("the repository's archive holds a header of more than is accepted")
+        self.total += size
+        if self.total > MAX_UNPACKED + _MAX_HEADERS:
+            raise ForgeError("the repository's archive unpacks to more than is accepted")
+        return super().read(size)
+
+
+def unpack(url: str, folder: Path) -> None:
+    """Download the archive at ``url`` and unpack it into ``folder``, without its one top folder.
+
+    ``url`` carries its own short-lived secret; no header of ours goes with it. Links that lead outside, and paths
+    of unheard-of depth, are left out. Raises TransientError where the download breaks, ForgeError where the
+    archive is too large or broken.
+    """
+    with tempfile.TemporaryFile() as file:
+        try:
+            _download(url, file)
+        except (httpx2.RequestError, httpx2.InvalidURL) as error:
+            raise TransientError(f"the archive's download broke ({type(error).__name__})") from None
+        file.seek(0)
+        try:
+            _extract(file, folder)
+        # RecursionError: of headers that announce headers.
+        except (tarfile.TarError, EOFError, OSError, RecursionError) as error:
+            raise ForgeError(f"the archive cannot be unpacked: {type(error).__name__}") from None
+
+
+class Archives:
+    """Unpacked archives by commit, a few of them, so that the handlers of one event fetch it once.
+
+    Processes may share the folder: an archive appears there whole, and one that is thrown away while somebody
+    reads leaves files that cannot be shown.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        """``folder`` is made when it is needed; without one a folder of this process's own is used."""
+        self._folder = folder
+        self._own: tempfile.TemporaryDirectory[str] | None = None
+        self._lock = threading.Lock()
+        self._busy: defaultdict[Path, threading.Lock] = defaultdict(threading.Lock)
+
+    def tree(self, repository: str, sha: str, fetch: Callable[[Path], None]) -> FolderTree:
+        """The files at a commit; ``fetch`` fills an empty folder with them and raises what it raises."""
+        place = self._root() / f"{quote(repository, safe='')}@{sha}"
+        with self._lock:
+            busy = self._busy[place]
+        with busy:
+            if not place.is_dir():
+                self._add(place, fetch)
+        with self._lock:
+            self._busy.pop(place, None)
+        with suppress(OSError):
+            os.utime(place)
+        return FolderTree(place)
+
+    def close(self) -> None:
+        """Remove what nobody else can use."""
+        with self._lock:
+            if self._own is not None:
+                self._own.cleanup()
+                self._own = None
+
+    def _root(self) -> Path:
+        with self._lock:
+            if self._folder is not None:
+                self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                return self._folder
+            if self._own is None:
+                self._own = tempfile.TemporaryDirectory(prefix="bouncer-archives-")
+            return Path(self._own.name)
+
+    def _add(self, place: Path, fetch: Callable[[Path], None]) -> None:
+        with leased(place.parent, ".new-") as folder:
+            fresh = folder / "files"
+            fresh.mkdir()
+            fetch(fresh)
+            with suppress(OSError):  # somebody else was quicker
+                fresh.rename(place)
+        there = [each for each in place.parent.iterdir() if not each.name.startswith(".")]
+        for old in sorted(there, key=_age, reverse=True)[KEPT:]:
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def _age(folder: Path) -> float:
+    try:
+        return folder.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _download(url: str, file: IO[bytes]) -> None:
+    with httpx2.stream("GET", url, timeout=TIMEOUT, follow_redirects=True) as response:
+        check(response.status_code, response.headers, "", f"GET {urlsplit(url).path}")
+        try:
+            for chunk in bounded(response.iter_bytes(1 << 20), MAX_ARCHIVE, DEADLINE):
+                file.write(chunk)
+        except TooLarge:
+            raise ForgeError(f"the repository's archive is larger than {MAX_ARCHIVE >> 20} MB") from None
+        except TooSlow:
+            raise TransientError(f"the archive's download took longer than {DEADLINE:.0f} s") from None
+
+
+def _extract(file: IO[bytes], folder: Path) -> None:
+    root = folder.resolve()
+    links: dict[_Parts, _Parts] = {}
+    count = size = 0
+    with _Stream(fileobj=file) as stream, tarfile.open(fileobj=stream, mode="r:") as archive:
+        while (member := archive.next()) is not None:
+            archive.members.clear()  # type: ignore[attr-defined]  # each would be kept to the end
+            count, size = count + 1, size + max(member.size, 0)
+            if count > MAX_FILES or size > MAX_UNPACKED or len(links) + member.issym() > MAX_LINKS:
+                raise ForgeError("the repository's archive unpacks to more than is accepted")
+            path = _path(member.name)
+            if path is None:
+                continue
+            if member.issym():
+                target = PurePosixPath(member.linkname)
+                if not target.is_absolute() and "\0" not in member.linkname:
+                    links.setdefault(path, target.parts)
+            elif member.isfile():
+                _write(archive, member, root.joinpath(*path))
+            elif member.isdir():
+                root.joinpath(*path).mkdir(parents=True, exist_ok=True)
+    _link(root, links)
+
+
+def _path(name: str) -> _Parts | None:
+    """Where an entry goes, without the archive's top folder; None for what would land elsewhere."""
+    parts = PurePosixPath(name).parts[1:]
+    if not parts or ".." in parts or "\0" in name or len(parts) > _MAX_DEPTH:
+        return None
+    return parts
+
+
+def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
+    # No link exists while files are written, so no path can be led astray.
+    source = archive.extractfile(member)
+    assert source is not None
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with source, target.open("wb") as copy:
+        while chunk := source.read(1 << 20):
+            copy.write(chunk)
+    if member.mode & 0o100:
+        target.chmod(0o755)
+
+
+def _link(root: Path, links: Mapping[_Parts, _Parts]) -> None:
+    """Make the links that stay inside; one whose folder is a link itself is left out."""
+    for path, target in links.items():
+        place = root.joinpath(*path)
+        if any(path[:end] in links for end in range(1, len(path))) or os.path.lexists(place):
+            continue
+        if _stays(path, links):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.symlink_to(PurePosixPath(*target))
+
+
+def _stays(path: _Parts, links: Mapping[_Parts, _Parts]) -> bool:
+    """Whether the way that begins with a link never leaves the root, through whichever other links it leads."""
+    here: _Parts = ()
+    ahead, followed = list(reversed(path)), 0
+    for _ in range(_MAX_STEPS):
+        if not ahead:
+            return True
+        name = ahead.pop()
+        if name == ".." and not here:
+            return False
+        here = here[:-1] if name == ".." else (*here, name)
+        if here in links:
+            followed += 1
+            if followed > _MAX_FOLLOWED:
+                return False
+            ahead += reversed(links[here])
+            here = here[:-1]
+    return False

@@ -1,0 +1,212 @@
+"""A repository's past on GitHub, 50 issues or pull requests a request.
+
+GitHub keeps every version of an edited text: the oldest ``UserContentEdit`` holds the text as it was opened (its
+``diff`` is the whole text, whatever its name says), the first rename the title.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from functools import partial
+from typing import Any, TypeVar
+
+from bot.core.subjects import Issue, PullRequest, Repository
+from bot.github.payloads import actor, page, read
+from bot.github.protocol import Labelled, ListPage, Message, PastIssue, PastPull, PullDiff
+from bot.github.reader import GitHubForge
+
+T = TypeVar("T")
+
+#: Of issues and pull requests: more at once, with all that hangs on each, GitHub sometimes gives up on.
+PER_PAGE = 50
+#: Characters of a commit's message that are kept.
+_MESSAGE = 2000
+
+_TEXT = """
+  number title body url createdAt
+  author { __typename login }
+  userContentEdits(last: 1) { nodes { diff deletedAt } }
+  renamed: timelineItems(first: 1, itemTypes: [RENAMED_TITLE_EVENT]) {
+    nodes { ... on RenamedTitleEvent { previousTitle } }
+  }
+"""
+
+_ISSUES = f"""
+query ($owner: String!, $name: String!, $first: Int!, $after: String) {{
+  repository(owner: $owner, name: $name) {{
+    issues(states: [CLOSED], first: $first, after: $after, orderBy: {{field: CREATED_AT, direction: DESC}}) {{
+      nodes {{
+        {_TEXT}
+        closedAt stateReason
+        closedByPullRequestsReferences(first: 5, includeClosedPrs: true) {{ nodes {{ number merged }} }}
+        labelled: timelineItems(last: 30, itemTypes: [LABELED_EVENT]) {{
+          nodes {{ ... on LabeledEvent {{ createdAt label {{ name }} }} }}
+        }}
+        comments(last: 30) {{ nodes {{ createdAt author {{ __typename login }} }} }}
+      }}
+      pageInfo {{ hasNextPage endCursor }}
+    }}
+  }}
+}}
+"""
+
+_PULLS = f"""
+query ($owner: String!, $name: String!, $first: Int!, $after: String) {{
+  repository(owner: $owner, name: $name) {{
+    pullRequests(
+      states: [MERGED], first: $first, after: $after, orderBy: {{field: CREATED_AT, direction: DESC}}
+    ) {{
+      nodes {{
+        {_TEXT}
+        mergedAt baseRefName baseRefOid headRefOid
+        mergeCommit {{ oid }}
+        closingIssuesReferences(first: 5) {{
+          nodes {{
+            {_TEXT}
+            repository {{ nameWithOwner }}
+            reopened: timelineItems(last: 5, itemTypes: [REOPENED_EVENT]) {{
+              nodes {{ ... on ReopenedEvent {{ createdAt }} }}
+            }}
+          }}
+        }}
+      }}
+      pageInfo {{ hasNextPage endCursor }}
+    }}
+  }}
+}}
+"""
+
+_COMMITS = """
+query ($owner: String!, $name: String!, $first: Int!, $after: String, $since: GitTimestamp!) {
+  repository(owner: $owner, name: $name) {
+    defaultBranchRef {
+      target {
+        ... on Commit {
+          history(first: $first, after: $after, since: $since) {
+            nodes { oid message committedDate }
+            pageInfo { hasNextPage endCursor }
+          }
+        }
+      }
+    }
+  }
+}
+"""
+
+#: All that is asked in GraphQL here.
+QUERIES = (_ISSUES, _PULLS, _COMMITS)
+
+
+class GitHubChronicle:
+    """Reads it, newest first; raises what a ``Forge`` raises."""
+
+    def __init__(self, forge: GitHubForge) -> None:
+        self._forge = forge
+
+    def about(self) -> Repository:
+        return self._forge.about()
+
+    def diff(self, number: int) -> PullDiff:
+        return self._forge.diff(number)
+
+    def closed_issues(self, after: str | None) -> ListPage[PastIssue]:
+        return self._page(_ISSUES, ("issues",), _issue, after=after)
+
+    def merged_pulls(self, after: str | None) -> ListPage[PastPull]:
+        return self._page(_PULLS, ("pullRequests",), partial(_pull, self._forge.repository), after=after)
+
+    def messages(self, since: datetime, after: str | None) -> ListPage[Message]:
+        """Commits on the default branch."""
+        place = ("defaultBranchRef", "target", "history")
+        return self._page(_COMMITS, place, _message, after=after, first=100, since=since.isoformat())
+
+    def _page(
+        self, query: str, place: tuple[str, ...], convert: Callable[[Any], T], **more: object
+    ) -> ListPage[T]:
+        owner, _, name = self._forge.repository.partition("/")
+        variables = {"owner": owner, "name": name, "first": PER_PAGE, **more}
+        data = self._forge.graphql(query, variables)
+        return read(partial(page, place=("repository", *place), convert=convert), data)
+
+
+def _nodes(value: Any) -> list[Any]:
+    """The nodes of a connection; GitHub says null for one without any, and for a node that is not to be seen."""
+    return [node for node in (value or {}).get("nodes") or () if node]
+
+
+def _opened(node: Mapping[str, Any]) -> tuple[str, str, bool]:
+    """Title and text as opened, and whether the text could be had."""
+    title = next((each["previousTitle"] for each in _nodes(node["renamed"])), node["title"])
+    first = next(iter(_nodes(node["userContentEdits"])), None)
+    if first is None:
+        return title, node.get("body") or "", True
+    lost = first["deletedAt"] is not None or first["diff"] is None
+    return title, "" if lost else first["diff"], not lost
+
+
+def _text_of(node: Mapping[str, Any]) -> tuple[Issue, bool]:
+    title, body, whole = _opened(node)
+    issue = Issue(
+        number=node["number"],
+        title=title,
+        body=body,
+        author=actor(node["author"]),
+        html_url=node["url"],
+        created_at=node["createdAt"],
+        comments=0,
+    )
+    return issue, whole
+
+
+def _issue(node: Any) -> PastIssue:
+    issue, whole = _text_of(node)
+    spoken = [
+        each["createdAt"] for each in _nodes(node["comments"]) if actor(each["author"]).login == issue.author.login
+    ]
+    return PastIssue(
+        issue=issue,
+        whole=whole,
+        closed_at=node["closedAt"],
+        state_reason=(node["stateReason"] or "").lower() or None,
+        closed_by=tuple(
+            each["number"] for each in _nodes(node["closedByPullRequestsReferences"]) if each["merged"]
+        ),
+        labelled=tuple(
+            Labelled(name=each["label"]["name"], at=each["createdAt"]) for each in _nodes(node["labelled"])
+        ),
+        author_spoke_at=spoken[-1] if spoken else None,
+    )
+
+
+def _pull(repository: str, node: Any) -> PastPull:
+    text, whole = _text_of(node)
+    closed = [
+        each
+        for each in _nodes(node["closingIssuesReferences"])
+        if each["repository"]["nameWithOwner"].lower() == repository.lower()
+    ]
+    issues = [_text_of(each) for each in closed]
+    return PastPull(
+        pull=PullRequest(
+            number=text.number,
+            title=text.title,
+            body=text.body,
+            author=text.author,
+            head_sha=node["headRefOid"],
+            head_repository=repository,
+            base_sha=node["baseRefOid"],
+            base_ref=node["baseRefName"],
+            base_repository=repository,
+            html_url=text.html_url,
+        ),
+        whole=whole and all(each for _, each in issues),
+        merged_at=node["mergedAt"],
+        merge_sha=(node["mergeCommit"] or {}).get("oid") or "",
+        issues=tuple(issue for issue, _ in issues),
+        reopened=tuple(again["createdAt"] for each in closed for again in _nodes(each["reopened"])),
+    )
+
+
+def _message(node: Any) -> Message:
+    return Message(sha=node["oid"], text=node["message"][:_MESSAGE], at=node["committedDate"])

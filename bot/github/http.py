@@ -1,0 +1,397 @@
+"""Requests to GitHub's API as one identity: authentication, faults, redirects, pages, GraphQL and what is known.
+
+An answer is kept with its ETag and asked for again under that condition: one that has not changed costs nothing
+of the hourly quota.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+from urllib.parse import quote, urljoin, urlsplit
+
+import httpx2
+from github.Requester import Requester
+
+from bot import __version__
+from bot.core.errors import ForgeError, NotFound, TransientError
+from bot.core.io_limits import TooLarge, TooSlow, bounded, retry_after
+from bot.github.payloads import parsed
+
+#: Seconds for a connection, and for each piece of an answer.
+TIMEOUT = 15
+#: Larger answers are refused, bytes after decompression. The largest wanted is a file of some MB in base64.
+MAX_ANSWER = 32 << 20
+#: An answer that is not complete after this many seconds is given up, however steadily it drips.
+DEADLINE = 90.0
+PER_PAGE = 100
+MAX_REDIRECTS = 3
+#: A list longer than this many pages is not read to its end by any sane use: 100,000 comments.
+MAX_PAGES = 1000
+#: Where GitHub names no time, it asks for a minute at least, seconds.
+UNSTATED_WAIT = 60.0
+#: No wait that a server names is followed for longer, seconds.
+LONGEST_WAIT = 3600.0
+#: Characters of answers that one process keeps, and the longest answer that is worth it.
+KEPT = 64 << 20
+KEPT_ANSWER = 2 << 20
+
+JSON = "application/vnd.github+json"
+
+Query = Mapping[str, str | int]
+Object = dict[str, Any]
+Headers = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One request as it went: for counting, never with credentials."""
+
+    installation: int | None
+    method: str
+    status: int
+    seconds: float
+    remaining: int | None
+    limit: int | None
+
+
+Observe = Callable[[Exchange], None]
+
+
+def unobserved(call: Exchange) -> None:
+    """Nobody counts."""
+
+
+class Identity(Protocol):
+    """Who asks: a secret, and what becomes of one that was refused."""
+
+    @property
+    def installation(self) -> int | None: ...
+
+    @property
+    def token(self) -> str: ...
+
+    def refuse(self, secret: str) -> bool:
+        """The API refused ``secret``; True where another one will be used from now on."""
+        ...
+
+
+class Holder:
+    """Whoever a token was given to, or nobody where it is empty; one that is refused cannot be replaced."""
+
+    installation = None
+
+    def __init__(self, token: str = "") -> None:
+        self.token = token
+
+    def refuse(self, secret: str) -> bool:
+        return False
+
+
+@dataclass(frozen=True)
+class Raw:
+    """An answer before it is read; undecodable bytes are surrogate escapes in ``text``."""
+
+    status: int
+    headers: Headers
+    text: str
+
+
+class Answers:
+    """The last answers to reads, by who asked for what; the least recently used one goes."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[object, ...], Raw] = OrderedDict()
+        self._size = 0
+
+    def find(self, key: tuple[object, ...]) -> Raw | None:
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+            return self._kept.get(key)
+
+    def keep(self, key: tuple[object, ...], answer: Raw) -> None:
+        """Take the answer, where it can be asked for again under a condition."""
+        if "etag" not in answer.headers or len(answer.text) > KEPT_ANSWER:
+            return
+        with self._lock:
+            before = self._kept.pop(key, None)
+            self._kept[key] = answer
+            self._size += len(answer.text) - (len(before.text) if before else 0)
+            while self._size > KEPT:
+                self._size -= len(self._kept.popitem(last=False)[1].text)
+
+
+class Client:
+    """Every method raises TransientError, NotFound or ForgeError, and nothing of the library below."""
+
+    def __init__(
+        self, identity: Identity, api_url: str, observe: Observe = unobserved, answers: Answers | None = None
+    ) -> None:
+        self._identity = identity
+        self._observe = observe
+        self._api_url = api_url.rstrip("/")
+        self._api = urlsplit(self._api_url)
+        self._answers = answers if answers is not None else Answers()
+        # No second try by itself, of reads neither: jobs try again, with the wait that GitHub asked for.
+        self._http = httpx2.Client(
+            timeout=TIMEOUT, follow_redirects=False, headers={"User-Agent": f"bouncer/{__version__}"}
+        )
+
+    def close(self) -> None:
+        self._http.close()
+
+    def value(self, path: str, query: Query | None = None) -> Any:
+        """Whatever JSON there is."""
+        return self._json(_Request("GET", self._url(path), f"GET {path}", query))
+
+    def get(self, path: str, query: Query | None = None) -> Object:
+        """One object."""
+        value = self.value(path, query)
+        if not isinstance(value, dict):
+            raise TransientError(f"GET {path}: GitHub's answer is not an object")
+        return value
+
+    def send(self, method: str, path: str, body: Any = None, what: str = "", accept: str = JSON) -> Any:
+        """A write, tried once. TransientError leaves open whether it was applied.
+
+        Errors name ``what`` in place of a path that holds a secret.
+        """
+        what = what or f"{method} {path}"
+        return self._json(_Request(method, self._url(path), what, body=body, accept=accept))
+
+    def text(self, path: str, accept: str) -> str:
+        """The answer to a GET in another media type."""
+        return self._answered(_Request("GET", self._url(path), f"GET {path}", accept=accept)).text
+
+    def pages(self, path: str, query: Query | None = None, key: str = "") -> Iterator[Object]:
+        """Every item of a list, page after page; ``key`` where each page wraps its items in an object."""
+        url = path
+        query = {"per_page": PER_PAGE, **(query or {})}
+        for _ in range(MAX_PAGES):
+            answer = self._answered(_Request("GET", self._url(url), f"GET {path}", query))
+            page = parsed(answer.text, f"GET {path}")
+            items = page.get(key) if key and isinstance(page, dict) else page
+            if not isinstance(items, list) or not all(isinstance(each, dict) for each in items):
+                raise TransientError(f"GET {path}: GitHub's answer is not a list of objects")
+            yield from items
+            url, query = _next(answer.headers), {}
+            if not url:
+                return
+        raise ForgeError(f"GET {path}: more than {MAX_PAGES} pages")
+
+    def graphql(self, query: str, variables: Mapping[str, Any]) -> Any:
+        """The ``data`` of a GraphQL answer. NotFound where object or field are not known, or nobody asks."""
+        if not self._identity.token:
+            raise NotFound("GitHub answers GraphQL to nobody without a token")
+        body = {"query": query, "variables": dict(variables)}
+        # An Enterprise Server has its REST API at /api/v3 and this one at /api/graphql.
+        place = self._api._replace(path=self._api.path.removesuffix("/v3") + "/graphql")
+        answer = self.send("POST", place.geturl(), body)
+        if not isinstance(answer, dict):
+            raise TransientError("GraphQL: GitHub's answer is not an object")
+        if errors := answer.get("errors"):
+            _refuse_graphql(errors)
+        return answer.get("data")
+
+    def _json(self, request: _Request) -> Any:
+        return parsed(self._answered(request).text, request.what)
+
+    def _answered(self, request: _Request) -> Raw:
+        """One request. A refused token is replaced once; redirects are followed on our own host only."""
+        answer = self._authorized(request)
+        for _ in range(MAX_REDIRECTS):
+            if not 300 <= answer.status < 400:
+                break
+            request = replace(request, url=self._redirect(request, answer), query=None)
+            answer = self._authorized(request)
+        if 300 <= answer.status < 400:
+            raise ForgeError(f"{request.what}: GitHub redirects in a circle")
+        check(answer.status, answer.headers, answer.text, request.what)
+        return answer
+
+    def location(self, path: str) -> str:
+        """Where a GET redirects to, unfollowed: an archive, which lives on another host."""
+        answer = self._authorized(_Request("GET", self._url(path), f"GET {path}"))
+        check(answer.status, answer.headers, answer.text, f"GET {path}")
+        if "location" not in answer.headers:
+            raise TransientError(f"GET {path}: GitHub names no address")
+        return urljoin(self._api_url, answer.headers["location"])
+
+    def _url(self, path: str) -> str:
+        """The address of a path below the API; of an address that GitHub named, the same on our own host."""
+        if path.startswith("/"):
+            return self._api_url + path
+        return urlsplit(path)._replace(scheme=self._api.scheme, netloc=self._api.netloc).geturl()
+
+    def _redirect(self, request: _Request, answer: Raw) -> str:
+        target = urlsplit(urljoin(self._api_url, answer.headers.get("location", "")))
+        if (target.scheme, target.netloc) != (self._api.scheme, self._api.netloc):
+            raise ForgeError(f"{request.what}: GitHub redirects to another host; credentials are not sent there")
+        if request.method != "GET" and answer.status not in (301, 307, 308):
+            raise ForgeError(f"{request.what}: GitHub redirects a write", answer.status)
+        return target.geturl()
+
+    def _authorized(self, request: _Request) -> Raw:
+        secret = self._identity.token
+        answer = self._once(request, secret)
+        if answer.status == 401 and self._identity.refuse(secret):
+            answer = self._once(request, self._identity.token)
+        if answer.status < 400:
+            return answer
+        # A careless gateway repeats the request in its complaint; the complaint goes into logs and errors.
+        for each in filter(None, (secret, self._identity.token)):
+            answer = replace(answer, text=answer.text.replace(each, "[token]"))
+        return answer
+
+    def _once(self, request: _Request, secret: str) -> Raw:
+        """One request over the line; what is known already where GitHub says that it still holds."""
+        known = self._answers.find(request.key(self._identity)) if request.method == "GET" else None
+        start, status, headers = time.monotonic(), 0, dict[str, str]()
+        try:
+            with self._http.stream(
+                request.method,
+                request.url,
+                params=request.query or None,
+                headers=request.headers(secret, known),
+                content=None if request.body is None else json.dumps(request.body),
+            ) as response:
+                status, headers = response.status_code, dict(response.headers)
+                body = b"".join(bounded(response.iter_bytes(), MAX_ANSWER, DEADLINE))
+        except TooLarge:
+            raise ForgeError(f"GitHub's answer is larger than {MAX_ANSWER >> 20} MB") from None
+        except TooSlow:
+            raise TransientError(f"GitHub's answer took longer than {DEADLINE:.0f} s") from None
+        except (httpx2.RequestError, httpx2.InvalidURL) as error:
+            # The type alone: the text may hold an address with a secret in it.
+            raise TransientError(f"{request.what}: no answer from GitHub ({type(error).__name__})") from None
+        finally:
+            self._observe(_call(self._identity.installation, request.method, status, start, headers))
+        if status == 304 and known is not None:
+            return known
+        if status == 202 and request.method == "GET":
+            raise TransientError("GitHub is still preparing the answer")
+        answer = Raw(status, headers, body.decode("utf-8", "surrogateescape"))
+        if request.method == "GET" and status == 200:
+            self._answers.keep(request.key(self._identity), answer)
+        return answer
+
+
+@dataclass(frozen=True)
+class _Request:
+    method: str
+    url: str
+    what: str
+    query: Query | None = None
+    body: Any = None
+    accept: str = JSON
+
+    def key(self, identity: Identity) -> tuple[object, ...]:
+        return identity, self.url, tuple(sorted((self.query or {}).items())), self.accept
+
+    def headers(self, secret: str, known: Raw | None) -> dict[str, str]:
+        return {
+            "Accept": self.accept,
+            **({"Authorization": f"Bearer {secret}"} if secret else {}),
+            **({"Content-Type": "application/json"} if self.body is not None else {}),
+            **({"If-None-Match": known.headers["etag"]} if known else {}),
+        }
+
+
+def _call(installation: int | None, method: str, status: int, start: float, headers: Headers) -> Exchange:
+    def number(name: str) -> int | None:
+        text = headers.get(name, "")
+        return int(text) if text.isdigit() else None
+
+    seconds = time.monotonic() - start
+    remaining, limit = number("x-ratelimit-remaining"), number("x-ratelimit-limit")
+    return Exchange(installation, method, status, seconds, remaining, limit)
+
+
+def _next(headers: Headers) -> str:
+    links = httpx2.Response(200, headers={"link": headers.get("link", "")}).links
+    return links.get("next", {}).get("url", "")
+
+
+def _refuse_graphql(errors: Any) -> None:
+    first = errors[0] if isinstance(errors, list) and isinstance(errors[0], dict) else {}
+    kind = str(first.get("type") or (first.get("extensions") or {}).get("code") or "")
+    line = f"GraphQL: {str(first.get('message'))[:200]}"
+    if kind in ("NOT_FOUND", "undefinedField"):
+        raise NotFound(line)
+    if kind == "RATE_LIMITED":
+        raise TransientError(line, UNSTATED_WAIT)
+    if kind in ("FORBIDDEN", "INSUFFICIENT_SCOPES"):
+        raise ForgeError(line, 403)
+    raise TransientError(line)
+
+
+def check(status: int, headers: Headers, text: str, what: str) -> None:
+    """Raise what a status of 400 or more stands for; ``what`` names the request in the message."""
+    if status < 400:
+        return
+    message = _message(text)
+    line = f"{what}: GitHub answered {status}{': ' if message else ''}{message}"
+    if status == 429 or (status == 403 and _limited(headers, message)):
+        raise TransientError(line, wait_asked(headers) or UNSTATED_WAIT)
+    if status in (401, 408) or status >= 500:
+        # A 401 outlives a fresh token only where the app's own credentials are wrong: the operator mends them
+        # and the job is tried again; nothing is decided meanwhile.
+        raise TransientError(line, wait_asked(headers))
+    if status in (404, 410):
+        raise NotFound(line, status)
+    raise ForgeError(line, status)
+
+
+def _limited(headers: Headers, message: str) -> bool:
+    exhausted = headers.get("x-ratelimit-remaining") == "0"
+    return exhausted or "retry-after" in headers or Requester.isRateLimitError(message)
+
+
+def wait_asked(headers: Headers) -> float | None:
+    """Seconds that the answer asks to wait: ``retry-after`` first, then the reset of a spent quota."""
+    if (after := retry_after(headers)) is not None:
+        return min(after, LONGEST_WAIT)
+    reset = headers.get("x-ratelimit-reset", "")
+    if headers.get("x-ratelimit-remaining") == "0" and reset.isascii() and reset.isdigit():
+        return min(max(float(reset) - time.time(), 1.0), LONGEST_WAIT)
+    return None
+
+
+def _message(text: str) -> str:
+    """GitHub's own words on one line; nothing of a page of HTML."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return ""
+    if not isinstance(value, dict):
+        return ""
+    errors = value.get("errors")
+    parts = [str(value.get("message") or ""), *map(_detail, errors if isinstance(errors, list) else ())]
+    return " ".join("; ".join(part for part in parts if part).split())[:300]
+
+
+def _detail(error: Any) -> str:
+    if isinstance(error, dict):
+        return str(error.get("message") or f"{error.get('field', '')} {error.get('code', '')}".strip())
+    return str(error)
+
+
+def segment(text: str) -> str:
+    """One segment of a path, whatever it holds."""
+    if text in ("", ".", ".."):
+        raise NotFound(f"{text!r} names nothing")
+    return quote(text, safe="")
+
+
+def below(text: str) -> str:
+    """A path below an address. One that would climb out of it names nothing."""
+    if any(part in ("", ".", "..") for part in text.split("/")):
+        raise NotFound(f"{text[:200]!r} names nothing")
+    return quote(text)

@@ -1,0 +1,92 @@
+"""Who somebody is on GitHub: a code from their browser becomes a login, by the App's own OAuth.
+
+The token that comes with it is used to ask who they are and where they belong, and is not kept.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Collection
+from contextlib import closing
+from dataclasses import dataclass, field
+from urllib.parse import quote, urlencode
+
+from pydantic import Field
+
+from bot.core.errors import ForgeError, NotFound
+from bot.core.frozen import Frozen
+from bot.github.http import Client, Holder
+from bot.github.payloads import read
+
+
+class Visitor(Frozen):
+    """Somebody who logged in on GitHub."""
+
+    login: str
+    organizations: frozenset[str] = Field(description="those that were asked about and that they are a member of")
+
+
+@dataclass(frozen=True)
+class GitHubLogin:
+    """The App as GitHub's log-in knows it."""
+
+    client_id: str
+    client_secret: str = field(repr=False)
+    web_url: str
+    api_url: str
+
+    def address(self, back: str, state: str, verifier: str) -> str:
+        """Where the browser is sent; it comes back to ``back`` with a code and this ``state``."""
+        digest = hashlib.sha256(verifier.encode()).digest()
+        query = {
+            "client_id": self.client_id,
+            "redirect_uri": back,
+            "state": state,
+            "code_challenge": base64.urlsafe_b64encode(digest).rstrip(b"=").decode(),
+            "code_challenge_method": "S256",
+            "allow_signup": "false",
+        }
+        return f"{self.web_url}/login/oauth/authorize?{urlencode(query)}"
+
+    def visitor(self, code: str, back: str, verifier: str, organizations: Collection[str]) -> Visitor:
+        """Whose code this is. Raises ForgeError where GitHub does not take it; TransientError."""
+        with closing(Client(Holder(self._token(code, back, verifier)), self.api_url)) as client:
+            return Visitor(
+                login=read(lambda user: str(user["login"]), client.get("/user")),
+                organizations=frozenset(each for each in organizations if _member(client, each)),
+            )
+
+    def _token(self, code: str, back: str, verifier: str) -> str:
+        body = {
+            "client_id": self.client_id,
+            "client_secret": self.client_secret,
+            "code": code,
+            "redirect_uri": back,
+            "code_verifier": verifier,
+        }
+        with closing(Client(Holder(), self.web_url)) as client:
+            answer = client.send(
+                "POST", "/login/oauth/access_token", body, what="the log-in", accept="application/json"
+            )
+        if not isinstance(answer, dict) or not isinstance(answer.get("access_token"), str):
+            # GitHub says what is wrong with status 200.
+            why = str(answer.get("error") if isinstance(answer, dict) else "no answer")[:100]
+            raise ForgeError(f"the log-in: GitHub does not take the code ({why})")
+        return str(answer["access_token"])
+
+
+def _member(client: Client, organization: str) -> bool:
+    try:
+        found = client.get(f"/user/memberships/orgs/{quote(organization, safe='')}")
+    except NotFound:
+        return False
+    except ForgeError as error:
+        if error.status == 403:
+            raise ForgeError(
+                f"the App may not see who belongs to {organization}: give it the organization permission "
+                "Members (read), and accept it where the App is installed",
+                403,
+            ) from None
+        raise
+    return bool(found.get("state") == "active")

@@ -1,0 +1,210 @@
+"""What Bouncer needs to read from a forge: of one repository, as it stands and as it was.
+
+Nothing here writes. Handlers see ``Forge`` alone; the writer reaches the publisher only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Generic, Protocol, TypeVar
+
+from pydantic import Field
+
+from bot.core.frozen import Frozen
+from bot.core.subjects import Actor, CheckRun, Comment, Issue, Permission, PullRequest, Repository, ReviewComment
+
+T = TypeVar("T")
+
+
+class PullDiff(Frozen):
+    """The unified diff of a pull request against its merge base."""
+
+    text: str
+    omitted: tuple[str, ...] = Field((), description="paths whose change the forge did not show (too large)")
+    unlisted: int = Field(0, ge=0, description="changed files that the forge did not even name (too many)")
+
+
+class IssueLink(Frozen):
+    """An issue that a pull request says it closes."""
+
+    repository: str = Field(description="owner/name; not always the pull request's own")
+    number: int
+
+
+class Reactions(Frozen):
+    """Who put thumbs on a comment."""
+
+    up: tuple[Actor, ...] = ()
+    down: tuple[Actor, ...] = ()
+
+
+class PostedReview(Frozen):
+    """A review that stands on a pull request."""
+
+    id: int
+    author: Actor
+    body: str = ""
+    commit_id: str = ""
+
+
+class SourceTree(Protocol):
+    """The files of a repository at one commit, read one by one. No path leads out of it; links are no files."""
+
+    def paths(self) -> Sequence[str]:
+        """All files, sorted."""
+        ...
+
+    def read(self, path: str) -> str | None:
+        """A file as text with ``\n`` as line end; None where it is not there, no text, or above ``MAX_SOURCE``."""
+        ...
+
+
+#: Bytes of a file beyond which it is data, or written by a program.
+MAX_SOURCE = 1_000_000
+
+
+def as_source(content: bytes) -> str | None:
+    """The text of a file for a ``SourceTree``."""
+    if len(content) > MAX_SOURCE or b"\0" in content:
+        return None
+    try:
+        return content.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError:
+        return None
+
+
+class Forge(Protocol):
+    """Read-only view of one repository.
+
+    Every method raises TransientError (with the wait that the forge asked for) where a later try may
+    succeed, NotFound where the thing is not there, ForgeError where the request is refused for good.
+    """
+
+    @property
+    def repository(self) -> str:
+        """``owner/name``."""
+        ...
+
+    def about(self) -> Repository:
+        """The repository itself."""
+        ...
+
+    def identity(self) -> Actor:
+        """Our own bot account: comments by anyone else are never ours, whatever marker they carry."""
+        ...
+
+    def issue(self, number: int) -> Issue: ...
+
+    def comments(self, number: int) -> tuple[Comment, ...]:
+        """All comments of an issue or pull request's conversation, oldest first, every page."""
+        ...
+
+    def pull_request(self, number: int) -> PullRequest: ...
+
+    def diff(self, number: int) -> PullDiff:
+        """The change against the merge base (not against the base branch's present state)."""
+        ...
+
+    def linked_issues(self, number: int) -> tuple[IssueLink, ...]:
+        """Issues the forge itself links as closed by this pull request; NotFound where it cannot say."""
+        ...
+
+    def review_comments(self, number: int) -> tuple[ReviewComment, ...]:
+        """All inline comments of a pull request, oldest first."""
+        ...
+
+    def reviews(self, number: int) -> tuple[PostedReview, ...]: ...
+
+    def check_runs(self, sha: str, name: str) -> tuple[CheckRun, ...]:
+        """Our own check runs of that name on that commit, newest first."""
+        ...
+
+    def pulls_for_commit(self, sha: str) -> tuple[PullRequest, ...]:
+        """Pull requests that a commit belongs to; needed for forks, whose check events name none."""
+        ...
+
+    def permission(self, login: str) -> Permission:
+        """What that user may do here; ``none`` for strangers on a private repository."""
+        ...
+
+    def reactions(self, comment_id: int, *, review: bool = False) -> Reactions: ...
+
+    def resolved_threads(self, number: int) -> tuple[int, ...]:
+        """Ids of the first comments of the resolved review threads of a pull request."""
+        ...
+
+    def head(self, ref: str) -> str:
+        """The commit SHA of a branch."""
+        ...
+
+    def file(self, path: str, ref: str) -> bytes:
+        """A file's bytes at a commit or branch."""
+        ...
+
+    def checkout(self, ref: str, folder: Path) -> None:
+        """Unpack the files at a commit into an empty folder; links that lead outside are left out."""
+        ...
+
+    def sources(self, ref: str) -> SourceTree:
+        """The files at a commit for reading some of them; may be kept, so that asking again is cheap."""
+        ...
+
+
+class Labelled(Frozen):
+    """A label that somebody set."""
+
+    name: str
+    at: datetime
+
+
+class PastIssue(Frozen):
+    """A closed issue. Later comments are no part of it, but for when its author last spoke."""
+
+    issue: Issue = Field(description="title and text as opened, without labels, open")
+    whole: bool = Field(True, description="False: the first text was deleted from the edit history")
+    closed_at: datetime
+    state_reason: str | None = Field(None, description="completed, not_planned, duplicate or None")
+    closed_by: tuple[int, ...] = Field((), description="merged pull requests that closed it")
+    labelled: tuple[Labelled, ...] = Field((), description="the last 30 at most, oldest first")
+    author_spoke_at: datetime | None = Field(None, description="the author's last comment among the last 30")
+
+
+class PastPull(Frozen):
+    """A merged pull request."""
+
+    pull: PullRequest = Field(description="title and text as opened, open")
+    whole: bool = Field(True, description="as ``PastIssue.whole``, of it and of its issues")
+    merged_at: datetime
+    merge_sha: str = ""
+    issues: tuple[Issue, ...] = Field((), description="issues of the same repository that it closed, as opened")
+    reopened: tuple[datetime, ...] = Field((), description="when one of these issues was reopened")
+    diff: PullDiff | None = Field(None, description="as merged; None where it was not asked for")
+
+
+class Message(Frozen):
+    """What a commit on the default branch says."""
+
+    sha: str
+    text: str
+    at: datetime
+
+
+class Past(Frozen):
+    """An export: what calibration needs to know, in one file."""
+
+    repository: Repository
+    exported_at: datetime
+    limit: int = Field(ge=1, description="so many issues and pull requests of known fate were wanted")
+    requests: int = Field(ge=0, description="to GitHub, all of them")
+    issues: tuple[PastIssue, ...] = Field((), description="newest first")
+    pulls: tuple[PastPull, ...] = Field((), description="newest first; those that are judged have a diff")
+    messages: tuple[Message, ...] = Field((), description="commits that undo others")
+
+
+class ListPage(Frozen, Generic[T]):
+    """A part of a list; ``after`` is where the next one starts, None at the end."""
+
+    items: tuple[T, ...]
+    after: str | None

@@ -1,0 +1,294 @@
+"""Reading a repository on GitHub."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+from bot.core.errors import ForgeError, NotFound
+from bot.core.subjects import (
+    PERMISSIONS,
+    Actor,
+    CheckRun,
+    Comment,
+    Issue,
+    Permission,
+    PullRequest,
+    Repository,
+    ReviewComment,
+)
+from bot.github import archive, payloads
+from bot.github.http import Client, Query, below, segment
+from bot.github.payloads import read
+from bot.github.protocol import IssueLink, PostedReview, PullDiff, Reactions, SourceTree
+
+T = TypeVar("T")
+
+_DIFF = "application/vnd.github.diff"
+
+_OF_PULL = """
+query ($owner: String!, $name: String!, $number: Int!, $first: Int!, $after: String) {
+  repository(owner: $owner, name: $name) {
+    pullRequest(number: $number) {
+      CONNECTION(first: $first, after: $after) { nodes { NODE } pageInfo { hasNextPage endCursor } }
+    }
+  }
+}
+"""
+
+
+def _of_pull(connection: str, node: str) -> str:
+    return _OF_PULL.replace("CONNECTION", connection).replace("NODE", node)
+
+
+_CLOSING = _of_pull("closingIssuesReferences", "number repository { nameWithOwner }")
+_THREADS = _of_pull("reviewThreads", "isResolved comments(first: 1) { nodes { fullDatabaseId } }")
+
+#: A path that git writes as it stands.
+_PLAIN = re.compile(r'[^"\\\x00-\x1f\x7f-\U0010ffff]*')
+
+_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+
+#: All that is asked in GraphQL.
+QUERIES = (_CLOSING, _THREADS)
+
+
+class GitHubForge:
+    """A ``Forge``; see the protocol for what each method promises."""
+
+    def __init__(
+        self,
+        client: Client,
+        repository: str,
+        identity: Callable[[Callable[[str], Any]], Actor],
+        archives: archive.Archives,
+    ) -> None:
+        self._client = client
+        self._repository = repository
+        self._identity = identity
+        self._archives = archives
+        self._path = f"/repos/{quote(repository)}"
+
+    def close(self) -> None:
+        self._client.close()
+
+    def graphql(self, query: str, variables: Mapping[str, Any]) -> Any:
+        """The ``data`` of an answer in GraphQL."""
+        return self._client.graphql(query, variables)
+
+    @property
+    def repository(self) -> str:
+        return self._repository
+
+    def about(self) -> Repository:
+        return read(payloads.repository, self._client.get(self._path))
+
+    def identity(self) -> Actor:
+        return self._identity(self._client.get)
+
+    def issue(self, number: int) -> Issue:
+        return read(payloads.issue, self._client.get(f"{self._path}/issues/{number}"))
+
+    def open_issues(self, limit: int) -> tuple[Issue, ...]:
+        """The newest open issues, ``limit`` at most; pull requests left out."""
+        values = self._client.pages(
+            f"{self._path}/issues", {"state": "open", "sort": "created", "direction": "desc"}
+        )
+        found = islice((each for each in values if "pull_request" not in each), limit)
+        return tuple(read(payloads.issue, each) for each in found)
+
+    def comments(self, number: int) -> tuple[Comment, ...]:
+        return self._list(f"/issues/{number}/comments", payloads.comment)
+
+    def pull_request(self, number: int) -> PullRequest:
+        return read(payloads.pull_request, self._client.get(f"{self._path}/pulls/{number}"))
+
+    def diff(self, number: int) -> PullDiff:
+        try:
+            text = self._client.text(f"{self._path}/pulls/{number}", _DIFF)
+        except ForgeError as error:
+            if error.status not in (406, 422):
+                raise
+            return self._listed(number)
+        return PullDiff(text=text.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
+
+    def _listed(self, number: int) -> PullDiff:
+        """GitHub refuses to show a large diff as a whole; file by file it shows most of it."""
+        files = list(self._client.pages(f"{self._path}/pulls/{number}/files"))
+        changed = self._client.get(f"{self._path}/pulls/{number}").get("changed_files") or 0
+        return read(lambda listed: assemble(listed, changed), files)
+
+    def linked_issues(self, number: int) -> tuple[IssueLink, ...]:
+        return self._connection(_CLOSING, "closingIssuesReferences", number, _link)
+
+    def review_comments(self, number: int) -> tuple[ReviewComment, ...]:
+        return self._list(f"/pulls/{number}/comments", payloads.review_comment)
+
+    def reviews(self, number: int) -> tuple[PostedReview, ...]:
+        return self._list(f"/pulls/{number}/reviews", _review)
+
+    def check_runs(self, sha: str, name: str) -> tuple[CheckRun, ...]:
+        query: Query = {"check_name": name, "filter": "all"}
+        path = f"{self._path}/commits/{segment(sha)}/check-runs"
+        runs = list(self._client.pages(path, query, "check_runs"))
+        slug = self.identity().login.removesuffix("[bot]")
+        ours = [each for each in runs if (each.get("app") or {}).get("slug") == slug]
+        found = [read(_check_run, each) for each in ours]
+        return tuple(sorted(found, key=lambda run: run.id, reverse=True))
+
+    def pulls_for_commit(self, sha: str) -> tuple[PullRequest, ...]:
+        return self._list(f"/commits/{segment(sha)}/pulls", payloads.pull_request)
+
+    def permission(self, login: str) -> Permission:
+        try:
+            value = self._client.get(f"{self._path}/collaborators/{segment(login)}/permission")
+        except NotFound:
+            return "none"
+        return read(_permission, value)
+
+    def reactions(self, comment_id: int, *, review: bool = False) -> Reactions:
+        kind = "pulls" if review else "issues"
+        path = f"{self._path}/{kind}/comments/{comment_id}/reactions"
+        return read(_reactions, list(self._client.pages(path)))
+
+    def resolved_threads(self, number: int) -> tuple[int, ...]:
+        firsts = self._connection(_THREADS, "reviewThreads", number, _resolved)
+        return tuple(first for first in firsts if first is not None)
+
+    def head(self, ref: str) -> str:
+        value = self._client.get(f"{self._path}/git/ref/heads/{below(ref)}")
+        return read(lambda found: str(found["object"]["sha"]), value)
+
+    def file(self, path: str, ref: str) -> bytes:
+        return self._file(self._path, path, {"ref": ref})
+
+    def shared_file(self, path: str) -> bytes:
+        """The same of the owner's public repository ``.github``, as it stands on its default branch."""
+        owner = self._repository.partition("/")[0]
+        return self._file(f"/repos/{quote(owner)}/.github", path, {})
+
+    def _file(self, repository: str, path: str, query: Query) -> bytes:
+        value = self._client.value(f"{repository}/contents/{below(path)}", query)
+        if not isinstance(value, dict) or value.get("type") != "file":
+            raise NotFound(f"{path}: not a file")
+        if value.get("encoding") != "base64":
+            # Over 1 MB the contents come by their hash.
+            value = self._client.get(f"{repository}/git/blobs/{segment(str(value.get('sha')))}")
+        return read(lambda found: base64.b64decode(found["content"]), value)
+
+    def checkout(self, ref: str, folder: Path) -> None:
+        archive.unpack(self._client.location(f"{self._path}/tarball/{segment(ref)}"), folder)
+
+    def sources(self, ref: str) -> SourceTree:
+        sha = ref if _SHA.fullmatch(ref) else self.head(ref)
+        return self._archives.tree(self._repository, sha, lambda folder: self.checkout(sha, folder))
+
+    def _list(self, path: str, convert: Callable[[Any], T]) -> tuple[T, ...]:
+        return tuple(read(convert, each) for each in self._client.pages(self._path + path))
+
+    def _connection(self, query: str, field: str, number: int, convert: Callable[[Any], T]) -> tuple[T, ...]:
+        """What all nodes of a GraphQL connection of a pull request say."""
+        owner, _, name = self._repository.partition("/")
+        found: tuple[T, ...] = ()
+        after: str | None = None
+        while True:
+            variables = {"owner": owner, "name": name, "number": number, "first": 100, "after": after}
+            data = self.graphql(query, variables)
+            page = read(partial(payloads.page, place=("repository", "pullRequest", field), convert=convert), data)
+            found, after = found + page.items, page.after
+            if after is None:
+                return found
+
+
+def _reactions(found: list[Any]) -> Reactions:
+    def by(content: str) -> tuple[Actor, ...]:
+        return tuple(payloads.actor(each.get("user")) for each in found if each["content"] == content)
+
+    return Reactions(up=by("+1"), down=by("-1"))
+
+
+def _link(node: Any) -> IssueLink:
+    return IssueLink(repository=node["repository"]["nameWithOwner"], number=node["number"])
+
+
+def _resolved(node: Any) -> int | None:
+    """The first comment of a thread, where the thread is resolved."""
+    comments = node["comments"]["nodes"]
+    return int(comments[0]["fullDatabaseId"]) if node["isResolved"] and comments else None
+
+
+def _review(value: Any) -> PostedReview:
+    return payloads.made(PostedReview, value, author=payloads.actor(value.get("user")))
+
+
+def _check_run(value: Any) -> CheckRun:
+    return payloads.made(CheckRun, value)
+
+
+def _permission(value: Any) -> Permission:
+    """GitHub's role, or for an organisation's own role the strongest of the known ones that it includes."""
+    role = value.get("role_name")
+    for known in PERMISSIONS:
+        if known == role:
+            return known
+    included = (value.get("user") or {}).get("permissions") or {}
+    names = {"read": "pull", "triage": "triage", "write": "push", "maintain": "maintain", "admin": "admin"}
+    granted = [each for each in PERMISSIONS if included.get(names.get(each))]
+    old = value.get("permission")
+    return granted[-1] if granted else next((each for each in PERMISSIONS if each == old), "none")
+
+
+def assemble(files: Sequence[Mapping[str, Any]], changed: int) -> PullDiff:
+    """A diff put together from GitHub's list of changed files, where the whole is too large to be shown.
+
+    ``changed`` is the number of changed files that GitHub counts; it lists 3,000 of them at most.
+    """
+    shown = "".join(_file(each) for each in files if _is_shown(each))
+    omitted = tuple(str(each["filename"]) for each in files if not _is_shown(each))
+    return PullDiff(text=shown, omitted=omitted, unlisted=max(changed - len(files), 0))
+
+
+def _is_shown(file: Mapping[str, Any]) -> bool:
+    """A file without a patch is binary or too large, unless it was only renamed."""
+    return "patch" in file or (file["status"] == "renamed" and not file.get("changes"))
+
+
+def _file(file: Mapping[str, Any]) -> str:
+    path, status = str(file["filename"]), file["status"]
+    before = str(file.get("previous_filename") or path)
+    old, new = quoted(f"a/{before}"), quoted(f"b/{path}")
+    lines = [f"diff --git {old} {new}"]
+    if status == "added":
+        lines.append("new file mode 100644")
+    elif status == "removed":
+        lines.append("deleted file mode 100644")
+    elif status in ("renamed", "copied"):
+        word = "rename" if status == "renamed" else "copy"
+        lines += [f"{word} from {quoted(before)}", f"{word} to {quoted(path)}"]
+    if patch := file.get("patch"):
+        lines.append(f"--- {'/dev/null' if status == 'added' else old}")
+        lines.append(f"+++ {'/dev/null' if status == 'removed' else new}")
+        lines.append(str(patch))
+    return "\n".join(lines) + "\n"
+
+
+def quoted(path: str) -> str:
+    """A path as git writes it: in quotes, with escapes, where it holds anything unusual."""
+    if _PLAIN.fullmatch(path):
+        return path
+    named = {"\n": "\\n", "\t": "\\t", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
+
+    def escape(char: str) -> str:
+        if char in named:
+            return named[char]
+        if " " <= char <= "~":
+            return char
+        return "".join(f"\\{byte:03o}" for byte in char.encode("utf-8", "surrogatepass"))
+
+    return '"' + "".join(map(escape, path)) + '"'

@@ -1,0 +1,194 @@
+"""The GitHub App's registration: what we ask for (``app.yml``), what GitHub gave for it, where that is kept."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import Field, ValidationError
+
+from bot.core.errors import ForgeError, NotFound, OperatorError, SettingsError
+from bot.core.frozen import Frozen
+from bot.github.payloads import made, read
+
+Level = Literal["read", "write"]
+
+#: In a checkout the file lies beside the package, in an installation inside of it.
+_PLACES = tuple(folder / "app.yml" for folder in Path(__file__).parents[2:4])
+
+#: Permission -> what it is for, as the set-up page explains it.
+PURPOSES: Mapping[str, str] = {
+    "checks": "the check that says whether a patch solves its issue",
+    "contents": "files: the configuration, and the code around a change",
+    "issues": "comments, labels and reactions on issues",
+    "members": "seeing who belongs to the organization: its members may open the dashboard",
+    "merge_queues": "hearing of merge queues, so that a required check does not hold them up",
+    "metadata": "the repository's name and who may do what; every app has it",
+    "pull_requests": "reviews with inline comments",
+}
+
+
+class Manifest(Frozen):
+    """``app.yml``."""
+
+    name: str = Field(min_length=1, max_length=34)
+    description: str = ""
+    public: bool = False
+    default_events: tuple[str, ...]
+    default_permissions: Mapping[str, Level]
+
+    def with_test_pulls(self) -> Manifest:
+        """The same with what test pull requests need on top: a branch with one new file."""
+        return self._with("contents", "write")
+
+    def with_members(self) -> Manifest:
+        """The same with what it takes to let an organisation's members open the dashboard."""
+        return self._with("members", "read")
+
+    def _with(self, permission: str, level: Level) -> Manifest:
+        return self.model_copy(update={"default_permissions": {**self.default_permissions, permission: level}})
+
+    def gaps(self, permissions: Mapping[str, str], events: Iterable[str]) -> tuple[str, ...]:
+        """What is needed and not granted, one readable item each."""
+        lacking = [
+            f"permission {name}: {level} (granted: {permissions.get(name, 'none')})"
+            for name, level in self.default_permissions.items()
+            if not _covers(permissions.get(name), level)
+        ]
+        return (*lacking, *(f"event {event}" for event in self.default_events if event not in set(events)))
+
+    def posted(self, public_url: str, name: str = "") -> dict[str, Any]:
+        """The JSON object of GitHub's manifest flow, for a server that people reach at ``public_url``."""
+        base = public_url.rstrip("/")
+        return {
+            "name": name or self.name,
+            "url": base,
+            "description": self.description,
+            "public": self.public,
+            "hook_attributes": {"url": f"{base}/webhook", "active": True},
+            "redirect_url": f"{base}/setup/callback",
+            "setup_url": f"{base}/setup/installed",
+            "callback_urls": [f"{base}/login/github/callback"],
+            "default_events": list(self.default_events),
+            "default_permissions": dict(self.default_permissions),
+        }
+
+
+def _covers(granted: str | None, needed: Level) -> bool:
+    return granted in ("write", "admin") or granted == needed
+
+
+@cache
+def manifest() -> Manifest:
+    """The manifest that ships with this version. Raises OperatorError where it is missing or wrong."""
+    for place in _PLACES:
+        if place.is_file():
+            return _read(place)
+    raise OperatorError(f"app.yml is missing from the installation: looked at {_PLACES[0]}")
+
+
+def _read(place: Path) -> Manifest:
+    try:
+        return Manifest(**yaml.safe_load(place.read_text(encoding="utf-8")))
+    except (OSError, yaml.YAMLError, TypeError, ValidationError) as error:
+        raise OperatorError(f"{place}: cannot be used: {str(error).splitlines()[0]}") from None
+
+
+#: In the data folder; only its owner can read it.
+FILE = "credentials.json"
+
+
+class Credentials(Frozen):
+    """The GitHub App's own; the secrets never show in ``repr``."""
+
+    app_id: int
+    slug: str
+    html_url: str = Field("", description="the app's page; ``/installations/new`` below it installs it")
+    private_key: str = Field(repr=False)
+    webhook_secret: str = Field(repr=False)
+    api_url: str
+    web_url: str
+    client_id: str = Field("", description="for people who log in to the dashboard with GitHub")
+    client_secret: str = Field("", repr=False)
+
+    def environment(self) -> str:
+        """The same as lines of a ``.env`` file."""
+        key = self.private_key.replace("\r\n", "\n").replace("\n", "\\n")
+        values = {
+            "GITHUB_APP_ID": str(self.app_id),
+            "GITHUB_WEBHOOK_SECRET": self.webhook_secret,
+            "GITHUB_API_URL": self.api_url,
+            "GITHUB_WEB_URL": self.web_url,
+            "GITHUB_APP_PRIVATE_KEY": f'"{key}"',
+            "GITHUB_APP_CLIENT_ID": self.client_id,
+            "GITHUB_APP_CLIENT_SECRET": self.client_secret,
+        }
+        return "\n".join(f"{name}={value}" for name, value in values.items())
+
+
+def store(folder: Path, credentials: Credentials) -> Path:
+    """Write the file, complete or not at all, with mode 0600. Raises SettingsError where that cannot be done."""
+    place = folder / FILE
+    draft = folder / f".{FILE}.{secrets.token_hex(4)}"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(credentials.model_dump_json(indent=2))
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(place)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise SettingsError(f"BOUNCER_DATA_DIR: cannot write {place}: {error.strerror}") from None
+    return place
+
+
+def stored(folder: Path) -> Credentials | None:
+    """What ``store`` wrote; None where set-up was never done. Raises SettingsError where it cannot be read."""
+    place = folder / FILE
+    try:
+        return Credentials.model_validate_json(place.read_bytes())
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise SettingsError(f"BOUNCER_DATA_DIR: cannot read {place}: {error.strerror}") from None
+    except ValidationError:
+        raise SettingsError(f"BOUNCER_DATA_DIR: {place} is damaged; delete it and set up again") from None
+
+
+_CODE = re.compile(r"[A-Za-z0-9_-]{1,200}")
+
+
+def convert(code: str, api_url: str, web_url: str) -> Credentials:
+    """The app that somebody registered a moment ago; works once, within an hour, without credentials.
+
+    Raises NotFound where the code is unknown, used or expired; TransientError, ForgeError.
+    """
+    if not _CODE.fullmatch(code):
+        raise NotFound("that is no code of GitHub's")
+    from bot.github.app import checked_url
+    from bot.github.http import Client, Holder
+
+    with closing(Client(Holder(), checked_url(api_url))) as client:
+        try:
+            # Named, because the address holds the code.
+            value = client.send(
+                "POST", f"/app-manifests/{code}/conversions", what="the conversion of the manifest"
+            )
+        except ForgeError as error:
+            if error.status == 422:
+                raise NotFound("GitHub does not accept the code") from None
+            raise
+    return read(partial(_credentials, api_url, web_url), value)
+
+
+def _credentials(api_url: str, web_url: str, value: Any) -> Credentials:
+    named = {"app_id": value["id"], "private_key": value["pem"], "api_url": api_url, "web_url": web_url}
+    return made(Credentials, value, **named)

@@ -1,0 +1,220 @@
+"""A delivery of GitHub's: the signature over its raw bytes first, then what happened. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
+from urllib.parse import parse_qs
+
+from pydantic import ValidationError
+
+from bot.core import events
+from bot.core.config import PATH
+from bot.core.errors import InvalidSignature, MalformedDelivery
+from bot.github.payloads import actor, comment, issue, pull_request, readable, repository, review_comment
+
+#: GitHub's own limit on a payload.
+MAX_BYTES = 25 * 1024 * 1024
+
+#: Commits that GitHub lists in one push at most.
+MAX_COMMITS = 2048
+
+_FORM = re.compile(r"sha256=[0-9a-f]{64}")
+
+
+def sign(body: bytes, secret: str) -> str:
+    """The value of ``X-Hub-Signature-256`` for these bytes."""
+    return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+
+
+def check_form(signature: str) -> None:
+    """Refuse what cannot be a signature, whatever the body; raises InvalidSignature."""
+    if not signature.strip():
+        raise InvalidSignature("the signature is missing")
+    if not _FORM.fullmatch(signature.strip()):
+        raise InvalidSignature("the signature does not match")
+
+
+def verify(body: bytes, signature: str | None, secrets: Iterable[str]) -> None:
+    """Hold the raw bytes against the signature that came with them, in constant time per secret.
+
+    Several secrets are accepted, so that one can be replaced without losing a delivery.
+    Raises InvalidSignature.
+    """
+    given = (signature or "").strip()
+    check_form(given)
+    # No early exit: which of the secrets matched must not show in the time taken.
+    matches = [hmac.compare_digest(sign(body, secret), given) for secret in secrets if secret]
+    if not any(matches):
+        raise InvalidSignature("the signature does not match")
+
+
+Payload = Mapping[str, Any]
+
+
+def load(body: bytes, content_type: str) -> Payload:
+    """The JSON object of a verified delivery, sent as JSON or as a form's ``payload`` field.
+
+    Raises MalformedDelivery.
+    """
+    kind = content_type.partition(";")[0].strip().lower()
+    try:
+        if kind == "application/x-www-form-urlencoded":
+            fields = parse_qs(body.decode("utf-8"), max_num_fields=16)
+            body = fields["payload"][0].encode()
+        elif kind != "application/json":
+            raise MalformedDelivery(f"content type {kind[:80]!r} is neither JSON nor a form")
+        payload = readable(body)
+    except KeyError:
+        raise MalformedDelivery("the form has no field 'payload'") from None
+    except (ValueError, RecursionError) as error:
+        raise MalformedDelivery(f"the body is not JSON: {str(error)[:120]}") from None
+    if not isinstance(payload, dict):
+        raise MalformedDelivery("the body is not a JSON object")
+    return payload
+
+
+def parse(name: str, payload: Payload) -> events.Event | None:
+    """The event in a payload of GitHub's event ``name``; None for what Bouncer does not act on.
+
+    Raises MalformedDelivery where a field is missing without which the event means nothing.
+    """
+    read = _READERS.get(name)
+    if read is None:
+        return None
+    try:
+        return read(payload)
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        raise MalformedDelivery(f"a payload of {name!r} lacks what it is about: {str(error)[:80]}") from None
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise MalformedDelivery(f"a payload of {name!r} is wrong at {where}: {first['msg']}") from None
+
+
+def _common(payload: Payload) -> dict[str, Any]:
+    installation = payload.get("installation") or {}
+    return {"installation": installation.get("id"), "sender": actor(payload.get("sender"))}
+
+
+def _in_repository(payload: Payload) -> dict[str, Any]:
+    return {**_common(payload), "repository": repository(payload["repository"])}
+
+
+#: GitHub's names of what happened, by event and action; other actions are not read.
+_KINDS: Mapping[str, Mapping[str, type[events.RepositoryEvent]]] = {
+    "issues": {
+        "opened": events.IssueOpened,
+        "edited": events.IssueEdited,
+        "reopened": events.IssueReopened,
+        "closed": events.IssueClosed,
+        "labeled": events.IssueLabeled,
+        "unlabeled": events.IssueUnlabeled,
+    },
+    "issue_comment": {
+        "created": events.CommentCreated,
+        "edited": events.CommentEdited,
+        "deleted": events.CommentDeleted,
+    },
+    "pull_request": {
+        "opened": events.PullRequestOpened,
+        "synchronize": events.PullRequestSynchronized,
+        "reopened": events.PullRequestReopened,
+        "ready_for_review": events.PullRequestReadied,
+        "edited": events.PullRequestEdited,
+        "closed": events.PullRequestClosed,
+    },
+    "pull_request_review_comment": {
+        "created": events.ReviewCommentCreated,
+        "edited": events.ReviewCommentEdited,
+        "deleted": events.ReviewCommentDeleted,
+    },
+    "pull_request_review_thread": {"resolved": events.ReviewThreadResolved},
+    "check_run": {"rerequested": events.CheckRerequested},
+    "check_suite": {"rerequested": events.CheckRerequested},
+    "merge_group": {"checks_requested": events.MergeGroupRequested},
+}
+
+#: An edit of anything else is no event.
+_TEXTS: Mapping[str, frozenset[str]] = {
+    "issues": frozenset({"title", "body"}),
+    "pull_request": frozenset({"title", "body", "base"}),
+}
+
+#: Where the fields of an event are found in a payload of GitHub's event of that name.
+_FIELDS: Mapping[str, Callable[[str, Payload], object]] = {
+    "issue": lambda _, payload: issue(payload["issue"]),
+    "pull_request": lambda _, payload: pull_request(payload["pull_request"]),
+    "comment": lambda name, payload: (comment if name == "issue_comment" else review_comment)(payload["comment"]),
+    "label": lambda _, payload: (payload.get("label") or {}).get("name") or "",
+    "comment_ids": lambda _, payload: tuple(each["id"] for each in payload["thread"].get("comments") or ()),
+    "name": lambda name, payload: payload[name].get("name") or "",
+    "head_sha": lambda name, payload: payload[name]["head_sha"],
+    "numbers": lambda name, payload: tuple(each["number"] for each in payload[name].get("pull_requests") or ()),
+}
+
+
+def _happened(name: str, payload: Payload) -> events.Event | None:
+    common, action = _in_repository(payload), str(payload.get("action"))
+    kind = _KINDS[name].get(action)
+    texts = _TEXTS.get(name) if action == "edited" else None
+    if kind is None or (texts is not None and texts.isdisjoint(payload.get("changes") or {})):
+        return None
+    return kind(
+        **common, **{field: _FIELDS[field](name, payload) for field in kind.model_fields if field in _FIELDS}
+    )
+
+
+def _push(payload: Payload) -> events.Event | None:
+    fields = _in_repository(payload)
+    if payload["ref"] != f"refs/heads/{fields['repository'].default_branch}":
+        return None
+    commits = payload.get("commits") or ()
+    paths = {path for each in commits for key in ("added", "modified", "removed") for path in each.get(key) or ()}
+    # A forced or very large push does not list everything that it changes.
+    listed = 0 < len(commits) < MAX_COMMITS and not payload.get("forced")
+    sha = payload.get("after") or ""
+    return events.BranchPushed(**fields, head_sha=sha, may_change_config=not listed or PATH in paths)
+
+
+def _account(payload: Payload) -> str:
+    account = payload["installation"].get("account") or {}
+    return str(account.get("login") or account.get("slug") or "")
+
+
+def _names(repositories: Iterable[Payload] | None) -> tuple[str, ...]:
+    return tuple(each["full_name"] for each in repositories or ())
+
+
+def _installation(payload: Payload) -> events.Event:
+    return events.InstallationChanged(
+        **_common(payload),
+        action=str(payload.get("action")),
+        account=_account(payload),
+        repositories=_names(payload.get("repositories")),
+    )
+
+
+def _installation_repositories(payload: Payload) -> events.Event:
+    return events.InstallationRepositoriesChanged(
+        **_common(payload),
+        account=_account(payload),
+        added=_names(payload.get("repositories_added")),
+        removed=_names(payload.get("repositories_removed")),
+    )
+
+
+_READERS: dict[str, Callable[[Payload], events.Event | None]] = {
+    **{name: partial(_happened, name) for name in _KINDS},
+    "push": _push,
+    "installation": _installation,
+    "installation_repositories": _installation_repositories,
+    "ping": lambda payload: events.Pinged(**_common(payload)),
+}
+
+#: GitHub's names of the events that are read.
+NAMES: tuple[str, ...] = tuple(_READERS)

@@ -1,0 +1,111 @@
+"""Telling somebody else: a signed POST about each verdict and each failed job, for people to wire chat or mail.
+
+A notice is a job of the engine like any other, in a queue of its own: a receiver that is slow or away holds
+nothing up, and a notice comes at least once, with an id by which a second one can be told.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx2
+import structlog
+
+from bot import __version__
+from bot.core.actions import Decision, Task
+from bot.core.errors import TransientError
+from bot.github.webhook import sign
+from bot.pipeline.job import Job, Notice
+from bot.pipeline.store.overview import Filter, Overview, row
+
+#: What people want to hear of; commands and feedback are their own words.
+TASKS: frozenset[Task] = frozenset({"triage", "verify", "review", "reproduce"})
+#: How long a receiver may take, seconds.
+TIMEOUT = 10.0
+
+_log = structlog.get_logger(__name__)
+
+
+class Notices:
+    """The one receiver that the operator named."""
+
+    def __init__(self, url: str, secret: str, overview: Overview, web_url: str) -> None:
+        self._url = url
+        self._secret = secret
+        self._overview = overview
+        self._web_url = web_url
+
+    @staticmethod
+    def worth(decisions: Iterable[Decision]) -> bool:
+        """Whether one of these reached a verdict, or says why it did not."""
+        return any(each.kind in TASKS and (each.verdict or each.abstained) for each in decisions)
+
+    @staticmethod
+    def about(job: Job, notice: Notice, now: float, detail: str = "") -> Job:
+        """The job that tells of another one."""
+        return job.model_copy(
+            update={
+                "id": f"{job.workflow}:notice",
+                "told": job.id,
+                "kind": f"notice_of_{notice}",
+                "notice": notice,
+                "detail": detail,
+                "attempt": 0,
+                "tries": 0,
+                "due": now,
+                "error": None,
+                "created_at": now,
+            }
+        )
+
+    def send(self, job: Job) -> str:
+        """Tell the receiver; what came of it. Raises TransientError for any answer but success."""
+        body = json.dumps(self._body(job), ensure_ascii=False).encode("utf-8", "replace")
+        headers = {
+            "Content-Type": "application/json",
+            "User-Agent": f"bouncer/{__version__}",
+            "X-Bouncer-Event": str(job.notice),
+            "X-Bouncer-Delivery": job.id,
+            "X-Bouncer-Signature-256": sign(body, self._secret),
+        }
+        try:
+            with (
+                httpx2.Client(timeout=TIMEOUT, follow_redirects=False) as client,
+                client.stream("POST", self._url, content=body, headers=headers) as answer,
+            ):
+                status = answer.status_code
+        except (httpx2.RequestError, httpx2.InvalidURL) as error:
+            # The address alone may open the receiver's door: it is shown to nobody.
+            raise TransientError(f"the notice's receiver did not answer ({type(error).__name__})") from None
+        if not 200 <= status < 300:
+            raise TransientError(f"the notice's receiver answered {status}")
+        return f"told: {status}"
+
+    def _body(self, job: Job) -> dict[str, Any]:
+        url = f"{self._web_url}/{job.repository}/issues/{job.number}" if job.number else ""
+        subject = f"{job.repository}#{job.number}" if job.number else job.repository
+        facts: dict[str, Any] = {
+            "id": job.id,
+            "event": job.notice,
+            "at": datetime.fromtimestamp(job.created_at, UTC).isoformat(),
+            "job": job.told,
+            "task": job.task,
+            "repository": job.repository,
+            "number": job.number,
+            "url": url,
+        }
+        if job.notice == "failure":
+            text = f"{subject}: {job.task} failed: {job.detail}"
+            return {**facts, "text": f"{text} {url}".strip(), "error": job.detail}
+        decisions = [
+            {
+                **row(line, decision, self._web_url),
+                "posted": [link for each in self._overview.posted(line.job) if (link := each.link(self._web_url))],
+            }
+            for line, decision in self._overview.whole(Filter(job=job.told))
+        ]
+        said = "; ".join(f"{each['kind']}: {each['verdict'] or each['abstained']}" for each in decisions)
+        return {**facts, "text": f"{subject}: {said} {url}".strip(), "decisions": decisions}

@@ -1,0 +1,374 @@
+"""The only writer: actions become GitHub calls, each at most once, on the state that was judged, harmless.
+
+Three layers keep a write from being made twice: our own register of what stands, the hidden marker looked for
+before anything is created, and GitHub calls that change nothing when they are repeated. See ``Executor``.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from functools import partial
+
+from bot.code.diff import Diff, parse
+from bot.core import actions
+from bot.core.errors import ForgeError, NotFound
+from bot.core.subjects import Issue, PullRequest
+from bot.features.services import Services
+from bot.github.writer import GitHubWriter
+from bot.pipeline.body import MAX_CHECK, Rules, content_hash, read_marker
+from bot.pipeline.store.decisions import Paces, Posting, Postings, PublishOutcome
+
+#: Seconds between two creations through one installation (GitHub's best practices for integrators).
+APART_SECONDS = 1.0
+
+
+class Refused(ForgeError):
+    """GitHub refused, for good, all that a decision asked for: nothing of it stands, and nobody saw it."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """What became of a decision's actions; ``notes`` say what was left out, and why."""
+
+    outcome: PublishOutcome
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Publisher:
+    """Publishes decisions. Publishing one again writes what is missing and nothing else.
+
+    ``apart``: seconds between two creations through one installation; ``secrets`` are never written.
+    """
+
+    postings: Postings
+    paces: Paces
+    apart: float = APART_SECONDS
+    secrets: Collection[str] = field(default=(), repr=False)
+
+    def publish(
+        self,
+        decision: actions.Decision,
+        job: str,
+        installation: int,
+        services: Services,
+        writer: GitHubWriter,
+        *,
+        unseen: bool = False,
+    ) -> Published:
+        """Carry out a decision's actions.
+
+        ``unseen``: nothing was ever begun on this head, so no check of ours is looked for on it.
+
+        Raises TransientError where a write may or may not have been applied (publishing again finds out), and
+        ForgeError, after the other actions had their turn, where GitHub refused one for good; Refused where
+        nothing is left that stands.
+        """
+        if not decision.actions:
+            return Published("withheld" if decision.withheld else "nothing")
+        rules = Rules(host=services.repository.host, secrets=tuple(self.secrets))
+        pause = partial(self._pause, installation)
+        executor = Executor(decision, job, services, writer, self.postings, pause, rules, unseen)
+        notes: list[str] = []
+        refused: ForgeError | None = None
+        try:
+            for action in decision.actions:
+                try:
+                    notes += executor.carry_out(action)
+                except ForgeError as error:
+                    refused = refused or error
+        except Moved:
+            return Published("moved", tuple(notes))
+        if refused is not None:
+            raise (
+                refused
+                if executor.done or isinstance(refused, NotFound)
+                else Refused(str(refused), refused.status)
+            )
+        return Published("posted" if executor.done else "refused", tuple(notes))
+
+    def _pause(self, installation: int) -> None:
+        wait = self.paces.reserve(installation, self.apart)
+        if wait > 0:
+            time.sleep(wait)
+
+
+#: Kinds of decisions that hold whatever became of the text meanwhile: people's words and operators' matters.
+_TIMELESS = frozenset({"commands", "feedback", "config", "why"})
+
+#: A drafted test, characters.
+MAX_TEST = 200_000
+
+
+class Moved(Exception):
+    """The subject is not any more what was judged."""
+
+
+@dataclass
+class Executor:
+    """The writes of one decision; ``done`` counts what stands now.
+
+    Methods return notes; a note without a write is a refusal.
+    """
+
+    decision: actions.Decision
+    job: str
+    services: Services
+    writer: GitHubWriter
+    postings: Postings
+    pause: Callable[[], None]
+    rules: Rules
+    unseen: bool = False
+    done: int = 0
+    _present: Issue | PullRequest | None = field(default=None, init=False)
+
+    def carry_out(self, action: actions.Action) -> tuple[str, ...]:
+        match action:
+            case actions.UpsertComment():
+                return self._comment(action)
+            case actions.SetLabels():
+                return self._labels(action)
+            case actions.SetIssueState():
+                return self._state(action)
+            case actions.SubmitReview():
+                return self._review(action)
+            case actions.SetCheck():
+                return self._check(action)
+            case actions.OpenDraftPull():
+                return self._draft(action)
+            case actions.React():
+                self.pause()
+                self.writer.react(action.comment_id, action.content, review=action.on == "review")
+                self.done += 1
+                return ()
+
+    def _comment(self, action: actions.UpsertComment) -> tuple[str, ...]:
+        about = f":{action.about}" if action.about else ""
+        key = f"comment:{self.services.forge.repository}#{action.number}:{action.task}{about}"
+        body = self.rules.marked(action.body, action.task, action.about)
+        known = self.postings.find(key)
+        if known and known.content_hash == content_hash(body):
+            self.done += 1
+            return ()
+        self._turn()
+        if action.thread is None and known and self._edited(known, body):
+            return ()
+        standing = self._own_comment(action)
+        if action.thread is not None:
+            standing = standing or self.writer.reply(action.number, action.thread, body)
+        elif standing is not None:
+            self.writer.edit_comment(standing, body)
+        elif action.only_edit:
+            self.done += 1
+            return ("no comment to edit",)
+        else:
+            standing = self.writer.create_comment(action.number, body)
+        self._stands(key, action, action.number, standing, body)
+        return ()
+
+    def _edited(self, known: Posting, body: str) -> bool:
+        try:
+            self.writer.edit_comment(known.github_id, body)
+        except NotFound:
+            # Somebody deleted it.
+            self.postings.forget(known.key)
+            return False
+        self.postings.put(known.model_copy(update={"content_hash": content_hash(body), "job": self.job}))
+        self.done += 1
+        return True
+
+    def _own_comment(self, action: actions.UpsertComment) -> int | None:
+        here = self._present
+        if isinstance(here, Issue) and here.number == action.number and here.comments == 0:
+            return None
+        me = self.services.forge.identity().id
+        forge = self.services.forge
+        there = forge.comments(action.number) if action.thread is None else forge.review_comments(action.number)
+        for comment in there:
+            if comment.author.id == me and read_marker(comment.body) == (action.task, action.about):
+                return comment.id
+        return None
+
+    def _labels(self, action: actions.SetLabels) -> tuple[str, ...]:
+        allowed = self.services.config.labels
+        notes = tuple(
+            f"label {label!r} is not one of ours"
+            for label in (*action.add, *action.remove)
+            if label not in allowed
+        )
+        add = tuple(label for label in action.add if label in allowed)
+        remove = tuple(label for label in action.remove if label in allowed and label not in add)
+        if not add and not remove:
+            return notes
+        self._turn()
+        present = {label.lower() for label in self._issue(action.number).labels}
+        missing = tuple(label for label in add if label.lower() not in present)
+        if missing:
+            self.writer.add_labels(action.number, missing)
+        for label in remove:
+            if label.lower() in present:
+                self.pause()
+                self.writer.remove_label(action.number, label)
+        self.done += 1
+        return notes
+
+    def _state(self, action: actions.SetIssueState) -> tuple[str, ...]:
+        self._turn()
+        here = self._issue(action.number)
+        if action.state == "closed" and action.comments not in (None, here.comments):
+            # Somebody spoke while it was being decided.
+            raise Moved
+        if here.state != action.state:
+            self.writer.set_issue_state(action.number, action.state)
+        self.done += 1
+        return ()
+
+    def _issue(self, number: int) -> Issue:
+        """An issue as it stands now."""
+        here = self._present
+        return here if isinstance(here, Issue) and here.number == number else self.services.forge.issue(number)
+
+    def _review(self, action: actions.SubmitReview) -> tuple[str, ...]:
+        key = f"review:{self.services.forge.repository}#{action.number}:{action.commit_id}"
+        if self.postings.find(key):
+            self.done += 1
+            return ("this commit has its review",)
+        self._turn()
+        diff = parse(self.services.forge.diff(action.number).text)
+        comments = tuple(self.rules.inline(each) for each in action.comments if _anchored(each, diff))
+        notes = [f"{len(action.comments) - len(comments)} comments without a line"] * (
+            len(comments) < len(action.comments)
+        )
+        if not comments:
+            return tuple(notes)
+        body = self.rules.marked(action.body, "review", action.commit_id)
+        standing = self._own_review(action)
+        if standing is None:
+            standing = self.writer.create_review(action.number, action.commit_id, body, comments)
+        self._stands(key, action, action.number, standing, body)
+        return tuple(notes)
+
+    def _own_review(self, action: actions.SubmitReview) -> int | None:
+        here = self._present
+        if isinstance(here, PullRequest) and here.number == action.number and here.review_comments == 0:
+            # A review of ours has a comment on a line, always.
+            return None
+        me = self.services.forge.identity().id
+        sign = ("review", action.commit_id)
+        for review in self.services.forge.reviews(action.number):
+            if review.author.id == me and read_marker(review.body) == sign:
+                return review.id
+        return None
+
+    def _check(self, action: actions.SetCheck) -> tuple[str, ...]:
+        key = f"check:{self.services.forge.repository}@{action.head_sha}:{action.name}"
+        texts = (
+            self.rules.title(action.title),
+            self.rules.text(action.summary, MAX_CHECK),
+            self.rules.text(action.text, MAX_CHECK),
+        )
+        sent = "\0".join((action.conclusion, *texts))
+        known = self.postings.find(key)
+        if known and known.content_hash == content_hash(sent):
+            self.done += 1
+            return ()
+        self._turn()
+        standing = known.github_id if known else self._own_check(action)
+        if standing is not None:
+            try:
+                self.writer.edit_check(standing, action.conclusion, *texts)
+            except NotFound:
+                standing = None
+        if standing is None:
+            standing = self.writer.create_check(action.name, action.head_sha, self.job, action.conclusion, *texts)
+        self._stands(key, action, self.decision.subject.number, standing, sent)
+        return ()
+
+    def _own_check(self, action: actions.SetCheck) -> int | None:
+        if self.unseen:
+            return None
+        runs = self.services.forge.check_runs(action.head_sha, action.name)
+        return runs[0].id if runs else None
+
+    def _draft(self, action: actions.OpenDraftPull) -> tuple[str, ...]:
+        problem = _bad_draft(action)
+        if problem:
+            return (problem,)
+        key = f"pull:{self.services.forge.repository}:{action.branch}"
+        if self.postings.find(key):
+            self.done += 1
+            return ("its pull request was opened before",)
+        self._turn()
+        standing = self.writer.find_pull(action.branch)
+        if standing is None:
+            title = self.rules.title(action.title)
+            self.writer.create_branch(action.branch, action.base_sha)
+            self.pause()
+            # A model wrote it: the repository's own CI, with its secrets, waits until somebody has read it.
+            self.writer.put_file(action.branch, action.path, action.content, f"{title}\n\n[skip ci]")
+            self.pause()
+            body = self.rules.marked(action.body, "reproduce")
+            standing = self.writer.create_draft_pull(action.branch, action.base, title, body)
+        self._stands(key, action, action.number, standing, action.content)
+        return ()
+
+    def _stands(self, key: str, action: actions.Action, number: int, github_id: int, sent: str) -> None:
+        self.postings.put(
+            Posting(
+                key=key,
+                type=action.type,
+                task=self.decision.kind,
+                repository=self.services.forge.repository,
+                number=number,
+                job=self.job,
+                github_id=github_id,
+                content_hash=content_hash(sent),
+            )
+        )
+        self.done += 1
+
+    def _turn(self) -> None:
+        """Wait for the turn to write, and look at the subject then: afresh, whatever the job has read before.
+
+        Raises Moved where it is not any more what was judged.
+        """
+        self.pause()
+        subject = self.decision.subject
+        if self.decision.kind in _TIMELESS or not subject.number:
+            return
+        if subject.revision.startswith("sha:"):
+            self._present = self.services.forge.pull_request(subject.number)
+        elif subject.revision.startswith("text:"):
+            self._present = self.services.forge.issue(subject.number)
+        else:
+            return
+        if self._present.revision != subject.revision:
+            raise Moved
+
+
+def _anchored(comment: actions.InlineComment, diff: Diff) -> bool:
+    """Whether GitHub takes a comment there: lines of one hunk, on their own side."""
+    first = comment.line if comment.start_line is None else comment.start_line
+    if first > comment.line:
+        return False
+    return any(
+        {first, comment.line} <= {line.number(comment.side) for line in hunk.lines}
+        for file in diff.named(comment.path)
+        for hunk in file.hunks
+    )
+
+
+def _bad_draft(action: actions.OpenDraftPull) -> str:
+    """Why a drafted test is not put where it asks to be; empty where nothing speaks against it."""
+    parts = action.path.split("/")
+    if not action.branch.startswith("bouncer/"):
+        return "a draft's branch must start with bouncer/"
+    if action.path.startswith("/") or "\\" in action.path or not all(parts) or {".", ".."} & set(parts):
+        return "a draft's path must stay inside the repository"
+    if any(part.lower() in (".git", ".github") for part in parts):
+        return "a draft must not touch .git or .github"
+    if len(action.content) > MAX_TEST:
+        return "the draft is too large"
+    return ""

@@ -1,0 +1,305 @@
+"""Running one job: load what happened, decide, record, publish, and see to what went wrong.
+
+The engine could try a step again by itself, but it would hold the worker's thread and the subject's line for as
+long as it waits, which may be until tomorrow; so each later try is an attempt of its own, after a pause. That a
+try costs nothing twice is not the engine's doing either: it remembers what a step returned, and not what a step
+that died had paid for. Replies of models, decisions and postings are recorded one by one, in the ledger.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import structlog
+from sqlalchemy.exc import InterfaceError, OperationalError
+from structlog.contextvars import bound_contextvars
+
+from bot import router
+from bot.core import events, tracing
+from bot.core.actions import Decision
+from bot.core.errors import ForgeError, NotFound, TransientError
+from bot.core.events import Event
+from bot.features.services import Services
+from bot.github.writer import GitHubWriter
+from bot.pipeline.inbox import Received
+from bot.pipeline.job import GaveUp, Job, Notice, stored_event, successor
+from bot.pipeline.notices import Notices
+from bot.pipeline.publisher import Publisher, Refused
+from bot.pipeline.queue import Queue
+from bot.pipeline.readings import AskAnew, Readings, at_present
+from bot.pipeline.recovery import MAX_DEATHS
+from bot.pipeline.store import Ledger
+from bot.pipeline.store.calls import AskOnce
+
+#: What a job is given to work with; raises TransientError or ForgeError where GitHub will not have it.
+ServicesFor = Callable[[Event], tuple[Services, GitHubWriter]]
+
+#: Failures in a row after which a job is a failed job: about an hour of an unreachable GitHub.
+MAX_TRIES = 13
+#: The same for errors that are most likely our own.
+MAX_TRIES_BUG = 3
+
+FIRST_SECONDS = 2.0
+LONGEST_SECONDS = 15 * 60.0
+#: No honest other side asks for more; GitHub's rate limits last an hour.
+LONGEST_ASKED_SECONDS = 2 * 3600.0
+
+#: What moved while it was judged is judged again after this long, unless a newer event sees to it, seconds.
+MOVED_SECONDS = 5.0
+#: The longest pause between two tries to reach a database that is away, seconds.
+AWAY_SECONDS = 10.0
+
+#: The word by which a decision says that no model was asked for want of budget.
+SPENT = "skipped:budget"
+#: The word by which a decision says that whoever had to be asked could not be reached for a long time.
+UNREACHABLE = "unreachable"
+#: A job waits for a new budget on this many days; later nobody expects an answer any more.
+MAX_DAYS = 3
+#: Jobs that waited for the day start within this time of it, seconds.
+SPREAD_SECONDS = 600.0
+_DAY = 86_400.0
+
+_log = structlog.get_logger(__name__)
+
+
+class Runner:
+    """Runs jobs, in any thread. Running a job again does what is missing and nothing twice."""
+
+    def __init__(
+        self,
+        queue: Queue,
+        ledger: Ledger,
+        services_for: ServicesFor,
+        publisher: Publisher,
+        *,
+        paused: bool = False,
+        notices: Notices | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """``paused`` is the operator's pause: no model is asked and nothing is written.
+
+        ``notices`` tells somebody else; None where the operator named nobody.
+        """
+        self._queue = queue
+        self._received = Received(ledger.database)
+        self._ledger = ledger
+        self._services_for = services_for
+        self._publisher = publisher
+        self._paused = paused
+        self._notices = notices
+        self._clock = clock
+        self._readings = Readings()
+
+    def run(self, job: Job, executor: str) -> str:
+        """Run one attempt to its end, on behalf of the worker of that name; what it came to.
+
+        Raises GaveUp where it failed for good.
+        """
+        about: dict[str, str | int] = {
+            "delivery": job.delivery,
+            "task": job.task,
+            "repository": job.repository,
+            "number": job.number,
+        }
+        wait = 0.5
+        with bound_contextvars(**about), tracing.span("job", **about):
+            while True:
+                try:
+                    return self._attempt(job, executor)
+                except (OperationalError, InterfaceError) as error:
+                    # An outage is nobody's failure, and nothing about it could be written down anyhow.
+                    _log.warning("database_away", error=type(error.orig).__name__, again_in=wait)
+                    time.sleep(wait)
+                    wait = min(AWAY_SECONDS, 2 * wait)
+
+    def _attempt(self, job: Job, executor: str) -> str:
+        if (deaths := self._queue.deaths(job)) > MAX_DEATHS:
+            raise self._gave_up(job, f"its worker died {deaths} times while it ran")
+        if first := self._awaited(job):
+            # Both become due at once, and the line of their subject keeps the order.
+            return self._again(job, job.tries, first.due, f"waits for {first.task}")
+        try:
+            outcome = self._work(job, executor)
+        except TransientError as error:
+            return self._later(job, str(error), error.wait, MAX_TRIES)
+        except NotFound as error:
+            # Deleted, transferred, or the app was removed: there is nobody left to answer.
+            outcome = f"gone: {error}"
+        except ForgeError as error:
+            raise self._gave_up(job, f"refused: {error}") from error
+        except (OperationalError, InterfaceError, GaveUp):
+            raise
+        except Exception as error:  # noqa: BLE001 - the worker's loop: a bug in one job must not stop the others
+            _log.exception("job_failed", attempt=job.attempt)
+            return self._later(job, f"{type(error).__name__}: {error}", None, MAX_TRIES_BUG)
+        _log.info("job_done", outcome=outcome, seconds=round(self._clock() - job.created_at, 3))
+        return outcome
+
+    def _awaited(self, job: Job) -> Job | None:
+        """What this job builds upon and what has not ended, although it began before: it waits for another try."""
+        needed = router.BUILDS_ON.get(job.task, frozenset())
+        if not job.position or not needed or job.notice:
+            return None
+        waiting = self._queue.open_among([f"{job.delivery}:{task}" for task in needed])
+        return max(waiting, key=lambda each: each.due, default=None)
+
+    def _work(self, job: Job, executor: str) -> str:
+        if job.notice:
+            return self._notices.send(job) if self._notices else "nobody is to be told any more"
+        if self._paused or self._ledger.installations.paused(job.repository):
+            return "skipped: paused by the operator"
+        event = self._event(job)
+        if newer := self._newer(job, event):
+            return self._superseded(job, newer)
+        services, writer = self._services_for(event)
+        if job.attempt:
+            self._ledger.decisions.take_up(job.id, (SPENT, UNREACHABLE))
+        known = self._readings.of(job, services.forge)
+        recorded = self._ledger.decisions.of_job(job.id)
+        # What a job recorded it may have begun to write, and an older event's job on the same head as well.
+        unseen = isinstance(event, events.PullRequestOpened) and not recorded
+        decisions = recorded or self._decide(job, event, replace(services, forge=known))
+        services = replace(services, forge=AskAnew(known))
+        outcomes: list[str] = []
+        for position, decision in enumerate(decisions):
+            # What happened while the model was thinking counts: this is the last look before a write.
+            if not self._queue.holds(job, executor):
+                self._ledger.decisions.stop(job.id)
+                return "stopped"
+            if newer := self._newer(job, event):
+                return self._superseded(job, newer)
+            outcomes.append(self._publish(job, position, decision, event, services, writer, unseen=unseen))
+            known.forget(decision.subject.number)
+        if any(outcome.startswith("moved") for outcome in outcomes):
+            self._readings.drop(job)
+            if job.tries + 1 < MAX_TRIES_BUG:
+                return self._again(job, job.tries + 1, self._clock() + MOVED_SECONDS, "it moved")
+        if job.tries < MAX_DAYS and any(decision.abstained == SPENT for decision in decisions):
+            return self._tomorrow(job)
+        if self._notices and self._notices.worth(decisions):
+            self._tell(job, "decision")
+        return "; ".join(outcomes) or "nothing to do"
+
+    def _event(self, job: Job) -> Event:
+        stored = self._received.event(job.delivery)
+        if stored is None:
+            raise self._gave_up(job, "its delivery was deleted after its time")
+        event = stored_event(stored)
+        if isinstance(event, str):
+            raise self._gave_up(job, event)
+        return event
+
+    def _newer(self, job: Job, event: Event) -> str | None:
+        """The job of a newer event that does the work of this one."""
+        if not job.number:
+            return None
+        return successor(job.task, event, self._received.later(job.seq, job.repository, job.number))
+
+    def _superseded(self, job: Job, by: str) -> str:
+        self._ledger.decisions.stop(job.id)
+        self._queue.superseded(job, by)
+        return f"superseded by {by}"
+
+    def _decide(self, job: Job, event: Event, services: Services) -> tuple[Decision, ...]:
+        services = replace(services, model=AskOnce(services.model, self._ledger.calls, job.id))
+        event = at_present(event, job.task, services.forge, moved=job.attempt > 0)
+        try:
+            decisions = router.decide(event, services, only=job.task)
+        except TransientError as error:
+            if job.tries + 1 >= MAX_TRIES and isinstance(event, events.RepositoryEvent):
+                # A failed job from here on; that nothing was decided stands on record as well.
+                reason = f"gave up: {error}"
+                abstained = Decision(kind=job.task, subject=event.subject, abstained=UNREACHABLE, reason=reason)
+                self._ledger.decisions.record(job.id, (abstained,), services.config.hash)
+            raise
+        for decision in decisions:
+            _log.info("decided", verdict=decision.verdict, abstained=decision.abstained, model=decision.model)
+        return self._ledger.decisions.record(job.id, decisions, services.config.hash)
+
+    def _publish(
+        self,
+        job: Job,
+        position: int,
+        decision: Decision,
+        event: Event,
+        services: Services,
+        writer: GitHubWriter,
+        *,
+        unseen: bool,
+    ) -> str:
+        installation = event.installation or 0
+        try:
+            published = self._publisher.publish(decision, job.id, installation, services, writer, unseen=unseen)
+        except Refused:
+            self._ledger.decisions.settle(job.id, position, "refused")
+            raise
+        outcome = self._ledger.decisions.settle(job.id, position, published.outcome)
+        _log.info("published", outcome=outcome, notes=published.notes)
+        if outcome == "posted" and decision.again_days is not None:
+            self._remind(job, decision, event)
+        return "; ".join((outcome, *published.notes))
+
+    def _remind(self, job: Job, decision: Decision, event: Event) -> None:
+        """Have the issue looked at again; a job that runs again asks for the same once."""
+        if isinstance(event, events.IssueEvent | events.CommentEvent):
+            again = events.IssueUnanswered(
+                installation=event.installation,
+                sender=event.sender,
+                repository=event.repository,
+                issue=event.issue,
+                since=decision.evidence["at"],
+                days=decision.again_days or 0,
+            )
+            self._received.note(f"{job.id}:again", again, self._clock())
+
+    def _tomorrow(self, job: Job) -> str:
+        """The day's budget is spent: try again when there is a new one, not everybody at once."""
+        now = self._clock()
+        due = now - now % _DAY + _DAY + SPREAD_SECONDS * random.random()  # noqa: S311 - guards nothing
+        _log.info("job_tomorrow", due=due)
+        return self._again(job, job.tries + 1, due, "skipped: the budget of the day is spent")
+
+    def _later(self, job: Job, error: str, asked: float | None, most: int) -> str:
+        tries = job.tries + 1
+        if tries >= most:
+            raise self._gave_up(job, f"gave up after {tries} tries: {error}")
+        wait = pause(tries, asked, random.random())  # noqa: S311 - spreads retries, guards nothing
+        _log.warning("job_again", error=error, tries=tries, wait=round(wait, 1))
+        return self._again(job, tries, self._clock() + wait, error)
+
+    def _again(self, job: Job, tries: int, due: float, error: str) -> str:
+        """Queue another attempt, which begins when it is due; ``error`` says why there has to be one."""
+        error = error.replace("\0", "")[:1000]
+        changed = {"attempt": job.attempt + 1, "tries": tries, "due": due, "error": error}
+        later = job.model_copy(update=changed)
+        with self._queue.transaction() as connection:
+            self._queue.enqueue(connection, later, max(0.0, due - self._clock()))
+        # In between, a death makes this attempt run again, which ends in the same one after it.
+        self._queue.replaced(job, later.workflow)
+        return error
+
+    def _gave_up(self, job: Job, error: str) -> GaveUp:
+        _log.error("job_dead", error=error, tries=job.tries + 1)
+        error = error.replace("\0", "")[:1000]
+        self._tell(job, "failure", error)
+        return GaveUp(error)
+
+    def _tell(self, job: Job, notice: Notice, detail: str = "") -> None:
+        """Have somebody else told; a job that runs again has the same told once."""
+        if self._notices is not None and not job.notice:
+            with self._queue.transaction() as connection:
+                self._queue.enqueue(connection, Notices.about(job, notice, self._clock(), detail))
+
+
+def pause(tries: int, asked: float | None, jitter: float) -> float:
+    """Seconds until the next try, after ``tries`` failures in a row.
+
+    Doubles from two seconds to a quarter of an hour, but never earlier than the other side ``asked`` for.
+    ``jitter`` in [0, 1) spreads jobs that failed together.
+    """
+    backoff = min(LONGEST_SECONDS, FIRST_SECONDS * 2.0 ** max(0, tries - 1))
+    wait = max(backoff, min(asked or 0.0, LONGEST_ASKED_SECONDS))
+    return wait + jitter * min(wait, 60.0) / 4

@@ -1,0 +1,148 @@
+"""What was decided before, read back from what stands on GitHub: the memory of a run that keeps no ledger."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+
+from bot.core import events
+from bot.core.actions import Decision, SetLabels, SubmitReview, Task, UpsertComment
+from bot.core.commands import read
+from bot.core.events import CommentCreated
+from bot.core.subjects import Comment, Issue, ReviewComment, Subject
+from bot.features.commands import handler as commands
+from bot.features.services import NoHistory, Services
+from bot.features.shared.findings import Finding
+from bot.features.shared.labels import InputLabel
+from bot.features.shared.taxonomy import Category, Impact, Severity
+from bot.github.protocol import Forge
+from bot.pipeline.body import read_marker
+
+_LABEL = re.compile("|".join(InputLabel))
+_SEVERITY = re.compile(r"^Severity: (low|medium|high)\.", re.MULTILINE)
+
+
+class StandingHistory(NoHistory):
+    """Implements ``bot.features.services.History`` for one issue or pull request.
+
+    Our own comments and reviews count, by account and marker, and commands of those who may give them. What
+    defect class an earlier finding had is not known: it is recognised by its fingerprint alone.
+    """
+
+    def __init__(self, event: events.RepositoryEvent, services: Services) -> None:
+        self._event = event
+        self._services = replace(services, history=NoHistory())
+
+    def decisions(self, subject: str, *kinds: Task) -> tuple[Decision, ...]:
+        if subject != self._event.subject.key or not self._event.number:
+            return ()
+        readers = {"triage": self._triage, "commands": self._commands, "review": self._reviews}
+        wanted = [read for kind, read in readers.items() if not kinds or kind in kinds]
+        return tuple(decision for read in wanted for decision in read())
+
+    def commands(self, repository: str, since: datetime) -> tuple[Decision, ...]:
+        """Those on this subject."""
+        return tuple(each for each in self._commands() if each.evidence["at"] >= since.timestamp())
+
+    @property
+    def _forge(self) -> Forge:
+        return self._services.forge
+
+    def _subject(self, revision: str = "") -> Subject:
+        return Subject(repository=self._forge.repository, number=self._event.number, revision=revision)
+
+    def _conversation(self) -> tuple[Comment, ...]:
+        return self._forge.comments(self._event.number)
+
+    def _issue(self) -> Issue:
+        return (
+            self._event.issue if isinstance(self._event, CommentCreated) else self._forge.issue(self._event.number)
+        )
+
+    def _triage(self) -> Iterator[Decision]:
+        """The bounce that our sticky comment tells of, where the label still says that it holds."""
+        me, label = self._forge.identity().id, self._services.config.triage.label
+        conversation = self._conversation()
+        for comment in conversation:
+            sign = read_marker(comment.body)
+            if comment.author.id != me or sign is None or sign[0] != "triage":
+                continue
+            folded = comment.body.partition("</summary>")[2].partition("</details>")[0]
+            found = _LABEL.search(folded.rpartition("\n\n")[2])
+            if found is None or label.lower() not in map(str.lower, self._issue().labels):
+                return
+            asked = [line[2:] for line in comment.body.partition("<details>")[0].split("\n") if line[:2] == "- "]
+            number = self._event.number
+            yield Decision(
+                kind="triage",
+                subject=self._subject(),
+                verdict=found[0],
+                actions=(
+                    UpsertComment(task="triage", number=number, body=comment.body),
+                    SetLabels(number=number, add=(label,)),
+                ),
+                evidence={
+                    "bounced": True,
+                    "explanation": folded.rpartition("\n\n")[0].strip(),
+                    "questions": asked,
+                    "answers": [each.id for each in conversation if each.id < comment.id],
+                },
+            )
+            return
+
+    def _commands(self) -> Iterator[Decision]:
+        issue = None
+        for comment in self._conversation():
+            if comment.author.is_bot or not read(comment.body):
+                continue
+            issue = issue or self._issue()
+            said = partial(_when, comment, self._services)
+            event = CommentCreated(
+                sender=comment.author, repository=self._services.repository, issue=issue, comment=comment
+            )
+            decision = commands.handle(event, replace(self._services, clock=said))
+            if decision is not None:
+                yield decision
+
+    def _reviews(self) -> Iterator[Decision]:
+        if isinstance(self._event, CommentCreated) and not self._event.issue.is_pull_request:
+            return
+        if isinstance(self._event, events.IssueEvent):
+            return
+        me, number = self._forge.identity().id, self._event.number
+        posted = [_finding(each) for each in self._forge.review_comments(number) if each.author.id == me]
+        for review in self._forge.reviews(number):
+            sign = read_marker(review.body)
+            if review.author.id == me and sign is not None and sign[0] == "review":
+                yield Decision(
+                    kind="review",
+                    subject=self._subject(f"sha:{sign[1]}"),
+                    verdict="defects",
+                    actions=(SubmitReview(number=number, commit_id=sign[1], comments=()),),
+                    evidence={"posted": [each.model_dump(mode="json") for each in posted if each]},
+                )
+
+
+def _when(comment: Comment, services: Services) -> datetime:
+    return comment.created_at or services.clock()
+
+
+def _finding(comment: ReviewComment) -> Finding | None:
+    """What one of our comments on a line says; without a line, for the code is not what it was."""
+    sign = read_marker(comment.body)
+    if sign is None or sign[0] != "review" or not sign[1]:
+        return None
+    severity = _SEVERITY.search(comment.body)
+    return Finding(
+        path=comment.path,
+        line=None,
+        code=(),
+        fingerprint=sign[1],
+        comment=comment.body.partition("\n\n")[0],
+        category=Category.CODING,
+        impact=Impact.FUNCTIONAL_SUITABILITY,
+        severity=Severity(severity[1]) if severity else Severity.MEDIUM,
+    )

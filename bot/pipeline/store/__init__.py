@@ -1,0 +1,40 @@
+"""What is remembered: deliveries, jobs, decisions, model calls, postings, budgets. One database, by URL."""
+
+from __future__ import annotations
+
+from bot.pipeline.store.calls import Budgets, Calls
+from bot.pipeline.store.counters import Counters
+from bot.pipeline.store.database import Database, database_at, open_database, withhold
+from bot.pipeline.store.decisions import Decisions, Fates, Paces, Posting, Postings, Signals
+from bot.pipeline.store.installations import Installations
+from bot.pipeline.store.logins import Logins
+from bot.pipeline.store.tables import await_database, migrate, migrated
+
+__all__ = [
+    "Database",
+    "Ledger",
+    "Posting",
+    "await_database",
+    "database_at",
+    "migrate",
+    "migrated",
+    "open_database",
+    "withhold",
+]
+
+
+class Ledger:
+    """The parts of the memory, in a database that is up to date; each is a few statements on tables of its own."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.decisions = Decisions(database)
+        self.signals = Signals(database)
+        self.fates = Fates(database)
+        self.calls = Calls(database)
+        self.postings = Postings(database)
+        self.budgets = Budgets(database)
+        self.paces = Paces(database)
+        self.counters = Counters(database)
+        self.logins = Logins(database)
+        self.installations = Installations(database)

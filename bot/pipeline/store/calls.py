@@ -1,0 +1,194 @@
+"""Model calls: what was asked, what it cost, the reply, and what may be spent today.
+
+A reply is remembered so that a job that runs again pays nothing twice. ``Budgets`` implements
+``bot.models.budget.BudgetStore``.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Callable
+from datetime import date
+from typing import TypeVar
+
+import structlog
+from pydantic import BaseModel, ValidationError
+from sqlalchemy import Connection, delete, select, update
+
+from bot.core.actions import Usage
+from bot.core.errors import ModelError, TransientError
+from bot.models.budget import Limit, Spent, over
+from bot.models.protocol import Model, Prompt, Reply
+from bot.pipeline.store.counters import Counted, Counters, counted
+from bot.pipeline.store.database import Database
+from bot.pipeline.store.tables import BUDGETS, MODEL_CALLS, RESERVATIONS
+
+
+class Calls:
+    """The log of model calls."""
+
+    def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
+        self._database = database
+        self._clock = clock
+        self._counters = Counters(database)
+
+    def reply(self, job: str, prompt_hash: str, schema: str) -> str | None:
+        """The reply (as JSON) that this job got to this prompt before; None where it never got one."""
+        with self._database.read() as connection:
+            found = connection.scalar(
+                select(MODEL_CALLS.c.reply).where(
+                    MODEL_CALLS.c.job == job,
+                    MODEL_CALLS.c.prompt_hash == prompt_hash,
+                    MODEL_CALLS.c.schema == schema,
+                    MODEL_CALLS.c.reply.is_not(None),
+                )
+            )
+        return None if found is None else str(found)
+
+    def record(
+        self,
+        job: str,
+        prompt: Prompt,
+        schema: str,
+        model: str,
+        usage: Usage,
+        *,
+        reply: str | None,
+        error: str = "",
+    ) -> None:
+        """Record a call that was answered (``reply``, JSON) or failed (``error``)."""
+        row = {
+            "job": job,
+            "prompt_hash": prompt.hash,
+            "schema": schema,
+            "purpose": prompt.purpose,
+            "repository": prompt.subject.rpartition("#")[0],
+            "subject": prompt.subject,
+            "model": model,
+            **usage.model_dump(),
+            "reply": reply,
+            "error": error.replace("\0", "")[:2000] or None,
+            "created_at": self._clock(),
+        }
+        insert = self._database.insert(MODEL_CALLS).on_conflict_do_nothing().returning(MODEL_CALLS.c.id)
+        with self._database.write() as connection:
+            if connection.execute(insert, row).first() is not None:
+                self._counters.add(_counts(model, usage, answered=reply is not None), connection)
+
+
+def _counts(model: str, usage: Usage, *, answered: bool) -> dict[Counted, float]:
+    return {
+        counted("bouncer_model_calls", model=model, result="answered" if answered else "failed"): 1,
+        counted("bouncer_model_tokens", model=model, direction="in"): usage.input_tokens,
+        counted("bouncer_model_tokens", model=model, direction="out"): usage.output_tokens,
+        counted("bouncer_model_seconds", model=model): usage.seconds,
+        counted("bouncer_model_cost_usd", model=model): usage.cost_usd or 0.0,
+    }
+
+
+class Budgets:
+    """What a killed worker had reserved stays reserved: better to ask once less than once too often."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def spent(self, day: date, scope: str) -> Spent:
+        """Settled and reserved together."""
+        with self._database.read() as connection:
+            return self._spent(connection, day, scope)
+
+    def reserve(self, day: date, limits: tuple[Limit, ...], worst: Spent) -> str:
+        """Book ``worst`` on every scope; where ``over`` objects for one of them, on none, and raise its error."""
+        # One order for everybody: workers that want the same rows cannot wait for each other in a circle.
+        scopes = sorted({limit.scope for limit in limits})
+        reservation = uuid.uuid4().hex
+        with self._database.write() as connection:
+            for scope in scopes:
+                fresh = {"day": day.isoformat(), "scope": scope, "micros": 0, "calls": 0}
+                connection.execute(self._database.insert(BUDGETS).on_conflict_do_nothing(), fresh)
+                self._add(connection, day.isoformat(), scope, worst.micros, worst.calls)
+            for limit in limits:
+                spent = self._spent(connection, day, limit.scope)
+                before = Spent(micros=spent.micros - worst.micros, calls=spent.calls - worst.calls)
+                if error := over(limit, day, before, worst):
+                    raise error
+            connection.execute(
+                RESERVATIONS.insert(),
+                {
+                    "id": reservation,
+                    "day": day.isoformat(),
+                    "scopes": json.dumps(scopes),
+                    "micros": worst.micros,
+                    "calls": worst.calls,
+                },
+            )
+        return reservation
+
+    def settle(self, reservation: str, spent: Spent) -> None:
+        """Replace what was reserved by what was really spent; settling again changes nothing."""
+        with self._database.write() as connection:
+            gone = delete(RESERVATIONS).where(RESERVATIONS.c.id == reservation).returning(RESERVATIONS)
+            row = connection.execute(gone).one_or_none()
+            if row is not None:
+                for scope in json.loads(row.scopes):
+                    self._add(connection, row.day, scope, spent.micros - row.micros, spent.calls - row.calls)
+
+    @staticmethod
+    def _add(connection: Connection, day: str, scope: str, micros: int, calls: int) -> None:
+        connection.execute(
+            update(BUDGETS)
+            .where(BUDGETS.c.day == day, BUDGETS.c.scope == scope)
+            .values(micros=BUDGETS.c.micros + micros, calls=BUDGETS.c.calls + calls)
+        )
+
+    @staticmethod
+    def _spent(connection: Connection, day: date, scope: str) -> Spent:
+        row = connection.execute(
+            select(BUDGETS.c.micros, BUDGETS.c.calls).where(
+                BUDGETS.c.day == day.isoformat(), BUDGETS.c.scope == scope
+            )
+        ).one_or_none()
+        return Spent() if row is None else Spent(micros=max(0, row.micros), calls=max(0, row.calls))
+
+
+T = TypeVar("T", bound=BaseModel)
+
+_log = structlog.get_logger(__name__)
+
+
+class AskOnce:
+    """A Model that asks ``model`` for what this job has not been told yet. Safe to use from several threads."""
+
+    def __init__(self, model: Model, calls: Calls, job: str) -> None:
+        self._model = model
+        self._calls = calls
+        self._job = job
+
+    @property
+    def id(self) -> str:
+        return self._model.id
+
+    def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
+        """As ``Model.complete``. A remembered reply carries the usage of the time when it was paid for."""
+        known = self._calls.reply(self._job, prompt.hash, schema.__name__)
+        if known is not None:
+            try:
+                return Reply[schema].model_validate_json(known)  # type: ignore[valid-type]
+            except ValidationError:
+                # Of another version of the program, which asked for something else.
+                _log.warning("reply_unreadable", job=self._job, purpose=prompt.purpose)
+        try:
+            reply = self._model.complete(prompt, schema)
+        except (ModelError, TransientError) as error:
+            failure = f"{error.reason if isinstance(error, ModelError) else 'transient'}: {error}"
+            spent = error.usage or Usage()
+            self._calls.record(
+                self._job, prompt, schema.__name__, self._model.id, spent, reply=None, error=failure
+            )
+            raise
+        self._calls.record(
+            self._job, prompt, schema.__name__, reply.model, reply.usage, reply=reply.model_dump_json()
+        )
+        return reply

@@ -1,0 +1,280 @@
+"""One database by URL: SQLite in WAL mode for one machine, PostgreSQL for several. No other server."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import stat
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from sqlalchemy import Connection, Engine, Table, create_engine, event
+from sqlalchemy.dialects.postgresql import Insert as PostgresInsert
+from sqlalchemy.dialects.postgresql import insert as postgres_insert
+from sqlalchemy.dialects.sqlite import Insert as SqliteInsert
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
+
+from bot.core.errors import DatabaseAway, SettingsError
+from bot.core.redaction import REDACTED
+from bot.pipeline.store.locks import AdvisoryLocks, FileLocks, Locks
+
+#: How long a statement waits for SQLite's write lock, seconds.
+BUSY_SECONDS = 15.0
+#: How long it sleeps between two looks at the lock, seconds: a commit takes one to two thousandths.
+BACK_OFF_SECONDS = 0.0005
+#: How long opening a connection to PostgreSQL may take, seconds.
+CONNECT_SECONDS = 3
+#: Shorter secrets are too likely to be a part of ordinary text.
+SHORTEST_SECRET = 8
+#: Connections that are kept; as many again may be opened for a moment.
+POOL = 10
+
+T = TypeVar("T")
+
+
+class Database:
+    """An engine, its dialect's differences, and locks that outlive no process."""
+
+    def __init__(self, engine: Engine, locks: Locks, busy_seconds: float = BUSY_SECONDS) -> None:
+        self.engine = engine
+        self.locks = locks
+        self._busy_seconds = busy_seconds
+        self.withheld: Callable[[], Collection[str]] = tuple
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether this is a file on this machine."""
+        return self.engine.dialect.name == "sqlite"
+
+    @property
+    def url(self) -> str:
+        """The URL, password included: for handing on, never for showing."""
+        return self.engine.url.render_as_string(hide_password=False)
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A transaction that only reads."""
+        with self.engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A transaction that writes; on SQLite it takes the write lock at once, so it cannot fail half-way."""
+        with self.engine.connect().execution_options(immediate=True) as connection, connection.begin():
+            yield connection
+
+    def write_once(self, statement: str, values: Sequence[Any]) -> Sequence[tuple[Any, ...]]:
+        """The rows of one statement that is a transaction of its own, in the driver's words.
+
+        For what is done thousands of times a second: with ``write`` it costs twice the processor time, and each
+        further statement of a transaction lets all other threads go first. Raises DBAPIError.
+        """
+        values = _cut(tuple(values), _forms(self.withheld))
+        try:
+            with closing(self.engine.raw_connection()) as connection:
+                raw: Any = connection.driver_connection
+
+                def rows() -> Sequence[tuple[Any, ...]]:
+                    return cast(Sequence[tuple[Any, ...]], raw.execute(statement, values).fetchall())
+
+                written = when_free(raw, self._busy_seconds, rows) if self.is_sqlite else rows()
+                connection.commit()
+                return written
+        except self.engine.dialect.loaded_dbapi.Error as error:
+            raise DBAPIError(statement, None, error) from None
+
+    def insert(self, table: Table) -> SqliteInsert | PostgresInsert:
+        """An INSERT that knows ON CONFLICT."""
+        return sqlite_insert(table) if self.is_sqlite else postgres_insert(table)
+
+    def cut(self, text: str) -> str:
+        """A text without what is withheld, for those who write it down by connections of their own."""
+        return str(_cut(text, _forms(self.withheld)))
+
+    def close(self) -> None:
+        """Give back all connections."""
+        self.engine.dispose()
+
+
+def open_database(url: str, *, busy_seconds: float = BUSY_SECONDS, must_exist: bool = False) -> Database:
+    """The database at ``url`` (sqlite:///FILE or postgresql://...), found to be reachable, not yet migrated.
+
+    A SQLite file is made where there is none, unless it ``must_exist``. Raises SettingsError with one line that
+    never shows a password; DatabaseAway where the server does not answer.
+    """
+    database = database_at(url, busy_seconds=busy_seconds)
+    if database.is_sqlite:
+        file = str(database.engine.url.database)
+        if must_exist and not Path(file).is_file():
+            raise SettingsError(f"DATABASE_URL: there is no file {file}")
+        _write_ahead(file, busy_seconds)
+        return database
+    try:
+        with database.engine.connect():
+            pass
+    except DBAPIError as error:
+        where = database.engine.url.host or "the local socket"
+        why = str(error.orig).strip().splitlines()[0][:200]
+        raise DatabaseAway(f"DATABASE_URL: cannot reach PostgreSQL at {where}: {why}") from None
+    return database
+
+
+def database_at(url: str, *, busy_seconds: float = BUSY_SECONDS) -> Database:
+    """The same without a look at whether it is there: nothing is connected before the first statement."""
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError):
+        # The port and a host in brackets are read as plain Python does it.
+        raise SettingsError(
+            "DATABASE_URL: not a URL such as sqlite:///bouncer.db or postgresql://host/name"
+        ) from None
+    if parsed.get_backend_name() == "sqlite":
+        return _sqlite(parsed, busy_seconds)
+    if parsed.get_backend_name() == "postgresql":
+        return _postgres(parsed)
+    raise SettingsError(f"DATABASE_URL: {parsed.drivername} is neither sqlite nor postgresql")
+
+
+def withhold(database: Database, secrets: Callable[[], Collection[str]]) -> None:
+    """Write none of these secrets down from now on, wherever in a value they stand: whoever pasted one, or made a
+    model repeat it, does not bring it into backups. ``secrets`` is asked at every statement.
+    """
+    event.listen(database.engine, "before_cursor_execute", partial(_without, secrets), retval=True)
+    database.withheld = secrets
+
+
+def _without(
+    secrets: Callable[[], Collection[str]],
+    _connection: Connection,
+    _cursor: Any,
+    statement: str,
+    parameters: Any,
+    _context: Any,
+    _many: bool,
+) -> tuple[str, Any]:
+    if statement.lstrip()[:6].upper() not in ("INSERT", "UPDATE"):
+        return statement, parameters
+    return statement, _cut(parameters, _forms(secrets))
+
+
+def _forms(secrets: Callable[[], Collection[str]]) -> list[str]:
+    known = [each for each in secrets() if len(each) >= SHORTEST_SECRET]
+    # As they stand inside of JSON, too.
+    return sorted({form for each in known for form in (each, json.dumps(each)[1:-1])}, key=len, reverse=True)
+
+
+def _cut(value: Any, forms: list[str]) -> Any:
+    if isinstance(value, str):
+        for form in forms:
+            if form in value:
+                value = value.replace(form, REDACTED)
+        return value
+    if isinstance(value, list | tuple):
+        return type(value)(_cut(each, forms) for each in value)
+    if isinstance(value, dict):
+        return {name: _cut(each, forms) for name, each in value.items()}
+    return value
+
+
+def _sqlite(url: URL, busy_seconds: float) -> Database:
+    if not url.database or url.database == ":memory:":
+        raise SettingsError("DATABASE_URL: sqlite needs a file, as in sqlite:///bouncer.db")
+    file = Path(url.database).absolute()
+    engine = create_engine(
+        url.set(drivername="sqlite+pysqlite", database=str(file)),
+        pool_size=POOL,
+        max_overflow=POOL,
+        connect_args={"timeout": busy_seconds, "check_same_thread": False},
+    )
+    event.listen(engine, "connect", _no_implicit_transactions)
+    event.listen(engine, "begin", partial(_begin, busy_seconds))
+    return Database(engine, FileLocks(file.with_name(f"{file.name}-locks")), busy_seconds)
+
+
+def _write_ahead(file: str, seconds: float) -> None:
+    """Set WAL mode, which stays with the file: readers and the one writer do not wait for each other any more."""
+    # Nobody else's business. SQLite gives the files beside it the same mode, and says what is wrong with a place.
+    with suppress(OSError):
+        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    for each in (file, f"{file}-wal", f"{file}-shm"):
+        close_to_others(Path(each))
+    deadline = time.monotonic() + seconds
+    # The change needs the file for itself, and SQLite does not wait for that on its own.
+    while True:
+        try:
+            with closing(sqlite3.connect(file)) as connection:
+                connection.execute("PRAGMA journal_mode=WAL")
+                return
+        except sqlite3.Error as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise SettingsError(f"DATABASE_URL: cannot open {file}: {error}") from None
+            time.sleep(0.02)
+
+
+def close_to_others(place: Path) -> None:
+    """Take away what others may do with a file or folder of ours: it was made by hand, or by an older version.
+
+    A group that may write was let in on purpose, and stays.
+    """
+    with suppress(OSError):  # not there yet, or on a file system that has no such rights
+        facts = place.stat()
+        others = 0o007 if facts.st_mode & 0o020 else 0o077
+        if facts.st_uid == os.geteuid() and facts.st_mode & others:
+            place.chmod(stat.S_IMODE(facts.st_mode) & ~others)
+
+
+def _no_implicit_transactions(connection: Any, _record: Any) -> None:
+    connection.isolation_level = None
+
+
+def _begin(busy_seconds: float, connection: Connection) -> None:
+    if not connection.get_execution_options().get("immediate", False):
+        connection.exec_driver_sql("BEGIN")
+        return
+    raw: sqlite3.Connection = connection.connection.driver_connection  # type: ignore[assignment]
+    try:
+        when_free(raw, busy_seconds, lambda: raw.execute("BEGIN IMMEDIATE"))
+    except sqlite3.OperationalError as error:
+        raise OperationalError("BEGIN IMMEDIATE", None, error) from None
+
+
+def when_free(connection: sqlite3.Connection, seconds: float, act: Callable[[], T]) -> T:
+    """What ``act`` gives when SQLite's write lock can be had. Raises sqlite3.OperationalError after ``seconds``.
+
+    SQLite's own waiting sleeps up to 100 ms at a time, which is where slow commits come from.
+    """
+    deadline = time.monotonic() + seconds
+    connection.execute("PRAGMA busy_timeout=0")
+    try:
+        while True:
+            try:
+                return act()
+            except sqlite3.OperationalError as error:
+                # Its low byte: somebody may have written between this one's look and its write, or be recovering.
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                    raise
+            time.sleep(BACK_OFF_SECONDS)
+    finally:
+        connection.execute(f"PRAGMA busy_timeout={int(seconds * 1000)}")
+
+
+def _postgres(url: URL) -> Database:
+    engine = create_engine(
+        url.set(drivername="postgresql+psycopg"),
+        pool_size=POOL,
+        max_overflow=POOL,
+        pool_pre_ping=True,
+        connect_args={
+            "connect_timeout": CONNECT_SECONDS,
+            "application_name": "bouncer",
+            "tcp_user_timeout": 10_000,
+        },
+    )
+    return Database(engine, AdvisoryLocks(engine))

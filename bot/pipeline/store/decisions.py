@@ -1,0 +1,356 @@
+"""Decisions, each recorded once for its job: the history that handlers read. And what followed from them.
+
+``Postings``: what stands on GitHub, by the key under which it must not stand twice; ``Paces``: who writes when.
+``Signals``: what people made of what was posted, one row each. ``Fates``: what became of what was judged.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+import structlog
+from pydantic import Field, ValidationError
+from pydantic_core import PydanticSerializationError
+from sqlalchemy import Connection, case, delete, func, or_, select, update
+
+from bot.calibration.fates import GRACE, KnownFate
+from bot.core.actions import Decision, Task
+from bot.core.frozen import Frozen
+from bot.features.feedback.signals import Counts, Outcome, Row, Signal, outcomes, rates, signals
+from bot.pipeline.store.counters import Counted, Counters, counted
+from bot.pipeline.store.database import Database
+from bot.pipeline.store.tables import DECISIONS, FATES, PACES, POSTINGS, SIGNALS
+
+#: Decisions that say, or imply, what people made of an earlier one.
+_SIGNS: tuple[Task, ...] = ("triage", "review", "commands", "feedback")
+
+#: Commands that are looked at to tell whether somebody asks too often.
+_NEWEST = 500
+#: Fates that one question returns: the newest.
+_MOST = 5000
+
+#: posted: all that was to be written stands; nothing: there was nothing to write; withheld: shadow mode kept it
+#: back; moved: the subject changed meanwhile; stopped: superseded or cancelled; partly posted: moved or stopped
+#: after a part was written, which stands; refused: GitHub or our own rules would not have it; taken up again: it
+#: was an abstention for want of budget, and a later day decided.
+PublishOutcome = Literal[
+    "posted", "nothing", "withheld", "moved", "stopped", "partly posted", "refused", "taken up again"
+]
+
+#: People have seen these, or may be about to.
+_SEEN: tuple[PublishOutcome, ...] = ("posted", "nothing", "withheld", "partly posted")
+
+_log = structlog.get_logger(__name__)
+
+
+class Decisions:
+    """Implements ``bot.features.services.History``."""
+
+    def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
+        self._database = database
+        self._clock = clock
+        self._signals = Signals(database, clock)
+        self._fates = Fates(database, clock)
+        self._counters = Counters(database)
+
+    def record(self, job: str, decisions: Sequence[Decision], config_hash: str) -> tuple[Decision, ...]:
+        """Record what a job decided, and return what is recorded: an earlier run of the job came first."""
+        rows = [self._row(job, position, each, config_hash) for position, each in enumerate(decisions)]
+        with self._database.write() as connection:
+            insert = self._database.insert(DECISIONS).on_conflict_do_nothing(index_elements=["job", "position"])
+            for row, decision in zip(rows, decisions, strict=True):
+                if connection.execute(insert.returning(DECISIONS.c.id), row).first() is not None:
+                    self._counters.add({_count(decision): 1}, connection)
+        for subject in {each.subject.key: each.subject for each in decisions if each.kind in _SIGNS}.values():
+            self._signals.refresh(subject.repository, self.decisions(subject.key, *_SIGNS))
+        self._fates.record(decisions)
+        return self.of_job(job)
+
+    def of_job(self, job: str) -> tuple[Decision, ...]:
+        """What a job decided, in its order; empty where it has not (or had nothing to decide)."""
+        here = DECISIONS.c.job == job, DECISIONS.c.position >= 0
+        return self._read(select(DECISIONS.c.decision).where(*here).order_by(DECISIONS.c.position))
+
+    def take_up(self, job: str, words: Collection[str]) -> None:
+        """Let a job decide anew where it abstained with one of ``words``; the abstention stays on record."""
+        abstained = DECISIONS.c.abstained.in_(words)
+        # What nobody saw, because its subject had changed, is decided anew as well.
+        again = or_(abstained, DECISIONS.c.outcome == "moved")
+        outcome = case((abstained, "taken up again"), else_=DECISIONS.c.outcome)
+        with self._database.write() as connection:
+            connection.execute(
+                update(DECISIONS)
+                .where(DECISIONS.c.job == job, DECISIONS.c.position >= 0, again)
+                .values(position=-DECISIONS.c.id, outcome=outcome)
+            )
+
+    def settle(self, job: str, position: int, outcome: PublishOutcome) -> PublishOutcome:
+        """Note what publishing came to; the outcome as it is recorded, which knows what stands all the same."""
+        with self._database.write() as connection:
+            return self._settle(connection, job, position, outcome)
+
+    def stop(self, job: str) -> None:
+        """Note that what a job decided, and has not published yet, will not be."""
+        open_ = DECISIONS.c.job == job, DECISIONS.c.outcome.is_(None)
+        with self._database.write() as connection:
+            for position in connection.scalars(select(DECISIONS.c.position).where(*open_)).all():
+                self._settle(connection, job, position, "stopped")
+
+    def _settle(self, connection: Connection, job: str, position: int, outcome: PublishOutcome) -> PublishOutcome:
+        here = DECISIONS.c.job == job, DECISIONS.c.position == position
+        values: dict[str, str] = {"outcome": outcome}
+        text = connection.scalar(select(DECISIONS.c.decision).where(*here))
+        if outcome in ("moved", "stopped") and text is not None:
+            decision = Decision.model_validate_json(text)
+            posted = (POSTINGS.c.job == job, POSTINGS.c.task == decision.kind)
+            written = set(connection.scalars(select(POSTINGS.c.type).where(*posted)))
+            standing = tuple(action for action in decision.actions if action.type in written)
+            if standing:
+                # Later decisions go by what people see: the part that was never written was never said.
+                outcome = "partly posted"
+                narrowed = decision.model_copy(update={"actions": standing})
+                values = {"outcome": outcome, "decision": narrowed.model_dump_json()}
+        connection.execute(update(DECISIONS).where(*here).values(**values))
+        return outcome
+
+    def decisions(self, subject: str, *kinds: Task) -> tuple[Decision, ...]:
+        """Decisions on ``owner/name#number`` of these kinds (all where none is named), oldest first.
+
+        Those that nobody ever saw, because the world had moved on or GitHub refused them, are left out: a
+        question that was not posted was not asked.
+        """
+        repository, _, number = subject.rpartition("#")
+        query = select(DECISIONS.c.decision).where(
+            DECISIONS.c.repository == repository,
+            DECISIONS.c.number == int(number),
+            or_(DECISIONS.c.outcome.is_(None), DECISIONS.c.outcome.in_(_SEEN)),
+        )
+        if kinds:
+            query = query.where(DECISIONS.c.kind.in_(kinds))
+        return self._read(query.order_by(DECISIONS.c.id))
+
+    def commands(self, repository: str, since: datetime) -> tuple[Decision, ...]:
+        """The newest decisions about commands in a repository, on any subject."""
+        query = select(DECISIONS.c.decision).where(
+            DECISIONS.c.repository == repository,
+            DECISIONS.c.kind == "commands",
+            DECISIONS.c.created_at >= since.timestamp(),
+        )
+        return self._read(query.order_by(DECISIONS.c.id.desc()).limit(_NEWEST))
+
+    def muted(self, repository: str) -> frozenset[str]:
+        """Review categories that this repository's people dismissed too often."""
+        return self._signals.muted(repository)
+
+    def _read(self, query: Any) -> tuple[Decision, ...]:
+        with self._database.read() as connection:
+            texts = connection.scalars(query).all()
+        return tuple(decision for text in texts if (decision := _read(text)) is not None)
+
+    def _row(self, job: str, position: int, decision: Decision, config_hash: str) -> dict[str, object]:
+        return {
+            **decision.usage.model_dump(exclude={"cached_tokens"}),
+            "job": job,
+            "position": position,
+            "kind": decision.kind,
+            "repository": decision.subject.repository,
+            "number": decision.subject.number,
+            "revision": decision.subject.revision,
+            "verdict": decision.verdict,
+            "abstained": decision.abstained,
+            "bounced": _bounced(decision),
+            "model": decision.model,
+            "decision": _stored(decision),
+            "config_hash": config_hash,
+            "created_at": self._clock(),
+        }
+
+
+def _read(text: str) -> Decision | None:
+    """A stored decision; None for one of another version of the program, which stops no later job."""
+    try:
+        return Decision.model_validate_json(text)
+    except ValidationError:
+        _log.warning("decision_unreadable")
+        return None
+
+
+def _count(decision: Decision) -> Counted:
+    # Only the bouncers' labels are a closed set; a command's verdict is what somebody typed.
+    shown = decision.verdict if decision.kind in ("triage", "verify", "review", "reproduce") else ""
+    return counted(
+        "bouncer_decisions", kind=decision.kind, verdict=shown or "", abstained=decision.abstained or ""
+    )
+
+
+def _bounced(decision: Decision) -> bool | None:
+    """Whether a bouncer turned its subject back; None for decisions that are about something else."""
+    return bool(decision.evidence["bounced"]) if decision.verdict and "bounced" in decision.evidence else None
+
+
+def _stored(decision: Decision) -> str:
+    try:
+        return decision.model_dump_json()
+    except PydanticSerializationError:
+        # Half of a surrogate pair, as models and strangers send them, has no place in UTF-8.
+        return Decision.model_validate(_whole(decision.model_dump())).model_dump_json()
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {_whole(key): _whole(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_whole(each) for each in value]
+    return value
+
+
+class Posting(Frozen):
+    """One thing that we wrote."""
+
+    key: str = Field(description="repository, number, task and (where it changes identity) the revision")
+    type: str = Field(description="the action's type")
+    task: Task
+    repository: str
+    number: int
+    job: str
+    github_id: int = Field(description="id of the comment, review, check run or pull request (its number)")
+    content_hash: str = Field(description="of the text as it was sent")
+
+
+class Postings:
+    """The register of our writes."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._counters = Counters(database)
+
+    def find(self, key: str) -> Posting | None:
+        """What stands under this key."""
+        columns = [POSTINGS.c[name] for name in Posting.model_fields]
+        with self._database.read() as connection:
+            row = connection.execute(select(*columns).where(POSTINGS.c.key == key)).one_or_none()
+        return None if row is None else Posting(**row._mapping)
+
+    def put(self, posting: Posting) -> None:
+        """Note that it stands; replaces what was known under its key."""
+        now = time.time()
+        insert = self._database.insert(POSTINGS).values(**posting.model_dump(), created_at=now, updated_at=now)
+        changed = {name: insert.excluded[name] for name in ("job", "github_id", "content_hash", "updated_at")}
+        with self._database.write() as connection:
+            known = connection.execute(select(POSTINGS.c.id).where(POSTINGS.c.key == posting.key)).first()
+            connection.execute(insert.on_conflict_do_update(index_elements=["key"], set_=changed))
+            if known is None:
+                self._counters.add({counted("bouncer_postings", type=posting.type): 1}, connection)
+
+    def forget(self, key: str) -> None:
+        """Note that somebody took it away."""
+        with self._database.write() as connection:
+            connection.execute(delete(POSTINGS).where(POSTINGS.c.key == key))
+
+
+class Paces:
+    """Hands out moments at which content may be created: across all workers, one installation's are kept apart."""
+
+    def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
+        self._database = database
+        self._clock = clock
+
+    def reserve(self, installation: int, apart: float) -> float:
+        """Take the next free moment of an installation; how long to wait for it, in seconds."""
+        with self._database.write() as connection:
+            fresh = {"installation": installation, "next_at": 0.0}
+            connection.execute(self._database.insert(PACES).on_conflict_do_nothing(), fresh)
+            free_at = connection.scalar(
+                select(PACES.c.next_at).where(PACES.c.installation == installation).with_for_update()
+            )
+            now = self._clock()
+            # A moment far ahead is a clock that was set back, not a queue.
+            start = now if free_at is None or free_at > now + 60 * apart else max(now, free_at)
+            connection.execute(
+                PACES.update().where(PACES.c.installation == installation).values(next_at=start + apart)
+            )
+        return start - now
+
+
+class Signals:
+    """What people made of what was posted."""
+
+    def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
+        self._database = database
+        self._clock = clock
+
+    def refresh(self, repository: str, history: Iterable[Decision]) -> None:
+        """Bring the outcomes on one subject up to date; ``history`` is every decision on it, oldest first."""
+        found = outcomes(signals(history))
+        if found:
+            with self._database.write() as connection:
+                for key, sign in found.items():
+                    self._write(connection, repository, key, sign)
+
+    def rates(self, repository: str | None = None) -> tuple[Row, ...]:
+        """What became of each category, in one repository or in all."""
+        return rates(self._counts(repository))
+
+    def muted(self, repository: str) -> frozenset[str]:
+        """Review categories that this repository's people dismissed too often."""
+        return frozenset(row.category for row in self.rates(repository) if row.muted)
+
+    def _counts(self, repository: str | None) -> Counts:
+        query = select(SIGNALS.c.category, SIGNALS.c.outcome, func.count()).group_by(
+            SIGNALS.c.category, SIGNALS.c.outcome
+        )
+        if repository is not None:
+            query = query.where(SIGNALS.c.repository == repository)
+        counts: dict[str, dict[Outcome, int]] = {}
+        with self._database.read() as connection:
+            for category, outcome, count in connection.execute(query):
+                counts.setdefault(category, {})[outcome] = count
+        return counts
+
+    def _write(self, connection: Connection, repository: str, key: str, sign: Signal) -> None:
+        values = {**sign.model_dump(exclude={"key"}), "updated_at": self._clock()}
+        insert = self._database.insert(SIGNALS).values(key=key, repository=repository, **values)
+        connection.execute(insert.on_conflict_do_update(index_elements=["key"], set_=values))
+
+
+class Fates:
+    """One row a subject and bouncer; the newest word about it counts."""
+
+    def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
+        self._database = database
+        self._clock = clock
+
+    def record(self, decisions: Sequence[Decision]) -> None:
+        """Keep the fates that decisions tell of."""
+        for decision in decisions:
+            for told in decision.evidence.get("fates", ()):
+                self._write(decision.subject.repository, KnownFate.model_validate(told))
+
+    def of(self, repository: str, bouncer: Literal["triage", "verify"]) -> tuple[KnownFate, ...]:
+        """Those that are known for sure by now, in the order in which they became known."""
+        columns = [FATES.c[name] for name in KnownFate.model_fields]
+        query = (
+            select(*columns)
+            .where(
+                FATES.c.repository == repository, FATES.c.bouncer == bouncer, FATES.c.settled_at <= self._clock()
+            )
+            .order_by(FATES.c.settled_at.desc())
+            .limit(_MOST)
+        )
+        with self._database.read() as connection:
+            rows = connection.execute(query).all()
+        return tuple(KnownFate(**row._asdict()) for row in reversed(rows))
+
+    def _write(self, repository: str, fate: KnownFate) -> None:
+        # A merge is good once nothing has undone it for a while.
+        wait = GRACE.total_seconds() if fate.bouncer == "verify" and fate.good else 0.0
+        values = {**fate.model_dump(exclude={"subject", "bouncer"}), "settled_at": self._clock() + wait}
+        keys = {"repository": repository, "subject": fate.subject, "bouncer": fate.bouncer}
+        with self._database.write() as connection:
+            insert = self._database.insert(FATES).values(**keys, **values)
+            connection.execute(insert.on_conflict_do_update(index_elements=list(keys), set_=values))

@@ -1,0 +1,124 @@
+"""Where the app is installed, when something was last heard from there, and what operators paused."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import datetime
+
+from sqlalchemy import Connection, delete, func, select
+
+from bot.core import events
+from bot.core.events import Event
+from bot.core.frozen import Frozen
+from bot.pipeline.store.database import Database
+from bot.pipeline.store.tables import DELIVERIES, INSTALLATIONS, PAUSES
+
+#: The scope of a pause that holds everywhere.
+EVERYTHING = ""
+
+
+class Installed(Frozen):
+    """One installation, and the newest delivery from it."""
+
+    id: int
+    account: str
+    suspended: bool
+    delivery: str
+    kind: str
+    repository: str
+    seen_at: datetime
+
+
+class Heard(Frozen):
+    """What was delivered about a repository, as far as deliveries are kept."""
+
+    repository: str
+    count: int
+    seen_at: datetime
+
+
+class Pause(Frozen):
+    """Something that is left alone until an operator resumes it."""
+
+    repository: str
+    by: str
+    since_at: datetime
+
+
+class Installations:
+    """One row an installation, and one a pause."""
+
+    def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
+        self._database = database
+        self._clock = clock
+
+    def note(self, connection: Connection, delivery: str, event: Event, at: float) -> None:
+        """Note a delivery, in the transaction that takes it."""
+        if event.installation is None:
+            return
+        here = INSTALLATIONS.c.id == event.installation
+        action = event.action if isinstance(event, events.InstallationChanged) else ""
+        if action == "deleted":
+            connection.execute(delete(INSTALLATIONS).where(here))
+            return
+        repository = event.repository.full_name if hasattr(event, "repository") else ""
+        account = repository.partition("/")[0] or str(getattr(event, "account", ""))
+        if not account:
+            return
+        seen = {
+            "account": account,
+            "delivery": delivery,
+            "kind": event.kind,
+            "repository": repository,
+            "seen_at": at,
+        }
+        if action in ("suspend", "unsuspend", "created"):
+            seen["suspended"] = action == "suspend"
+        insert = self._database.insert(INSTALLATIONS).values(
+            {"id": event.installation, "suspended": False, **seen}
+        )
+        connection.execute(insert.on_conflict_do_update(index_elements=["id"], set_=seen))
+
+    def all(self) -> tuple[Installed, ...]:
+        """Every installation that was heard from, by account."""
+        with self._database.read() as connection:
+            rows = connection.execute(select(INSTALLATIONS).order_by(INSTALLATIONS.c.account)).all()
+        return tuple(Installed(**row._asdict()) for row in rows)
+
+    def repositories(self) -> tuple[Heard, ...]:
+        """Every repository of which a delivery is kept, by name."""
+        name = DELIVERIES.c.repository
+        query = (
+            select(name, func.count().label("count"), func.max(DELIVERIES.c.received_at).label("seen_at"))
+            .where(name != "")
+            .group_by(name)
+            .order_by(name)
+            .limit(1000)
+        )
+        with self._database.read() as connection:
+            rows = connection.execute(query).all()
+        return tuple(Heard(**row._asdict()) for row in rows)
+
+    def pause(self, repository: str, by: str) -> None:
+        """Leave a repository alone from now on, or EVERYTHING."""
+        values = {"repository": repository, "by": by, "since_at": self._clock()}
+        with self._database.write() as connection:
+            connection.execute(self._database.insert(PAUSES).values(values).on_conflict_do_nothing())
+
+    def resume(self, repository: str) -> None:
+        """Look at what happens there again."""
+        with self._database.write() as connection:
+            connection.execute(delete(PAUSES).where(PAUSES.c.repository == repository))
+
+    def pauses(self) -> dict[str, Pause]:
+        """What is paused, by repository or EVERYTHING."""
+        with self._database.read() as connection:
+            rows = connection.execute(select(PAUSES)).all()
+        return {row.repository: Pause(**row._asdict()) for row in rows}
+
+    def paused(self, repository: str) -> bool:
+        """Whether nothing is to be done about a repository."""
+        held = select(PAUSES.c.repository).where(PAUSES.c.repository.in_((EVERYTHING, repository))).limit(1)
+        with self._database.read() as connection:
+            return connection.execute(held).first() is not None

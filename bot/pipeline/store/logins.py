@@ -1,0 +1,98 @@
+"""Who is logged in to the dashboard, and how often a password was guessed wrong: the same for every process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from sqlalchemy import Connection, case, delete, select
+
+from bot.pipeline.store.database import Database
+from bot.pipeline.store.tables import LOGIN_ATTEMPTS, SESSIONS
+
+#: Wrong passwords from one address that cost nothing; then each further attempt waits twice as long, up to this.
+FREE = 5
+LONGEST_SECONDS = 8.0
+#: Longer than this nobody waits for a turn: the attempt is refused, seconds.
+LONGEST_WAIT_SECONDS = 10.0
+#: After this long without a wrong password an address begins anew, seconds.
+FORGET_SECONDS = 900.0
+
+#: All addresses together: from so many failures on, attempts are this far apart. It delays, and refuses nobody.
+ALL = "*"
+FREE_ALL = 50
+APART_ALL_SECONDS = 0.25
+LONGEST_ALL_SECONDS = 2.0
+
+
+class Logins:
+    """Sessions by an id that says nothing of the cookie or the password, and turns at guessing."""
+
+    def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
+        self._database = database
+        self._clock = clock
+
+    def begin(self, session: str, seconds: float, login: str = "") -> None:
+        """Remember a session for so long; ``login`` is a GitHub account, or empty for the password."""
+        now = self._clock()
+        with self._database.write() as connection:
+            connection.execute(delete(SESSIONS).where(SESSIONS.c.until < now))
+            connection.execute(SESSIONS.insert(), {"id": session, "until": now + seconds, "login": login})
+
+    def login(self, session: str) -> str | None:
+        """Whose session this is; None where it was never begun, has run out or was ended."""
+        with self._database.read() as connection:
+            found = connection.execute(select(SESSIONS).where(SESSIONS.c.id == session)).one_or_none()
+        return str(found.login) if found is not None and found.until > self._clock() else None
+
+    def end(self, session: str) -> None:
+        """Forget a session: its cookie is worth nothing from now on, wherever it is kept."""
+        with self._database.write() as connection:
+            connection.execute(delete(SESSIONS).where(SESSIONS.c.id == session))
+
+    def turn(self, address: str) -> float:
+        """Take a turn at a password; seconds to wait for it. Above LONGEST_WAIT_SECONDS none was taken."""
+        with self._database.write() as connection:
+            everybody = self._next(connection, ALL, _apart_all, LONGEST_ALL_SECONDS)
+            own = self._next(connection, address, _apart, LONGEST_WAIT_SECONDS)
+        return max(own, min(everybody, LONGEST_ALL_SECONDS))
+
+    def failed(self, address: str) -> None:
+        """The password was wrong."""
+        now = self._clock()
+        values = LOGIN_ATTEMPTS.c
+        recent = values.failed_at > now - FORGET_SECONDS
+        with self._database.write() as connection:
+            connection.execute(
+                LOGIN_ATTEMPTS.update()
+                .where(values.address.in_((ALL, address)))
+                .values(failures=case((recent, values.failures + 1), else_=1), failed_at=now)
+            )
+            connection.execute(delete(LOGIN_ATTEMPTS).where(values.next_at < now - 2 * FORGET_SECONDS))
+
+    def succeeded(self, address: str) -> None:
+        """The password was right: what went wrong from this address before is forgotten."""
+        with self._database.write() as connection:
+            connection.execute(delete(LOGIN_ATTEMPTS).where(LOGIN_ATTEMPTS.c.address == address))
+
+    def _next(self, connection: Connection, address: str, apart: Callable[[int], float], longest: float) -> float:
+        """Seconds until the next free moment, which is taken where it is not later than ``longest``."""
+        row = {"address": address, "failures": 0, "failed_at": 0.0, "next_at": 0.0}
+        connection.execute(self._database.insert(LOGIN_ATTEMPTS).on_conflict_do_nothing(), row)
+        own = LOGIN_ATTEMPTS.c.address == address
+        found = connection.execute(select(LOGIN_ATTEMPTS).where(own).with_for_update()).one()
+        now = self._clock()
+        failures = found.failures if now - found.failed_at < FORGET_SECONDS else 0
+        # A moment far ahead is a clock that was set back, not a queue.
+        start = max(now, found.next_at) if found.next_at < now + 10 * LONGEST_WAIT_SECONDS else now
+        if start - now <= longest:
+            connection.execute(LOGIN_ATTEMPTS.update().where(own).values(next_at=start + apart(failures)))
+        return float(start - now)
+
+
+def _apart(failures: int) -> float:
+    return min(LONGEST_SECONDS, 2.0 ** (failures - FREE)) if failures >= FREE else 0.0
+
+
+def _apart_all(failures: int) -> float:
+    return APART_ALL_SECONDS if failures >= FREE_ALL else 0.0

@@ -1,0 +1,348 @@
+"""What people ask of the ledger: pages of decisions, all of them as a file, counts by day, costs. Reads only."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Literal
+
+from pydantic import Field
+from sqlalchemy import ColumnElement, Integer, Row, Select, and_, case, cast, func, or_, select
+
+from bot.core.actions import Decision, Task
+from bot.core.frozen import Frozen
+from bot.core.redaction import redact
+from bot.models.budget import Spent
+from bot.pipeline.store.database import Database
+from bot.pipeline.store.tables import BUDGETS, DECISIONS, MODEL_CALLS, POSTINGS
+
+Came = Literal["bounced", "passed", "abstained"]
+PAGE = 50
+_DAY = 86_400
+
+_COLUMNS = [
+    column for column in DECISIONS.c if column.name not in ("decision", "position", "revision", "config_hash")
+]
+_WHOLE = [*_COLUMNS, DECISIONS.c.decision]
+
+
+class Line(Frozen):
+    """A decision in a list."""
+
+    id: int
+    job: str
+    kind: Task
+    repository: str
+    number: int
+    verdict: str | None
+    abstained: str | None
+    bounced: bool | None
+    model: str
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    seconds: float
+    cost_usd: float | None
+    outcome: str | None = Field(description="what publishing came to; None while it is under way")
+    created_at: datetime
+
+
+class Filter(Frozen):
+    """Which decisions are listed."""
+
+    repository: str = ""
+    kind: str = ""
+    came: Came | None = None
+    job: str = ""
+    outcome: str = Field("", description="what publishing came to")
+    text: str = Field("", description="``#12``, ``owner/name#12``, or words of what was decided and written")
+
+
+class Call(Frozen):
+    """A model call of a job."""
+
+    purpose: str
+    model: str
+    prompt_hash: str
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int = Field(description="of the input: read from the provider's prompt cache")
+    seconds: float
+    cost_usd: float | None
+    error: str | None
+    created_at: datetime
+
+
+class Posted(Frozen):
+    """Something that a job left on GitHub."""
+
+    type: str
+    repository: str
+    github_id: int
+    number: int
+    updated_at: datetime
+
+    def link(self, web_url: str) -> str:
+        """Where people see it; empty for what has no address of its own."""
+        base = f"{web_url}/{self.repository}"
+        match self.type:
+            case "upsert_comment":
+                return f"{base}/issues/{self.number}#issuecomment-{self.github_id}"
+            case "submit_review":
+                return f"{base}/pull/{self.number}#pullrequestreview-{self.github_id}"
+            case "set_check":
+                return f"{base}/runs/{self.github_id}"
+            case "open_draft_pull":
+                return f"{base}/pull/{self.github_id}"
+        return ""
+
+
+class Day(Frozen):
+    """How the decisions of one day (UTC) came out."""
+
+    day: date
+    bounced: int = 0
+    passed: int = 0
+    abstained: int = 0
+
+
+class Cost(Frozen):
+    """What was spent on something."""
+
+    name: str
+    calls: int
+    tokens: int
+    cached: int = Field(description="of the tokens: read from a provider's prompt cache")
+    cost_usd: float | None = Field(description="None where no call of it has a known price")
+    unpriced: int = Field(description="calls of models whose price is not known; their cost is in no sum")
+
+
+class Overview:
+    """Read-only questions to the ledger. Days are UTC."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def repositories(self) -> tuple[str, ...]:
+        """Every repository about which something was decided."""
+        query = select(DECISIONS.c.repository).distinct().order_by(DECISIONS.c.repository).limit(1000)
+        with self._database.read() as connection:
+            return tuple(connection.scalars(query))
+
+    def decisions(self, chosen: Filter, before: int | None = None, limit: int = PAGE) -> tuple[Line, ...]:
+        """The newest decisions that pass the filter, those with an id below ``before``."""
+        with self._database.read() as connection:
+            rows = connection.execute(_newest(_COLUMNS, chosen, before, limit)).all()
+        return tuple(Line(**row._asdict()) for row in rows)
+
+    def whole(
+        self, chosen: Filter, before: int | None = None, limit: int = PAGE
+    ) -> tuple[tuple[Line, Decision], ...]:
+        """The same with everything that was decided."""
+        with self._database.read() as connection:
+            rows = connection.execute(_newest(_WHOLE, chosen, before, limit)).all()
+        return tuple(map(_line, rows))
+
+    def decision(self, number: int) -> tuple[Line, Decision] | None:
+        """One decision, whole."""
+        query = select(*_WHOLE).where(DECISIONS.c.id == number)
+        with self._database.read() as connection:
+            row = connection.execute(query).one_or_none()
+        return None if row is None else _line(row)
+
+    def wrong_configurations(self) -> tuple[Line, ...]:
+        """Return each repository whose newest check of the default branch's ``bouncer.yml`` failed."""
+        newest = (
+            select(func.max(DECISIONS.c.id))
+            .where(DECISIONS.c.kind == "config", DECISIONS.c.number == 0)
+            .group_by(DECISIONS.c.repository)
+        )
+        query = (
+            select(*_COLUMNS)
+            .where(DECISIONS.c.id.in_(newest), DECISIONS.c.verdict == "wrong")
+            .order_by(DECISIONS.c.repository)
+            .limit(PAGE)
+        )
+        with self._database.read() as connection:
+            return tuple(Line(**row._asdict()) for row in connection.execute(query))
+
+    def calls(self, job: str) -> tuple[Call, ...]:
+        """The model calls of a job, oldest first."""
+        columns = [MODEL_CALLS.c[name] for name in Call.model_fields]
+        query = select(*columns).where(MODEL_CALLS.c.job == job).order_by(MODEL_CALLS.c.id).limit(200)
+        with self._database.read() as connection:
+            return tuple(Call(**row._asdict()) for row in connection.execute(query))
+
+    def posted(self, job: str) -> tuple[Posted, ...]:
+        """What a job left on GitHub."""
+        columns = [POSTINGS.c[name] for name in Posted.model_fields]
+        query = select(*columns).where(POSTINGS.c.job == job).order_by(POSTINGS.c.id).limit(200)
+        with self._database.read() as connection:
+            return tuple(Posted(**row._asdict()) for row in connection.execute(query))
+
+    def days(self, today: date, count: int, repository: str = "") -> tuple[Day, ...]:
+        """How decisions of bouncers and the reviewer came out on each of the last ``count`` days."""
+        start = datetime(today.year, today.month, today.day, tzinfo=UTC) - timedelta(days=count - 1)
+        number = cast(func.floor((DECISIONS.c.created_at - start.timestamp()) / _DAY), Integer)
+        query = (
+            select(number, *(func.sum(case((_CAME[came], 1), else_=0)) for came in _CAME))
+            .where(
+                DECISIONS.c.created_at >= start.timestamp(), DECISIONS.c.kind.in_(("triage", "verify", "review"))
+            )
+            .group_by(number)
+        )
+        if repository:
+            query = query.where(DECISIONS.c.repository == repository)
+        with self._database.read() as connection:
+            found = {row[0]: dict(zip(_CAME, row[1:], strict=True)) for row in connection.execute(query)}
+        return tuple(
+            Day(day=start.date() + timedelta(days=each), **{str(k): v for k, v in found.get(each, {}).items()})
+            for each in range(count)
+        )
+
+    def spent(self, today: date) -> Mapping[str, Spent]:
+        """Calls and their price on a day, settled and reserved, by budget scope."""
+        query = select(BUDGETS).where(BUDGETS.c.day == today.isoformat()).order_by(BUDGETS.c.scope)
+        with self._database.read() as connection:
+            rows = connection.execute(query).all()
+        return {row.scope: Spent(calls=row.calls, micros=row.micros) for row in rows}
+
+    def costs(self, since: datetime, by: Literal["repository", "model", "day"]) -> tuple[Cost, ...]:
+        """What model calls cost since a moment, most expensive first; by day, in order."""
+        if by == "day":
+            column: Any = cast(func.floor(MODEL_CALLS.c.created_at / _DAY), Integer)
+        else:
+            column = MODEL_CALLS.c[by]
+        query: Select[Any] = (
+            select(
+                column.label("name"),
+                func.sum(MODEL_CALLS.c.calls).label("calls"),
+                func.sum(MODEL_CALLS.c.input_tokens + MODEL_CALLS.c.output_tokens).label("tokens"),
+                func.sum(MODEL_CALLS.c.cached_tokens).label("cached"),
+                func.sum(MODEL_CALLS.c.cost_usd).label("cost_usd"),
+                func.sum(case((MODEL_CALLS.c.cost_usd.is_(None), MODEL_CALLS.c.calls), else_=0)).label("unpriced"),
+            )
+            .where(MODEL_CALLS.c.created_at >= since.timestamp())
+            .group_by(column)
+        )
+        with self._database.read() as connection:
+            found = [row._asdict() for row in connection.execute(query)]
+        rows = [Cost(**{**each, "name": _name(each["name"], by)}) for each in found]
+        if by == "day":
+            return tuple(sorted(rows, key=lambda row: row.name))
+        return tuple(sorted(rows, key=lambda row: (-(row.cost_usd or 0.0), -row.tokens, row.name)))
+
+
+_ABSTAINED = DECISIONS.c.verdict.is_(None)
+#: What a list can be narrowed to. A review bounces nothing: it passes when it says nothing.
+_CAME: dict[Came, ColumnElement[bool]] = {
+    "bounced": or_(DECISIONS.c.bounced.is_(True), DECISIONS.c.verdict == "defects"),
+    "passed": and_(~_ABSTAINED, DECISIONS.c.bounced.isnot(True), DECISIONS.c.verdict != "defects"),
+    "abstained": _ABSTAINED,
+}
+
+
+def _where(chosen: Filter) -> list[ColumnElement[bool]]:
+    same = (
+        (DECISIONS.c.repository, chosen.repository),
+        (DECISIONS.c.kind, chosen.kind),
+        (DECISIONS.c.job, chosen.job),
+        (DECISIONS.c.outcome, chosen.outcome),
+    )
+    found = [column == value for column, value in same if value]
+    if chosen.came:
+        found.append(_CAME[chosen.came])
+    if chosen.text:
+        found.append(_says(chosen.text))
+    return found
+
+
+_REFERENCE = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)?#(?P<number>[0-9]{1,18})")
+
+
+def _says(text: str) -> ColumnElement[bool]:
+    if reference := _REFERENCE.fullmatch(text.strip()):
+        here = DECISIONS.c.number == int(reference["number"])
+        named = reference["repository"]
+        return and_(here, DECISIONS.c.repository == named) if named else here
+    # As it stands in the stored JSON.
+    words = json.dumps(text.strip(), ensure_ascii=False)[1:-1]
+    columns = (DECISIONS.c.repository, DECISIONS.c.decision)
+    return or_(*(column.icontains(words, autoescape=True) for column in columns))
+
+
+def _newest(columns: Iterable[ColumnElement[Any]], chosen: Filter, before: int | None, limit: int) -> Select[Any]:
+    query = select(*columns).where(*_where(chosen)).order_by(DECISIONS.c.id.desc()).limit(limit)
+    return query if before is None else query.where(DECISIONS.c.id < before)
+
+
+def _line(row: Row[Any]) -> tuple[Line, Decision]:
+    values = row._asdict()
+    decision = Decision.model_validate_json(values.pop("decision"))
+    return Line(**values), decision
+
+
+def _name(value: Any, by: str) -> str:
+    return (date(1970, 1, 1) + timedelta(days=value)).isoformat() if by == "day" else value or "unknown"
+
+
+#: Decisions that are held at once.
+EXPORTED = 200
+
+COLUMNS = (
+    "id", "created_at", "repository", "number", "kind", "verdict", "abstained", "bounced", "outcome", "reason",
+    "actions", "model", "calls", "input_tokens", "output_tokens", "seconds", "cost_usd", "job", "url",
+)  # fmt: skip
+
+#: What makes a spreadsheet calculate, in the wide forms of these characters too.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+
+
+def as_csv(overview: Overview, chosen: Filter, web_url: str) -> Iterator[str]:
+    """Lines of a CSV file with a head; an unknown cost is an empty cell."""
+    yield _csv(COLUMNS)
+    for each in _rows(overview, chosen, web_url):
+        yield _csv(_cell(each[name]) for name in COLUMNS)
+
+
+def as_json(overview: Overview, chosen: Filter, web_url: str) -> Iterator[str]:
+    """A JSON array with one object a line; an unknown cost is null."""
+    before = "[\n"
+    for each in _rows(overview, chosen, web_url):
+        yield before + json.dumps(each, ensure_ascii=False)
+        before = ",\n"
+    yield "[]\n" if before == "[\n" else "\n]\n"
+
+
+def _rows(overview: Overview, chosen: Filter, web_url: str) -> Iterator[dict[str, Any]]:
+    before: int | None = None
+    while page := overview.whole(chosen, before, EXPORTED):
+        yield from (row(line, decision, web_url) for line, decision in page)
+        before = page[-1][0].id
+        if len(page) < EXPORTED:
+            return
+
+
+def row(line: Line, decision: Decision, web_url: str) -> dict[str, Any]:
+    """A decision as COLUMNS tell it."""
+    values = line.model_dump(mode="json")
+    values["reason"] = redact(decision.reason)
+    values["actions"] = " ".join(action.type for action in decision.actions)
+    values["url"] = f"{web_url}/{line.repository}/issues/{line.number}" if line.number else ""
+    return {name: values[name] for name in COLUMNS}
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, str) and value.startswith(_FORMULA):
+        return f"'{value}"
+    return value
+
+
+def _csv(cells: Iterable[Any]) -> str:
+    text = io.StringIO()
+    csv.writer(text).writerow(cells)
+    return text.getvalue()

@@ -1,1 +1,0 @@
-"""The only room that writes: decisions become what stands on GitHub."""

@@ -1,0 +1,233 @@
+"""What becomes of a draft: put into the repository's test files, run there in the sandbox, offered or not."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import Field
+
+from bot.core.actions import Usage
+from bot.core.frozen import Frozen
+from bot.reproduction.command import Target
+from bot.reproduction.context import Checkout
+from bot.reproduction.execution import Execution, Harness
+from bot.reproduction.language import DraftRejected, Language, Names
+from bot.reproduction.match import Grade
+from bot.reproduction.outcome import TestOutcome
+
+#: Sandboxes at a time: tests share the machine with the worker.
+PARALLEL = 2
+#: Characters of a run's output that go into a repair: the whole traceback of most.
+PRINTED = 20_000
+
+#: ``unusable``: it cannot be put into a file or loaded. The others are what its test did on the present code.
+Fate = Literal["unusable", "passed", "failed", "skipped", "not run"]
+
+#: The three states that people see.
+State = Literal["reproduced", "not reproduced", "not run"]
+
+
+class Candidate(Frozen):
+    """A draft in its place, ready to be run."""
+
+    number: int = Field(description="which draft; unique among the drafts of a report")
+    draft: str = Field(description="as the model wrote it")
+    path: str = Field(description="the test file, relative to the repository")
+    content: str = Field(description="the whole test file with the test in it")
+    name: str = Field(description="the test within its file: ``TestA::test_b``")
+    code: str = Field(description="what was added, for people to read")
+    new_file: bool
+    syntax: str = Field(description="normal form: equal for tests written alike")
+    tokens: int = Field(ge=0, description="length of what was added, lexical tokens")
+
+    @property
+    def target(self) -> Target:
+        """What to run for this test alone."""
+        return Target(path=self.path, name=self.name)
+
+
+def inject(
+    number: int,
+    draft: str,
+    *,
+    language: Language,
+    test_files: Mapping[str, str],
+    host: str | None,
+    test_name: str | None,
+    names: Names,
+) -> Candidate:
+    """Put a draft into ``host``, or into a new file beside it where it cannot live there.
+
+    ``test_files``: text by path of all files that hold tests. Raises DraftRejected where the draft itself is at
+    fault: it does not parse, holds no test, or uses a name that is nowhere.
+    """
+    path, injected = host, None
+    if host is not None:
+        # A file of its own asks less of a draft; where it is refused there too, that reason counts.
+        with suppress(DraftRejected):
+            injected = language.inject(draft, test_files[host], test_name, names)
+    if path is None or injected is None:
+        path = language.new_path(host, test_name or "test_reported_bug", test_files)
+        injected = language.new_file(draft, test_name, names, path)
+    return Candidate(
+        number=number,
+        draft=draft,
+        path=path,
+        content=injected.content,
+        name=injected.test_id,
+        code=injected.code,
+        new_file=path not in test_files,
+        syntax=language.syntax(draft),
+        tokens=language.length(injected.code),
+    )
+
+
+class Attempt(Frozen):
+    """One draft and what became of it."""
+
+    number: int
+    fate: Fate
+    why: str = Field("", description="one sentence, where it did not simply fail as reported")
+    repaired: bool = False
+    fault: Literal["", "environment", "interface"] = Field("", description="what its author says it fails for")
+    inverted: bool = Field(False, description="it passed as drafted, and its last assertion was turned round")
+    flaky: bool = False
+    outcome: TestOutcome | None = Field(None, description="None where it was never run")
+    candidate: Candidate | None = Field(None, description="None where it never found its place in a file")
+
+
+class OfferedTest(Frozen):
+    """A test that fails as reported, as it is offered."""
+
+    candidate: Candidate
+    outcome: TestOutcome
+    agreeing: int = Field(ge=1, description="drafts that fail in the same way, this one included")
+    grade: Grade
+    command: str = Field(description="the command line that runs this test alone")
+
+
+class Reproduction(Frozen):
+    """The result for one report."""
+
+    state: State
+    reason: str = Field("", description="one sentence; why nothing is shown, where nothing is")
+    environment: bool = Field(False, description="not one test can be run here; no model was asked")
+    abstained: Literal["", "environment", "interface"] = Field(
+        "", description="why no test can be drafted, where its author says so: the reason tells the rest"
+    )
+    shown: tuple[OfferedTest, ...] = Field((), description="best first; never empty where ``state`` is reproduced")
+    attempts: tuple[Attempt, ...] = ()
+    drafted: int = Field(0, ge=0, description="drafts that the model gave")
+    failures: tuple[str, ...] = Field((), description="stable words for questions that the model did not answer")
+    sandbox: str = Field("", description="the runner; empty where nothing was run")
+    usage: Usage = Usage()
+    model: str = ""
+
+    @property
+    def best(self) -> OfferedTest | None:
+        """What is offered."""
+        return self.shown[0] if self.shown else None
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One repository, one way to run its tests, one place for new ones."""
+
+    checkout: Checkout
+    language: Language
+    harness: Harness
+    host: str | None
+    """The test file that drafts are added to; None = files of their own."""
+    test_name: str | None
+    names: Names
+    deadline: float
+    """On ``time.monotonic``: what has not begun by then is not run."""
+
+    def attempts(self, drafts: Mapping[int, str], *, inverted: bool = False) -> tuple[Attempt, ...]:
+        """What becomes of each draft; drafts that make the same file are run once for all."""
+        placed = {number: self._placed(number, draft) for number, draft in drafts.items()}
+        candidates = {(each.path, each.content): each for each in placed.values() if isinstance(each, Candidate)}
+        with ThreadPoolExecutor(PARALLEL) as pool:
+            runs = dict(zip(candidates, pool.map(self._run, candidates.values()), strict=True))
+        return tuple(
+            Attempt(number=number, fate="unusable", why=each, inverted=inverted)
+            if isinstance(each, str)
+            else _judged(each, runs[each.path, each.content], inverted)
+            for number, each in placed.items()
+        )
+
+    def broken(self) -> str:
+        """Why no test can be run here; empty where one can: an existing one, or else one that does nothing."""
+        existing = self.language.tests_in(self.checkout.tests[self.host]) if self.host else ()
+        if self.host and existing:
+            found = self._outcome(Target(path=self.host, name=existing[0][0]), {})
+            if found.status in ("passed", "failed", "skipped") or found.phase in ("setup", "call", "teardown"):
+                return ""
+        path = self.language.new_path(self.host, "test_bouncer_probe", self.checkout.sources)
+        code, name = self.language.probe(path, self.names)
+        probe = self._outcome(Target(path=path, name=name), {path: code})
+        if probe.status == "passed":
+            return ""
+        return probe.message or probe.output[-300:] or "a test that does nothing fails"
+
+    def _outcome(self, target: Target, files: Mapping[str, str]) -> TestOutcome:
+        return self.harness.run(self.checkout.folder, [target], files).outcome
+
+    def _placed(self, number: int, draft: str) -> Candidate | str:
+        try:
+            return inject(
+                number,
+                draft,
+                language=self.language,
+                test_files=self.checkout.tests,
+                host=self.host,
+                test_name=self.test_name,
+                names=self.names,
+            )
+        except DraftRejected as error:
+            return str(error)
+        except RecursionError:
+            # It compiled, and is still too deep for those who walk through its tree.
+            return "it is nested too deeply"
+
+    def _run(self, candidate: Candidate) -> Execution | None:
+        if time.monotonic() > self.deadline:
+            return None
+        files = {candidate.path: candidate.content}
+        return self.harness.run_twice(self.checkout.folder, [candidate.target], files)
+
+
+def _judged(candidate: Candidate, execution: Execution | None, inverted: bool) -> Attempt:
+    base = Attempt(number=candidate.number, fate="not run", candidate=candidate, inverted=inverted)
+    if execution is None:
+        return base.model_copy(update={"why": "the time for this report was used up"})
+    outcome = execution.outcome
+    fate, why = _fate(outcome)
+    return base.model_copy(update={"fate": fate, "why": why, "outcome": outcome, "flaky": execution.flaky})
+
+
+def _fate(outcome: TestOutcome) -> tuple[Fate, str]:
+    if outcome.status == "passed":
+        return "passed", "passes on the present code"
+    if outcome.status == "skipped":
+        return "skipped", f"is skipped: {outcome.message}"
+    if outcome.fails:
+        return "failed", ""
+    how = "cannot be loaded" if outcome.phase == "load" else f"breaks in {outcome.phase}"
+    kind = f"{outcome.exception_type}: " if outcome.exception_type else ""
+    return "unusable", f"it {how}: {kind}{outcome.message}"
+
+
+def repairable(attempts: Sequence[Attempt], drafts: Mapping[int, str]) -> dict[int, tuple[str, str]]:
+    """The drafts that never ran, by number, with what was wrong with them and the end of what was printed."""
+    return {each.number: (drafts[each.number], _trouble(each)) for each in attempts if each.fate == "unusable"}
+
+
+def _trouble(attempt: Attempt) -> str:
+    printed = attempt.outcome.output.strip()[-PRINTED:] if attempt.outcome else ""
+    return f"{attempt.why}\n\n{printed}".strip()

@@ -1,0 +1,162 @@
+"""Ask a model for tests: drafts, mended drafts, and which of the best is to be shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeVar
+
+from pydantic import BaseModel, Field
+
+from bot.core.actions import Usage
+from bot.core.errors import ModelError
+from bot.core.frozen import Frozen, Lenient
+from bot.core.text import without_middle
+from bot.models.prompts import Prompts
+from bot.models.protocol import Model, Prompt, ask_all
+from bot.reproduction.context import Context
+from bot.reproduction.examples import Example
+from bot.reproduction.report import Report
+
+T = TypeVar("T", bound=BaseModel)
+
+#: What is at fault where a draft cannot be used; all but the first end the trying.
+Fault = Literal["the test", "the environment", "the interface"]
+
+#: Enough variety for n drafts to differ (LIBRO, section IV.C).
+TEMPERATURE = 0.7
+MAX_BODY, MAX_CODE = 40_000, 20_000
+MAX_THREADS = 8
+
+
+class Draft(Lenient):
+    """What the model is to answer; it thinks before it writes."""
+
+    plan: str = Field("", description="what goes wrong, what is right, and which call shows the difference")
+    code: str = Field(description="the whole code of the test with its imports, without a fence")
+
+
+class Mended(Lenient):
+    """A draft that could not be used, mended, or why it cannot be."""
+
+    plan: str = Field("", description="what was wrong, in a sentence or two")
+    at_fault: Fault = Field(
+        "the test",
+        description="the environment: no test could work here; the interface: the report does not determine it",
+    )
+    code: str = Field("", description="the whole code of the test again, without a fence; empty if not the test")
+
+
+class Pick(Lenient):
+    """Which of several tests is to be shown."""
+
+    reasons: str = Field("", description="what speaks for and against each test")
+    choice: int = Field(ge=0, description="number of the chosen test; 0 where every one is wrong")
+
+
+class Option(Frozen):
+    """A test as it is put before the model for its last word."""
+
+    code: str
+    failure: str
+    agreeing: int
+
+
+@dataclass(frozen=True)
+class Author:
+    """Who drafts, and under which name the questions are recorded."""
+
+    model: Model
+    prompts: Prompts
+    subject: str = ""
+
+
+@dataclass
+class Drafting:
+    """All questions about one report; what they cost adds up in ``usage``."""
+
+    author: Author
+    report: Report
+    context: Context
+    examples: Sequence[Example]
+    language: str
+    usage: Usage = field(default_factory=Usage)
+    spoke: str = ""
+    failures: list[ModelError] = field(default_factory=list)
+
+    def drafts(self, samples: int) -> dict[int, str]:
+        """Up to ``samples`` drafts by number, asked for at the same time.
+
+        Raises the first ModelError where no draft came back at all; TransientError as it comes.
+        """
+        system, user = self._rendered("reproduce.draft", examples=self.examples)
+        questions = {number: self._prompt("reproduce", system, user, number) for number in range(samples)}
+        replies = self._ask_all(questions, Draft)
+        if not replies and self.failures:
+            raise self.failures[0]
+        return {number: reply.code for number, reply in replies.items()}
+
+    def mended(self, broken: dict[int, tuple[str, str]]) -> dict[int, Mended]:
+        """Drafts mended by the model, by number, from (code, what is wrong with it). Each is tried once."""
+        questions = {}
+        for number, (code, problem) in broken.items():
+            system, user = self._rendered("reproduce.repair", code=code[:MAX_CODE], problem=problem)
+            questions[number] = self._prompt("reproduce-repair", system, user, number)
+        return self._ask_all(questions, Mended)
+
+    def pick(self, choices: Sequence[Option], drafted: int) -> int | None:
+        """The place, from 0, of the test that the model would show; None where it finds every one wrong.
+
+        A model that fails to answer leaves the ranking as it is: the first.
+        """
+        system, user = self._rendered("reproduce.pick", choices=choices, drafted=drafted)
+        prompt = Prompt(purpose="reproduce-pick", system=system, user=user, subject=self.author.subject)
+        try:
+            reply = self.author.model.complete(prompt, Pick)
+        except ModelError as error:
+            self._failed(error)
+            return 0
+        self._count(reply.usage, reply.model)
+        if reply.value.choice == 0:
+            return None
+        return reply.value.choice - 1 if reply.value.choice <= len(choices) else 0
+
+    def _rendered(self, template: str, **variables: object) -> tuple[str, str]:
+        return self.author.prompts.render(
+            template,
+            report=self.report,
+            body=without_middle(self.report.body, MAX_BODY),
+            context=self.context,
+            language=self.language,
+            **variables,
+        )
+
+    def _prompt(self, purpose: str, system: str, user: str, number: int) -> Prompt:
+        return Prompt(
+            purpose=purpose,
+            system=system,
+            user=user,
+            subject=self.author.subject,
+            temperature=TEMPERATURE,
+            sample=number,
+        )
+
+    def _ask_all(self, questions: Mapping[int, Prompt], schema: type[T]) -> dict[int, T]:
+        """Answers by number, in the order of the questions; a spent budget leaves the rest unasked."""
+        replies = ask_all(self.author.model, tuple(questions.values()), schema, MAX_THREADS)
+        answers: dict[int, T] = {}
+        for number, reply in zip(questions, replies, strict=True):
+            if isinstance(reply, ModelError):
+                self._failed(reply)
+            else:
+                self._count(reply.usage, reply.model)
+                answers[number] = reply.value
+        return answers
+
+    def _failed(self, error: ModelError) -> None:
+        self.failures.append(error)
+        self.usage += error.usage or Usage()
+
+    def _count(self, usage: Usage, model: str) -> None:
+        self.usage += usage
+        self.spoke = model

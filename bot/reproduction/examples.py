@@ -1,0 +1,170 @@
+"""Examples of a report and the test that reproduced it, shown before the question. Pure but for ``fetch``.
+
+Closed book: two fixed ones. Open book: the repository's own tests that name an issue, with that issue's text,
+nearest to the report by BM25 (layered framework, section 3.4).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from pydantic import Field
+
+from bot.core.frozen import Frozen
+from bot.reproduction.language import Language
+from bot.reproduction.lexical import most_alike
+from bot.reproduction.report import Report
+
+#: The report behind an issue number of the repository; None where it is no issue that can be read.
+Fetch = Callable[[int], Report | None]
+
+WANTED = 2
+#: How many of the repository's tests are looked up until two with a readable issue are found.
+TRIES = 6
+MAX_REPORT = 4_000
+MAX_TEST = 3_000
+
+_REFERENCE = re.compile(
+    r"(?:\b(?:gh|issues?|tickets?|bug|regression|closes|fixes|bpo|pr)[ _#/:-]*|(?<![\w&])#)0*(\d{1,6})\b",
+    re.IGNORECASE,
+)
+
+
+class Example(Frozen):
+    """A report and the test that reproduced it."""
+
+    report: str
+    test: str
+
+
+class Mentioned(Frozen):
+    """A test of the repository that names the issue it is about."""
+
+    issue: int
+    name: str
+    source: str = Field(description="text of the test")
+
+
+STATIC: tuple[Example, ...] = (
+    Example(
+        report="""\
+split_list drops the last item when the size does not divide the length
+
+`split_list([1, 2, 3, 4, 5], 2)` gives `[[1, 2], [3, 4]]`. I would expect the rest to come as a shorter
+list at the end: `[[1, 2], [3, 4], [5]]`. Version 2.3.""",
+        test="""\
+from listtools import split_list
+
+
+def test_split_list_keeps_the_rest():
+    assert split_list([1, 2, 3, 4, 5], 2) == [[1, 2], [3, 4], [5]]
+""",
+    ),
+    Example(
+        report="""\
+Reading a config file that has only comments raises IndexError
+
+A file with nothing but comments should be read as an empty configuration, but
+
+```
+Traceback (most recent call last):
+  File "app.py", line 3, in <module>
+    settings = conf.load("app.conf")
+  File "conf/reader.py", line 41, in load
+    first = lines[0]
+IndexError: list index out of range
+```""",
+        test="""\
+import unittest
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import conf
+
+
+class TestLoad(unittest.TestCase):
+    def test_file_with_only_comments_is_empty(self):
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "app.conf"
+            path.write_text("# nothing here\\n")
+            self.assertEqual(conf.load(str(path)), {})
+""",
+    ),
+)
+
+STATIC_JAVA: tuple[Example, ...] = (
+    Example(
+        report="""\
+Lists.partition drops the last items
+
+`Lists.partition(List.of(1, 2, 3), 2)` gives `[[1, 2]]`. I would expect the rest to come as a shorter list
+at the end: `[[1, 2], [3]]`. Version 2.3.""",
+        test="""\
+@Test
+public void testPartitionKeepsTheRest() {
+    assertEquals("[[1, 2], [3]]", Lists.partition(List.of(1, 2, 3), 2).toString());
+}
+""",
+    ),
+    Example(
+        report="""\
+StringIndexOutOfBoundsException for a line that has only a comment
+
+A configuration of nothing but comments should be read as an empty one, but
+
+```
+java.lang.StringIndexOutOfBoundsException: String index out of range: 0
+	at org.example.conf.Reader.read(Reader.java:41)
+```""",
+        test="""\
+@Test
+public void testCommentsAloneAreAnEmptyConfiguration() throws Exception {
+    Reader reader = new Reader(new java.io.StringReader("# nothing here"));
+    assertTrue(reader.read().isEmpty());
+}
+""",
+    ),
+)
+
+
+def fixed(language: str) -> tuple[Example, ...]:
+    """The two fixed ones, in the language of the tests."""
+    return STATIC_JAVA if language == "java" else STATIC
+
+
+def mentioned(tests: Mapping[str, str], language: Language, without: int | None = None) -> tuple[Mentioned, ...]:
+    """Every test that names an issue in its name, its text or a comment; ``without`` the issue at hand."""
+    found: list[Mentioned] = []
+    for path in sorted(tests):
+        if not _REFERENCE.search(tests[path]):
+            continue
+        for name, source in language.tests_in(tests[path]):
+            reference = _REFERENCE.search(source)
+            if reference and int(reference[1]) not in (0, without) and len(source) <= MAX_TEST:
+                found.append(Mentioned(issue=int(reference[1]), name=f"{path}::{name}", source=source))
+    return tuple(found)
+
+
+def nearest(report: Report, examples: Sequence[Example]) -> tuple[Example, ...]:
+    """The two examples whose report is most like this one, the best first."""
+    best = most_alike(report.text, {str(number): each.report for number, each in enumerate(examples)}, WANTED)
+    return tuple(examples[int(number)] for number in best)
+
+
+def from_repository(
+    report: Report, tests: Mapping[str, str], language: Language, fetch: Fetch
+) -> tuple[Example, ...]:
+    """Two examples of the repository's own, filled up with fixed ones where it has fewer.
+
+    Tests are looked up nearest first, ``TRIES`` of them at most: each costs a request.
+    """
+    candidates = mentioned(tests, language, without=report.number)
+    by_name = {each.name: each for each in candidates}
+    order = most_alike(report.text, {each.name: each.source for each in candidates}, TRIES)
+    found: list[Example] = []
+    for name in order:
+        other = fetch(by_name[name].issue)
+        if other is not None and len(other.text) <= MAX_REPORT:
+            found.append(Example(report=other.text, test=by_name[name].source))
+    return (*nearest(report, found), *fixed(language.name))[:WANTED]

@@ -1,0 +1,269 @@
+"""Run tests on a checkout, in a sandbox, and say what came of them.
+
+pytest writes a JUnit report (the options reach it through PYTEST_ADDOPTS, whatever command starts it); where no
+report comes back, what was printed is read.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from os.path import lexists
+from pathlib import Path
+
+from bot.core.errors import SandboxError
+from bot.core.frozen import Frozen
+from bot.features.services import Services
+from bot.reproduction import console, junit
+from bot.reproduction.command import Target, TestCommand
+from bot.reproduction.outcome import MAX_OUTPUT, TestOutcome, TestReport, combined
+from bot.reproduction.setup import Recipe
+from bot.sandbox.mounts import python_parts
+from bot.sandbox.protocol import WORKDIR, Limits, ProgramResult, ProgramRun, Sandbox
+
+#: Where pytest leaves its report, in the work folder.
+REPORT = ".bouncer-junit.xml"
+_PYTEST_OPTIONS = ("--junitxml", REPORT, "-o", "junit_family=xunit1", "--tb=short", "--color=no")
+#: A JVM reserves far more than it uses, and starts a thread for each core: neither fits a sandbox's limits.
+_JAVA_OPTIONS = (
+    "-Xmx768m -Xss1m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:CICompilerCount=1 -Djava.io.tmpdir=/tmp"
+)
+_JAVA_ENVIRONMENT = {"JAVA_TOOL_OPTIONS": _JAVA_OPTIONS, "GRADLE_OPTS": "-Dorg.gradle.daemon=false"}
+_TRACEBACK = "Traceback (most recent call last)"
+_REPORT_LINE = re.compile(
+    r"E  |>  |(?:FAILED|ERROR|FAIL|INTERNALERROR|SKIPPED|usage|Caused by|Exception in thread)\b|[=_-]{5,}"
+    r"|ImportError\b|Fatal Python error|Ran \d+ test|collect(?:ed|ing) |\s+File \"|[\w./-]{1,200}:\d+: "
+    r"|(?:[\w./-]{0,200}/)?(?:sh|env|python[\d.]{0,8}): |\[(?:ERROR|FATAL)\]|npm ERR!"
+)
+
+
+class Execution(Frozen):
+    """A test that was run twice on the same files."""
+
+    first: TestReport
+    second: TestReport
+
+    @property
+    def outcome(self) -> TestOutcome:
+        """What it did: the first run."""
+        return self.first.outcome
+
+    @property
+    def flaky(self) -> bool:
+        """The two runs do not agree."""
+        return essence(self.first) != essence(self.second)
+
+
+def essence(report: TestReport) -> tuple[object, ...]:
+    """What two runs of the same tests on the same files have in common unless they are flaky."""
+    return tuple(sorted((test.name, test.status, test.exception_type or "") for test in report.tests)) or (
+        report.outcome.status,
+        report.outcome.exception_type,
+    )
+
+
+@dataclass(frozen=True)
+class Harness:
+    """How tests of one repository are run: in which sandbox, by which command, with what around it."""
+
+    sandbox: Sandbox
+    command: TestCommand
+    env: Mapping[str, str] = field(default_factory=dict)
+    readable: tuple[Path, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+    by_operator: bool = False
+    """The command was typed by the operator, who may name an interpreter anywhere on the host."""
+
+    def run(self, workdir: Path, targets: Sequence[Target], files: Mapping[str, str]) -> TestReport:
+        """Run ``targets`` on a copy of ``workdir`` with ``files`` (path -> text) on top.
+
+        Raises SandboxError where the sandbox itself breaks; whatever the tests do is a report.
+        """
+        kept = self.command.reports(targets)
+        # A report of an earlier run must not be taken for this one's.
+        stale = {path: "" for path in (REPORT, *kept) if not (workdir / path).is_dir() and lexists(workdir / path)}
+        outcome = self.execute(
+            self.command.fill(targets),
+            workdir,
+            {**stale, **files},
+            {**(_JAVA_ENVIRONMENT if self.command.runs_java else {}), "PYTEST_ADDOPTS": self._pytest_options()},
+            (REPORT, *kept),
+        )
+        paths = {target.path for target in targets}
+        return report(outcome, paths.pop() if len(paths) == 1 else "", java=self.command.runs_java)
+
+    def execute(
+        self,
+        argv: Sequence[str],
+        workdir: Path,
+        files: Mapping[str, str] | None = None,
+        env: Mapping[str, str] | None = None,
+        collect: Sequence[str] = (),
+    ) -> ProgramResult:
+        """Run a program as tests are run: on a copy of ``workdir``, with what they see around them."""
+        readable = self.readable
+        if self.by_operator and self.sandbox.host_programs:
+            program = typed(argv, workdir, self.env)
+            argv, readable = program.argv, (*program.readable, *readable)
+        return self.sandbox.run(
+            ProgramRun(
+                argv,
+                workdir=workdir,
+                files=files or {},
+                limits=self.limits,
+                env={**self.env, **(env or {})},
+                readable=readable,
+                collect=collect,
+            )
+        )
+
+    def run_twice(self, workdir: Path, targets: Sequence[Target], files: Mapping[str, str]) -> Execution:
+        """The same, two times: tests that do not agree with themselves are marked flaky."""
+        return Execution(first=self.run(workdir, targets, files), second=self.run(workdir, targets, files))
+
+    def _pytest_options(self) -> str:
+        return f"{self.env.get('PYTEST_ADDOPTS', '')} {shlex.join(_PYTEST_OPTIONS)}".strip()
+
+
+def report(outcome: ProgramResult, path: str = "", *, java: bool = False) -> TestReport:
+    """What a sandboxed test command says about its tests; ``path`` is their file where it does not say. Pure.
+
+    ``java``: the runner always leaves a report, so that without one nothing was run.
+    """
+    tests = tuple(_placed(test, path) for test in _tests(outcome, java))
+    total = combined(tests) if outcome.ending == "exited" else _cut_short(outcome)
+    if total.status != "passed" and not total.output:
+        total = total.model_copy(update={"output": _reported(outcome.output)[-MAX_OUTPUT:].strip()})
+    return TestReport(outcome=total, tests=tests, seconds=outcome.seconds)
+
+
+def _reported(output: str) -> str:
+    """The lines in which test runners, interpreters and shells say what went wrong.
+
+    What a command prints beside them is nobody's business but its own: output is posted in public.
+    """
+    kept: list[str] = []
+    inside = False
+    for line in output.splitlines():
+        if line.startswith(_TRACEBACK):
+            inside = True
+        elif inside and not line.startswith(" "):
+            inside = False  # the exception itself: the last line of a traceback
+            kept.append(line)
+            continue
+        if inside or _REPORT_LINE.match(line):
+            kept.append(line)
+    return "\n".join(kept)
+
+
+def _placed(test: TestOutcome, path: str) -> TestOutcome:
+    """A test with its file, and with its frame's where a bare file name says that it is the same."""
+    frame = test.frame
+    if frame is not None and path.endswith(f"/{frame.path}"):
+        frame = frame.model_copy(update={"path": path})
+    return test.model_copy(update={"path": test.path or path, "frame": frame})
+
+
+def _tests(outcome: ProgramResult, java: bool) -> tuple[TestOutcome, ...]:
+    found: tuple[TestOutcome, ...] = ()
+    for text in outcome.files.values():
+        with suppress(junit.MalformedReport):  # a report that cannot be read is none: what was printed remains
+            found += junit.parse(text)
+    if found:
+        return found
+    if outcome.ending != "exited" or outcome.exit_code is None:
+        return ()
+    if java:
+        return (console.without_report(outcome.output, outcome.exit_code),)
+    return console.read(outcome.output, outcome.exit_code)
+
+
+def _cut_short(outcome: ProgramResult) -> TestOutcome:
+    seconds = f"after {outcome.seconds:.1f} s"
+    if outcome.ending == "timeout":
+        return TestOutcome(status="timeout", message=f"did not end: stopped {seconds}", seconds=outcome.seconds)
+    if outcome.ending == "killed":
+        return TestOutcome(status="error", phase="crash", message=f"the test run was killed {seconds}")
+    message = f"stopped {seconds} at the limit on {outcome.ending}"
+    return TestOutcome(status="error", phase="limit", message=message, seconds=outcome.seconds)
+
+
+@contextmanager
+def prepared(services: Services, checkout: Path, command: TestCommand) -> Iterator[Harness]:
+    """A harness for a checkout of the default branch (or of a base that is on it), its set-up done.
+
+    Raises SandboxError where there is no sandbox or it breaks, SetupFailed where a set-up command does.
+    """
+    if services.harness is not None:
+        yield services.harness
+        return
+    if services.sandbox is None:
+        raise SandboxError("the sandbox is switched off")
+    config = services.config.reproduce
+    limits = Limits(seconds=config.seconds, cpu_seconds=config.seconds)
+    if services.environments is None or not config.setup:
+        yield Harness(services.sandbox, command, limits=limits)
+        return
+    recipe = Recipe(repository=services.repository.id, python=config.python, commands=config.setup)
+    with services.environments.prepared(services.sandbox, checkout, recipe) as made:
+        yield Harness(services.sandbox, command, env=made.env, readable=made.readable, limits=limits)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A command as it works inside the sandbox, and the host folders that it needs there."""
+
+    argv: tuple[str, ...]
+    readable: tuple[Path, ...]
+
+
+def typed(argv: Sequence[str], workdir: Path, env: Mapping[str, str] | None = None) -> Program:
+    """The command ``argv`` of the operator's, its bare first word looked up as the operator's shell would.
+
+    For the commands on files alone, where whoever runs them chose command and folders. What a repository says
+    names programs that are found inside the sandbox and never a folder of the host.
+
+    Paths into ``workdir`` become paths inside the sandbox. A program in a virtual environment or a Python
+    installation brings that along, and so do the folders that PYTHONPATH names in ``env``; any other program is
+    only there if it is the system's or lies in BOUNCER_SANDBOX_FOLDERS.
+    """
+    inside = tuple(_inside(argument, workdir) for argument in argv)
+    paths = _folders_in(env or {})
+    if inside[0] != argv[0] or ("/" in argv[0] and not Path(argv[0]).is_absolute()):
+        return Program(inside, paths)
+    program = Path(argv[0]) if "/" in argv[0] else next(_candidates(argv[0]), None)
+    if program is None:
+        return Program(inside, paths)
+    homes = (program.parent.parent, program.resolve().parent.parent)
+    parts = tuple(part for home in dict.fromkeys(homes) for part in python_parts(home))
+    return Program((str(program), *inside[1:]), (*parts, *paths))
+
+
+def _inside(argument: str, workdir: Path) -> str:
+    return re.sub(rf"{re.escape(str(workdir.absolute()))}(?=/|$)", WORKDIR, argument)
+
+
+def _candidates(name: str) -> Iterator[Path]:
+    """Programs of that name on the search path, last beside the interpreter that runs this.
+
+    Version managers' shims are passed over: they choose at run time, from files that the sandbox does not show.
+    """
+    for folder in map(Path, (*os.get_exec_path(), str(Path(sys.executable).parent))):
+        program = folder / name
+        if folder.is_absolute() and folder.name != "shims" and os.access(program, os.X_OK) and program.is_file():
+            yield program
+
+
+def _folders_in(env: Mapping[str, str]) -> tuple[Path, ...]:
+    """The existing host folders that PYTHONPATH names, absolute ones only; none that a home lies in."""
+    entries = map(Path, env.get("PYTHONPATH", "").split(os.pathsep))
+    return tuple(
+        entry
+        for entry in entries
+        if entry.is_absolute() and entry.exists() and not Path.home().is_relative_to(entry.resolve())
+    )

@@ -1,0 +1,257 @@
+"""An existing Python test file, and where in it, and in which form, a drafted test belongs. Pure."""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from dataclasses import dataclass, replace
+
+import libcst as cst
+
+from bot.reproduction.language import DraftRejected
+from bot.reproduction.lexical import most_alike
+from bot.reproduction.python.draft import UNREADABLE, PythonDraft, bound_names, is_test, render
+from bot.reproduction.python.names import free_names, module_imports, module_names
+
+
+@dataclass(frozen=True)
+class Case:
+    """A class of tests in the host that can take one more method."""
+
+    name: str
+    unittest: bool
+    base: str
+    """Last part of the name of its first base: ``TestCase``; empty for a class without one."""
+    end: int
+    """Line after which a method is added, from 1."""
+    indent: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Host:
+    """What has to be known about a file to add a test without disturbing it. Lines count from 1."""
+
+    lines: tuple[str, ...]
+    """With their line ends."""
+    newline: str
+    indent: str
+    names: frozenset[str]
+    """What the module binds or reads as a global, and the name of every function in it."""
+    imports: dict[str, set[tuple[str, ...]]]
+    cases: tuple[Case, ...]
+    functions: bool
+    """Whether the file has tests that are plain functions."""
+    after_imports: int
+    """New imports go after this line; 0 = before everything."""
+    end: int
+    """New definitions go after this line: the last before a ``__main__`` block."""
+    quote: str
+    """The quotation mark that the file prefers."""
+
+    def case_for(self, query: str, unittest: bool, base: str | None = None) -> Case | None:
+        """The class whose words are nearest to ``query`` among those of a kind; None where there is none."""
+        fitting = {
+            each.name: each for each in self.cases if each.unittest == unittest and base in (None, each.base)
+        }
+        best = most_alike(query, {name: each.source for name, each in fitting.items()}, 1)
+        # No word in common: the last class is the one beside which people add.
+        return fitting[best[0]] if best else next(reversed(fitting.values()), None)
+
+    @property
+    def only_unittest(self) -> bool:
+        """Whether all tests of the file live in unittest classes: then its runner may know nothing else."""
+        return not self.functions and any(each.unittest for each in self.cases)
+
+
+def read_host(source: str) -> Host:
+    """Study a test file. Raises DraftRejected where it is no Python that this interpreter can read."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(source)
+            names = module_names(source)
+    except (SyntaxError, ValueError, RecursionError) as error:
+        raise DraftRejected(f"the test file cannot be read: {error}") from error
+    if re.search(r"\r(?!\n)|\f", source):
+        raise DraftRejected("the test file has line ends that cannot be kept")
+    # Not splitlines(): it also splits where Python's tokenizer does not.
+    lines = tuple(re.findall(r"[^\n]*\n|[^\n]+$", source))
+    return Host(
+        lines=lines,
+        newline="\r\n" if "\r\n" in source else "\n",
+        indent=_indent(source),
+        names=names | {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)},
+        imports=module_imports(tree),
+        cases=_cases(tree, lines),
+        functions=any(_is_test_function(node) for node in tree.body),
+        after_imports=_after_imports(tree, lines),
+        end=_end(tree, lines),
+        quote="'" if source.count("'") > source.count('"') else '"',
+    )
+
+
+def _indent(source: str) -> str:
+    try:
+        return cst.parse_module(source).default_indent
+    except UNREADABLE:
+        return "    "
+
+
+def _cases(tree: ast.Module, lines: tuple[str, ...]) -> tuple[Case, ...]:
+    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    parents = {_last(base) for node in classes.values() for base in node.bases}
+    found = []
+    for name, node in classes.items():
+        # A parent's tests run again in each child; decorators may ask for arguments; one-liners have no room.
+        if name in parents or node.decorator_list or node.body[0].lineno == node.lineno:
+            continue
+        if any(_is_test_function(each) for each in node.body):
+            found.append(_case(node, classes, lines))
+    return tuple(found)
+
+
+def _case(node: ast.ClassDef, classes: dict[str, ast.ClassDef], lines: tuple[str, ...]) -> Case:
+    first = node.body[0]
+    indent = re.match(r"[ \t]*", lines[first.lineno - 1])
+    assert indent is not None
+    end = node.end_lineno or node.lineno
+    return Case(
+        name=node.name,
+        unittest=_is_unittest(node, classes, set()),
+        base=_last(node.bases[0]) if node.bases else "",
+        end=end,
+        indent=indent.group(),
+        source="".join(lines[node.lineno - 1 : end]),
+    )
+
+
+def _is_unittest(node: ast.ClassDef, classes: dict[str, ast.ClassDef], seen: set[str]) -> bool:
+    for base in map(_last, node.bases):
+        if re.search(r"Test(Case|s|Base)?$", base) and base not in classes:
+            return True
+        if base in classes and base not in seen and _is_unittest(classes[base], classes, seen | {base}):
+            return True
+    return False
+
+
+def _last(base: ast.expr) -> str:
+    return ast.unparse(base).rpartition(".")[2]
+
+
+def _is_test_function(node: ast.stmt) -> bool:
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test")
+
+
+def _after_imports(tree: ast.Module, lines: tuple[str, ...]) -> int:
+    after = 0
+    for index, node in enumerate(tree.body):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            break
+        docstring = index == 0 and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if docstring or isinstance(node, ast.Import | ast.ImportFrom):
+            after = node.end_lineno or node.lineno
+    if after == 0:
+        # Shebang, encoding and licence stay on top.
+        while after < len(lines) and lines[after].startswith("#"):
+            after += 1
+    return after
+
+
+def _end(tree: ast.Module, lines: tuple[str, ...]) -> int:
+    end = len(lines)
+    last = tree.body[-1] if tree.body else None
+    script = isinstance(last, ast.If) and "__name__" in ast.unparse(last.test)
+    if last is not None and script:
+        end = last.lineno - 1
+    # Blank lines stay below what is added, and so do comments above a __main__ block.
+    while end > 0 and (not lines[end - 1].strip() or (script and lines[end - 1].startswith("#"))):
+        end -= 1
+    return end
+
+
+def place(draft: PythonDraft, host: Host) -> PythonDraft:
+    """Follow the host's own style: functions beside functions, methods among methods.
+
+    A method that uses its object only moves into a class with the same base, because what ``self`` offers is
+    decided there; where the host has none, the draft's own class comes along.
+    """
+    if draft.holder is None:
+        return _place_function(draft, host)
+    if _only_tests(draft.holder):
+        if base := _base(draft.holder):
+            case = host.case_for(render(draft.nodes), unittest=True, base=base)
+            return replace(draft, holder=None, case=case) if case else draft
+        if function := _as_function(draft.test):
+            return _place_function(replace(draft, test=function, holder=None), host)
+    return draft
+
+
+def _place_function(draft: PythonDraft, host: Host) -> PythonDraft:
+    if not host.only_unittest or _decorated_with_helpers(draft):
+        return draft
+    method = _as_method(draft.test)
+    case = host.case_for(render(draft.nodes), unittest=True)
+    return draft if method is None or case is None else replace(draft, test=method, case=case)
+
+
+def _decorated_with_helpers(draft: PythonDraft) -> bool:
+    """A decorator runs when the class is made, before helpers that stand below it exist."""
+    bound = {name for helper in draft.helpers for name in bound_names(helper)}
+    bare = draft.test.with_changes(body=cst.IndentedBlock([cst.SimpleStatementLine([cst.Pass()])]))
+    return bool(bound & free_names(render([bare])))
+
+
+def _only_tests(holder: cst.ClassDef) -> bool:
+    if holder.decorators or holder.keywords:
+        return False
+    return all(is_test(each) or _is_docstring(each) for each in holder.body.body)
+
+
+def _base(holder: cst.ClassDef) -> str:
+    if not holder.bases:
+        return ""
+    node = ast.parse(cst.Module(body=[]).code_for_node(holder.bases[0].value), mode="eval").body
+    return ast.unparse(node).rpartition(".")[2].removesuffix("object")
+
+
+def _is_docstring(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.SimpleStatementLine) and all(
+        isinstance(each, cst.Pass) or (isinstance(each, cst.Expr) and isinstance(each.value, cst.SimpleString))
+        for each in node.body
+    )
+
+
+def _as_method(test: cst.FunctionDef) -> cst.FunctionDef | None:
+    """A test function as a method; None where it takes parameters, which a unittest class would not give it."""
+    if not _parameterless(test.params):
+        return None
+    return test.with_changes(params=cst.Parameters(params=[cst.Param(cst.Name("self"))]))
+
+
+def _as_function(test: cst.FunctionDef) -> cst.FunctionDef | None:
+    """A test method as a function; None where it makes use of its object."""
+    parameters = list(test.params.params)
+    if not parameters or parameters[0].name.value != "self" or test.decorators:
+        return None
+    bare = test.with_changes(params=test.params.with_changes(params=parameters[1:]))
+    return None if _Reads(bare.body, "self", "super").found else bare
+
+
+def _parameterless(parameters: cst.Parameters) -> bool:
+    variadic = isinstance(parameters.star_arg, cst.Param) or parameters.star_kwarg is not None
+    return not (parameters.params or parameters.posonly_params or parameters.kwonly_params or variadic)
+
+
+class _Reads(cst.CSTVisitor):
+    """Whether a node names something."""
+
+    def __init__(self, node: cst.CSTNode, *names: str) -> None:
+        super().__init__()
+        self._names = names
+        self.found = False
+        node.visit(self)
+
+    def visit_Name(self, node: cst.Name) -> None:
+        self.found = self.found or node.value in self._names

@@ -1,0 +1,218 @@
+"""Python behind the language seam: which files hold tests, what names mean, what a draft comes to."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+
+from bot.reproduction.language import Excerpt, Injected, Names
+from bot.reproduction.python.draft import code_of, render, take_apart
+from bot.reproduction.python.inject import add_to, alone
+from bot.reproduction.python.invert import invert
+
+_TOP_LEVEL = re.compile(r"^(?:async +def|def|class) +(\w+)|^(\w+)(?: *:[^=\n]+)? *=(?!=)", re.MULTILINE)
+_MEMBER = re.compile(r"^[ \t]+(?:async +def|def) +(\w+)", re.MULTILINE)
+_IMPORT = re.compile(r"^(?:import [\w. ]+|from [\w.]+ import [\w, ]+)$", re.MULTILINE)
+_SOURCE_FOLDERS = ("src", "lib")
+#: Lines of one definition that are shown.
+MAX_LINES = 60
+_TEST_FILE = re.compile(r"(test_.*|.*_tests?|tests?)\.py")
+_SILENT = frozenset({tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT})
+_PROBE = """\
+import unittest
+
+
+class TestProbe(unittest.TestCase):
+    def test_probe(self):
+        pass
+"""
+
+
+class Python:
+    """pytest functions and classes, unittest and Django test cases."""
+
+    name = "python"
+    suffixes = frozenset({".py"})
+
+    def is_test_file(self, path: str) -> bool:
+        return _TEST_FILE.fullmatch(PurePosixPath(path).name) is not None
+
+    def names(self, sources: Mapping[str, str], tests: Mapping[str, str]) -> Names:
+        return DefinedNames(sources, tests)
+
+    def definitions(self, names: Sequence[str], sources: Mapping[str, str], limit: int) -> tuple[Excerpt, ...]:
+        """``a.b.C.m`` is looked up by its last part, ``m``.
+
+        Where several definitions have that name, those are preferred whose class or module is named as well. A
+        name with more than five equally good definitions says nothing and is left out.
+        """
+        index = _index(sources)
+        found: dict[tuple[str, int], Excerpt] = {}
+        for name in names:
+            *context, last = name.split(".")
+            candidates = _candidates(last, context, index, sources)
+            if 0 < len(candidates) <= 5:
+                found.update({(each.path, each.line): each for each in candidates[:2]})
+            if len(found) >= limit:
+                break
+        return tuple(found.values())[:limit]
+
+    def tests_in(self, source: str) -> tuple[tuple[str, str], ...]:
+        return tuple(
+            (each.name.replace(".", "::"), each.source)
+            for each in _definitions("", source)
+            if each.name.rpartition(".")[2].startswith("test")
+        )
+
+    def inject(self, draft: str, host: str, test_name: str | None, names: Names) -> Injected:
+        return add_to(take_apart(draft), host, test_name, names)
+
+    def new_file(self, draft: str, test_name: str | None, names: Names, path: str) -> Injected:
+        return alone(take_apart(draft), test_name, names)
+
+    def new_path(self, beside: str | None, stem: str, taken: Mapping[str, str]) -> str:
+        folder = PurePosixPath(beside).parent if beside else _usual_folder(taken)
+        path, number = folder / f"{stem}.py", 2
+        while str(path) in taken:
+            path, number = folder / f"{stem}_{number}.py", number + 1
+        return str(path)
+
+    def syntax(self, draft: str) -> str:
+        tree = ast.parse(render(take_apart(draft).nodes))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                _forget(node)
+        return ast.dump(tree)
+
+    def length(self, code: str) -> int:
+        try:
+            return sum(token.type not in _SILENT for token in tokenize.generate_tokens(io.StringIO(code).readline))
+        except (tokenize.TokenError, SyntaxError):
+            return len(code.split())
+
+    def probe(self, path: str, names: Names) -> tuple[str, str]:
+        return _PROBE, "TestProbe::test_probe"
+
+    def inverted(self, draft: str) -> str | None:
+        return invert(code_of(draft))
+
+
+def _forget(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
+    """Take out what two drafts of one test differ in: its name, and what is written about it."""
+    if node.name.startswith(("test", "Test")):
+        node.name = "test"
+    first = node.body[0]
+    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and len(node.body) > 1:
+        del node.body[0]
+
+
+def _usual_folder(taken: Mapping[str, str]) -> PurePosixPath:
+    folders = {PurePosixPath(path).parent.parts[:1] for path in taken}
+    return next((PurePosixPath(name) for name in ("tests", "test") if (name,) in folders), PurePosixPath("tests"))
+
+
+def module_of(path: str) -> str:
+    """The dotted name under which a file is imported: ``src/pkg/a.py`` is ``pkg.a``."""
+    parts = list(PurePosixPath(path).with_suffix("").parts)
+    if parts and parts[0] in _SOURCE_FOLDERS:
+        parts = parts[1:]
+    if parts and parts[-1] == "__init__":
+        parts = parts[:-1]
+    return ".".join(parts)
+
+
+class DefinedNames:
+    """Which import statement makes a name known, from what the repository defines and what its tests import."""
+
+    def __init__(self, sources: Mapping[str, str], tests: Mapping[str, str]) -> None:
+        self._defined: dict[str, set[str]] = {}
+        for path, text in sources.items():
+            if path not in tests:
+                for name in _top_level(text):
+                    self._defined.setdefault(name, set()).add(module_of(path))
+        self._imported: dict[str, Counter[str]] = defaultdict(Counter)
+        for text in tests.values():
+            for name, statement in _imports(text):
+                self._imported[name][statement] += 1
+
+    def provider(self, name: str) -> str | None:
+        """How the repository's tests import ``name`` most often; else from the one module that defines it."""
+        if counts := self._imported.get(name):
+            return max(sorted(counts), key=lambda statement: counts[statement])
+        modules = self._defined.get(name, set())
+        public = {module for module in modules if not re.search(r"(^|\.)_", module)} or modules
+        return f"from {next(iter(public))} import {name}" if len(public) == 1 else None
+
+
+def _candidates(
+    last: str, context: Sequence[str], index: Mapping[str, Sequence[str]], sources: Mapping[str, str]
+) -> list[Excerpt]:
+    paths = index.get(last, ())
+    if not paths or len(paths) > 30:
+        return []
+    found = [each for path in paths for each in _definitions(path, sources[path]) if each.name.endswith(last)]
+    exact = [each for each in found if each.name.rpartition(".")[2] == last]
+    if not context:
+        return exact
+    named = {part for part in context if len(part) > 2}
+    best = [each for each in exact if named & {*each.name.split(".")[:-1], *module_of(each.path).split(".")}]
+    return best or exact
+
+
+def _index(sources: Mapping[str, str]) -> dict[str, list[str]]:
+    index: dict[str, list[str]] = {}
+    for path, text in sources.items():
+        for name in {*_top_level(text), *_MEMBER.findall(text)}:
+            index.setdefault(name, []).append(path)
+    return index
+
+
+def _definitions(path: str, text: str) -> Iterator[Excerpt]:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return
+    lines = text.splitlines()
+    for node, name in _walk(tree.body, ""):
+        start = node.lineno
+        shown = lines[start - 1 : min(node.end_lineno or start, start + MAX_LINES - 1)]
+        yield Excerpt(name=name, path=path, line=start, source="\n".join(shown))
+
+
+def _walk(
+    body: Sequence[ast.stmt], prefix: str
+) -> Iterator[tuple[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, str]]:
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node, f"{prefix}{node.name}"
+        if isinstance(node, ast.ClassDef):
+            yield from _walk(node.body, f"{prefix}{node.name}.")
+
+
+def _top_level(text: str) -> set[str]:
+    return {function or variable for function, variable in _TOP_LEVEL.findall(text)}
+
+
+def _imports(text: str) -> Iterator[tuple[str, str]]:
+    """Names and the absolute import statements that bind them, one name a statement."""
+    for line in _IMPORT.findall(text):
+        words = line.split()
+        if words[0] == "import":
+            if len(words) == 2 or (len(words) == 4 and words[2] == "as"):
+                yield words[-1].partition(".")[0] if len(words) == 2 else words[-1], line
+            continue
+        module = words[1]
+        if module == "__future__" or module.startswith("."):
+            continue
+        for part in line.partition(" import ")[2].split(","):
+            names = part.split()
+            if names and len(names) in (1, 3):
+                yield names[-1], f"from {module} import {part.strip()}"

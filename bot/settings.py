@@ -1,0 +1,371 @@
+"""The operator's side: the environment and env files, read once, here and nowhere else."""
+
+from __future__ import annotations
+
+import os
+import re
+from io import StringIO
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from dotenv import dotenv_values
+from dotenv.parser import parse_stream
+from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from bot.core.errors import SettingsError
+from bot.core.io_limits import read_file
+
+#: Of env files; some editors begin one with a mark.
+_ENCODING = "utf-8-sig"
+#: Of an env file or a key, bytes.
+_LARGEST = 1 << 20
+_ACCOUNT = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_]|-(?=[A-Za-z0-9])){0,38}")
+
+
+class Settings(BaseSettings):
+    """Everything an operator can set. Secrets never show in ``repr`` or logs."""
+
+    model_config = SettingsConfigDict(
+        env_file_encoding=_ENCODING, frozen=True, extra="ignore", env_ignore_empty=True
+    )
+
+    github_app_id: int | None = Field(None, gt=0, description="the App's numeric id")
+    github_app_private_key: SecretStr | None = Field(None, description="the App's key, PEM text")
+    github_app_private_key_path: Path | None = Field(None, description="a file that holds the App's key")
+    github_webhook_secret: SecretStr | None = Field(
+        None, description="webhook secret; several, separated by commas, while one is being replaced"
+    )
+    github_app_client_id: str | None = Field(None, description="the App's client id, to log in with GitHub")
+    github_app_client_secret: SecretStr | None = Field(None, description="the App's client secret")
+    github_api_url: str = Field(
+        "https://api.github.com", description="the API's address; for GitHub Enterprise Server https://HOST/api/v3"
+    )
+    github_web_url: str = Field("https://github.com", description="GitHub's address in a browser")
+
+    github_token: SecretStr | None = Field(
+        None, description="a personal or workflow token, for commands that read a repository when no App is set up"
+    )
+
+    database_url: str = Field("sqlite:///bouncer.db", description="sqlite:///FILE or postgresql://...")
+    host: str = Field("127.0.0.1", description="address to listen on")
+    port: int = Field(8000, ge=0, le=65535, description="port to listen on")
+    log_level: str = Field("INFO", description="DEBUG, INFO, WARNING or ERROR")
+
+    bouncer_model: str = Field(
+        "",
+        description="the model that judges, as provider:name; more after commas, to fall back on when one fails; "
+        "the server does not start without it",
+    )
+    bouncer_model_seconds: float = Field(
+        300.0, gt=0, le=3600, description="seconds to wait for one answer from a model"
+    )
+    bouncer_judge_model: str | None = Field(None, description="the model that judges reviews in bouncer-eval")
+    bouncer_data_dir: Path = Field(
+        Path("bouncer-data"), description="folder for model weights, credentials from set-up, and caches"
+    )
+    bouncer_admin_password: SecretStr | None = Field(
+        None, description="password for the dashboard, which is off unless this or BOUNCER_ADMINS is set"
+    )
+    bouncer_admins: str = Field(
+        "",
+        description="who may open the dashboard with their GitHub account: logins, and org:NAME for an "
+        "organization's members, separated by commas",
+    )
+    bouncer_metrics: Literal["operator", "open"] = Field(
+        "operator",
+        description="who may read /metrics: operator = programs on this machine, the token and the "
+        "dashboard; open = everyone",
+    )
+    bouncer_metrics_token: SecretStr | None = Field(
+        None, description="bearer token to read /metrics from other machines"
+    )
+    bouncer_notify_url: SecretStr | None = Field(
+        None,
+        description="address to send each verdict and each failed job to, as a signed POST; may be private",
+    )
+    bouncer_notify_secret: SecretStr | None = Field(
+        None, description="secret that signs what is sent to BOUNCER_NOTIFY_URL"
+    )
+    bouncer_prompts_dir: Path | None = Field(None, description="folder with your own prompt templates")
+    bouncer_prices_file: Path | None = Field(None, description="file with your own model prices")
+    bouncer_maps_file: Path | None = Field(
+        None,
+        description="file with probability maps by model, written by bouncer-eval calibrate; for mean(...)",
+    )
+    bouncer_record_file: Path | None = Field(
+        None, description="file to record models' replies in, to be replayed as recorded:FILE#NAME"
+    )
+    bouncer_database_seconds: float = Field(30.0, ge=0, description="seconds to wait for PostgreSQL at start")
+    bouncer_public_url: str | None = Field(
+        None, description="this server's address as browsers and GitHub reach it"
+    )
+    bouncer_trust_proxy: bool = Field(False, description="trust the X-Forwarded-* headers of one proxy in front")
+    bouncer_daily_budget_usd: float | None = Field(
+        None, ge=0, description="most that models may cost per day, all repositories together"
+    )
+    bouncer_owner_budget_usd: float | None = Field(
+        None, ge=0, description="most that models may cost per day for one owner"
+    )
+    bouncer_repository_budget_usd: float | None = Field(
+        None, ge=0, description="most that models may cost per day for one repository"
+    )
+    bouncer_budget_reserve: int = Field(
+        20, ge=0, lt=100, description="percentage of every budget kept for maintainers' commands"
+    )
+    bouncer_repository_calls: int | None = Field(
+        2_000,
+        ge=0,
+        description="most model calls per day for one repository; also limits models without a known price",
+    )
+    bouncer_keep_days: int = Field(
+        180,
+        ge=0,
+        description="days to keep models' replies, and decisions on closed issues and pull requests; 0 = forever",
+    )
+    bouncer_paused: bool = Field(
+        False, description="pause everything: record deliveries, call no model, post nothing"
+    )
+    bouncer_sandbox: Literal["bubblewrap", "docker", "off"] = Field("bubblewrap", description="what runs tests")
+    bouncer_sandbox_image: str = Field("python:3.12-slim", description="image for BOUNCER_SANDBOX=docker")
+    bouncer_sandbox_network: str | None = Field(
+        None,
+        description="none: set-up commands get no network. With docker, otherwise: a network for them that "
+        "reaches neither this host nor private addresses",
+    )
+    bouncer_sandbox_folders: str = Field(
+        "", description="folders with tools that tests may read: absolute paths, separated by colons"
+    )
+
+    otel_exporter_otlp_endpoint: str | None = Field(
+        None, description="OpenTelemetry collector to send traces to (OTLP over HTTP)"
+    )
+
+    openai_api_key: SecretStr | None = Field(None, description="key for openai: models")
+    openai_base_url: str | None = Field(
+        None, description="another server that speaks OpenAI's protocol (Ollama, vLLM, Azure, LM Studio)"
+    )
+    anthropic_api_key: SecretStr | None = Field(None, description="key for anthropic: models")
+    anthropic_base_url: str | None = Field(None, description="another server that speaks Anthropic's protocol")
+
+    @field_validator("log_level")
+    @classmethod
+    def _known_level(cls, value: str) -> str:
+        if value.upper() not in ("DEBUG", "INFO", "WARNING", "ERROR"):
+            raise ValueError("must be DEBUG, INFO, WARNING or ERROR")
+        return value.upper()
+
+    @field_validator(
+        "github_api_url",
+        "github_web_url",
+        "openai_base_url",
+        "anthropic_base_url",
+        "bouncer_public_url",
+        "otel_exporter_otlp_endpoint",
+    )
+    @classmethod
+    def _http(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        parts = urlsplit(value)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError("must be an http:// or https:// URL")
+        if parts.username or parts.password or parts.query or parts.fragment:
+            raise ValueError("must carry no user, password, query or fragment")
+        return value.rstrip("/")
+
+    @field_validator("bouncer_notify_url")
+    @classmethod
+    def _receiver(cls, value: SecretStr | None) -> SecretStr | None:
+        parts = urlsplit(value.get_secret_value()) if value else None
+        if parts is not None and (parts.scheme not in ("http", "https") or not parts.hostname):
+            raise ValueError("must be an http:// or https:// URL")
+        return value
+
+    @field_validator("bouncer_admins")
+    @classmethod
+    def _accounts(cls, value: str) -> str:
+        for each in filter(None, map(str.strip, value.split(","))):
+            if not _ACCOUNT.fullmatch(each.removeprefix("org:")):
+                raise ValueError(f"{each!r} is neither a GitHub login nor org:NAME")
+        return value
+
+    @field_validator("bouncer_sandbox_folders")
+    @classmethod
+    def _folders(cls, value: str) -> str:
+        for folder in map(Path, filter(None, value.split(":"))):
+            if not folder.is_absolute() or folder.resolve() == Path("/") or not folder.is_dir():
+                raise ValueError(f"{folder} is no absolute path of a folder (and never everything)")
+        return value
+
+    @field_validator("database_url")
+    @classmethod
+    def _database(cls, value: str) -> str:
+        scheme = value.partition("://")[0].partition("+")[0]
+        if scheme == "postgres":
+            return "postgresql" + value[len("postgres") :]
+        if scheme not in ("sqlite", "postgresql"):
+            raise ValueError("must start with sqlite:/// or postgresql://")
+        return value
+
+    @property
+    def webhook_secrets(self) -> tuple[str, ...]:
+        """The secrets that sign deliveries, newest first as the operator wrote them."""
+        if self.github_webhook_secret is None:
+            return ()
+        parts = self.github_webhook_secret.get_secret_value().split(",")
+        return tuple(part.strip() for part in parts if part.strip())
+
+    @property
+    def admins(self) -> tuple[frozenset[str], tuple[str, ...]]:
+        """Logins, in lower case, and organisations that may open the dashboard with GitHub."""
+        named = [each.strip() for each in self.bouncer_admins.split(",") if each.strip()]
+        logins = frozenset(each.lower() for each in named if not each.startswith("org:"))
+        return logins, tuple(each.removeprefix("org:") for each in named if each.startswith("org:"))
+
+    def check_model(self) -> None:
+        """Refuse to serve while nobody is named who judges; raises SettingsError."""
+        if not self.bouncer_model:
+            raise SettingsError(
+                "BOUNCER_MODEL is not set: name the model that judges, such as openai:gpt-5-mini; "
+                "without one nothing is ever posted"
+            )
+
+    @property
+    def needs_setup(self) -> bool:
+        """Whether nothing at all is known of a GitHub App; half of it is a mistake, not a first start."""
+        return not any(
+            (
+                self.github_app_id,
+                self.github_app_private_key,
+                self.github_app_private_key_path,
+                self.github_webhook_secret,
+            )
+        )
+
+    def completed(self) -> Settings:
+        """With what set-up in the browser stored, where the environment says nothing of a GitHub App.
+
+        Raises SettingsError where the stored file cannot be read.
+        """
+        from bot.github.registration import stored
+
+        kept = stored(self.bouncer_data_dir) if self.needs_setup else None
+        if kept is None:
+            return self
+        return self.model_copy(
+            update={
+                "github_app_id": kept.app_id,
+                "github_app_private_key": SecretStr(kept.private_key),
+                "github_webhook_secret": SecretStr(kept.webhook_secret),
+                "github_app_client_id": kept.client_id or None,
+                "github_app_client_secret": SecretStr(kept.client_secret) if kept.client_secret else None,
+                "github_api_url": kept.api_url,
+                "github_web_url": kept.web_url,
+            }
+        )
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Every value that must never be seen, each in the forms in which it could turn up."""
+        from sqlalchemy.engine import make_url
+        from sqlalchemy.exc import ArgumentError
+
+        fields = (getattr(self, name) for name in type(self).model_fields)
+        values = [value.get_secret_value() for value in fields if isinstance(value, SecretStr)]
+        try:
+            password = make_url(self.database_url).password
+        except ArgumentError:
+            password = None
+        return tuple(filter(None, (*values, *self.webhook_secrets, password, self.private_key())))
+
+    @property
+    def withheld(self) -> tuple[str, ...]:
+        """The secrets that are kept out of the database. Not passwords: a person's could be a plain word."""
+        keys = (
+            self.bouncer_metrics_token,
+            self.github_app_client_secret,
+            self.openai_api_key,
+            self.anthropic_api_key,
+        )
+        given = (each.get_secret_value() for each in keys if each)
+        return tuple(filter(None, (*self.webhook_secrets, *given, self.private_key())))
+
+    @property
+    def private_key_source(self) -> str:
+        """Where ``private_key`` comes from, for people: the variable, and the file that it names."""
+        if self.github_app_private_key is not None or self.github_app_private_key_path is None:
+            return "GITHUB_APP_PRIVATE_KEY"
+        return f"GITHUB_APP_PRIVATE_KEY_PATH: {self.github_app_private_key_path}"
+
+    def private_key(self) -> str | None:
+        """The App's key as PEM text, from the variable or the file.
+
+        Raises SettingsError where the file cannot be read.
+        """
+        if self.github_app_private_key is not None:
+            # Many hosts keep a variable on one line, with the line ends written out.
+            return self.github_app_private_key.get_secret_value().replace("\\n", "\n")
+        if self.github_app_private_key_path is None:
+            return None
+        try:
+            return read_file(self.github_app_private_key_path, _LARGEST).decode("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            why = error.strerror if isinstance(error, OSError) else "not text"
+            raise SettingsError(
+                f"GITHUB_APP_PRIVATE_KEY_PATH: cannot read {self.github_app_private_key_path}: {why}"
+            ) from None
+
+
+class Workflow(BaseSettings):
+    """What GitHub tells a step of a workflow, apart from its token and the API's address; empty outside of one."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="ignore", env_ignore_empty=True)
+
+    github_event_name: str = ""
+    github_event_path: Path | None = None
+    github_step_summary: Path | None = None
+
+
+def _env_text(file: Path) -> str:
+    """An env file without a line that would be passed over; raises SettingsError."""
+    try:
+        text = read_file(file, _LARGEST).decode(_ENCODING)
+    except UnicodeDecodeError:
+        raise SettingsError(f"{file}: not UTF-8 text") from None
+    except OSError as error:
+        raise SettingsError(f"{file}: {error.strerror or error}") from None
+    for each in parse_stream(StringIO(text)):
+        if each.error:
+            raise SettingsError(f"{file}, line {each.original.line}: not of the form NAME=value")
+    return text
+
+
+def export(file: Path) -> None:
+    """Put the variables of an env file into this process's environment, where they are not set.
+
+    For a file that the user named: programs that work on somebody's checkout read no file on their own. Raises
+    SettingsError.
+    """
+    for name, value in dotenv_values(stream=StringIO(_env_text(file))).items():
+        if value is not None:
+            os.environ.setdefault(name, value)
+
+
+def load(*, env_file: Path | None = None, **overrides: Any) -> Settings:
+    """The settings of the environment; ``overrides`` (the command line) win where not None.
+
+    ``env_file`` is read too where it exists; servers give ``.env`` of the folder that they run in. Raises
+    SettingsError with one line that names the variable.
+    """
+    given = {name: value for name, value in overrides.items() if value is not None}
+    if env_file is not None and env_file.is_file():
+        _env_text(env_file)
+    try:
+        return Settings(_env_file=env_file, **given).completed()
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        name = str(first["loc"][0]).upper() if first["loc"] else "settings"
+        message = str(first["msg"]).removeprefix("Value error, ")
+        raise SettingsError(f"{name}: {message}") from None

@@ -1,0 +1,97 @@
+"""References made from the typed settings themselves: bouncer.yml's keys, its JSON Schema, the environment.
+
+``python -m bot.settings_reference`` brings docs/configure.md and ``bot/bouncer.schema.json`` of a checkout up to date.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from bot.core.config import RepoConfig
+from bot.settings import Settings
+
+SCHEMA = Path(__file__).parent.parent / "bouncer.schema.json"
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON Schema (draft 2020-12) for editors; unknown keys are errors."""
+    schema = RepoConfig.model_json_schema()
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **schema,
+        "title": "Bouncer: .github/bouncer.yml",
+    }
+
+
+def markdown() -> str:
+    """One table a section: key, allowed values, default, meaning."""
+    definitions = json_schema()["$defs"]
+    return "\n\n".join(
+        _section(name, field.annotation, definitions) for name, field in RepoConfig.model_fields.items()
+    )
+
+
+def _section(name: str, model: object, definitions: dict[str, Any]) -> str:
+    assert isinstance(model, type)
+    schema = definitions[model.__name__]
+    rows = [
+        f"| `{name}.{key}` | {_allowed(value)} | `{_default(value)}` | {value.get('description', '')} |"
+        for key, value in schema["properties"].items()
+    ]
+    title = (model.__doc__ or "").strip().split("\n")[0]
+    return "\n".join(
+        [f"#### `{name}`", "", title, "", "| key | allowed | default | meaning |", "|---|---|---|---|", *rows]
+    )
+
+
+def _allowed(value: dict[str, Any]) -> str:
+    if "anyOf" in value:
+        return " or ".join(_allowed(each) for each in value["anyOf"])
+    if "enum" in value:
+        return ", ".join(f"`{each}`" for each in value["enum"])
+    kind = str(value.get("type", "any"))
+    if kind == "array":
+        return "list of text"
+    low, high = value.get("minimum"), value.get("maximum")
+    if low is not None and high is not None:
+        return f"{low} to {high}"
+    return {"string": "text", "boolean": "`true`, `false`", "null": "nothing"}.get(kind, kind)
+
+
+def _default(value: dict[str, Any]) -> str:
+    return json.dumps(value.get("default"), ensure_ascii=False)
+
+
+def environment() -> str:
+    """One table: variable, default, meaning. Secrets have no default."""
+    rows = [
+        f"| `{name.upper()}` | {_plain(field.default)} | {field.description or ''} |"
+        for name, field in Settings.model_fields.items()
+    ]
+    return "\n".join(["| variable | default | meaning |", "|---|---|---|", *rows])
+
+
+def filled(text: str) -> str:
+    """A page with the generated parts between their marks brought up to date."""
+    for name, part in (("environment", environment()), ("configuration", markdown())):
+        between = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
+        text = between.sub(lambda match, part=part: f"{match[1]}{part}\n{match[2]}", text)  # type: ignore[misc]
+    return text
+
+
+def schema_text() -> str:
+    """The schema file's text."""
+    return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def _plain(value: object) -> str:
+    return "" if value is None else f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+if __name__ == "__main__":
+    page = Path(__file__).parents[2] / "docs/configure.md"
+    page.write_text(filled(page.read_text("utf-8")), "utf-8")
+    SCHEMA.write_text(schema_text(), "utf-8")

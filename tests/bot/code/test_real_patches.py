@@ -1,0 +1,90 @@
+"""Every patch in the research data is read, packed and anchored, and what came of it is counted."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bot.code.diff import Diff, parse
+from bot.code.packing import estimate, pack
+from bot.features.review.anchoring import anchor
+from bot.features.shared.findings import Reported
+from tests.bot.code.github_rules import shown
+
+SOURCES = {
+    "swebench/instances.jsonl.gz": ("patch", "test_patch"),
+    "swebench/labelled_patches.jsonl.gz": ("model_patch",),
+    "brt/tdd_bench_verified.jsonl.gz": (
+        "golden_test_patch",
+        "otter_gpt4o_test_patch",
+        "otter_plus_gpt4o_test_patch",
+    ),
+    "bouncerbench/output_tasks.jsonl.gz": ("patch",),
+}
+BUDGET = 4_000
+
+
+def patches(folder: Path) -> Iterator[str]:
+    for name, keys in SOURCES.items():
+        with gzip.open(folder / name, "rt", encoding="utf-8") as rows:
+            for row in rows:
+                record = json.loads(row)
+                yield from (record[key] for key in keys if record.get(key))
+
+
+def quotes(diff: Diff) -> list[Reported]:
+    """A finding about the first changed line that says something, in every file."""
+    made = []
+    for file in diff.files:
+        lines = (line for hunk in file.hunks for line in hunk.lines if line.mark != " " and line.text.strip())
+        if (line := next(lines, None)) is not None:
+            made.append(
+                Reported.model_validate(
+                    {
+                        "path": file.path,
+                        "quote": line.text,
+                        "line": line.new,
+                        "comment": "Fails.",
+                        "category": "coding",
+                        "impact": "reliability",
+                        "severity": "low",
+                    }
+                )
+            )
+    return made
+
+
+def test_all_of_them(shared_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    counts: Counter[str] = Counter()
+    for text in patches(shared_data):
+        diff = parse(text)
+        counts.update(patches=1, files=len(diff.files), flawed=bool(diff.flaws))
+        counts.update(flaw.reason for flaw in diff.flaws)
+        counts["lines"] += sum(len(hunk.lines) for file in diff.files for hunk in file.hunks)
+        rules = shown(text)
+        counts.update(file.change for file in diff.files)
+        counts["binary"] += sum(file.binary for file in diff.files)
+        for path in {file.path for file in diff.files}:
+            for side in ("LEFT", "RIGHT"):
+                hunks = rules[path].hunks if path in rules else []
+                # Some of these diffs were strung together and name a file twice.
+                ours = frozenset[int]().union(*(file.commentable(side) for file in diff.named(path)))
+                assert ours == {number for hunk in hunks for number in hunk[side]}
+        found, dropped = anchor(quotes(diff), diff)
+        assert not dropped
+        for finding in found:
+            assert finding.line is not None
+            assert rules[finding.path].accepts(finding.line, finding.side, finding.start_line)
+        counts["findings placed"] += len(found)
+        for piece in pack(diff, BUDGET, 50).pieces:
+            assert estimate(piece.text) <= piece.tokens <= BUDGET
+            counts["pieces"] += 1
+    with capsys.disabled():
+        print("\nreal patches:", ", ".join(f"{value:,} {name}" for name, value in counts.most_common()))
+    assert counts["patches"] >= 4_000
+    assert counts["flawed"] == counts["the diff ends in the middle of a hunk"]

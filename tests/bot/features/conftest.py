@@ -1,0 +1,61 @@
+"""Services around a scripted model and a snapshot, and a history that remembers what the test decided."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from bot.core.actions import Decision, Task
+from bot.core.config_file import load
+from bot.core.subjects import Repository
+from bot.features.services import Services
+from bot.github.offline import ReplayForge, Snapshot
+from bot.models.protocol import Model
+
+NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
+REPOSITORY = Repository(
+    id=7, owner="acme", name="rocket", default_branch="main", html_url="https://ghe.example/acme/rocket"
+)
+
+
+class Remembered:
+    """A history that a test fills with the decisions it made."""
+
+    def __init__(self) -> None:
+        self.past: list[Decision] = []
+
+    def decisions(self, subject: str, *kinds: Task) -> tuple[Decision, ...]:
+        return tuple(
+            each for each in self.past if each.subject.key == subject and (not kinds or each.kind in kinds)
+        )
+
+    def commands(self, repository: str, since: datetime) -> tuple[Decision, ...]:
+        return tuple(each for each in self.past if each.kind == "commands")
+
+    def muted(self, repository: str) -> frozenset[str]:
+        return frozenset()
+
+
+@pytest.fixture
+def history() -> Remembered:
+    return Remembered()
+
+
+@pytest.fixture
+def services(history: Remembered) -> Callable[..., Services]:
+    def build(model: Model, snapshot: Snapshot, config: str = "", **values: Any) -> Services:
+        settings, problems = load(config)
+        return Services(
+            forge=ReplayForge(snapshot),
+            model=model,
+            config=settings,
+            history=history,
+            repository=REPOSITORY,
+            config_problems=problems,
+            **{"sandbox": None, "clock": lambda: NOON, **values},
+        )
+
+    return build

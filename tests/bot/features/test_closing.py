@@ -1,0 +1,131 @@
+"""Who keeps an unanswered issue open: everybody but its silent author."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bot.core import events
+from bot.core.actions import Decision, SetIssueState
+from bot.core.subjects import Comment
+from bot.features.services import Services
+from bot.router import decide
+from tests.bot.features.conftest import NOON, REPOSITORY, Remembered
+from tests.bot.features.test_triage import ANN, BOB, MAINTAINER, VAGUE, issue, opened, said, snapshot
+from tests.scripted import ScriptedModel
+
+Build = Callable[..., Services]
+CONFIG = "triage: {close_after_days: 30}"
+
+
+def due(past: list[Decision]) -> events.IssueUnanswered:
+    """What is recorded with the newest decision, when its time has come."""
+    last = past[-1]
+    assert last.again_days is not None
+    return events.IssueUnanswered(
+        sender=ANN, repository=REPOSITORY, issue=issue(), since=last.evidence["at"], days=last.again_days
+    )
+
+
+def bounced(services: Build, history: Remembered, event: events.Event | None = None) -> None:
+    history.past += decide(event or opened(), services(ScriptedModel([VAGUE]), snapshot(), CONFIG))
+
+
+def later(
+    services: Build, history: Remembered, *comments: Comment, config: str = CONFIG, **values: Any
+) -> Decision:
+    """The decision when time is up, on the issue as ``values`` have it by then."""
+    now = snapshot(*comments, issues={5: issue(**{"labels": ("needs-info",), **values})})
+    (decision,) = decide(due(history.past), services(ScriptedModel([]), now, config))
+    return decision
+
+
+def test_a_silent_author_is_warned_and_a_week_later_it_is_closed(services: Build, history: Remembered) -> None:
+    bounced(services, history)
+    assert history.past[-1].again_days == 23
+    history.past.append(later(services, history))
+    warned = history.past[-1]
+    assert ([each.type for each in warned.actions], warned.again_days) == (["upsert_comment"], 7)
+    closed = later(services, history)
+    assert [each.type for each in closed.actions] == ["set_issue_state", "upsert_comment"]
+    assert closed.again_days is None
+
+
+@pytest.mark.parametrize(
+    ("values", "comment", "reason"),
+    [
+        ({"state": "closed"}, None, "it is closed already"),
+        ({"body": "It broke, on Linux."}, None, "its text has changed"),
+        ({"labels": ()}, None, "needs-info was taken off"),
+        ({"labels": ("needs-info", "p1")}, None, "somebody labelled it"),
+        ({"claimed": True}, None, "it is assigned to somebody, or planned"),
+        ({}, MAINTAINER, "people are talking about it"),
+        ({}, BOB, "people are talking about it"),
+        ({}, ANN, "people are talking about it"),
+    ],
+)
+def test_whoever_else_touches_it_keeps_it_open(
+    services: Build, history: Remembered, values: dict[str, Any], comment: Any, reason: str
+) -> None:
+    bounced(services, history)
+    for _ in ("before the warning", "after it"):
+        comments = (Comment(id=9, body="I see.", author=comment),) if comment else ()
+        decision = later(services, history, *comments, **values)
+        assert (decision.abstained, decision.reason, decision.actions) == ("skipped:touched", reason, ())
+        history.past.append(later(services, history))
+
+
+def test_a_maintainer_s_word_keeps_it_open_for_good(services: Build, history: Remembered) -> None:
+    bounced(services, history)
+    timer = due(history.past)
+    now = snapshot(issues={5: issue(labels=("needs-info",))})
+    for words in ("/bouncer accept", "/bouncer pause"):
+        past = list(history.past)
+        history.past += decide(said(words, MAINTAINER), services(ScriptedModel([]), snapshot(), CONFIG))
+        (decision,) = decide(timer, services(ScriptedModel([]), now, CONFIG))
+        assert decision.reason == "a maintainer has spoken"
+        history.past = past
+    reopened = events.IssueReopened(sender=MAINTAINER, repository=REPOSITORY, issue=issue())
+    bounced(services, history, reopened)
+    assert later(services, history).reason == "somebody opened it again"
+
+
+def test_accepting_takes_the_warning_back(services: Build, history: Remembered) -> None:
+    bounced(services, history)
+    history.past.append(later(services, history))
+    (accepted,) = decide(
+        said("/bouncer accept", MAINTAINER), services(ScriptedModel([]), snapshot(), CONFIG), only="commands"
+    )
+    edits = [each for each in accepted.actions if each.type == "upsert_comment"]
+    assert [(each.task, each.body, each.only_edit) for each in edits] == [
+        ("triage", "Accepted as is by mia.", True),
+        ("closing", "Accepted as is by mia.", True),
+    ]
+
+
+def test_accepting_what_was_closed_here_opens_it_again(services: Build, history: Remembered) -> None:
+    bounced(services, history)
+    for _ in ("warned", "closed"):
+        history.past.append(later(services, history))
+    event = said("/bouncer accept", MAINTAINER, state="closed")
+    (accepted,) = decide(event, services(ScriptedModel([]), snapshot(), CONFIG), only="commands")
+    assert SetIssueState(number=5, state="open") in accepted.actions
+
+
+@pytest.mark.parametrize("config", ["", "triage: {close_after_days: 30, mode: label}", "triage: {mode: 'off'}"])
+def test_what_the_maintainers_no_longer_want_is_not_done(
+    services: Build, history: Remembered, config: str
+) -> None:
+    bounced(services, history)
+    assert decide(due(history.past), services(ScriptedModel([]), snapshot(), config)) == ()
+
+
+def test_only_the_newest_bounce_counts(services: Build, history: Remembered) -> None:
+    bounced(services, history)
+    first = due(history.past)
+    again = events.IssueReopened(sender=ANN, repository=REPOSITORY, issue=issue())
+    soon = {"clock": lambda: NOON.replace(hour=18)}
+    history.past += decide(again, services(ScriptedModel([VAGUE]), snapshot(), CONFIG, **soon))
+    assert decide(first, services(ScriptedModel([]), snapshot(), CONFIG)) == ()

@@ -1,0 +1,228 @@
+"""What people make of what was posted is recorded, and never answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bot.core import events
+from bot.core.actions import Decision, SubmitReview
+from bot.core.subjects import Actor, Issue, PullRequest, ReviewComment, Subject
+from bot.features.feedback.signals import Signal, signals
+from bot.features.services import Services
+from bot.features.shared.findings import Finding
+from bot.features.shared.taxonomy import Category, Impact, Severity
+from bot.github.offline import Snapshot
+from bot.github.protocol import IssueLink, Reactions
+from bot.router import decide
+from tests.bot.features.conftest import REPOSITORY, Remembered
+from tests.scripted import ScriptedModel
+
+ANN = Actor(id=11, login="ann")
+MAINTAINER = Actor(id=13, login="mia")
+OURS = Actor(id=1, login="bouncer[bot]", is_bot=True)
+PULL = PullRequest(number=20, title="x", author=ANN, head_sha="a" * 40, state="closed", merged=True)
+ISSUE = Issue(number=5, title="x", author=ANN)
+Build = Callable[..., Services]
+
+
+def finding(name: str) -> Finding:
+    return Finding(
+        path="x.py",
+        line=3,
+        code=("a = 1",),
+        fingerprint=f"print-{name}",
+        comment=f"{name} breaks.",
+        category=next(iter(Category)),
+        impact=next(iter(Impact)),
+        severity=Severity.HIGH,
+    )
+
+
+def comment(number: int, name: str, author: Actor = OURS) -> ReviewComment:
+    return ReviewComment(id=number, author=author, path="x.py", line=3, body=f"{name} breaks. print-{name}")
+
+
+@pytest.fixture
+def reviewed(history: Remembered) -> Remembered:
+    history.past.append(
+        Decision(
+            kind="review",
+            subject=Subject(repository="acme/rocket", number=20, revision=PULL.revision),
+            verdict="defects",
+            actions=(SubmitReview(number=20, commit_id="a" * 40, comments=()),),
+            evidence={
+                "posted": [finding(name).model_dump(mode="json") for name in ("one", "two", "three", "four")]
+            },
+        )
+    )
+    return history
+
+
+def snapshot(**values: Any) -> Snapshot:
+    given: dict[str, Any] = {
+        "repository": REPOSITORY.full_name,
+        "identity": OURS,
+        "permissions": {"ann": "read", "mia": "triage"},
+        "review_comments": {
+            20: (
+                comment(1, "one"),
+                comment(2, "two"),
+                comment(3, "three"),
+                comment(4, "four"),
+                comment(5, "one", ANN),
+            )
+        },
+        "resolved_threads": {20: (3,)},
+        "linked_issues": {20: ()},
+        "reactions": {
+            "review:1": Reactions(down=(MAINTAINER,)),
+            "review:2": Reactions(up=(ANN,), down=(ANN,)),
+            "review:3": Reactions(),
+            "review:4": Reactions(),
+        },
+    }
+    return Snapshot(**{**given, **values})
+
+
+def told(event: events.Event, services: Services) -> dict[str, tuple[str, str]]:
+    decisions = decide(event, services, only="feedback")
+    assert all(decision.actions == () for decision in decisions)
+    return {sign.key.rpartition(":")[2]: (sign.outcome, sign.source) for sign in signals(decisions)}
+
+
+@pytest.mark.usefixtures("reviewed")
+def test_at_the_end_every_finding_has_an_outcome(services: Build) -> None:
+    event = events.PullRequestClosed(sender=ANN, repository=REPOSITORY, pull_request=PULL)
+    assert told(event, services(ScriptedModel(), snapshot())) == {
+        "print-one": ("dismissed", "reaction"),
+        "print-two": ("addressed", "reaction"),
+        "print-three": ("addressed", "resolved"),
+        "print-four": ("ignored", "closed"),
+    }
+
+
+@pytest.mark.usefixtures("reviewed")
+def test_resolving_a_thread_of_ours_is_a_sign(services: Build) -> None:
+    event = events.ReviewThreadResolved(
+        sender=ANN, repository=REPOSITORY, pull_request=PULL, comment_ids=(2, 5, 99)
+    )
+    assert told(event, services(ScriptedModel(), snapshot())) == {"print-two": ("addressed", "resolved")}
+
+
+@pytest.mark.usefixtures("reviewed")
+@pytest.mark.parametrize(("by", "outcome"), [(MAINTAINER, {"print-one": ("dismissed", "deleted")}), (OURS, {})])
+def test_deleting_a_comment_of_ours_is_a_no(services: Build, by: Actor, outcome: dict[str, Any]) -> None:
+    event = events.ReviewCommentDeleted(
+        sender=by, repository=REPOSITORY, pull_request=PULL, comment=comment(1, "one")
+    )
+    assert told(event, services(ScriptedModel(), snapshot())) == outcome
+
+
+@pytest.mark.parametrize(
+    ("reason", "outcome"), [("not_planned", ("addressed", "not_planned")), ("completed", ("ignored", "closed"))]
+)
+def test_how_a_bounced_issue_ends(
+    services: Build, history: Remembered, reason: str, outcome: tuple[str, str]
+) -> None:
+    event = events.IssueClosed(
+        sender=MAINTAINER, repository=REPOSITORY, issue=ISSUE.model_copy(update={"state_reason": reason})
+    )
+    assert told(event, services(ScriptedModel(), snapshot())) == {}
+    history.past.append(
+        Decision(kind="triage", subject=event.subject, verdict="VAGUE", evidence={"bounced": True})
+    )
+    assert told(event, services(ScriptedModel(), snapshot())) == {"acme/rocket#5": outcome}
+
+
+@pytest.mark.parametrize(
+    ("labels", "reason", "known"),
+    [
+        (("Status: Needs Info",), "not_planned", ["closed with Status: Needs Info, and no answer"]),
+        (("bug",), "not_planned", []),  # swept up by age alone: that says nothing about the issue
+        (("needs-info",), "completed", []),
+    ],
+)
+def test_a_bounced_issue_that_goes_stale_without_an_answer_was_probably_bounced_rightly(
+    services: Build, history: Remembered, labels: tuple[str, ...], reason: str, known: list[str]
+) -> None:
+    issue = ISSUE.model_copy(update={"state_reason": reason, "labels": labels})
+    event = events.IssueClosed(
+        sender=Actor(id=99, login="stale[bot]", is_bot=True), repository=REPOSITORY, issue=issue
+    )
+    history.past.append(
+        Decision(kind="triage", subject=event.subject, verdict="VAGUE", evidence={"bounced": True, "p_bounce": 80})
+    )
+    decisions = decide(event, services(ScriptedModel(), snapshot()), only="feedback")
+    fates = [each for decision in decisions for each in decision.evidence["fates"]]
+    assert [each["why"] for each in fates] == known
+    assert not any(each["good"] for each in fates)
+    assert signals(decisions) == (), "a bot has no opinion"
+
+
+def test_other_decisions_imply_signs(reviewed: Remembered) -> None:
+    pull = reviewed.past[0].subject
+    issue = Subject(repository="acme/rocket", number=5, revision="")
+    later = [
+        Decision(
+            kind="review", subject=pull, evidence={"outdated": ["print-one"], "dismissed": ["print-two", "?"]}
+        ),
+        Decision(kind="triage", subject=issue, verdict="VAGUE", evidence={"bounced": True}),
+        Decision(kind="triage", subject=issue, verdict="WELL_SPECIFIED", evidence={"bounced": False}),
+        Decision(kind="commands", subject=issue, evidence={"done": ["accept"], "by": "mia"}),
+        Decision(kind="triage", subject=issue, verdict="VAGUE", evidence={"bounced": True}),
+        Decision(kind="commands", subject=issue, evidence={"done": ["accept"], "by": "mia"}),
+    ]
+    category = str(next(iter(Category)))
+    assert signals([*reviewed.past, *later]) == (
+        Signal(key="acme/rocket#20:print-one", category=category, outcome="addressed", source="changed"),
+        Signal(key="acme/rocket#20:print-two", category=category, outcome="dismissed", source="command"),
+        Signal(key="acme/rocket#5", category="bounce", outcome="addressed", source="edited"),
+        Signal(key="acme/rocket#5", category="bounce", outcome="dismissed", source="command", by="mia"),
+    )
+
+
+def judged(kind: Any, number: int, chance: int, harm: int | None = None) -> Decision:
+    return Decision(
+        kind=kind,
+        subject=Subject(repository="acme/rocket", number=number, revision=""),
+        verdict="VAGUE",
+        evidence={"p_bounce": chance, "bounced": chance >= 50, "harm": harm},
+    )
+
+
+def fates(event: events.Event, services: Services) -> dict[str, tuple[bool, int | None, bool, str]]:
+    found = [each for decision in decide(event, services, only="feedback") for each in decision.evidence["fates"]]
+    return {
+        f"{each['bouncer']} {each['subject']}": (each["good"], each["p_bounce"], each["bounced"], each["why"])
+        for each in found
+    }
+
+
+def test_a_merge_tells_what_became_of_its_issues_and_of_itself(services: Build, history: Remembered) -> None:
+    """Of the issue what was said first counts: later answers may have made it clear."""
+    history.past += [judged("triage", 5, 70, 5), judged("triage", 5, 10), judged("verify", 20, 30)]
+    event = events.PullRequestClosed(sender=ANN, repository=REPOSITORY, pull_request=PULL)
+    links = {20: (IssueLink(repository="acme/rocket", number=5), IssueLink(repository="acme/rocket", number=6))}
+    assert fates(event, services(ScriptedModel(), snapshot(linked_issues=links))) == {
+        "triage acme/rocket#5": (True, 70, True, "closed by the merged pull request #20"),
+        "verify acme/rocket#20": (True, 30, False, "merged"),
+    }
+
+
+def test_a_revert_tells_on_what_it_reverts_and_shadow_mode_learns_too(
+    services: Build, history: Remembered
+) -> None:
+    history.past += [judged("verify", 8, 20), judged("triage", 5, 20)]
+    pull = PULL.model_copy(update={"title": 'Revert "Read"', "body": "Reverts acme/rocket#8"})
+    event = events.PullRequestClosed(sender=ANN, repository=REPOSITORY, pull_request=pull)
+    assert fates(event, services(ScriptedModel(), snapshot(), "verify: {mode: shadow}")) == {
+        "verify acme/rocket#8": (False, 20, False, "reverted or repaired by #20")
+    }
+    closed = ISSUE.model_copy(update={"state_reason": "not_planned"})
+    event_of_issue = events.IssueClosed(sender=MAINTAINER, repository=REPOSITORY, issue=closed)
+    assert fates(event_of_issue, services(ScriptedModel(), snapshot())) == {
+        "triage acme/rocket#5": (False, 20, False, "closed as not planned")
+    }

@@ -1,0 +1,59 @@
+"""Where maintainers want it, a bouncer looks at the code before it judges, and says how often it did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bot.core import events
+from bot.core.errors import NotRecorded
+from bot.features.services import Services
+from bot.router import decide
+from tests.bot.features import test_triage as triage
+from tests.bot.features import test_verify as verify
+from tests.scripted import ScriptedModel
+
+Build = Callable[..., Services]
+CODE = {"x.py": b"def read(path):\n    raise ValueError('empty')\n"}
+LOOK = {"thought": "what does it do now?", "action": "search", "target": "ValueError"}
+DONE = {"thought": "clear", "action": "done", "notes": "x.py:2 raises ValueError."}
+
+
+def test_an_issue_is_judged_with_what_the_default_branch_says(services: Build) -> None:
+    model = ScriptedModel([LOOK, DONE, triage.CLEAR])
+    snapshot = triage.snapshot(heads={"main": "c0ffee"}, checkouts={"c0ffee": CODE})
+    (decision,) = decide(triage.opened(), services(model, snapshot, "triage: {investigate: true}"))
+    assert decision.verdict == "WELL_SPECIFIED"
+    assert decision.evidence["tool_calls"] == 1
+    assert decision.evidence["looks"] == [{"action": "search", "target": "ValueError", "line": 1}]
+    assert decision.usage.calls == 3
+    assert "x.py:2 raises ValueError." in model.asked[-1].user
+    assert "x.py:2: raise ValueError('empty')" in model.asked[1].user
+
+
+def test_a_patch_is_judged_with_what_the_base_commit_says(services: Build) -> None:
+    model = ScriptedModel([LOOK, DONE, verify.GOOD])
+    pull = verify.pull(base_sha="ba5e")
+    event = verify.opened(base_sha="ba5e")
+    snapshot = verify.snapshot(12, pull_request=pull, checkouts={"ba5e": CODE})
+    decision = verify.verify(event, services(model, snapshot, "verify: {investigate: true}"))
+    assert decision.verdict == "CORRECT_AND_PRECISE"
+    assert decision.evidence["tool_calls"] == 1
+    assert decision.usage.calls == 3
+
+
+@pytest.mark.parametrize("config", ["", "triage: {investigate: false}"])
+def test_nothing_is_looked_at_unasked(services: Build, config: str) -> None:
+    model = ScriptedModel([triage.CLEAR])
+    (decision,) = decide(triage.opened(), services(model, triage.snapshot(), config))
+    assert decision.evidence["tool_calls"] == 0
+    assert len(model.asked) == 1
+
+
+def test_a_replay_without_the_code_is_a_broken_experiment(services: Build) -> None:
+    event: events.Event = triage.opened()
+    given: dict[str, Any] = {"heads": {"main": "c0ffee"}}
+    with pytest.raises(NotRecorded):
+        decide(event, services(ScriptedModel([LOOK]), triage.snapshot(**given), "triage: {investigate: true}"))

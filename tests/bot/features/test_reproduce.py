@@ -1,0 +1,356 @@
+"""Reproducing a reported bug: when it is tried, what is posted, and what is left for later."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.core import events
+from bot.core.actions import Decision, OpenDraftPull, SetLabels, UpsertComment
+from bot.core.errors import ModelError
+from bot.core.subjects import Actor, Comment, Issue
+from bot.features.services import Services
+from bot.features.shared import stored_tests as evidence
+from bot.github.offline import Snapshot
+from bot.reproduction.setup import Environments
+from bot.router import decide
+from bot.sandbox.bubblewrap import Bubblewrap
+from tests.bot.features.conftest import REPOSITORY, Remembered
+from tests.scripted import ScriptedModel
+
+pytestmark = pytest.mark.debian("bubblewrap")
+
+ANN = Actor(id=11, login="ann")
+MAINTAINER = Actor(id=13, login="mia")
+OURS = Actor(id=1, login="bouncer[bot]", is_bot=True)
+SHA = "abc1234" + "0" * 33
+PYTEST = "python -m pytest -q -p no:cacheprovider {tests}"
+
+#: Without the plugins that happen to be installed here pytest starts several times as fast.
+_PLUGINS = ("anyio", "hypothesispytest", "platformdirs", "pytest_cov", "pytest_httpserver", "timeout", "xdist")
+
+FILES = {
+    "pytest.ini": f"[pytest]\naddopts = {' '.join(f'-p no:{name}' for name in _PLUGINS)}\n".encode(),
+    "shapes/__init__.py": b"",
+    "shapes/lists.py": b"def split(items, size):\n"
+    b"    return [items[i * size : (i + 1) * size] for i in range(len(items) // size)]\n",
+    "tests/test_lists.py": b"from shapes.lists import split\n\n\n"
+    b"def test_even():\n    assert split([1, 2], 2) == [[1, 2]]\n",
+}
+RIGHT = "from shapes.lists import split\n\ndef test_rest():\n    assert split([1, 2, 3], 2) == [[1, 2], [3]]\n"
+BODY = "`split([1, 2, 3], 2)` returns `[[1, 2]]`. I expect `[[1, 2], [3]]`."
+
+#: What the handler needs beside the mode; a real project's command is as short as the default.
+CONFIG = f"reproduce:\n  mode: comment\n  samples: 1\n  command: {PYTEST}\n"
+
+
+def issue(**values: Any) -> Issue:
+    return Issue(**{"number": 12, "title": "split drops the rest", "body": BODY, "author": ANN, **values})
+
+
+def snapshot(*comments: Comment, **values: Any) -> Snapshot:
+    return Snapshot(
+        **{
+            "repository": REPOSITORY.full_name,
+            "identity": OURS,
+            "comments": {12: comments},
+            "permissions": {"ann": "read", "mia": "triage"},
+            "heads": {"main": SHA},
+            "checkouts": {SHA: FILES},
+            **values,
+        }
+    )
+
+
+def said(body: str, by: Actor = MAINTAINER, **values: Any) -> events.CommentCreated:
+    comment = Comment(id=900, body=body, author=by)
+    return events.CommentCreated(sender=by, repository=REPOSITORY, issue=issue(**values), comment=comment)
+
+
+def labelled(label: str = "bug", **values: Any) -> events.IssueLabeled:
+    return events.IssueLabeled(
+        sender=ANN, repository=REPOSITORY, issue=issue(labels=(label,), **values), label=label
+    )
+
+
+def drafts(*codes: str) -> ScriptedModel:
+    return ScriptedModel(lambda prompt: {"plan": "", "code": codes[prompt.sample % len(codes)]})
+
+
+Build = Callable[..., Services]
+
+
+def reproduce(event: events.Event, services: Services) -> Decision | None:
+    return next(iter(decide(event, services, only="reproduce")), None)
+
+
+def test_a_maintainer_asks_and_the_test_is_offered_in_a_comment(services: Build) -> None:
+    here = services(drafts(RIGHT), snapshot(), CONFIG, sandbox=Bubblewrap())
+
+    decision = reproduce(said("/bouncer reproduce"), here)
+
+    assert decision is not None
+    assert decision.verdict == "reproduced"
+    comment, label = decision.actions
+    assert isinstance(comment, UpsertComment)
+    assert label == SetLabels(number=12, add=("reproduced",))
+    body = comment.body
+    head, _, rest = body.partition("<details><summary>Output</summary>")
+    assert head == (
+        "**Reproduced on `main` at abc1234: "
+        "`python -m pytest -q -p no:cacheprovider tests/test_lists.py::test_issue_12` "
+        "fails with `AssertionError: assert [[1, 2]] == [[1, 2], [3]]` as reported (1 of 1 drafts agree).**\n\n"
+        "```python\ndef test_issue_12():\n    assert split([1, 2, 3], 2) == [[1, 2], [3]]\n```\n\n"
+    )
+    assert "E   assert [[1, 2]] == [[1, 2], [3]]" in rest
+    assert "To use it, add it to `tests/test_lists.py`." in rest
+    assert "_A scripted model answered: this is a rehearsal, not a verdict._" in rest
+
+
+def test_the_test_comes_as_a_draft_pull_request_that_adds_it_and_nothing_else(services: Build) -> None:
+    here = services(drafts(RIGHT), snapshot(), CONFIG.replace("comment", "pull"), sandbox=Bubblewrap())
+
+    decision = reproduce(said("/bouncer reproduce"), here)
+
+    assert decision is not None
+    pull, label = decision.actions
+    assert isinstance(pull, OpenDraftPull)
+    assert isinstance(label, SetLabels)
+    assert (pull.number, pull.base, pull.base_sha) == (12, "main", SHA)
+    assert pull.branch == "bouncer/reproduce-12"
+    assert pull.path == "tests/test_lists.py"
+    assert pull.content.startswith(FILES["tests/test_lists.py"].decode())
+    assert pull.content.endswith("def test_issue_12():\n    assert split([1, 2, 3], 2) == [[1, 2], [3]]\n")
+    assert pull.title == "Add a failing test for #12: split drops the rest"
+    assert pull.body.startswith("This adds one test for #12 and nothing else. Reproduced on `main` at abc1234")
+
+
+def test_the_decision_keeps_the_test_so_that_a_patch_can_be_held_against_it(
+    services: Build, tmp_path: Any
+) -> None:
+    here = services(drafts(RIGHT), snapshot(), CONFIG, sandbox=Bubblewrap())
+    decision = reproduce(said("/bouncer reproduce"), here)
+    assert decision is not None
+
+    test = evidence.recall([Decision.model_validate_json(decision.model_dump_json())])
+
+    assert test is not None
+    assert (test.path, test.name, test.sha) == ("tests/test_lists.py", "test_issue_12", SHA)
+    assert test.command == tuple(PYTEST.split())
+
+
+def test_what_was_tried_in_vain_is_said_to_those_who_asked(services: Build) -> None:
+    code = "def test_x():\n    assert 1 == 1\n"
+    config = CONFIG.replace("samples: 1", "samples: 3")
+    here = services(
+        drafts(code, "def test_x():\n    import os\n    os.zzz\n", "garbage("),
+        snapshot(),
+        config,
+        sandbox=Bubblewrap(),
+    )
+
+    decision = reproduce(said("/bouncer reproduce"), here)
+
+    assert decision is not None
+    assert decision.verdict == "not reproduced"
+    (comment,) = decision.actions
+    assert isinstance(comment, UpsertComment)
+    assert not comment.only_edit
+    assert comment.body.startswith(
+        "**Not reproduced on `main` at abc1234.** 3 drafts were tried: "
+        "no draft fails steadily for the reported reason.\n"
+    )
+    assert "- 1 x passes on the present code" in comment.body
+    assert "- 1 x fails with AttributeError, which is not what the report tells of" in comment.body
+    assert "- 1 x it does not parse" in comment.body
+
+
+@pytest.mark.parametrize(
+    ("event", "config"),
+    [
+        (said("/bouncer reproduce", by=ANN), CONFIG),
+        (said("please /bouncer reproduce"), CONFIG),
+        (said("/bouncer reproduce", is_pull_request=True), CONFIG),
+        (said("/bouncer reproduce", by=OURS), CONFIG),
+        (labelled(), CONFIG),
+        (labelled("question"), CONFIG + "  automatic: true\n"),
+        (labelled(), CONFIG + "  automatic: true\n"),
+        (labelled(), ""),
+    ],
+)
+def test_nothing_is_tried_without_a_maintainers_word_or_the_repositorys(
+    services: Build, event: events.Event, config: str
+) -> None:
+    here = services(
+        ScriptedModel(),
+        snapshot(permissions={"ann": "read", "mia": "triage", "bouncer[bot]": "write"}),
+        config,
+        sandbox=Bubblewrap(),
+    )
+
+    assert reproduce(event, here) is None
+
+
+def triaged(**values: Any) -> Decision:
+    return Decision(
+        kind="triage", subject=labelled().subject, verdict="WELL_SPECIFIED", evidence={"bounced": False}, **values
+    )
+
+
+def test_an_accepted_issue_with_the_label_is_tried_once_by_itself(services: Build, history: Remembered) -> None:
+    automatic = CONFIG + "  automatic: true\n"
+    here = services(drafts(RIGHT), snapshot(), automatic, sandbox=Bubblewrap())
+    history.past.append(triaged())
+
+    first = reproduce(labelled(), here)
+    assert first is not None
+    history.past.append(first)
+
+    assert first.verdict == "reproduced"
+    assert reproduce(labelled(), here) is None
+
+
+def test_by_itself_it_says_nothing_about_what_it_tried_in_vain(services: Build, history: Remembered) -> None:
+    here = services(
+        drafts("def test_x():\n    pass\n"), snapshot(), CONFIG + "  automatic: true\n", sandbox=Bubblewrap()
+    )
+    history.past.append(triaged())
+
+    decision = reproduce(labelled(), here)
+
+    assert decision is not None
+    assert decision.verdict == "not reproduced"
+    assert all(isinstance(action, UpsertComment) and action.only_edit for action in decision.actions)
+
+
+def test_a_bounced_or_reworded_issue_is_not_tried_by_itself(services: Build, history: Remembered) -> None:
+    here = services(ScriptedModel(), snapshot(), CONFIG + "  automatic: true\n", sandbox=Bubblewrap())
+    history.past.append(triaged())
+
+    assert reproduce(labelled(body="Something else by now."), here) is None
+    history.past[0] = history.past[0].model_copy(update={"verdict": "VAGUE", "evidence": {"bounced": True}})
+    assert reproduce(labelled(), here) is None
+
+
+@pytest.mark.parametrize(
+    ("config", "sandbox", "model", "word", "text"),
+    [
+        ("", True, ScriptedModel(), "skipped:off", "Drafting tests is switched off here"),
+        (CONFIG, False, ScriptedModel(), "sandbox", "has switched the sandbox off"),
+        (CONFIG.replace("{tests}", "'"), True, ScriptedModel(), "input", "`reproduce.command` cannot be used"),
+        (CONFIG, True, ScriptedModel([ModelError("no", reason="refused")]), "model:refused", "no usable answer"),
+        (
+            CONFIG.replace("command: python", "command: no-such-python"),
+            True,
+            drafts(RIGHT),
+            "sandbox",
+            "Tests cannot be run here",
+        ),
+        (
+            CONFIG,
+            True,
+            ScriptedModel(
+                lambda prompt: (
+                    {
+                        "plan": "",
+                        "code": "import no_such_package\n\ndef test_a():\n    assert no_such_package.a() == 1\n",
+                    }
+                    if prompt.purpose == "reproduce"
+                    else {"plan": "`no_such_package` is not installed.", "at_fault": "the environment", "code": ""}
+                )
+            ),
+            "environment",
+            "The environment that tests run in is at fault, not the report: `no_such_package` is not",
+        ),
+    ],
+)
+def test_not_run_is_a_state_of_its_own_with_its_reason(
+    services: Build, config: str, sandbox: bool, model: ScriptedModel, word: str, text: str
+) -> None:
+    here = services(model, snapshot(), config, sandbox=Bubblewrap() if sandbox else None)
+
+    decision = reproduce(said("/bouncer reproduce"), here)
+
+    assert decision is not None
+    assert decision.verdict is None
+    assert decision.abstained == word
+    (comment,) = decision.actions
+    assert isinstance(comment, UpsertComment)
+    assert comment.body.startswith("**Not run.** ")
+    assert text in comment.body
+
+
+def test_the_authors_answers_and_earlier_issues_of_the_repository_inform_the_drafts(services: Build) -> None:
+    files = {
+        **FILES,
+        "tests/test_old.py": b"def test_empty():\n    # regression: issue 3\n    assert split([], 2) == []\n",
+    }
+    answers = (
+        Comment(id=1, body="It happens with tuples, too.", author=ANN),
+        Comment(id=2, body="me too", author=MAINTAINER),
+        Comment(id=3, body="/bouncer recheck", author=ANN),
+    )
+    earlier = issue(number=3, title="split of an empty list fails", body="`split([], 2)` should be `[]`.")
+    model = drafts(RIGHT)
+    here = services(
+        model,
+        snapshot(*answers, checkouts={SHA: files}, issues={3: earlier}),
+        CONFIG + "  examples: repository\n",
+        sandbox=Bubblewrap(),
+    )
+
+    reproduce(said("/bouncer reproduce"), here)
+
+    (prompt,) = model.asked
+    assert "The author added:\n\nIt happens with tuples, too." in prompt.user
+    assert "me too" not in prompt.user
+    assert "/bouncer recheck" not in prompt.user
+    assert "split of an empty list fails" in prompt.user
+    assert "# regression: issue 3" in prompt.user
+
+
+def test_the_repositorys_set_up_runs_first_and_is_kept(services: Build, tmp_path: Path) -> None:
+    """The set-up makes a module that the tests then need; without network, as nothing is fetched here."""
+    setup = (
+        "python -c \"import sysconfig; open(sysconfig.get_path('purelib') + '/extra.py', 'w').write('REST = 3')\""
+    )
+    config = CONFIG.replace(PYTEST, "python -m unittest {tests}") + f"  setup: [{json.dumps(setup)}]\n"
+    code = (
+        "import unittest\nimport extra\nfrom shapes.lists import split\n\n"
+        "class TestRest(unittest.TestCase):\n    def test_rest(self):\n"
+        "        self.assertEqual(split([1, 2, extra.REST], 2), [[1, 2], [3]])\n"
+    )
+    files = {**FILES, "tests/__init__.py": b""}
+    here = services(
+        drafts(code),
+        snapshot(checkouts={SHA: files}),
+        config,
+        sandbox=Bubblewrap(offline=True),
+        environments=Environments(tmp_path / "environments"),
+    )
+
+    decision = reproduce(said("/bouncer reproduce"), here)
+
+    assert decision is not None
+    assert decision.verdict == "reproduced", decision.evidence
+    assert list((tmp_path / "environments").glob("*/complete"))
+
+
+def test_a_set_up_that_fails_is_not_run_with_what_it_printed(services: Build, tmp_path: Path) -> None:
+    config = CONFIG + "  setup: ['echo no such package; exit 3']\n"
+    environments = Environments(tmp_path / "environments")
+    sandbox = Bubblewrap(offline=True)
+    here = services(ScriptedModel(), snapshot(), config, sandbox=sandbox, environments=environments)
+
+    decision = reproduce(said("/bouncer reproduce"), here)
+
+    assert decision is not None
+    assert decision.abstained == "setup"
+    (comment,) = decision.actions
+    assert isinstance(comment, UpsertComment)
+    assert "The set-up of the test environment failed (exit code 3)" in comment.body
+    assert "no such package" in comment.body

@@ -1,0 +1,182 @@
+"""Several looks at one change, and a second question to each finding before it is posted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from bot.core.actions import SubmitReview
+from bot.core.errors import ModelError
+from bot.features.services import Services
+from bot.models.protocol import Prompt
+from bot.router import decide
+from tests.bot.features.reviews import finding, opened, reply, snapshot
+from tests.scripted import ScriptedModel
+
+Build = Callable[..., Services]
+PANEL = "review: {strategy: panel, min_severity: low, doubt: false}"
+DOUBT = "review: {doubt: true, max_findings: 1}"
+NAMED = {
+    "trace": "An empty file gives None.",
+    "breaks_when": "an empty file",
+    "quote": "return data.value",
+    "instead": "raises AttributeError",
+    "holds": True,
+}
+
+EMPTY = finding()
+OTHER = finding(
+    quote="data = parse(file)",
+    line=11,
+    symbol="parse",
+    comment="Reads twice. The file was read before.",
+    category="iis",
+    impact="performance_efficiency",
+    severity="medium",
+)
+
+
+def review(services: Services) -> Any:
+    (decision,) = decide(opened(), services, only="review")
+    return decision
+
+
+def comments(decision: Any) -> list[str]:
+    return [
+        each.body for action in decision.actions if isinstance(action, SubmitReview) for each in action.comments
+    ]
+
+
+def by_lens(**said: Any) -> Callable[[Prompt], Any]:
+    """Each look answers by the first word of its lens."""
+
+    def answer(prompt: Prompt) -> Any:
+        return said[prompt.user.rpartition("What you look at: ")[2].split()[0].strip(",")]
+
+    return answer
+
+
+def test_looks_are_merged_by_defect_and_what_more_of_them_see_comes_first(services: Build) -> None:
+    worded = finding(
+        quote="        return data.value\n", category="structural", severity="low", comment="None here."
+    )
+    script = by_lens(
+        boundaries=reply(OTHER, EMPTY), contracts=reply(worded), errors=ModelError("no", "refused"), what=reply()
+    )
+    model = ScriptedModel(script)
+    decision = review(services(model, snapshot(), PANEL))
+    assert len({each.system for each in model.asked}) == 1, (
+        "what is the same comes first, for the provider's cache"
+    )
+    assert comments(decision) == [
+        "Fails for an empty file. `parse` returns None then.\n\nSeverity: high. *AI review, may be wrong.*",
+        "Reads twice. The file was read before.\n\nSeverity: medium. *AI review, may be wrong.*",
+    ]
+    assert [(each["line"], each["looks"]) for each in decision.evidence["posted"]] == [(12, 2), (11, 1)]
+    assert (decision.evidence["looks"], decision.evidence["agreement"]) == (4, {"1": 1, "2": 1})
+    assert decision.usage.calls == 3
+
+
+def test_a_panel_of_which_no_look_answers_is_no_review(services: Build) -> None:
+    decision = review(services(ScriptedModel(lambda prompt: ModelError("no", "refused")), snapshot(), PANEL))
+    assert (decision.verdict, decision.actions) == (None, ())
+
+
+def doubted(*answers: Any) -> ScriptedModel:
+    return ScriptedModel([reply(EMPTY, OTHER), *answers])
+
+
+def test_a_finding_that_is_refuted_gives_its_place_to_the_next_one(services: Build) -> None:
+    refuted = {**NAMED, "trace": "`parse` never returns None.", "holds": False}
+    stands = {**NAMED, "quote": "   11 +         data = parse(file)"}
+    model = doubted(refuted, stands)
+    decision = review(services(model, snapshot(), DOUBT))
+    assert comments(decision) == [
+        "Reads twice. The file was read before.\n\nSeverity: medium. *AI review, may be wrong.*"
+    ]
+    assert "Dropped after a second look: 1." in decision.actions[0].body
+    assert decision.evidence["counts"] == {"reported": 2, "posted": 1, "suppressed:doubted": 1}
+    first, second = decision.evidence["doubts"]
+    assert (first["outcome"], first["why"]) == ("refuted", "`parse` never returns None.")
+    assert (second["outcome"], second["breaks_when"]) == ("stands", "an empty file")
+    assert "   12 +         return data.value" in model.asked[1].user
+    assert decision.usage.calls == 3
+
+
+def test_a_finding_stays_only_where_input_line_and_effect_are_named(services: Build) -> None:
+    for lacking, why in (
+        ({"breaks_when": " "}, "no input or state was named with which it breaks"),
+        ({"instead": ""}, "it was not said what the code does instead"),
+        ({"quote": "return other.value"}, "the line where it goes wrong is not in the code"),
+        ({"quote": ""}, "the line where it goes wrong is not in the code"),
+    ):
+        model = ScriptedModel([reply(EMPTY), {**NAMED, **lacking}])
+        decision = review(services(model, snapshot(), DOUBT))
+        assert comments(decision) == []
+        assert [(each["outcome"], each["why"]) for each in decision.evidence["doubts"]] == [("not named", why)]
+
+
+def test_the_function_at_the_head_is_shown_and_may_be_quoted(services: Build) -> None:
+    body = ("with open(path) as file:", "    data = parse(file)", "    return data.value", "raise Missing(path)")
+    head = "\n" * 8 + "\n    ".join(("def load(path):", *body)) + "\n\n\n# far below\n"
+    model = ScriptedModel([reply(EMPTY), {**NAMED, "quote": "def load(path):"}])
+    held = snapshot().model_copy(update={"files": {f"{'a' * 40}:src/app.py": head.encode()}})
+    decision = review(services(model, held, DOUBT))
+    assert "=== src/app.py (after the change)\n    9   def load(path):" in model.asked[1].user
+    assert "far below" not in model.asked[1].user
+    assert len(comments(decision)) == 1
+
+
+def test_a_panel_doubts_unless_it_is_told_not_to(services: Build) -> None:
+    refuted = {**NAMED, "trace": "It cannot be None.", "holds": False}
+    model = ScriptedModel(lambda prompt: reply(EMPTY) if prompt.purpose == "review" else refuted)
+    decision = review(services(model, snapshot(), "review: {strategy: panel}"))
+    assert [each.purpose for each in model.asked] == ["review"] * 4 + ["review.doubt"]
+    assert (comments(decision), decision.evidence["counts"]["suppressed:doubted"]) == ([], 1)
+
+
+def test_how_likely_a_finding_is_decides_what_is_asked_posted_and_comes_first(services: Build) -> None:
+    unsure, guess = {**EMPTY, "confidence": 30}, {**OTHER, "confidence": 60}
+    decision = review(services(ScriptedModel([reply(unsure, guess)]), snapshot()))
+    assert [each["reason"] for each in decision.evidence["suppressed"]] == ["unlikely"]
+    assert [body[:11] for body in comments(decision)] == ["Reads twice"]
+
+    # The second question has the last word, whatever the first look thought; below 25 % it is not put.
+    def answer(prompt: Prompt) -> Any:
+        if prompt.purpose == "review":
+            return reply(unsure, guess)
+        return {**NAMED, "p_holds": 80 if EMPTY["comment"] in prompt.user else 40, "holds": True}
+
+    model = ScriptedModel(answer)
+    decision = review(services(model, snapshot(), "review: {doubt: true}"))
+    assert [body[:5] for body in comments(decision)] == ["Fails"]
+    assert decision.evidence["posted"][0]["confidence"] == 80
+    assert [each["p_holds"] for each in decision.evidence["doubts"]] == [40, 80]
+    strict = review(services(ScriptedModel(answer), snapshot(), "review: {doubt: true, min_confidence: 90}"))
+    assert comments(strict) == [], "the maintainer draws the line"
+    nothing = review(
+        services(ScriptedModel([reply({**EMPTY, "confidence": 20})]), snapshot(), "review: {doubt: true}")
+    )
+    assert (nothing.verdict, nothing.usage.calls) == ("clean", 1)
+
+
+def test_a_doubter_sees_the_whole_of_a_short_change_and_the_code_around_it(services: Build) -> None:
+    head = b"from lib import parse\n" + b"\n" * 7
+    head += (
+        b"def load(path):\n    with open(path) as file:\n        data = parse(file)\n        return data.value\n"
+    )
+    files = {"src/app.py": head, "lib.py": b"def parse(file):\n    return file.read() or None\n"}
+    held = snapshot().model_copy(update={"checkouts": {"a" * 40: files}})
+    model = ScriptedModel([reply(EMPTY), {**NAMED, "quote": "return file.read() or None"}])
+    decision = review(services(model, held, DOUBT))
+    assert "The whole change." in model.asked[1].user
+    assert "--- lib.py, parse (called):\n    1   def parse(file):" in model.asked[1].user
+    assert len(comments(decision)) == 1, "the line where it goes wrong may be in what is called"
+
+
+def test_a_doubt_that_cannot_be_asked_drops_nothing(services: Build) -> None:
+    decision = review(services(ScriptedModel([reply(EMPTY), ModelError("no", "refused")]), snapshot(), DOUBT))
+    assert len(comments(decision)) == 1
+    assert decision.evidence["doubts"][0]["outcome"] == "not asked"
+    assert json.dumps(decision.evidence)

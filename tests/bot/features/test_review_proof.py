@@ -1,0 +1,271 @@
+"""From looks to proof: ten regressions planted in a small project, two false alarms beside them.
+
+What the model says is scripted; the tests that are drafted from it really run, in the sandbox.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.code.diff import parse
+from bot.core import events
+from bot.core.actions import Decision, SubmitReview
+from bot.core.subjects import Comment, Issue, PullRequest
+from bot.features.review.proof import NotReversible, take_back
+from bot.features.services import Services
+from bot.github.offline import Snapshot
+from bot.github.protocol import PullDiff
+from bot.models.protocol import Prompt
+from bot.router import decide
+from bot.sandbox.bubblewrap import Bubblewrap
+from tests.bot.features.conftest import REPOSITORY
+from tests.bot.features.reviews import ANN, BOUNCER, MIA, finding, reply
+from tests.scripted import ScriptedModel
+
+BASE, HEAD = "b" * 40, "a" * 40
+CONFIG = """
+reproduce: {command: "python -m unittest {tests}"}
+review: {strategy: panel, doubt: true, prove: true, max_findings: 12, min_severity: low}
+"""
+Build = Callable[..., Services]
+
+#: Function -> its body before, its body after, what is said of it, and the test that is drafted.
+PLANTED: dict[str, tuple[str, str, str, str]] = {
+    "last": (
+        "def last(items):\n    return items[-1] if items else None\n",
+        "def last(items):\n    return items[-1]\n",
+        "`last([])` raises IndexError: list index out of range. It returned None.",
+        "self.assertIsNone(last([]))",
+    ),
+    "clamp": (
+        "def clamp(value, low, high):\n    return max(low, min(value, high))\n",
+        "def clamp(value, low, high):\n    return min(low, max(value, high))\n",
+        "`clamp(5, 0, 3)` is 0 where it was 3. The bounds are swapped.",
+        "self.assertEqual(clamp(5, 0, 3), 3)",
+    ),
+    "pages": (
+        "def pages(total, size):\n    return -(-total // size)\n",
+        "def pages(total, size):\n    return total // size\n",
+        "`pages(11, 10)` is 1 where it was 2. The last page is lost.",
+        "self.assertEqual(pages(11, 10), 2)",
+    ),
+    "flag": (
+        "def flag(text):\n    return text.strip().lower() == 'yes'\n",
+        "def flag(text):\n    return text.strip() == 'yes'\n",
+        "`flag('YES')` is False where it was True. Case counts now.",
+        "self.assertEqual(flag('YES'), True)",
+    ),
+    "merge": (
+        "def merge(one, other):\n    return {**one, **other}\n",
+        "def merge(one, other):\n    one.update(other)\n    return one\n",
+        "`merge(one, other)` changes its first argument: one is {'a': 1, 'b': 2} afterwards.",
+        "one = {'a': 1}\n        merge(one, {'b': 2})\n        self.assertEqual(one, {'a': 1})",
+    ),
+    "place": (
+        "def place(items, item):\n    return items.index(item) if item in items else -1\n",
+        "def place(items, item):\n    return items.index(item)\n",
+        "`place([1], 2)` raises ValueError: 2 is not in list. It was -1.",
+        "self.assertEqual(place([1], 2), -1)",
+    ),
+    "average": (
+        "def average(values):\n    return sum(values) / len(values) if values else 0.0\n",
+        "def average(values):\n    return sum(values) / len(values)\n",
+        "`average([])` raises ZeroDivisionError: division by zero. It was 0.0.",
+        "self.assertEqual(average([]), 0.0)",
+    ),
+    "unique": (
+        "def unique(items):\n    return list(dict.fromkeys(items))\n",
+        "def unique(items):\n    return sorted(set(items))\n",
+        "`unique([3, 1])` is [1, 3] where it was [3, 1]. The order is lost.",
+        "self.assertEqual(unique([3, 1]), [3, 1])",
+    ),
+    "initials": (
+        "def initials(name):\n    return ''.join(part[0] for part in name.split())\n",
+        "def initials(name):\n    return ''.join(part[0] for part in name.split(' '))\n",
+        "`initials('a  b')` raises IndexError: string index out of range. Two spaces were one.",
+        "self.assertEqual(initials('a  b'), 'ab')",
+    ),
+    "tries": (
+        "def tries(times):\n    return [number + 1 for number in range(times)]\n",
+        "def tries(times):\n    return [number + 1 for number in range(times - 1)]\n",
+        "`tries(3)` is [1, 2] where it was [1, 2, 3]. The last attempt is never made.",
+        "self.assertEqual(tries(3), [1, 2, 3])",
+    ),
+}
+#: No defects: the first falls to doubt, the second to its own test, which passes before and after.
+FALSE: dict[str, tuple[str, str, str, str]] = {
+    "double": (
+        "def double(number):\n    return number * 2\n",
+        "def double(number):\n    return number + number\n",
+        "`double(1)` overflows.",
+        "",
+    ),
+    "shout": (
+        "def shout(text):\n    return text.upper() + '!'\n",
+        "def shout(text):\n    return f'{text.upper()}!'\n",
+        "`shout('a')` is 'a!' where it was 'A!'. The case is lost.",
+        "self.assertEqual(shout('a'), 'A!')",
+    ),
+}
+ALL = {**PLANTED, **FALSE}
+TESTS = """import unittest
+
+from calc import last
+
+
+class CalcTest(unittest.TestCase):
+    def test_last(self):
+        self.assertEqual(last([1, 2]), 2)
+"""
+
+
+def source(at: int) -> str:
+    return "\n\n".join(each[at] for each in ALL.values())
+
+
+def diff() -> str:
+    lines = difflib.unified_diff(
+        source(0).splitlines(), source(1).splitlines(), "a/calc.py", "b/calc.py", lineterm=""
+    )
+    return "\n".join(lines) + "\n"
+
+
+def pull(**values: Any) -> PullRequest:
+    repository = {"head_repository": "acme/rocket", "base_repository": "acme/rocket"}
+    given = {"number": 20, "title": "Simplify", "author": ANN, "head_sha": HEAD, "base_sha": BASE, **repository}
+    return PullRequest(**{**given, **values})
+
+
+def snapshot(opened: PullRequest | None = None) -> Snapshot:
+    head = {"calc.py": source(1).encode(), "test_calc.py": TESTS.encode()}
+    moved_on = {"calc.py": b"# the base branch has moved on\n"}
+    return Snapshot(
+        repository=REPOSITORY.full_name,
+        identity=BOUNCER,
+        pull_requests={20: opened or pull()},
+        diffs={20: PullDiff(text=diff())},
+        comments={20: ()},
+        permissions={"mia": "write"},
+        checkouts={BASE: moved_on, HEAD: head},
+        files={f"{HEAD}:calc.py": source(1).encode()},
+    )
+
+
+def fault(name: str) -> dict[str, Any]:
+    """What a look says of a function: its last line that the change touched is quoted."""
+    before, after, comment, _ = ALL[name]
+    quote = next(line for line in after.splitlines() if line not in before.splitlines())
+    return finding(path="calc.py", quote=quote, line=None, symbol="", comment=comment, category="structural")
+
+
+def spoken(*looks: tuple[str, ...]) -> ScriptedModel:
+    """A panel of four, of which each names some functions; then doubts and drafts about whatever is asked."""
+    order = ("boundaries", "contracts", "errors", "what")
+
+    def answer(prompt: Prompt) -> Any:
+        if prompt.purpose == "review":
+            lens = prompt.user.rpartition("What you look at: ")[2].split()[0].strip(",")
+            return reply(*(fault(each) for each in looks[order.index(lens)]))
+        about = next(name for name, each in ALL.items() if each[2] in prompt.user)
+        if prompt.purpose == "review.doubt":
+            named = {"breaks_when": f"{about}, as called", "quote": fault(about)["quote"], "instead": "as it says"}
+            return {"trace": "Python's integers do not overflow.", **named, "holds": about != "double"}
+        assert prompt.purpose == "reproduce", prompt.purpose
+        test = f"class CalcTest(unittest.TestCase):\n    def test_{about}(self):\n        {ALL[about][3]}\n"
+        code = f"import unittest\n\nfrom calc import {about}\n\n\n{test}"
+        return {"plan": "Call it.", "code": code}
+
+    return ScriptedModel(answer)
+
+
+def reviewed(services: Services, event: events.Event | None = None) -> Decision:
+    opened = events.PullRequestOpened(sender=ANN, repository=REPOSITORY, pull_request=pull())
+    (decision,) = decide(event or opened, services, only="review")
+    return decision
+
+
+def comments(decision: Decision) -> dict[str, str]:
+    submitted = [action for action in decision.actions if isinstance(action, SubmitReview)]
+    return {each.body.split("(")[0].strip("`"): each.body for action in submitted for each in action.comments}
+
+
+@pytest.mark.debian("bubblewrap")
+def test_ten_planted_regressions_are_seen_doubted_and_proven(services: Build) -> None:
+    model = spoken(
+        ("last", "pages", "average", "initials", "tries", "double"),
+        ("merge", "place", "shout", "last"),
+        ("flag", "double"),
+        ("clamp", "unique", "last"),
+    )
+    decision = reviewed(services(model, snapshot(), CONFIG, sandbox=Bubblewrap()))
+    posted = comments(decision)
+    assert next(iter(posted)) == "last", "three looks saw it, and it is proven"
+    assert list(posted)[-1] == "shout", "what is not proven comes last"
+    assert set(posted) == {*PLANTED, "shout"}
+    assert decision.evidence["proofs"] == {"proven": 10, "passes on both": 1}
+    assert decision.evidence["counts"]["suppressed:doubted"] == 1
+    assert "Dropped after a second look: 1." in decision.actions[0].body  # type: ignore[union-attr]
+    assert posted["shout"] == f"{FALSE['shout'][2]}\n\nSeverity: medium. *AI review, may be wrong.*"
+    told, _, output = posted["clamp"].partition("```\n\n```\n")
+    assert told == (
+        f"{PLANTED['clamp'][2]}\n\nSeverity: high. *AI review, may be wrong.*\n\n"
+        "Proven: `python -m unittest test_calc.CalcTest.test_clamp` passes before the change and fails after "
+        "it.\n\n<details><summary>Test and output</summary>\n\n"
+        "```\nfrom calc import clamp\n\n\ndef test_clamp(self):\n    self.assertEqual(clamp(5, 0, 3), 3)\n"
+    )
+    assert "AssertionError: 0 != 3" in output
+
+
+def test_nothing_of_a_fork_is_run_without_a_maintainers_word_on_the_commit(services: Build) -> None:
+    forked = pull(head_repository="ann/rocket")
+    opened = events.PullRequestOpened(sender=ANN, repository=REPOSITORY, pull_request=forked)
+    here = services(spoken(("clamp",), (), (), ()), snapshot(forked), CONFIG, sandbox=Bubblewrap())
+    assert reviewed(here, opened).evidence["proofs"] == {}
+    for said, tried in (("/bouncer review", False), ("/bouncer review --run aaaaaaa", True)):
+        comment = Comment(id=9, body=said, author=MIA)
+        told = events.CommentCreated(sender=MIA, repository=REPOSITORY, issue=issue_of(forked), comment=comment)
+        # Where nothing can be checked out, that it was tried is what is seen.
+        held = snapshot(forked).model_copy(update={"diffs": {20: PullDiff(text=diff(), omitted=("big.bin",))}})
+        here = services(spoken(("clamp",), (), (), ()), held, CONFIG, sandbox=Bubblewrap())
+        assert reviewed(here, told).evidence["proofs"] == ({"not run": 1} if tried else {})
+
+
+def issue_of(opened: PullRequest) -> Issue:
+    return Issue(number=opened.number, title=opened.title, author=opened.author, is_pull_request=True)
+
+
+def test_the_merge_base_is_the_head_with_the_change_taken_back(tmp_path: Path) -> None:
+    text = (
+        "diff --git a/new.py b/new.py\nnew file mode 100644\n--- /dev/null\n+++ b/new.py\n@@ -0,0 +1 @@\n+x = 1\n"
+        "diff --git a/old.py b/old.py\ndeleted file mode 100644\n--- a/old.py\n+++ /dev/null\n"
+        "@@ -1 +0,0 @@\n-y = 2\n"
+        "diff --git a/was.py b/is.py\nrename from was.py\nrename to is.py\n--- a/was.py\n+++ b/is.py\n"
+        "@@ -1,2 +1,2 @@\n a = 1\n-b = 2\n+b = 3\n"
+        "diff --git a/cut.py b/cut.py\n--- a/cut.py\n+++ b/cut.py\n@@ -2 +1,0 @@\n-gone = 1\n"
+    )
+    head = tmp_path / "head"
+    head.mkdir()
+    for name, content in {"new.py": "x = 1\n", "is.py": "a = 1\nb = 3\n", "cut.py": "one\nthree\n"}.items():
+        (head / name).write_text(content)
+    take_back(parse(text), head, tmp_path / "before")
+    files = {each.name: each.read_text() for each in (tmp_path / "before").iterdir()}
+    assert files == {"old.py": "y = 2\n", "was.py": "a = 1\nb = 2\n", "cut.py": "one\ngone = 1\nthree\n"}
+    (head / "is.py").write_text("something else\n")
+    with pytest.raises(NotReversible, match="not what the change says"):
+        take_back(parse(text), head, tmp_path / "again")
+
+
+def test_a_change_cannot_be_taken_back_through_a_link_that_leads_outside(tmp_path: Path) -> None:
+    head, outside = tmp_path / "head", tmp_path / "outside"
+    head.mkdir()
+    outside.mkdir()
+    (head / "link").symlink_to(outside)
+    text = "diff --git a/link/a.py b/link/a.py\n--- a/link/a.py\n+++ b/link/a.py\n@@ -1 +1 @@\n-x = 1\n+x = 2\n"
+    with pytest.raises(NotReversible, match="leads outside"):
+        take_back(parse(text), head, tmp_path / "before")
+    assert list(outside.iterdir()) == []

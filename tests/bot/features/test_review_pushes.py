@@ -1,0 +1,238 @@
+"""The reviewer over several pushes: only what is new is said, and what was rejected stays away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from bot.core import events
+from bot.core.actions import Decision, SubmitReview, UpsertComment
+from bot.core.subjects import Actor, Comment, Issue, ReviewComment
+from bot.features.services import Services
+from bot.github.protocol import Reactions
+from bot.router import decide
+from tests.bot.features.conftest import REPOSITORY, Remembered
+from tests.bot.features.reviews import ANN, BOUNCER, CLEAN, MIA, finding, opened, pull, pushed, reply, snapshot
+from tests.scripted import ScriptedModel
+
+Build = Callable[..., Services]
+
+# The same defect, thirty lines further down and indented differently, and a second one.
+MOVED = """diff --git a/src/app.py b/src/app.py
+index 1..3 100644
+--- a/src/app.py
++++ b/src/app.py
+@@ -40,3 +40,5 @@ def load(path):
+     with open(path) as file:
+-        return parse(file)
++        data = parse(file)
++        cache[path] = data
++            return data.value
+     raise Missing(path)
+"""
+FIXED = MOVED.replace("return data.value", "return data.value if data else None")
+SECOND = finding(quote="cache[path] = data", comment="Grows without end.", category="memory", symbol="cache")
+
+
+def review(event: events.Event, services: Services) -> Any:
+    decisions = decide(event, services, only="review")
+    return decisions[0] if decisions else None
+
+
+def posted(decision: Decision) -> list[str]:
+    return [
+        comment.body.split("\n")[0]
+        for action in decision.actions
+        if isinstance(action, SubmitReview)
+        for comment in action.comments
+    ]
+
+
+def summaries(decision: Decision) -> list[UpsertComment]:
+    return [action for action in decision.actions if isinstance(action, UpsertComment)]
+
+
+def on_github(*decisions: Decision, author: Actor = BOUNCER) -> tuple[ReviewComment, ...]:
+    """The inline comments of these decisions, as GitHub lists them."""
+    comments = [
+        comment
+        for decision in decisions
+        for action in decision.actions
+        if isinstance(action, SubmitReview)
+        for comment in action.comments
+    ]
+    return tuple(
+        ReviewComment(id=100 + n, body=each.body, author=author, path=each.path, line=each.line)
+        for n, each in enumerate(comments)
+    )
+
+
+def first_push(services: Build, history: Remembered, *findings: dict[str, Any]) -> Decision:
+    decision = review(opened(), services(ScriptedModel([reply(*(findings or (finding(),)))]), snapshot()))
+    history.past.append(decision)
+    assert isinstance(decision, Decision)
+    return decision
+
+
+def next_push(
+    services: Build, diff: str, said: dict[str, Any], comments: tuple[ReviewComment, ...], **recorded: Any
+) -> Decision:
+    values = {"head_sha": "b" * 40}
+    shot = snapshot(
+        diff=diff, recorded={"review_comments": {20: comments}, **_thumbs(comments), **recorded}, **values
+    )
+    decision = review(pushed(**values), services(ScriptedModel([said]), shot))
+    assert isinstance(decision, Decision)
+    return decision
+
+
+def _thumbs(comments: tuple[ReviewComment, ...], *down: Actor) -> dict[str, Any]:
+    return {"reactions": {f"review:{comment.id}": Reactions(down=down) for comment in comments}}
+
+
+def test_a_new_push_gets_only_what_is_new(services: Build, history: Remembered) -> None:
+    first = first_push(services, history)
+    again = finding(comment="The same in other words.", line=43)
+    decision = next_push(services, MOVED, reply(again, SECOND), on_github(first))
+    assert posted(decision) == ["Grows without end."]
+    assert decision.evidence["counts"]["suppressed:already_posted"] == 1
+    assert summaries(decision) == []
+
+
+def test_a_push_that_changes_nothing_of_note_is_answered_with_silence(
+    services: Build, history: Remembered
+) -> None:
+    first = first_push(services, history)
+    assert next_push(services, MOVED, reply(finding(line=43)), on_github(first)).actions == ()
+
+
+def test_the_model_is_told_what_was_said_before(services: Build, history: Remembered) -> None:
+    first = first_push(services, history)
+    model = ScriptedModel([CLEAN])
+    values = {"head_sha": "b" * 40}
+    comments = on_github(first)
+    recorded = {"review_comments": {20: comments}, **_thumbs(comments)}
+    review(pushed(**values), services(model, snapshot(diff=MOVED, recorded=recorded, **values)))
+    assert "src/app.py: Fails for an empty file." in model.asked[0].user
+
+
+def test_what_went_away_is_named_and_the_summary_is_edited_in_place(services: Build, history: Remembered) -> None:
+    first = first_push(services, history)
+    second = next_push(services, FIXED, CLEAN, on_github(first))
+    assert [action.body for action in summaries(second)] == [
+        "**AI review of bbbbbbb**\n\nNo longer in the change:\n- `src/app.py`: Fails for an empty file"
+    ]
+    assert second.evidence["outdated"] == [each["fingerprint"] for each in first.evidence["posted"]]
+    history.past.append(second)
+    # What comes back after it went away is news again.
+    values = {"head_sha": "c" * 40}
+    shot = snapshot(diff=MOVED, recorded={"review_comments": {20: on_github(first)}}, **values)
+    third = review(pushed(**values), services(ScriptedModel([reply(finding())]), shot))
+    assert posted(third) == ["Fails for an empty file. `parse` returns None then."]
+    assert [(action.only_edit, action.body) for action in summaries(third)] == [
+        (True, "**AI review of ccccccc**: nothing to add.")
+    ]
+
+
+def test_a_finding_whose_comment_never_reached_github_is_posted_by_the_next_push(
+    services: Build, history: Remembered
+) -> None:
+    first_push(services, history)
+    assert len(posted(next_push(services, MOVED, reply(finding()), ()))) == 1
+
+
+def test_somebody_else_s_comment_is_not_ours_whatever_it_says(services: Build, history: Remembered) -> None:
+    first = first_push(services, history)
+    assert len(posted(next_push(services, MOVED, reply(finding()), on_github(first, author=ANN)))) == 1
+
+
+def dismissal(
+    comments: tuple[ReviewComment, ...], by: Actor = MIA, body: str = "/bouncer dismiss"
+) -> events.Event:
+    answer = ReviewComment(id=900, body=body, author=by, path="src/app.py", in_reply_to=comments[0].id)
+    return events.ReviewCommentCreated(sender=by, repository=REPOSITORY, pull_request=pull(), comment=answer)
+
+
+def test_a_finding_dismissed_in_its_thread_never_comes_back(services: Build, history: Remembered) -> None:
+    other = finding(quote="data = parse(file)", comment="Leaks.")
+    first = first_push(services, history, finding(), other)
+    comments = on_github(first)
+    shot = snapshot(recorded={"review_comments": {20: comments}})
+    decision = review(dismissal(comments), services(ScriptedModel(), shot))
+    assert (decision.verdict, decision.actions) == ("dismissed", ())
+    assert decision.reason == "mia dismissed 1 of 2 findings"
+    history.past.append(decision)
+    again = next_push(services, MOVED, reply(finding(), other), comments)
+    assert again.actions == ()
+    assert again.evidence["counts"]["suppressed:dismissed"] == 1
+    assert again.evidence["counts"]["suppressed:already_posted"] == 1
+
+
+def test_a_dismissal_on_the_pull_request_means_all_of_them(services: Build, history: Remembered) -> None:
+    first_push(services, history, finding(), finding(quote="data = parse(file)", comment="Leaks."))
+    issue = Issue(number=20, title="Read files", author=ANN, is_pull_request=True)
+    comment = Comment(id=5, body="Thanks, but no.\n\n/bouncer dismiss", author=MIA)
+    said = events.CommentCreated(sender=MIA, repository=REPOSITORY, issue=issue, comment=comment)
+    decision = review(said, services(ScriptedModel(), snapshot()))
+    assert len(decision.evidence["dismissed"]) == 2
+
+
+def test_who_may_not_triage_cannot_dismiss(services: Build, history: Remembered) -> None:
+    comments = on_github(first_push(services, history))
+    shot = snapshot(recorded={"review_comments": {20: comments}})
+    assert review(dismissal(comments, by=ANN), services(ScriptedModel(), shot)) is None
+    quoted = dismissal(comments, body="> /bouncer dismiss\n\nI would not say that.")
+    assert review(quoted, services(ScriptedModel(), shot)) is None
+
+
+def test_a_dismissal_in_somebody_else_s_thread_is_about_nothing_of_ours(
+    services: Build, history: Remembered
+) -> None:
+    comments = on_github(first_push(services, history), author=ANN)
+    shot = snapshot(recorded={"review_comments": {20: comments}})
+    decision = review(dismissal(comments), services(ScriptedModel(), shot))
+    assert (decision.verdict, decision.abstained) == (None, "skipped:no-finding")
+
+
+def test_a_maintainer_s_thumbs_down_is_a_dismissal_and_a_stranger_s_is_not(
+    services: Build, history: Remembered
+) -> None:
+    comments = on_github(first_push(services, history))
+    by_maintainer = next_push(services, MOVED, reply(finding()), comments, **_thumbs(comments, MIA))
+    assert by_maintainer.evidence["counts"]["suppressed:dismissed"] == 1
+    by_stranger = next_push(services, MOVED, reply(finding()), comments, **_thumbs(comments, ANN))
+    assert by_stranger.evidence["counts"]["suppressed:already_posted"] == 1
+    history.past.append(by_maintainer)
+    # Taking the thumb away later does not bring it back.
+    values = {"head_sha": "c" * 40}
+    shot = snapshot(diff=MOVED, recorded={"review_comments": {20: comments}, **_thumbs(comments)}, **values)
+    later = review(pushed(**values), services(ScriptedModel([reply(finding())]), shot))
+    assert later.evidence["counts"]["suppressed:dismissed"] == 1
+
+
+def test_at_most_so_many_per_push_worst_first(services: Build, history: Remembered) -> None:
+    low = finding(quote="data = parse(file)", severity="medium", comment="Minor.")
+    built = services(ScriptedModel([reply(low, finding())]), snapshot(), "review: {max_findings: 1}")
+    decision = review(opened(), built)
+    assert posted(decision) == ["Fails for an empty file. `parse` returns None then."]
+    assert decision.evidence["suppressed"][0]["reason"] == "over_limit"
+
+
+def test_a_muted_category_is_recorded_and_not_posted(services: Build, history: Remembered) -> None:
+    class Muting(Remembered):
+        def muted(self, repository: str) -> frozenset[str]:
+            return frozenset({"data"})
+
+    built = services(ScriptedModel([reply(finding())]), snapshot())
+    decision = review(opened(), Services(**{**vars(built), "history": Muting()}))
+    assert decision.actions == ()
+    assert decision.evidence["suppressed"][0]["reason"] == "muted"
+
+
+def test_findings_in_the_summary_stay_there_while_they_stand(services: Build, history: Remembered) -> None:
+    unplaced = finding(quote="def load(path):", comment="Callers break.", symbol="")
+    first = first_push(services, history, unplaced)
+    second = next_push(services, MOVED, reply(unplaced), ())
+    assert "Callers break." in summaries(first)[0].body
+    assert "Callers break." in summaries(second)[0].body
+    assert second.evidence["counts"]["suppressed:already_posted"] == 1

@@ -1,0 +1,322 @@
+"""The input bouncer on issues: what is posted, when, and when nothing is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from bot.core import events
+from bot.core.actions import React, SetLabels, UpsertComment
+from bot.core.errors import ModelError, TransientError
+from bot.core.subjects import Actor, Comment, Issue
+from bot.features.services import Services
+from bot.github.offline import Snapshot
+from bot.router import decide
+from tests.bot.features.conftest import NOON, REPOSITORY, Remembered
+from tests.scripted import ScriptedModel
+
+ANN = Actor(id=11, login="ann")
+BOB = Actor(id=12, login="bob")
+MAINTAINER = Actor(id=13, login="mia")
+OURS = Actor(id=1, login="bouncer[bot]", is_bot=True)
+
+VAGUE: dict[str, Any] = {
+    "explanation": "It does not say what should happen.",
+    "open_points": [
+        "What should `Table.read` return for an empty file: an empty table, or an error?",
+        "Which version is this?",
+        "Which version is  this?",
+        "Does it happen with every file?",
+        "Is there a traceback?",
+    ],
+    "missing": ["expected result", "minimal example"],
+    "p_bounce": 72,
+    "label": "VAGUE",
+}
+CLEAR: dict[str, Any] = {"explanation": "All there.", "p_bounce": 3, "label": "WELL_SPECIFIED"}
+
+
+def issue(**values: Any) -> Issue:
+    return Issue(**{"number": 5, "title": "Reading fails", "body": "It broke.", "author": ANN, **values})
+
+
+def snapshot(*comments: Comment, **values: Any) -> Snapshot:
+    return Snapshot(
+        repository=REPOSITORY.full_name,
+        identity=OURS,
+        comments={5: comments},
+        permissions={"ann": "read", "bob": "read", "mia": "triage"},
+        **values,
+    )
+
+
+def opened(**values: Any) -> events.IssueOpened:
+    return events.IssueOpened(sender=ANN, repository=REPOSITORY, issue=issue(**values))
+
+
+def said(body: str, by: Actor = ANN, **values: Any) -> events.CommentCreated:
+    comment = Comment(id=900, body=body, author=by)
+    return events.CommentCreated(sender=by, repository=REPOSITORY, issue=issue(**values), comment=comment)
+
+
+Build = Callable[..., Services]
+
+
+def test_a_vague_issue_gets_one_short_comment_and_a_label(services: Build) -> None:
+    (decision,) = decide(opened(), services(ScriptedModel([VAGUE]), snapshot()))
+    comment, labels = decision.actions
+    assert isinstance(comment, UpsertComment)
+    assert comment.body == (
+        "Thanks for the report. To work on this, a maintainer will probably need:\n"
+        "- What should `Table.read` return for an empty file: an empty table, or an error?\n"
+        "- Which version is this?\n"
+        "- Does it happen with every file?\n"
+        "\n"
+        "Edit the issue or reply below and I'll read it again. *I'm a bot using an AI model and may be wrong. "
+        "Maintainers: `/bouncer accept` to override.*\n"
+        "\n"
+        "_A scripted model answered: this is a rehearsal, not a verdict._\n"
+        "\n"
+        "<details><summary>Why I'm asking</summary>\n"
+        "\n"
+        "It does not say what should happen.\n"
+        "\n"
+        "VAGUE (72%), `scripted:test`, 2026-03-04, [what this bot does](https://ghe.example/apps/bouncer)\n"
+        "</details>"
+    )
+    assert labels == SetLabels(number=5, add=("needs-info",))
+    assert (decision.verdict, decision.evidence["bounced"]) == ("VAGUE", True)
+
+
+def test_a_clear_issue_gets_nothing(services: Build) -> None:
+    (decision,) = decide(opened(), services(ScriptedModel([CLEAR]), snapshot()))
+    assert decision.actions == ()
+    assert (decision.verdict, decision.reason) == ("WELL_SPECIFIED", "specified well enough")
+
+
+def test_a_repository_can_ask_for_a_label_on_clear_issues(services: Build) -> None:
+    config = "triage: {accepted_label: ready}"
+    (decision,) = decide(opened(), services(ScriptedModel([CLEAR]), snapshot(), config))
+    assert decision.actions == (SetLabels(number=5, add=("ready",)),)
+
+
+@pytest.mark.parametrize(("mode", "kinds"), [("label", ["set_labels"]), ("shadow", [])])
+def test_modes_say_how_much_is_written(services: Build, mode: str, kinds: list[str]) -> None:
+    (decision,) = decide(opened(), services(ScriptedModel([VAGUE]), snapshot(), f"triage: {{mode: {mode}}}"))
+    assert [action.type for action in decision.actions] == kinds
+    assert decision.verdict == "VAGUE"
+
+
+def test_shadow_mode_keeps_what_it_would_have_posted(services: Build) -> None:
+    (live,) = decide(opened(), services(ScriptedModel([VAGUE]), snapshot()))
+    (shadow,) = decide(opened(), services(ScriptedModel([VAGUE]), snapshot(), "triage: {mode: shadow}"))
+    assert (shadow.actions, shadow.withheld) == ((), live.actions)
+    assert shadow.reason == "shadow mode, nothing written: not specified well enough"
+
+
+def test_switched_off_nobody_is_asked(services: Build) -> None:
+    model = ScriptedModel([])
+    assert decide(opened(), services(model, snapshot(), "triage: {mode: off}")) == ()
+    assert model.asked == []
+
+
+def test_the_maintainer_s_line_decides(services: Build) -> None:
+    reply = {**VAGUE, "label": "REASONABLY_SPECIFIED", "p_bounce": 41}
+    for config, bounced in (
+        ("", False),
+        ("{bounce_at: REASONABLY_SPECIFIED}", True),
+        ("{bounce_above: 40}", True),
+    ):
+        text = f"triage: {config}" if config else ""
+        (decision,) = decide(opened(), services(ScriptedModel([reply]), snapshot(), text))
+        assert decision.evidence["bounced"] is bounced
+
+
+def test_an_edit_that_makes_it_clear_takes_the_bounce_back(services: Build, history: Remembered) -> None:
+    history.past += decide(opened(), services(ScriptedModel([VAGUE]), snapshot()))
+    edited = events.IssueEdited(
+        sender=ANN, repository=REPOSITORY, issue=issue(body="Better.", labels=("needs-info",))
+    )
+    (decision,) = decide(edited, services(ScriptedModel([CLEAR]), snapshot()))
+    assert decision.actions == (
+        UpsertComment(
+            task="triage",
+            number=5,
+            body="Thanks, this is clear now. *Read by a bot using an AI model.*",
+            only_edit=True,
+        ),
+        SetLabels(number=5, remove=("needs-info",)),
+    )
+
+
+def test_an_answer_is_read_and_answered_questions_are_not_repeated(services: Build, history: Remembered) -> None:
+    history.past += decide(opened(), services(ScriptedModel([VAGUE]), snapshot()))
+    answer = said("An error, please. Version 4.2.")
+    model = ScriptedModel([VAGUE])
+    (decision,) = decide(answer, services(model, snapshot(answer.comment)))
+    assert "An error, please. Version 4.2." in model.asked[0].user
+    assert "Which version is this?" in model.asked[0].user
+    seen, comment, _ = decision.actions
+    assert seen == React(comment_id=900, content="eyes"), "a sign to the author that it was read"
+    body = comment.body  # type: ignore[union-attr]
+    assert body.startswith(
+        "Thanks for the reply. To work on this, a maintainer will probably need:\n- Is there a tr"
+    )
+    assert "Which version" not in body
+
+
+def test_an_edit_that_answers_nothing_is_no_answer(services: Build, history: Remembered) -> None:
+    history.past += decide(opened(), services(ScriptedModel([VAGUE]), snapshot()))
+    edited = events.IssueEdited(sender=ANN, repository=REPOSITORY, issue=issue(body="It broke!"))
+    (decision,) = decide(edited, services(ScriptedModel([VAGUE]), snapshot()))
+    comment, _ = decision.actions
+    assert "- Which version is this?\n" in comment.body  # type: ignore[union-attr]
+
+
+def test_nothing_that_was_asked_is_asked_again_as_missing(services: Build, history: Remembered) -> None:
+    history.past += decide(opened(), services(ScriptedModel([VAGUE]), snapshot()))
+    # A bystander's words are no answer of the author's, and the author's are, whatever they say.
+    bystander = Comment(id=800, body="Same here.", author=BOB)
+    answer = said("I do not know.")
+    for others, asked in (((bystander,), True), ((bystander, answer.comment), False)):
+        model = ScriptedModel([{**VAGUE, "open_points": VAGUE["open_points"][:3]}])
+        (decision,) = decide(answer, services(model, snapshot(*others)))
+        body = decision.actions[1].body  # type: ignore[union-attr]
+        assert ("Which version" in body) is asked
+        assert "minimal example" not in body
+
+
+def test_an_unchanged_edit_is_not_judged_again(services: Build, history: Remembered) -> None:
+    history.past += decide(opened(), services(ScriptedModel([VAGUE]), snapshot()))
+    same = events.IssueEdited(sender=ANN, repository=REPOSITORY, issue=issue(body="It broke.\r\n"))
+    assert decide(same, services(ScriptedModel([]), snapshot())) == ()
+
+
+def test_chatter_is_not_judged(services: Build, history: Remembered) -> None:
+    assert decide(said("me too", BOB), services(ScriptedModel([]), snapshot())) == ()
+    history.past += decide(opened(), services(ScriptedModel([VAGUE]), snapshot()))
+    assert decide(said("me too", BOB), services(ScriptedModel([]), snapshot())) == ()
+
+
+@pytest.mark.parametrize(
+    ("values", "config", "word"),
+    [
+        ({"author": Actor(id=3, login="dependabot[bot]", is_bot=True)}, "", "skipped:bot"),
+        ({"state": "closed"}, "", "skipped:closed"),
+        ({"labels": ("Roadmap",)}, "triage: {ignore_labels: [roadmap]}", "skipped:label"),
+        ({}, "triage: {ignore_authors: [ANN]}", "skipped:author"),
+        ({"author_association": "MEMBER"}, "", "skipped:insider"),
+        ({"type": "Question"}, "", "skipped:question"),
+        ({"labels": ("question",)}, "", "skipped:question"),
+        ({"title": "Tracking issue: release 5"}, "", "skipped:tracking"),
+        ({"body": "- [ ] #1\n- [x] #2\n- [ ] o/r#3\n"}, "", "skipped:tracking"),
+        (
+            {"body": "### Version\n\n4.2\n\n### What happens?\n\nx"},
+            "triage: {ignore_kinds: [form]}",
+            "skipped:form",
+        ),
+    ],
+)
+def test_what_is_left_alone_is_recorded_with_its_reason(
+    services: Build, values: dict[str, Any], config: str, word: str
+) -> None:
+    (decision,) = decide(opened(**values), services(ScriptedModel([]), snapshot(), config))
+    assert (decision.abstained, decision.verdict, decision.actions) == (word, None, ())
+
+
+def test_our_own_issues_are_no_business_of_ours(services: Build) -> None:
+    event = events.IssueOpened(sender=OURS, repository=REPOSITORY, issue=issue(author=OURS))
+    assert decide(event, services(ScriptedModel([]), snapshot())) == ()
+
+
+def test_accept_by_the_author_is_refused(services: Build, history: Remembered) -> None:
+    history.past += decide(opened(), services(ScriptedModel([VAGUE]), snapshot()))
+    (refused,) = decide(said("/bouncer accept"), services(ScriptedModel([]), snapshot()))
+    assert (refused.verdict, refused.abstained) == (None, "refused")
+    assert [action.type for action in refused.actions] == ["react", "upsert_comment"]
+
+
+def test_recheck_by_the_author_judges_again(services: Build) -> None:
+    commands, judged = decide(said("/bouncer recheck"), services(ScriptedModel([VAGUE]), snapshot()))
+    assert commands.verdict == "recheck"
+    assert judged.verdict == "VAGUE"
+    (refused,) = decide(said("/bouncer recheck", BOB), services(ScriptedModel([]), snapshot()))
+    assert refused.abstained == "refused"
+
+
+def test_an_author_who_asks_again_and_again_is_told_once_by_a_reaction(
+    services: Build, history: Remembered
+) -> None:
+    def ask(comment: int, by: Actor = ANN, number: int = 5, minutes: int = 0) -> list[str | None]:
+        event = said("/bouncer recheck", by, number=number)
+        event = event.model_copy(update={"comment": event.comment.model_copy(update={"id": comment})})
+        state = snapshot().model_copy(update={"comments": {number: ()}})
+        built = services(ScriptedModel([VAGUE]), state, clock=lambda: NOON + timedelta(minutes=minutes))
+        decisions = decide(event, built)
+        history.past += decisions
+        return [each.verdict or each.abstained for each in decisions]
+
+    assert ask(1) == ["recheck", "VAGUE"]
+    assert ask(1) == ["recheck", "VAGUE"]  # the same comment, delivered to another handler
+    assert ask(2, minutes=5) == ["refused"]
+    assert "not so soon again" in history.past[-1].reason
+    assert ask(3, by=MAINTAINER, minutes=5) == ["recheck", "VAGUE"]
+    assert ask(4, minutes=11) == ["recheck", "VAGUE"]
+    for number in range(20, 24):
+        assert ask(number, number=number, minutes=30) == ["recheck", "VAGUE"]
+    assert ask(30, number=30, minutes=45) == ["refused"]
+
+
+def test_a_model_that_fails_is_an_abstention(services: Build) -> None:
+    model = ScriptedModel([ModelError("no", reason="refused")])
+    (decision,) = decide(opened(), services(model, snapshot()))
+    assert (decision.verdict, decision.abstained, decision.actions) == (None, "model:refused", ())
+
+
+def test_a_model_that_is_away_is_tried_again_later(services: Build) -> None:
+    with pytest.raises(TransientError):
+        decide(opened(), services(ScriptedModel([TransientError("busy", wait=3)]), snapshot()))
+
+
+def test_only_what_blocks_is_asked_and_the_careful_label_stands_on_the_side_of_its_chance(services: Build) -> None:
+    said = {
+        **VAGUE,
+        "open_points": [
+            {"question": "Which of the two names is the option to have?", "blocking": True},
+            {"question": "Is there a deadline?", "blocking": False},
+        ],
+        "missing": ["name of the option", "decision between alternatives"],
+        "label": "REASONABLY_SPECIFIED",
+    }
+    (decision,) = decide(opened(), services(ScriptedModel([said]), snapshot(), "triage: {prompt: careful}"))
+    assert decision.verdict == "VAGUE", "72 percent is more than half"
+    body = decision.actions[0].body  # type: ignore[union-attr]
+    assert "need:\n- Which of the two names is the option to have?\n\nEdit the issue" in body
+    assert "decision between" not in body, "a question says it once"
+    assert "deadline" not in body
+    (decision,) = decide(opened(), services(ScriptedModel([said]), snapshot()))
+    assert decision.verdict == "REASONABLY_SPECIFIED", "the paper's question keeps the label that was given"
+
+
+@pytest.mark.parametrize(
+    ("values", "config"),
+    [
+        ({"author_association": "MEMBER"}, "triage: {authors: all}"),
+        ({"author_association": "CONTRIBUTOR"}, ""),
+        ({"body": "### Version\n\n4.2\n\n### What happens?\n\nx"}, ""),
+        ({"type": "Question"}, "triage: {ignore_kinds: []}"),
+        ({"title": "Metadata: wrong order"}, ""),
+    ],
+)
+def test_everybody_else_is_judged(services: Build, values: dict[str, Any], config: str) -> None:
+    (decision,) = decide(opened(**values), services(ScriptedModel([CLEAR]), snapshot(), config))
+    assert decision.verdict == "WELL_SPECIFIED"
+
+
+def test_who_asks_for_it_has_their_own_issue_judged(services: Build) -> None:
+    event = said("/bouncer recheck", author_association="OWNER")
+    decisions = decide(event, services(ScriptedModel([CLEAR]), snapshot()), only="triage")
+    assert [each.verdict for each in decisions] == ["WELL_SPECIFIED"]

@@ -1,0 +1,262 @@
+"""The output bouncer on pull requests: what the check says, and when nothing is judged."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bot.core import events
+from bot.core.actions import SetCheck
+from bot.core.errors import BudgetExceeded, ModelError
+from bot.core.subjects import Actor, Comment, Issue, PullRequest
+from bot.features.services import Services
+from bot.github.offline import Snapshot
+from bot.github.protocol import IssueLink, PullDiff
+from bot.router import decide
+from tests.bot.features.conftest import REPOSITORY, Remembered
+from tests.scripted import ScriptedModel
+
+ANN = Actor(id=11, login="ann")
+MAINTAINER = Actor(id=13, login="mia")
+PATCH = "--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a\n+b\n"
+GOOD: dict[str, Any] = {
+    "explanation": "It does what is asked.",
+    "covered": ["empty files"],
+    "p_bounce": 4,
+    "label": "CORRECT_AND_PRECISE",
+}
+BAD: dict[str, Any] = {
+    "explanation": "Half of it.",
+    "covered": ["empty files"],
+    "open_points": ["files with a header only", "closes #99 by @mia"],
+    "p_bounce": 80,
+    "label": "BROAD_MISSING_KEY_ASPECTS",
+}
+
+
+def pull(**values: Any) -> PullRequest:
+    given = {
+        "number": 20,
+        "title": "Read empty files",
+        "body": "",
+        "author": ANN,
+        "head_sha": "a" * 40,
+        "head_repository": "acme/rocket",
+        "base_repository": "acme/rocket",
+    }
+    return PullRequest(**{**given, **values})
+
+
+def snapshot(*links: int, pull_request: PullRequest | None = None, patch: str = PATCH, **values: Any) -> Snapshot:
+    given = {
+        "repository": REPOSITORY.full_name,
+        "identity": Actor(id=1, login="bouncer[bot]", is_bot=True),
+        "missing": ("issues 15",),
+        "issues": {
+            12: Issue(number=12, title="Empty files", body="fail", author=ANN),
+            13: Issue(number=13, title="Header only", body="fails", author=ANN),
+            14: Issue(number=14, title="A pull request", author=ANN, is_pull_request=True),
+        },
+        "pull_requests": {20: pull_request or pull()},
+        "diffs": {20: PullDiff(text=patch)},
+        "linked_issues": {20: tuple(IssueLink(repository="acme/rocket", number=number) for number in links)},
+        "permissions": {"ann": "read", "mia": "write"},
+        "comments": {20: ()},
+    }
+    return Snapshot(**{**given, **values})
+
+
+def opened(**values: Any) -> events.PullRequestOpened:
+    return events.PullRequestOpened(sender=ANN, repository=REPOSITORY, pull_request=pull(**values))
+
+
+Build = Callable[..., Services]
+
+
+def verify(event: events.Event, services: Services) -> Any:
+    decisions = decide(event, services, only="verify")
+    return decisions[0] if decisions else None
+
+
+def test_a_patch_that_solves_its_issue_passes(services: Build) -> None:
+    decision = verify(opened(), services(ScriptedModel([GOOD]), snapshot(12)))
+    (check,) = decision.actions
+    assert isinstance(check, SetCheck)
+    assert (check.name, check.conclusion) == ("bouncer / verify", "success")
+    assert check.title == "Appears to solve #12 (not executed)"
+    told, _, spent = check.summary.partition("`scripted:test`: ")
+    assert re.fullmatch(r"1 call, \d+ \+ \d+ tokens, cost unknown\n\n</details>", spent)
+    assert told == (
+        "### #12: Appears to solve it\n\nCovered:\n- empty files\n\n"
+        "<details><summary>Why: CORRECT_AND_PRECISE (4% that it falls short)</summary>\n\n"
+        "It does what is asked.\n\n</details>\n\n"
+        "*An AI model's opinion; it may be wrong.*\n\n"
+        "_A scripted model answered: this is a rehearsal, not a verdict._\n\n"
+        "<details><summary>Model and cost</summary>\n\n"
+    )
+    assert decision.verdict == "CORRECT_AND_PRECISE"
+
+
+@pytest.mark.parametrize(("config", "conclusion"), [("", "neutral"), ("verify: {gate: true}", "failure")])
+def test_a_patch_that_falls_short_is_neutral_unless_gated(services: Build, config: str, conclusion: str) -> None:
+    decision = verify(opened(), services(ScriptedModel([BAD]), snapshot(12), config))
+    (check,) = decision.actions
+    assert (check.conclusion, check.title) == (conclusion, "May not fully solve #12")
+    assert "- files with a header only" in check.summary
+    assert "@mia" not in check.summary
+    assert "closes #99" not in check.summary
+
+
+def test_each_linked_issue_has_its_verdict(services: Build) -> None:
+    decision = verify(opened(), services(ScriptedModel([GOOD, BAD]), snapshot(12, 13)))
+    assert [each["label"] for each in decision.evidence["verdicts"]] == [
+        "CORRECT_AND_PRECISE",
+        "BROAD_MISSING_KEY_ASPECTS",
+    ]
+    assert decision.actions[0].title == "May not fully solve #13"
+    assert decision.verdict == "BROAD_MISSING_KEY_ASPECTS"
+
+
+@pytest.mark.parametrize(
+    ("links", "values", "title"),
+    [
+        ((), {}, "Not judged: no linked issue"),
+        ((14,), {}, "Not judged: what is linked is a pull request"),
+        ((15,), {}, "Not judged: the linked issue cannot be found"),
+        ((12,), {"patch": ""}, "Not judged: the patch is empty"),
+        ((12,), {"patch": "+" * 1_000_001}, "Not judged: the patch is too large (1,000,001 characters)"),
+        (
+            (12,),
+            {"diffs": {20: PullDiff(text=PATCH, omitted=("big.json",))}},
+            "Not judged: the patch is too large, GitHub leaves out 1 of its files",
+        ),
+        (
+            (),
+            {"linked_issues": {20: (IssueLink(repository="other/place", number=3),)}},
+            "Not judged: the linked issue is in another repository",
+        ),
+    ],
+)
+def test_what_cannot_be_judged_is_said_to_be_so(
+    services: Build, links: tuple[int, ...], values: dict[str, Any], title: str
+) -> None:
+    decision = verify(opened(), services(ScriptedModel([]), snapshot(*links, **values)))
+    (check,) = decision.actions
+    assert (check.conclusion, check.title, decision.verdict) == ("skipped", title, None)
+    assert decision.abstained
+
+
+def test_closing_words_count_where_the_forge_links_nothing(services: Build) -> None:
+    event = opened(body="Fixes #12")
+    decision = verify(event, services(ScriptedModel([GOOD]), snapshot(pull_request=event.pull_request)))
+    assert decision.actions[0].title.startswith("Appears to solve #12")
+
+
+@pytest.mark.parametrize(
+    ("values", "config", "title"),
+    [
+        ({"draft": True}, "", "Not judged: it is a draft"),
+        ({"author": Actor(id=3, login="bot", is_bot=True)}, "", "Not judged: its author is a bot"),
+        (
+            {"labels": ("Skip",)},
+            "pulls: {ignore_labels: [skip]}",
+            "Not judged: pulls.ignore_labels names a label of it",
+        ),
+        (
+            {"title": "WIP: x"},
+            "pulls: {ignore_titles: [wip]}",
+            "Not judged: pulls.ignore_titles names how its title starts",
+        ),
+        (
+            {"base_ref": "dev"},
+            "pulls: {branches: [main, 'v*']}",
+            "Not judged: its base branch is not among pulls.branches",
+        ),
+        ({}, "pulls: {ignore_authors: [Ann]}", "Not judged: pulls.ignore_authors names its author"),
+    ],
+)
+def test_filters_leave_pull_requests_alone(
+    services: Build, values: dict[str, Any], config: str, title: str
+) -> None:
+    decision = verify(opened(**values), services(ScriptedModel([]), snapshot(12), config))
+    assert [(check.conclusion, check.title) for check in decision.actions] == [("skipped", title)]
+
+
+def test_shadow_mode_writes_nothing(services: Build) -> None:
+    decision = verify(opened(), services(ScriptedModel([BAD]), snapshot(12), "verify: {mode: shadow}"))
+    assert (decision.verdict, decision.actions) == ("BROAD_MISSING_KEY_ASPECTS", ())
+    (check,) = decision.withheld
+    assert isinstance(check, SetCheck)
+    assert check.title == "May not fully solve #12"
+
+
+@pytest.mark.parametrize(
+    ("error", "title"),
+    [
+        (ModelError("x", reason="refused"), "Not judged: the model gave no usable answer (refused)"),
+        (BudgetExceeded("x"), "Not judged: skipped, today's model budget is spent"),
+    ],
+)
+def test_a_model_that_fails_leaves_a_skipped_check(services: Build, error: ModelError, title: str) -> None:
+    decision = verify(opened(), services(ScriptedModel([error]), snapshot(12)))
+    assert [(check.conclusion, check.title) for check in decision.actions] == [("skipped", title)]
+
+
+def test_an_edit_that_changes_no_link_is_not_judged_again(services: Build, history: Remembered) -> None:
+    history.past.append(verify(opened(), services(ScriptedModel([GOOD]), snapshot(12))))
+    edited = events.PullRequestEdited(sender=ANN, repository=REPOSITORY, pull_request=pull(title="Better title"))
+    assert verify(edited, services(ScriptedModel([]), snapshot(12))) is None
+    assert verify(edited, services(ScriptedModel([GOOD, BAD]), snapshot(12, 13))).verdict
+
+
+@pytest.mark.parametrize(
+    ("by", "said", "judged"),
+    [(MAINTAINER, "verify", True), (ANN, "verify", False), (MAINTAINER, "recheck", True), (ANN, "recheck", True)],
+)
+def test_who_may_ask_for_it(services: Build, by: Actor, said: str, judged: bool) -> None:
+    issue = Issue(number=20, title="Read empty files", author=ANN, is_pull_request=True)
+    comment = Comment(id=1, body=f"/bouncer {said}", author=by)
+    event = events.CommentCreated(sender=by, repository=REPOSITORY, issue=issue, comment=comment)
+    draft = snapshot(12, pull_request=pull(draft=True))
+    assert bool(verify(event, services(ScriptedModel([GOOD]), draft))) is judged
+
+
+def test_re_run_maps_a_fork_s_commit(services: Build) -> None:
+    fork = pull(head_repository="ann/rocket")
+    event = events.CheckRerequested(
+        sender=MAINTAINER, repository=REPOSITORY, name="bouncer / verify", head_sha=fork.head_sha
+    )
+    found = snapshot(12, pull_request=fork, pulls_for_commit={fork.head_sha: (fork,)})
+    assert verify(event, services(ScriptedModel([GOOD]), found)).verdict == "CORRECT_AND_PRECISE"
+    other = event.model_copy(update={"name": "somebody else's"})
+    assert verify(other, services(ScriptedModel([]), found)) is None
+
+
+def test_two_chances_are_told_apart_and_a_stray_file_is_only_a_remark(services: Build) -> None:
+    said = {
+        **GOOD,
+        "open_points": [{"what": "a header only", "certain": False}],
+        "regressions": [{"what": "files with one row", "certain": True}],
+        "remarks": ["repro.py is left over"],
+        "p_bounce": 61,
+        "p_objects": 85,
+        "label": "CORRECT_BUT_INCOMPLETE",
+    }
+    decision = verify(opened(), services(ScriptedModel([said]), snapshot(12)))
+    (check,) = decision.actions
+    assert check.title == "May not fully solve #12"
+    assert check.summary.partition("<details>")[0] == (
+        "### #12: May not fully solve it\n\nMissing:\n- a header only (suspected)\n\n"
+        "Worked before and may not now:\n- files with one row\n\nCovered:\n- empty files\n\n"
+        "Remarks (not counted):\n- repro.py is left over\n\n"
+    )
+    assert (
+        "Why: BROAD_MISSING_KEY_ASPECTS (61% that it falls short, 85% that a careful reviewer objects; "
+        "the first decides)" in check.summary
+    )
+    decision = verify(opened(), services(ScriptedModel([said]), snapshot(12), "verify: {prompt: paper}"))
+    assert decision.verdict == "CORRECT_BUT_INCOMPLETE"
+    assert "objects; the label decides)" in decision.actions[0].summary

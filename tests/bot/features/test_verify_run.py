@@ -1,0 +1,222 @@
+"""A stored reproducing test speaks about a patch: really executed, in the sandbox."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bot.core import events
+from bot.core.actions import Decision, SetCheck
+from bot.core.subjects import Actor, Comment, Issue, PullRequest, Subject
+from bot.features.services import Services
+from bot.features.shared.stored_tests import StoredTest
+from bot.github.offline import Snapshot
+from bot.github.protocol import IssueLink, PullDiff
+from bot.router import decide
+from bot.sandbox.bubblewrap import Bubblewrap
+from tests.bot.features.conftest import REPOSITORY, Remembered
+from tests.scripted import ScriptedModel
+
+pytestmark = pytest.mark.debian("bubblewrap")
+
+ANN = Actor(id=11, login="ann")
+MAINTAINER = Actor(id=13, login="mia")
+OURS = Actor(id=1, login="bouncer[bot]", is_bot=True)
+BASE, HEAD = "b" * 40, "a" * 40
+GOOD: dict[str, Any] = {"explanation": "Reads well.", "p_bounce": 4, "label": "CORRECT_AND_PRECISE"}
+BAD: dict[str, Any] = {"explanation": "Looks wrong.", "p_bounce": 90, "label": "INCORRECT"}
+TEST = "from rocket import half\n\n\ndef test_issue_12():\n    assert half(3) == 1.5\n"
+BROKEN, FIXED = b"def half(x):\n    return x // 2\n", b"def half(x):\n    return x / 2\n"
+Build = Callable[..., Services]
+
+
+def pull(**values: Any) -> PullRequest:
+    given = {
+        "number": 20,
+        "title": "Halve",
+        "author": ANN,
+        "head_sha": HEAD,
+        "base_sha": BASE,
+        "head_repository": "acme/rocket",
+        "base_repository": "acme/rocket",
+    }
+    return PullRequest(**{**given, **values})
+
+
+def snapshot(head: bytes, pull_request: PullRequest | None = None) -> Snapshot:
+    return Snapshot(
+        repository=REPOSITORY.full_name,
+        identity=OURS,
+        issues={12: Issue(number=12, title="half(3) is 1", body="It should be 1.5.", author=ANN)},
+        pull_requests={20: pull_request or pull()},
+        diffs={20: PullDiff(text="--- a/rocket.py\n+++ b/rocket.py\n@@ -2 +2 @@\n-    return 1\n+    return 2\n")},
+        linked_issues={20: (IssueLink(repository="acme/rocket", number=12),)},
+        permissions={"mia": "write"},
+        checkouts={BASE: {"rocket.py": BROKEN}, HEAD: {"rocket.py": head}},
+    )
+
+
+@pytest.fixture
+def reproduced(history: Remembered) -> Remembered:
+    """The issue has a test that reproduced it."""
+    test = StoredTest(
+        path="test_issue.py",
+        name="test_issue_12",
+        content=TEST,
+        code=TEST,
+        new_file=True,
+        command=(sys.executable, "-m", "pytest", "{tests}"),
+        branch="main",
+        sha=BASE,
+    )
+    history.past.append(
+        Decision(
+            kind="reproduce",
+            subject=Subject(repository="acme/rocket", number=12, revision="text:1"),
+            verdict="reproduced",
+            evidence={"test": test.model_dump(mode="json")},
+        )
+    )
+    return history
+
+
+def verify(services: Services, event: events.Event | None = None) -> Decision:
+    opened = events.PullRequestOpened(sender=ANN, repository=REPOSITORY, pull_request=pull())
+    (decision,) = decide(event or opened, replace(services, sandbox=Bubblewrap()), only="verify")
+    return decision
+
+
+EXECUTE = "verify: {execute: true}"
+
+
+def check_of(decision: Decision) -> SetCheck:
+    (check,) = decision.actions
+    assert isinstance(check, SetCheck)
+    return check
+
+
+@pytest.mark.usefixtures("reproduced")
+def test_a_pass_is_shown_beside_the_verdict(services: Build) -> None:
+    check = check_of(verify(services(ScriptedModel([GOOD]), snapshot(FIXED), EXECUTE)))
+    assert (check.conclusion, check.title) == (
+        "success",
+        "Appears to solve #12; its reproducing test passes here",
+    )
+    assert (
+        "Test `test_issue.py::test_issue_12`: failed on base, passed on head.\nThe pass proves nothing by itself"
+        in check.summary
+    )
+    assert "assert 1 == 1.5" in check.summary
+
+
+FORGED = """\
+import os
+
+with open(".bouncer-junit.xml", "w") as report:
+    report.write('<testsuite><testcase classname="test_issue" name="test_issue_12"/></testsuite>')
+print("1 passed in 0.01s", flush=True)
+os._exit(0)
+"""
+
+
+@pytest.mark.usefixtures("reproduced")
+@pytest.mark.parametrize("files", [{"rocket.py": FIXED}, {"rocket.py": BROKEN, "conftest.py": FORGED.encode()}])
+def test_no_pass_lifts_a_verdict_or_opens_the_gate(services: Build, files: dict[str, bytes]) -> None:
+    state = snapshot(BROKEN)
+    state = state.model_copy(update={"checkouts": {**state.checkouts, HEAD: files}})
+    decision = verify(services(ScriptedModel([BAD]), state, "verify: {execute: true, gate: true}"))
+    check = check_of(decision)
+    assert (check.conclusion, check.title) == ("failure", "Probably doesn't solve #12")
+    assert decision.evidence["bounced"]
+    assert decision.evidence["runs"][0]["head"] == "passed"  # the forgery did its worst
+    assert "The pass proves nothing by itself" in check.summary
+
+
+@pytest.mark.usefixtures("reproduced")
+def test_fails_on_both_is_evidence_against(services: Build) -> None:
+    decision = verify(services(ScriptedModel([GOOD]), snapshot(BROKEN), EXECUTE))
+    check = check_of(decision)
+    assert check.title == "Probably doesn't solve #12"
+    assert "failed on base, failed on head" in check.summary
+    assert "proves nothing" not in check.summary
+    assert (check.conclusion, decision.evidence["bounced"]) == ("neutral", True)
+
+
+@pytest.mark.usefixtures("reproduced")
+def test_a_test_that_cannot_be_run_on_head_says_nothing(services: Build) -> None:
+    check = check_of(verify(services(ScriptedModel([GOOD]), snapshot(b"import nothing_here\n"), EXECUTE)))
+    assert (check.conclusion, check.title) == (
+        "success",
+        "Appears to solve #12; its reproducing test is inconclusive",
+    )
+
+
+@pytest.mark.usefixtures("reproduced")
+def test_nothing_is_executed_unless_the_repository_says_so(services: Build) -> None:
+    assert verify(services(ScriptedModel([GOOD]), snapshot(BROKEN))).evidence["runs"] == []
+
+
+def test_without_a_stored_test_reading_decides(services: Build) -> None:
+    decision = verify(services(ScriptedModel([GOOD]), snapshot(BROKEN), EXECUTE))
+    assert decision.evidence["runs"] == []
+    assert not decision.evidence["bounced"]
+
+
+def said(body: str) -> events.CommentCreated:
+    return events.CommentCreated(
+        sender=MAINTAINER,
+        repository=REPOSITORY,
+        issue=Issue(number=20, title="Halve", author=ANN, is_pull_request=True),
+        comment=Comment(id=1, body=body, author=MAINTAINER),
+    )
+
+
+@pytest.mark.usefixtures("reproduced")
+@pytest.mark.parametrize(
+    "body",
+    [
+        "/bouncer verify --run aaaaaaa",
+        f"/bouncer verify --run {HEAD}",
+        "/bouncer recheck\n/bouncer verify --run aaaaaaa",
+        "/bouncer verify\n/bouncer verify --run aaaaaaa",
+    ],
+)
+def test_a_fork_s_code_runs_where_a_maintainer_names_its_commit(services: Build, body: str) -> None:
+    fork = snapshot(FIXED, pull(head_repository="ann/rocket"))
+    decision = verify(services(ScriptedModel([GOOD]), fork, EXECUTE), said(body))
+    assert decision.evidence["runs"]
+
+
+@pytest.mark.usefixtures("reproduced")
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("/bouncer verify --run", True),
+        ("/bouncer verify --run abcdef1", True),
+        ("/bouncer recheck\n/bouncer verify --run", True),
+        ("/bouncer verify", False),
+    ],
+)
+def test_another_commit_of_a_fork_does_not_run_and_one_line_says_what_to_type(
+    services: Build, body: str, told: bool
+) -> None:
+    fork = snapshot(FIXED, pull(head_repository="ann/rocket"))
+    decision = verify(services(ScriptedModel([GOOD]), fork, EXECUTE), said(body))
+    assert decision.evidence["runs"] == []
+    line = (
+        "Not executed, this is a fork's code: read commit aaaaaaa, then comment `/bouncer verify --run aaaaaaa`."
+    )
+    assert (check_of(decision).summary.split("\n")[0] == line) is told
+
+
+@pytest.mark.usefixtures("reproduced")
+def test_a_fork_s_code_is_never_executed_by_itself(services: Build) -> None:
+    event = events.PullRequestOpened(
+        sender=ANN, repository=REPOSITORY, pull_request=pull(head_repository="ann/rocket")
+    )
+    decision = verify(services(ScriptedModel([GOOD]), snapshot(FIXED), EXECUTE), event)
+    assert decision.evidence["runs"] == []

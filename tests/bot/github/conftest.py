@@ -1,0 +1,183 @@
+"""One repository on the simulated GitHub, and every kind of forge looking at it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from bot.core.actions import InlineComment
+from bot.core.errors import NotFound
+from bot.github.app import GitHubApp
+from bot.github.offline import ReplayForge, Snapshot
+from bot.github.protocol import Forge
+from bot.github.reader import GitHubForge
+from bot.github.writer import GitHubWriter
+from bot.pipeline.readings import ReadOnce
+from bot.simgithub import App, InstallationState, SimulatedGitHub
+from tests.bot.github.recording import RecordingForge
+from tests.conformance.checking import violations
+
+NAME = "octo/demo"
+FILES: dict[str, str | bytes | None] = {
+    "README.md": "# demo\n",
+    "src/table.py": "def read(path):\n    return open(path).read()\n",
+    "logo.png": b"\x89PNG\0\x01",
+    "latin.txt": b"caf\xe9\n",
+}
+
+
+@dataclass
+class Site:
+    """The simulated GitHub with the app installed on one repository."""
+
+    github: SimulatedGitHub
+    registered: App
+    installation: InstallationState
+    app: GitHubApp
+
+    @property
+    def forge(self) -> GitHubForge:
+        return self.app.forge(self.installation.id, NAME)[0]
+
+    @property
+    def writer(self) -> GitHubWriter:
+        return self.app.forge(self.installation.id, NAME)[1]
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    """A site of the test's own."""
+    with open_site() as site:
+        yield site
+
+
+@contextmanager
+def open_site() -> Iterator[Site]:
+    """Every request that is made there has to be one that GitHub would understand."""
+    with SimulatedGitHub() as github:
+        registered = github.create_app()
+        github.create_repository(NAME, FILES)
+        github.create_repository("octo/secret", private=True)
+        installation = github.install(registered, NAME, "octo/secret")
+        with GitHubApp(registered.id, registered.private_key, github.api_url) as app:
+            yield Site(github, registered, installation, app)
+        assert violations(github.requests) == []
+
+
+@pytest.fixture(scope="session")
+def private_key() -> str:
+    """A key that belongs to no app."""
+    with SimulatedGitHub() as github:
+        return github.create_app().private_key
+
+
+@dataclass
+class Scene:
+    """What the contract's repository holds, by the numbers and ids that GitHub gave."""
+
+    site: Site
+    issue: int
+    comment: int
+    pull: int
+    large: int
+    head: str
+    finding: int
+    check: int
+
+
+@pytest.fixture(scope="module")
+def scene() -> Iterator[Scene]:
+    """A site that a module's tests only look at."""
+    with open_site() as site:
+        yield set_up(site)
+
+
+def set_up(site: Site) -> Scene:
+    """Everything that the contract asks for."""
+    github, writer = site.github, site.writer
+    issue = github.open_issue(NAME, "Reading fails", "Nothing works.\r\nReally.", "alice", ["bug"])
+    comment = github.comment(NAME, issue, "Which version?", "carol")
+    github.react(NAME, comment, "+1", by="alice")
+    github.react(NAME, comment, "-1", by="bob")
+    github.react(NAME, comment, "heart", by="dave")
+    for number in range(120):
+        github.comment(NAME, issue, f"me too {number}", "bob")
+    changed = {"src/table.py": "def read(path):\n    with open(path) as file:\n        return file.read()\n"}
+    pull = github.open_pull(
+        NAME, "Close the file", f"Fixes #{issue}", files=changed, fork=True, author="mallory", closes=[issue]
+    )
+    head = site.forge.pull_request(pull).head_sha
+    review = InlineComment(path="src/table.py", line=2, body="Who closes it?")
+    writer.create_review(pull, head, "", (review,))
+    finding = site.forge.review_comments(pull)[0].id
+    github.resolve(NAME, finding, by="mallory")
+    check = writer.create_check("bouncer / verify", head, "key", "neutral", "Not judged", "no issue", "")
+    many = {f"generated/{number:03}.txt": f"{number}\n" for number in range(310)}
+    large = github.open_pull(NAME, "Generate", files=many, branch="generate", draft=True)
+    github.grant(NAME, "carol", "triage")
+    return Scene(site, issue, comment, pull, large, head, finding, check)
+
+
+def record_everything(scene: Scene, folder: Path) -> Snapshot:
+    """Ask a live forge all that the contract asks, and keep it."""
+    forge = RecordingForge(scene.site.forge)
+    forge.about()
+    forge.identity()
+    forge.issue(scene.issue)
+    forge.comments(scene.issue)
+    forge.comments(scene.pull)
+    for number in (scene.pull, scene.large):
+        forge.pull_request(number)
+        forge.diff(number)
+        forge.linked_issues(number)
+    forge.review_comments(scene.pull)
+    forge.reviews(scene.pull)
+    forge.resolved_threads(scene.pull)
+    forge.check_runs(scene.head, "bouncer / verify")
+    forge.check_runs(scene.head, "another")
+    forge.pulls_for_commit(scene.head)
+    for login in ("octo", "carol", "mallory", "nobody-at-all"):
+        forge.permission(login)
+    forge.reactions(scene.comment)
+    forge.reactions(scene.finding, review=True)
+    forge.head("main")
+    for path in ("README.md", "latin.txt"):
+        forge.file(path, "main")
+    forge.checkout("main", folder)
+    for ask in (
+        lambda: forge.issue(999),
+        lambda: forge.pull_request(scene.issue),
+        lambda: forge.linked_issues(999),
+        lambda: forge.file(".github/bouncer.yml", "main"),
+        lambda: forge.file("src", "main"),
+        lambda: forge.file("../../octo/secret/README.md", "main"),
+        lambda: forge.head("gone"),
+    ):
+        with pytest.raises(NotFound):
+            ask()
+    return forge.snapshot()
+
+
+@pytest.fixture(scope="module")
+def snapshot(scene: Scene, tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    """All answers of a live forge to what the contract asks."""
+    return record_everything(scene, tmp_path_factory.mktemp("recorded"))
+
+
+@pytest.fixture(params=["github", "once", "recording", "replay"])
+def forge(request: pytest.FixtureRequest, scene: Scene, snapshot: Snapshot) -> Iterator[Forge]:
+    """Every implementation of ``Forge``, looking at the same repository."""
+    before = len(scene.site.github.requests)
+    if request.param == "github":
+        yield scene.site.forge
+    elif request.param == "once":
+        yield ReadOnce(scene.site.forge)
+    elif request.param == "recording":
+        yield RecordingForge(scene.site.forge)
+    else:
+        yield ReplayForge(snapshot)
+        assert len(scene.site.github.requests) == before

@@ -1,0 +1,242 @@
+"""The app as a whole: what its tokens may do, which forges it makes, what GitHub failed to deliver."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+
+from bot.core.errors import NotFound, SettingsError, TransientError
+from bot.github.app import GitHubApp, InstallationIdentity, load_key
+from bot.github.registration import manifest
+from bot.simgithub import SimulatedGitHub
+from tests.bot.github.conftest import NAME, Site
+
+
+def asked(site: Site) -> list[dict[str, object]]:
+    """Bodies of the requests for tokens."""
+    return [each.body for each in site.github.requests if each.path.endswith("access_tokens")]
+
+
+def test_what_reads_holds_a_token_that_cannot_write_and_reaches_one_repository(site: Site) -> None:
+    number = site.github.open_issue(NAME, "Reading fails")
+    site.forge.issue(number)
+    [body] = asked(site)
+    assert body == {
+        "repositories": ["demo"],
+        "permissions": {"contents": "read", "issues": "read", "pull_requests": "read", "checks": "read"},
+    }
+
+
+def test_only_opening_a_test_pull_request_asks_for_the_right_to_change_files(site: Site) -> None:
+    number = site.github.open_issue(NAME, "Reading fails")
+    site.writer.create_comment(number, "hello")
+    assert [each["permissions"]["contents"] for each in asked(site)] == ["read"]  # type: ignore[index]
+    site.writer.create_branch("draft", site.forge.head("main"))
+    assert asked(site)[-1]["permissions"] == {"contents": "write", "pull_requests": "write"}
+
+
+def test_a_token_serves_many_requests_and_an_expired_one_is_replaced(site: Site) -> None:
+    number = site.github.open_issue(NAME, "Reading fails")
+    for _ in range(3):
+        site.forge.issue(number)
+    assert len(asked(site)) == 1
+    for token in site.github.world.tokens.values():
+        token.expires_at = site.github.world.now()
+    assert site.forge.issue(number).number == number
+    assert len(asked(site)) == 2
+
+
+def test_a_token_is_replaced_five_minutes_before_it_expires() -> None:
+    now, minted = 1_000_000.0, list[str]()
+
+    def mint() -> tuple[str, datetime]:
+        minted.append(f"token {len(minted)}")
+        return minted[-1], datetime.fromtimestamp(now + 3600, UTC)
+
+    identity = InstallationIdentity(1, mint, clock=lambda: now)
+    assert identity.token == "token 0"
+    now += 3600 - 301
+    assert identity.token == "token 0"
+    now += 1
+    assert identity.token == "token 1"
+
+
+def test_where_our_clock_is_far_ahead_a_token_is_used_for_a_minute_not_for_one_request() -> None:
+    now, minted = 1_000_000.0, list[str]()
+
+    def mint() -> tuple[str, datetime]:
+        minted.append("token")
+        return "token", datetime.fromtimestamp(now - 3600, UTC)
+
+    identity = InstallationIdentity(1, mint, clock=lambda: now)
+    assert [identity.token for _ in range(5)] == ["token"] * 5
+    assert len(minted) == 1
+
+
+def test_many_threads_mint_one_token() -> None:
+    minted = list[str]()
+
+    def mint() -> tuple[str, datetime]:
+        minted.append("token")
+        return "token", datetime.now(UTC) + timedelta(hours=1)
+
+    identity = InstallationIdentity(1, mint)
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(lambda _: identity.token, range(64))) == {"token"}
+    assert len(minted) == 1
+
+
+def test_a_permission_that_was_never_granted_does_not_stop_the_others() -> None:
+    with SimulatedGitHub() as github:
+        registered = github.create_app(permissions={"issues": "write", "contents": "read"})
+        github.create_repository(NAME)
+        installation = github.install(registered, NAME)
+        number = github.open_issue(NAME, "Reading fails")
+        with GitHubApp(registered.id, registered.private_key, github.api_url) as app:
+            forge, writer = app.forge(installation.id, NAME)
+            assert forge.issue(number).number == number
+            writer.create_comment(number, "hello")
+        assert github.comments(NAME, number) == ["hello"]
+
+
+def test_the_app_knows_its_permissions_events_and_webhook(site: Site) -> None:
+    app = site.app.app()
+    assert (app.slug, app.owner, app.id) == ("bouncer", "octo", site.registered.id)
+    assert manifest().gaps(app.permissions, app.events) == ()
+    assert site.app.webhook_url() == ""
+
+
+def test_an_installation_is_found_by_its_repository(site: Site) -> None:
+    found = site.app.installation_for("octo", "demo")
+    assert (found.id, found.account, found.suspended) == (site.installation.id, "octo", False)
+    assert site.app.installations() == (found,)
+    with pytest.raises(NotFound):
+        site.app.installation_for("octo", "elsewhere")
+
+
+def test_the_same_forge_serves_a_repository_again(site: Site) -> None:
+    assert site.app.forge(site.installation.id, NAME) is site.app.forge(site.installation.id, NAME)
+    assert site.app.forge(site.installation.id, "octo/secret")[0].repository == "octo/secret"
+
+
+def test_a_key_of_another_app_is_named_by_github_and_tried_again_later(site: Site, private_key: str) -> None:
+    with (
+        GitHubApp(site.registered.id, private_key, site.github.api_url) as app,
+        pytest.raises(TransientError, match="JSON web token could not be decoded"),
+    ):
+        app.app()
+
+
+# Deliveries
+
+
+class _Receiver(BaseHTTPRequestHandler):
+    status = 500
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(type(self).status)
+        self.end_headers()
+
+    def log_message(self, *arguments: object) -> None:
+        """Quiet."""
+
+
+def test_a_delivery_of_which_no_attempt_succeeded_is_listed_and_redelivered_under_its_old_id() -> None:
+    class Receiver(_Receiver):
+        pass
+
+    server = HTTPServer(("127.0.0.1", 0), Receiver)
+    Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    with SimulatedGitHub() as github:
+        registered = github.create_app(webhook_url=f"http://127.0.0.1:{server.server_port}/webhook")
+        github.create_repository(NAME)
+        github.install(registered, NAME)
+        yesterday = datetime.now(UTC) - timedelta(days=1)
+        with GitHubApp(registered.id, registered.private_key, github.api_url) as app:
+            for number in range(60):
+                github.open_issue(NAME, f"Issue {number}")
+            failed = app.failed_deliveries(yesterday)
+            assert [each.event for each in failed] == ["installation"] + ["issues"] * 60
+            assert failed[0].delivered_at <= failed[-1].delivered_at
+            Receiver.status = 202
+            app.redeliver(failed[-1].id)
+            github.settle()
+            left = app.failed_deliveries(yesterday)
+            assert [each.guid for each in left] == [each.guid for each in failed[:-1]]
+            assert app.failed_deliveries(datetime.now(UTC) + timedelta(hours=1)) == ()
+    server.shutdown()
+    server.server_close()
+
+
+# Settings
+
+
+def pem(key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey, password: bytes | None = None) -> str:
+    protection: serialization.KeySerializationEncryption = serialization.NoEncryption()
+    if password:
+        protection = serialization.BestAvailableEncryption(password)
+    return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, protection).decode()
+
+
+def parsed(text: str) -> rsa.RSAPrivateKey:
+    key = serialization.load_pem_private_key(text.encode(), None)
+    assert isinstance(key, rsa.RSAPrivateKey)
+    return key
+
+
+def test_a_key_may_stand_on_one_line_or_in_quotes(private_key: str) -> None:
+    key = load_key(private_key)
+    one_line = private_key.replace("\n", "\\n")
+    for form in (one_line, f'"{one_line}"', private_key.replace("\n", "\r\n"), f"  {private_key}  "):
+        assert load_key(form) == key
+    assert load_key(pem(parsed(key))) == pem(parsed(key)).strip()
+
+
+def test_what_is_wrong_with_a_key_is_said_in_one_line_that_shows_none_of_it(private_key: str) -> None:
+    key = parsed(private_key)
+    public = key.public_key().public_bytes(
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+    middle = private_key.splitlines()[5]
+    for text, said in [
+        ("", "the private key is empty"),
+        ("secret", "not a PEM private key"),
+        (public.decode(), "this is a public key"),
+        (private_key.replace(middle, ""), "damaged or cut off"),
+        (pem(key, b"password"), "protected by a password"),
+        (pem(ec.generate_private_key(ec.SECP256R1())), "GitHub Apps use RSA keys"),
+    ]:
+        with pytest.raises(SettingsError) as caught:
+            load_key(text, "key.pem")
+        message = str(caught.value)
+        assert message.startswith("key.pem: ")
+        assert said in message
+        assert "\n" not in message
+        assert middle not in message
+
+
+@pytest.mark.parametrize("url", ["github.example.com", "ftp://x", "https://", "https://me:pw@host/api/v3", ""])
+def test_an_address_that_is_none_is_named(url: str, private_key: str) -> None:
+    with pytest.raises(SettingsError, match="GITHUB_API_URL"):
+        GitHubApp(1, private_key, url)
+
+
+def test_an_empty_app_id_is_named(private_key: str) -> None:
+    with pytest.raises(SettingsError, match="GITHUB_APP_ID"):
+        GitHubApp(" ", private_key)
+
+
+@pytest.mark.parametrize("prefix", ["", "/api/v3", "/api/v3/"])
+def test_the_public_github_and_an_enterprise_server_are_reached_alike(site: Site, prefix: str) -> None:
+    pull = site.github.open_pull(NAME, "Change", files={"a": "b"}, closes=[1])
+    with GitHubApp(site.registered.id, site.registered.private_key, site.github.web_url + prefix) as app:
+        forge, _ = app.forge(site.installation.id, NAME)
+        assert forge.pull_request(pull).number == pull
+        assert [each.number for each in forge.linked_issues(pull)] == [1]

@@ -1,0 +1,148 @@
+"""An archive is unpacked inside its folder, whatever it holds."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+import tarfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
+
+from bot.core.errors import ForgeError, NotFound, TransientError
+from bot.github import archive
+
+TOP = "octo-demo-1234567"
+
+
+def tar(*entries: tuple[str, bytes | None, str, bytes]) -> bytes:
+    """A gzipped tar; each entry is name, content, link target, tar type."""
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w:gz") as file:
+        for name, content, target, kind in entries:
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = kind, target
+            info.size = len(content or b"")
+            file.addfile(info, io.BytesIO(content or b""))
+    return stream.getvalue()
+
+
+def plain(name: str, content: bytes = b"x") -> tuple[str, bytes, str, bytes]:
+    return (f"{TOP}/{name}", content, "", tarfile.REGTYPE)
+
+
+def link(name: str, target: str) -> tuple[str, None, str, bytes]:
+    return (f"{TOP}/{name}", None, target, tarfile.SYMTYPE)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    inside = tmp_path / "deep" / "checkout"
+    inside.mkdir(parents=True)
+    yield inside
+    outside = [path for path in tmp_path.rglob("*") if not path.is_relative_to(inside) and path.is_file()]
+    assert outside == []
+
+
+def unpacked(server: HTTPServer, data: bytes, folder: Path) -> set[str]:
+    server.expect_request("/archive").respond_with_data(data, content_type="application/x-gzip")
+    archive.unpack(server.url_for("/archive"), folder)
+    for path in folder.rglob("*"):
+        assert path.resolve().is_relative_to(folder.resolve())
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
+
+
+def test_the_top_folder_goes_and_the_files_stay(httpserver: HTTPServer, folder: Path) -> None:
+    data = tar(plain("README.md"), plain("src/a.py"), link("src/b.py", "a.py"), link("docs", "src"))
+    assert unpacked(httpserver, data, folder) == {"README.md", "src/a.py", "src/b.py"}
+    assert (folder / "docs" / "a.py").read_bytes() == b"x"
+
+
+def test_a_broken_archive_is_refused(httpserver: HTTPServer, folder: Path) -> None:
+    with pytest.raises(ForgeError, match="cannot be unpacked"):
+        unpacked(httpserver, tar(plain("a", b"x" * 10_000))[:-40], folder)
+    with pytest.raises(ForgeError, match="cannot be unpacked"):
+        unpacked(emptied(httpserver), b"<html>", folder)
+
+
+def emptied(server: HTTPServer) -> HTTPServer:
+    server.clear()
+    return server
+
+
+def test_an_archive_that_unpacks_to_too_much_is_refused(
+    httpserver: HTTPServer, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive, "MAX_FILES", 3)
+    with pytest.raises(ForgeError, match="more than is accepted"):
+        unpacked(httpserver, tar(*(plain(f"{each}") for each in range(5))), folder)
+    monkeypatch.setattr(archive, "MAX_ARCHIVE", 100)
+    with pytest.raises(ForgeError, match="archive is larger"):
+        unpacked(httpserver, tar(*(plain(f"{each}") for each in range(500))), folder)
+
+
+@pytest.mark.parametrize(("status", "error"), [(404, NotFound), (403, ForgeError), (503, TransientError)])
+def test_a_download_that_is_refused_is_what_the_refusal_says(
+    httpserver: HTTPServer, folder: Path, status: int, error: type[Exception]
+) -> None:
+    httpserver.expect_request("/archive").respond_with_data("no", status=status)
+    with pytest.raises(error):
+        archive.unpack(httpserver.url_for("/archive"), folder)
+
+
+def test_no_credentials_of_this_machine_go_along(
+    httpserver: HTTPServer, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    netrc = folder / "netrc"
+    netrc.write_text("machine localhost login me password secret\n")
+    monkeypatch.setenv("NETRC", str(netrc))
+    seen: list[str | None] = []
+
+    def answer(request: Request) -> Response:
+        seen.append(request.headers.get("Authorization"))
+        return Response(tar(plain("a")))
+
+    httpserver.expect_request("/archive").respond_with_handler(answer)
+    archive.unpack(httpserver.url_for("/archive"), folder)
+    assert seen == [None]
+
+
+def test_a_program_stays_executable(httpserver: HTTPServer, folder: Path) -> None:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w:gz") as file:
+        info = tarfile.TarInfo(f"{TOP}/run.sh")
+        info.mode, info.size = 0o4777, 1
+        file.addfile(info, io.BytesIO(b"x"))
+    unpacked(httpserver, stream.getvalue(), folder)
+    assert (folder / "run.sh").stat().st_mode & 0o7777 == 0o755
+
+
+def test_what_a_killed_process_fetched_goes_with_the_next_fetch(tmp_path: Path) -> None:
+    script = (
+        "import sys, time; from pathlib import Path\n"
+        "from bot.github.archive import Archives\n"
+        "def fetch(folder):\n"
+        "    (folder / 'half').write_text('x'); print('fetching', flush=True); time.sleep(60)\n"
+        "Archives(Path(sys.argv[1])).tree('o/r', 'a', fetch)\n"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=Path(__file__).parents[3]) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"fetching\n"
+        (left,) = tmp_path.iterdir()
+        long_ago = time.time() - 3_600
+        os.utime(left, (long_ago, long_ago))
+        archives = archive.Archives(tmp_path)
+        archives.tree("o/r", "b", lambda folder: None)
+        assert left.exists()  # its process lives
+        process.kill()
+        process.wait()
+    os.utime(left, (long_ago, long_ago))
+    archives.tree("o/r", "c", lambda folder: None)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["o%2Fr@b", "o%2Fr@c"]

@@ -1,0 +1,77 @@
+"""What was read is asked for again under its ETag: unchanged, it costs nothing of the quota."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.core.errors import NotFound
+from bot.github import http
+from bot.github.http import Answers, Raw
+from bot.pipeline.readings import ReadOnce
+from tests.bot.github.conftest import NAME, Site
+
+
+def statuses(site: Site, ending: str) -> list[int]:
+    return [each.status for each in site.github.requests if each.path.endswith(ending)]
+
+
+def test_what_has_not_changed_is_known_and_costs_nothing(site: Site) -> None:
+    number = site.github.open_issue(NAME, "Reading fails")
+    site.github.comment(NAME, number, "Which version?")
+    for _ in range(3):
+        assert site.forge.issue(number).title == "Reading fails"
+        assert [each.body for each in site.forge.comments(number)] == ["Which version?"]
+    assert statuses(site, f"/issues/{number}") == [200, 304, 304]
+    assert statuses(site, "/comments") == [200, 304, 304]
+
+
+def test_what_has_changed_comes_anew(site: Site) -> None:
+    number = site.github.open_issue(NAME, "Reading fails")
+    site.forge.issue(number)
+    site.github.edit(NAME, number, title="Reading an empty file fails")
+    assert site.forge.issue(number).title == "Reading an empty file fails"
+    assert site.forge.issue(number).title == "Reading an empty file fails"
+    assert statuses(site, f"/issues/{number}") == [200, 200, 304]
+
+
+def test_the_change_and_its_description_are_two_answers(site: Site) -> None:
+    number = site.github.open_pull(NAME, "Change", files={"a.txt": "a\n"})
+    for _ in range(2):
+        assert site.forge.pull_request(number).title == "Change"
+        assert "+++ b/a.txt" in site.forge.diff(number).text
+    assert statuses(site, f"/pulls/{number}") == [200, 200, 304, 304]
+
+
+def test_what_is_gone_is_not_remembered(site: Site) -> None:
+    site.github.commit(NAME, {"notes.md": "here\n"})
+    assert site.forge.file("notes.md", "main") == b"here\n"
+    site.github.commit(NAME, {"notes.md": None})
+    with pytest.raises(NotFound):
+        site.forge.file("notes.md", "main")
+
+
+def test_a_job_asks_each_question_once_and_a_second_look_asks_anew(site: Site) -> None:
+    number = site.github.open_issue(NAME, "Reading fails")
+    job = ReadOnce(site.forge)
+    job.issue(number)
+    site.github.edit(NAME, number, title="Reading an empty file fails")
+    for _ in range(2):
+        assert job.issue(number).title == "Reading fails"
+        with pytest.raises(NotFound):
+            job.file(".github/bouncer.yml", "main")
+    assert site.forge.issue(number).title == "Reading an empty file fails"
+    assert statuses(site, f"/issues/{number}") == [200, 200]
+    assert statuses(site, "bouncer.yml") == [404]
+
+
+def test_what_is_kept_stays_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "KEPT", 100)
+    monkeypatch.setattr(http, "KEPT_ANSWER", 40)
+    answers = Answers()
+    answers.keep(("large",), Raw(200, {"etag": "1"}, "x" * 41))
+    answers.keep(("unmarked",), Raw(200, {}, "x"))
+    for key in range(10):
+        answers.keep((key,), Raw(200, {"etag": "1"}, "x" * 30))
+        answers.keep((key,), Raw(200, {"etag": "2"}, "x" * 30))
+    assert [key for key in range(10) if answers.find((key,))] == [7, 8, 9]
+    assert answers.find(("large",)) is answers.find(("unmarked",)) is None

@@ -1,0 +1,152 @@
+"""What every forge answers about the same repository."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bot.core.errors import NotFound
+from bot.core.subjects import text_revision
+from bot.github.protocol import Forge, IssueLink
+from tests.bot.github.conftest import FILES, NAME, Scene
+
+
+def test_it_says_which_repository_it_is_bound_to_and_who_we_are(forge: Forge) -> None:
+    about = forge.about()
+    assert (forge.repository, about.full_name, about.default_branch, about.private) == (NAME, NAME, "main", False)
+    assert about.html_url.endswith(f"/{NAME}")
+    assert (forge.identity().login, forge.identity().is_bot) == ("bouncer[bot]", True)
+
+
+def test_an_issue_has_its_text_author_labels_and_revision(forge: Forge, scene: Scene) -> None:
+    issue = forge.issue(scene.issue)
+    assert (issue.title, issue.author.login, issue.labels, issue.state) == (
+        "Reading fails",
+        "alice",
+        ("bug",),
+        "open",
+    )
+    assert issue.revision == text_revision("Reading fails", "Nothing works.\nReally.")
+
+
+def test_all_comments_come_in_order_however_many_pages_they_fill(forge: Forge, scene: Scene) -> None:
+    comments = forge.comments(scene.issue)
+    assert len(comments) == 121
+    assert [comments[0].body, comments[1].body, comments[-1].body] == [
+        "Which version?",
+        "me too 0",
+        "me too 119",
+    ]
+
+
+def test_a_pull_request_says_whether_its_code_comes_from_elsewhere(forge: Forge, scene: Scene) -> None:
+    pull, own = forge.pull_request(scene.pull), forge.pull_request(scene.large)
+    assert (pull.head_repository, pull.from_fork, pull.draft) == ("mallory/demo", True, False)
+    assert (own.head_repository, own.from_fork, own.draft) == (NAME, False, True)
+    assert pull.head_sha == scene.head
+    assert pull.base_sha != pull.head_sha
+
+
+def test_the_diff_is_a_unified_diff_against_the_merge_base(forge: Forge, scene: Scene) -> None:
+    diff = forge.diff(scene.pull)
+    assert diff.text == (
+        "diff --git a/src/table.py b/src/table.py\n"
+        "--- a/src/table.py\n"
+        "+++ b/src/table.py\n"
+        "@@ -1,2 +1,3 @@\n"
+        " def read(path):\n"
+        "-    return open(path).read()\n"
+        "+    with open(path) as file:\n"
+        "+        return file.read()\n"
+    )
+    assert (diff.omitted, diff.unlisted) == ((), 0)
+
+
+def test_a_diff_that_github_refuses_to_show_whole_is_put_together_file_by_file(forge: Forge, scene: Scene) -> None:
+    diff = forge.diff(scene.large)
+    assert diff.text.count("diff --git") == 310
+    assert "+++ b/generated/309.txt\n@@ -0,0 +1 @@\n+309\n" in diff.text
+
+
+def test_the_issues_that_a_pull_request_closes_are_known(forge: Forge, scene: Scene) -> None:
+    assert forge.linked_issues(scene.pull) == (IssueLink(repository=NAME, number=scene.issue),)
+    assert forge.linked_issues(scene.large) == ()
+
+
+def test_reviews_their_comments_and_resolved_threads_are_known(forge: Forge, scene: Scene) -> None:
+    [comment] = forge.review_comments(scene.pull)
+    assert (comment.path, comment.line, comment.side) == ("src/table.py", 2, "RIGHT")
+    assert (comment.author.login, comment.commit_id) == ("bouncer[bot]", scene.head)
+    assert [each.author.login for each in forge.reviews(scene.pull)] == ["bouncer[bot]"]
+    assert forge.resolved_threads(scene.pull) == (scene.finding,)
+
+
+def test_our_own_check_runs_are_found_by_name(forge: Forge, scene: Scene) -> None:
+    [check] = forge.check_runs(scene.head, "bouncer / verify")
+    assert (check.id, check.external_id, check.conclusion) == (scene.check, "key", "neutral")
+    assert forge.check_runs(scene.head, "another") == ()
+
+
+def test_a_commit_of_a_fork_leads_to_its_pull_request(forge: Forge, scene: Scene) -> None:
+    assert [pull.number for pull in forge.pulls_for_commit(scene.head)] == [scene.pull]
+
+
+@pytest.mark.parametrize(
+    ("login", "role"), [("octo", "admin"), ("carol", "triage"), ("mallory", "read"), ("nobody-at-all", "none")]
+)
+def test_what_a_person_may_do_is_known(forge: Forge, login: str, role: str) -> None:
+    assert forge.permission(login) == role
+
+
+def test_thumbs_are_told_by_whom_and_other_reactions_do_not_count(forge: Forge, scene: Scene) -> None:
+    reactions = forge.reactions(scene.comment)
+    assert [each.login for each in reactions.up] == ["alice"]
+    assert [each.login for each in reactions.down] == ["bob"]
+    assert forge.reactions(scene.finding, review=True).up == ()
+
+
+def test_files_are_read_byte_for_byte(forge: Forge) -> None:
+    assert forge.file("README.md", "main") == b"# demo\n"
+    assert forge.file("latin.txt", "main") == b"caf\xe9\n"
+
+
+def test_a_checkout_holds_the_files_at_that_commit(forge: Forge, tmp_path: Path) -> None:
+    folder = tmp_path / "checkout"
+    folder.mkdir()
+    forge.checkout("main", folder)
+    assert (folder / "src" / "table.py").read_text() == FILES["src/table.py"]
+    assert (folder / "logo.png").read_bytes() == FILES["logo.png"]
+    assert sum(path.is_file() for path in folder.rglob("*")) == len(FILES)
+
+
+def test_sources_are_read_one_by_one_as_text_and_nothing_else_is(forge: Forge) -> None:
+    tree = forge.sources("main")
+    assert list(tree.paths()) == sorted(FILES)
+    assert tree.read("src/table.py") == FILES["src/table.py"]
+    odd = ("logo.png", "latin.txt", "src", "gone.py", "../../etc/passwd", "/etc/passwd", "src/../README.md")
+    assert [tree.read(path) for path in odd] == [None] * len(odd)
+
+
+def test_what_is_not_there_is_an_error_of_its_own(forge: Forge, scene: Scene) -> None:
+    with pytest.raises(NotFound):
+        forge.issue(999)
+    with pytest.raises(NotFound):
+        forge.pull_request(scene.issue)
+    with pytest.raises(NotFound):
+        forge.linked_issues(999)
+    with pytest.raises(NotFound):
+        forge.file(".github/bouncer.yml", "main")
+    with pytest.raises(NotFound):
+        forge.file("src", "main")
+    with pytest.raises(NotFound):
+        forge.head("gone")
+
+
+def test_a_path_that_climbs_out_of_the_repository_names_nothing(forge: Forge) -> None:
+    with pytest.raises(NotFound):
+        forge.file("../../octo/secret/README.md", "main")
+
+
+def test_the_head_of_a_branch_is_a_commit(forge: Forge) -> None:
+    assert len(forge.head("main")) == 40

@@ -1,0 +1,211 @@
+"""What each fault of GitHub, or of the line to it, is to whoever asked: another try and when, or no for good."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from bot.core.errors import ForgeError, NotFound, TransientError
+from bot.github.app import GitHubApp
+from bot.github.http import Exchange
+from bot.simgithub.faults import Kind
+from tests.bot.github.conftest import NAME, Site
+
+TOKENS = "access_tokens"
+
+
+def test_a_refused_token_is_replaced_once_and_the_request_succeeds(site: Site) -> None:
+    number = site.github.open_issue(NAME, "Reading fails")
+    site.forge.issue(number)
+    for token in site.github.world.tokens.values():
+        token.revoked = True
+    assert site.forge.issue(number).title == "Reading fails"
+    assert site.writer.create_comment(number, "hello") > 0
+    assert site.github.comments(NAME, number) == ["hello"]
+    assert minted(site) == 3
+
+
+def test_credentials_that_stay_refused_are_asked_about_again_later_not_at_once(site: Site) -> None:
+    number = site.github.open_issue(NAME, "Reading fails")
+    site.github.fail("unauthorized", path="/issues/", times=10)
+    with pytest.raises(TransientError, match="401: Bad credentials"):
+        site.forge.issue(number)
+    assert [each.status for each in site.github.requests if "/issues/" in each.path] == [401, 401]
+    assert minted(site) == 2
+
+
+def minted(site: Site) -> int:
+    return sum(TOKENS in each.path and each.status == 201 for each in site.github.requests)
+
+
+@pytest.mark.parametrize(
+    ("kind", "least", "most"),
+    [
+        ("rate_limited", 40, 43),
+        ("secondary_limit", 42, 42),
+        ("too_many", 42, 42),
+    ],
+)
+def test_a_limit_is_waited_out_for_as_long_as_github_asks(
+    site: Site, kind: Kind, least: float, most: float
+) -> None:
+    number = site.github.open_issue(NAME, "Reading fails")
+    for ask in (lambda: site.forge.issue(number), lambda: site.writer.create_comment(number, "hello")):
+        site.github.fail(kind, path="/issues/", wait=42)
+        with pytest.raises(TransientError) as caught:
+            ask()
+        assert caught.value.wait is not None
+        assert least <= caught.value.wait <= most
+    assert site.github.comments(NAME, number) == []
+
+
+@pytest.mark.parametrize("kind", ["server_error", "bad_gateway", "reset", "html", "malformed"])
+def test_a_fault_of_github_is_worth_another_try_and_is_tried_once(site: Site, kind: Kind) -> None:
+    number = site.github.open_issue(NAME, "Reading fails")
+    for ask in (lambda: site.forge.issue(number), lambda: site.writer.create_comment(number, "hello")):
+        before = len(site.github.requests)
+        ask_and_fail(site, kind, ask)
+        seen = [each for each in site.github.requests[before:] if TOKENS not in each.path]
+        assert len(seen) == (0 if kind == "reset" else 1)
+    assert site.forge.issue(number).title == "Reading fails"
+    assert site.github.comments(NAME, number) == []
+
+
+def ask_and_fail(site: Site, kind: Kind, ask: object) -> None:
+    assert callable(ask)
+    site.github.fail(kind, path="/issues/")
+    with pytest.raises(TransientError) as caught:
+        ask()
+    assert caught.value.wait is None
+    assert "<html>" not in str(caught.value)
+
+
+def test_an_answer_lost_after_the_write_was_applied_is_no_success_and_no_second_comment(site: Site) -> None:
+    number = site.github.open_issue(NAME, "Reading fails")
+    site.github.fail("lost", "POST", "/comments")
+    with pytest.raises(TransientError, match="no answer from GitHub"):
+        site.writer.create_comment(number, "hello")
+    assert site.github.comments(NAME, number) == ["hello"]
+
+
+@pytest.mark.parametrize("kind", ["server_error", "reset", "too_many", "malformed"])
+def test_a_fault_while_a_token_is_minted_is_the_same_fault(site: Site, kind: Kind) -> None:
+    number = site.github.open_issue(NAME, "Reading fails")
+    site.github.fail(kind, path=TOKENS)
+    with pytest.raises(TransientError):
+        site.forge.issue(number)
+    assert site.forge.issue(number).title == "Reading fails"
+
+
+def test_a_fault_on_a_later_page_is_no_shorter_list(site: Site) -> None:
+    number = site.github.open_issue(NAME, "Reading fails")
+    for each in range(150):
+        site.github.comment(NAME, number, f"{each}")
+    site.github.fail("server_error", path="/comments$", after=1)
+    with pytest.raises(TransientError):
+        site.forge.comments(number)
+    assert len(site.forge.comments(number)) == 150
+
+
+def test_what_is_forbidden_for_good_is_no_transient_fault(site: Site) -> None:
+    number = site.github.open_issue(NAME, "Reading fails")
+    site.github.fail("forbidden", path="/issues/")
+    with pytest.raises(ForgeError) as caught:
+        site.writer.create_comment(number, "hello")
+    assert (type(caught.value), caught.value.status) == (ForgeError, 403)
+    assert "Resource not accessible by integration" in str(caught.value)
+
+
+def test_what_github_finds_invalid_is_named_in_its_own_words(site: Site) -> None:
+    number = site.github.open_issue(NAME, "Reading fails")
+    with pytest.raises(ForgeError, match=r"422: .*body is too long \(maximum is 65536 characters\)"):
+        site.writer.create_comment(number, "x" * 65_537)
+    with pytest.raises(NotFound):
+        site.writer.create_comment(999, "hello")
+
+
+def test_an_endless_answer_is_cut_off(site: Site) -> None:
+    number = site.github.open_issue(NAME, "Reading fails")
+    site.github.fail("huge", path="/issues/")
+    with pytest.raises(ForgeError, match="larger than 32 MB"):
+        site.forge.issue(number)
+
+
+def test_credentials_never_follow_a_redirect_to_another_host(site: Site) -> None:
+    number = site.github.open_issue(NAME, "Reading fails")
+    elsewhere = site.github.web_url.replace("127.0.0.1", "localhost")
+    site.github.fail("redirect", path="/issues/", location=f"{elsewhere}/api/v3/steal")
+    before = len(site.github.requests)
+    with pytest.raises(ForgeError, match="another host; credentials are not sent there"):
+        site.forge.issue(number)
+    assert not [each for each in site.github.requests[before:] if "steal" in each.path]
+
+
+def test_a_moved_repository_is_followed_on_the_same_host(site: Site) -> None:
+    number = site.github.open_issue(NAME, "Reading fails")
+    place = f"{site.github.api_url}/repos/{NAME}/issues/{number}"
+    site.github.fail("redirect", path=f"/issues/{number}$", location=place)
+    assert site.forge.issue(number).title == "Reading fails"
+
+
+def test_a_circle_of_redirects_ends(site: Site) -> None:
+    number = site.github.open_issue(NAME, "Reading fails")
+    place = f"{site.github.api_url}/repos/{NAME}/issues/{number}"
+    site.github.fail("redirect", path=f"/issues/{number}$", location=place, times=50)
+    with pytest.raises(ForgeError, match="in a circle"):
+        site.forge.issue(number)
+
+
+def test_an_archive_is_fetched_without_our_credentials(site: Site, tmp_path: Path) -> None:
+    site.forge.checkout("main", tmp_path)
+    assert (tmp_path / "README.md").exists()
+    assert site.github.leaked_credentials == []
+
+
+def test_a_broken_archive_download_is_worth_another_try(site: Site, tmp_path: Path) -> None:
+    for path in ("tarball", "_codeload"):
+        site.github.fail("server_error", path=path)
+        with pytest.raises(TransientError):
+            site.forge.checkout("main", tmp_path)
+    site.github.fail("reset", path="_codeload")
+    with pytest.raises(TransientError, match="the archive's download broke"):
+        site.forge.checkout("main", tmp_path)
+
+
+def test_nobody_answers_at_that_address(private_key: str) -> None:
+    with (
+        GitHubApp(1, private_key, "http://127.0.0.1:9") as app,
+        pytest.raises(TransientError, match="ConnectError"),
+    ):
+        app.app()
+
+
+def test_every_request_is_counted_with_the_quota_that_is_left(site: Site) -> None:
+    seen: list[Exchange] = []
+    number = site.github.open_issue(NAME, "Reading fails")
+    with GitHubApp(
+        site.registered.id, site.registered.private_key, site.github.api_url, observe=seen.append
+    ) as app:
+        forge, _ = app.forge(site.installation.id, NAME)
+        site.github.fail("reset", path="/issues/")
+        with pytest.raises(TransientError):
+            forge.issue(number)
+        forge.issue(number)
+    assert [(call.installation, call.method, call.status) for call in seen] == [
+        (None, "POST", 201),
+        (site.installation.id, "GET", 0),
+        (site.installation.id, "GET", 200),
+    ]
+    assert seen[-1].limit == 5000
+    assert seen[-1].remaining is not None
+    assert 0 < seen[-1].remaining < 5000
+
+
+def test_a_slow_answer_is_waited_for(site: Site) -> None:
+    number = site.github.open_issue(NAME, "Reading fails")
+    site.github.fail("slow", path="/issues/", wait=0.3)
+    start = time.monotonic()
+    assert site.forge.issue(number).number == number
+    assert time.monotonic() - start >= 0.3

@@ -1,0 +1,95 @@
+"""A diff put together from the list of files is what git would have written, and says what it lacks."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.code.diff import parse
+from bot.github.reader import assemble, quoted
+from bot.simgithub import diffs
+
+PATCH = "@@ -1 +1 @@\n-a\n+b"
+
+
+def test_each_kind_of_change_has_git_s_headers() -> None:
+    diff = assemble(
+        [
+            {"filename": "new.py", "status": "added", "patch": "@@ -0,0 +1 @@\n+b", "changes": 1},
+            {"filename": "old.py", "status": "removed", "patch": "@@ -1 +0,0 @@\n-a", "changes": 1},
+            {"filename": "same.py", "status": "modified", "patch": PATCH, "changes": 2},
+            {"filename": "to.py", "previous_filename": "from.py", "status": "renamed", "changes": 0},
+            {
+                "filename": "moved.py",
+                "previous_filename": "before.py",
+                "status": "renamed",
+                "patch": PATCH,
+                "changes": 2,
+            },
+        ],
+        changed=5,
+    )
+    assert (diff.omitted, diff.unlisted) == ((), 0)
+    read = parse(diff.text)
+    assert [(each.path, each.change) for each in read.files] == [
+        ("new.py", "added"),
+        ("old.py", "deleted"),
+        ("same.py", "modified"),
+        ("to.py", "renamed"),
+        ("moved.py", "renamed"),
+    ]
+    assert read.flaws == ()
+
+
+def test_what_is_binary_too_large_or_not_even_listed_is_said() -> None:
+    files = [
+        {"filename": "same.py", "status": "modified", "patch": PATCH, "changes": 2},
+        {"filename": "logo.png", "status": "added", "changes": 0},
+        {"filename": "lock.json", "status": "modified", "changes": 90_000},
+    ]
+    diff = assemble(files, changed=3005)
+    assert (diff.omitted, diff.unlisted) == (("logo.png", "lock.json"), 3002)
+    assert diff.text.count("diff --git") == 1
+
+
+ODD = ["plain.py", "with space.py", "é.py", 'a"b.py', "back\\slash", "tab\there", "日本語/x.py", "new\nline"]
+
+
+@pytest.mark.debian("git")
+@pytest.mark.parametrize("path", ODD)
+def test_an_odd_path_is_written_as_git_writes_it(path: str, tmp_path: Path) -> None:
+    repository = tmp_path / "repository"
+    target = repository / path
+    target.parent.mkdir(parents=True)
+    target.write_text("x\n")
+    run(repository, "init", "-q")
+    run(repository, "add", "-A")
+    told = run(repository, "-c", "core.quotePath=true", "diff", "--cached")
+    assert told.splitlines()[0] == f"diff --git {quoted('a/' + path)} {quoted('b/' + path)}"
+
+
+def run(folder: Path, *arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+PATHS = st.from_regex(r"[^\x00/.][^\x00/]{0,8}(/[^\x00/.][^\x00/]{0,8})?", fullmatch=True)
+
+
+@given(path=PATHS, old=st.text("ab\n", max_size=30), new=st.text("ab\n", max_size=30))
+def test_the_simulated_diff_is_read_back_as_the_change_that_was_made(path: str, old: str, new: str) -> None:
+    if old == new:
+        return
+    changes = diffs.changes({path: old.encode()}, {path: new.encode()})
+    read = parse(diffs.unified(changes))
+    assert read.flaws == ()
+    [file] = read.files
+    assert file.path == path
+    assert file.added == changes[0].additions
+    assert file.removed == changes[0].deletions
+    ours = diffs.commentable(changes[0].patch or "")
+    assert {line for side, line in ours if side == "RIGHT"} == set(file.commentable("RIGHT"))
+    assert {line for side, line in ours if side == "LEFT"} == set(file.commentable("LEFT"))

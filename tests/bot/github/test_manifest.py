@@ -1,0 +1,103 @@
+"""The app asks for what it needs and no more, and knows what it was not given."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from bot.core.errors import OperatorError
+from bot.github import app as tokens
+from bot.github import registration
+from bot.github.registration import PURPOSES, manifest
+from bot.github.webhook import NAMES
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_it_asks_for_what_the_features_need_and_for_nothing_that_could_change_code_or_settings() -> None:
+    assert dict(manifest().default_permissions) == {
+        "metadata": "read",
+        "contents": "read",
+        "issues": "write",
+        "pull_requests": "write",
+        "checks": "write",
+        "merge_queues": "read",
+    }
+
+
+def test_only_test_pull_requests_need_to_write_files() -> None:
+    plain, more = manifest(), manifest().with_test_pulls()
+    changed = {
+        name: level for name, level in more.default_permissions.items() if plain.default_permissions[name] != level
+    }
+    assert changed == {"contents": "write"}
+
+
+def test_every_permission_is_explained() -> None:
+    assert set(PURPOSES) == set(manifest().with_members().default_permissions)
+
+
+def test_tokens_are_never_asked_for_more_than_the_app_has() -> None:
+    asked = manifest().with_test_pulls().default_permissions
+    for needed in (tokens.READ, tokens.WRITE, tokens.CONTENTS):
+        assert all(asked[name] in (level, "write") for name, level in needed.items())
+
+
+def test_it_hears_of_every_event_that_we_read() -> None:
+    unasked = {"installation", "installation_repositories", "ping"}
+    assert set(manifest().default_events) == set(NAMES) - unasked
+
+
+def test_what_was_not_granted_is_named() -> None:
+    asked = manifest()
+    assert asked.gaps(asked.default_permissions, asked.default_events) == ()
+    granted = {**asked.default_permissions, "issues": "read"}
+    del granted["checks"]
+    heard = [event for event in asked.default_events if event != "issues"]
+    assert asked.gaps(granted, heard) == (
+        "permission issues: write (granted: read)",
+        "permission checks: write (granted: none)",
+        "event issues",
+    )
+
+
+def test_more_than_needed_is_no_gap() -> None:
+    asked = manifest()
+    assert asked.gaps({**asked.default_permissions, "contents": "write"}, [*asked.default_events, "push"]) == ()
+
+
+def test_what_is_posted_to_github_points_back_to_this_server() -> None:
+    posted = manifest().posted("https://bouncer.example.com/", name="bouncer-octo")
+    assert posted["name"] == "bouncer-octo"
+    assert posted["hook_attributes"]["url"] == "https://bouncer.example.com/webhook"
+    assert posted["redirect_url"] == "https://bouncer.example.com/setup/callback"
+
+
+def test_an_app_yml_that_is_missing_or_wrong_is_one_clear_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "app.yml"
+    monkeypatch.setattr(registration, "_PLACES", (place,))
+    manifest.cache_clear()
+    with pytest.raises(OperatorError, match=r"app\.yml is missing"):
+        manifest()
+    place.write_text("name: [\n")
+    with pytest.raises(OperatorError, match=r"app\.yml: cannot be used: "):
+        manifest()
+    place.write_text("name: x\n")
+    with pytest.raises(OperatorError, match=r"app\.yml: cannot be used: "):
+        manifest()
+    monkeypatch.undo()
+    manifest.cache_clear()
+
+
+def test_an_installed_package_brings_it_along(tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    done = subprocess.run(build, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    [wheel] = tmp_path.glob("*.whl")
+    assert "bot/app.yml" in zipfile.ZipFile(wheel).namelist()

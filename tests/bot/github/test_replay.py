@@ -1,0 +1,91 @@
+"""A replay answers only what was recorded."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bot.core.errors import NotFound, NotRecorded
+from bot.core.subjects import Actor, Issue
+from bot.github.offline import ReplayForge, Snapshot
+from bot.github.protocol import Forge
+from tests.bot.github.recording import RecordingForge
+
+EMPTY = ReplayForge(Snapshot(repository="octo/demo"))
+
+QUESTIONS: dict[str, Callable[[Path], object]] = {
+    "about": lambda folder: EMPTY.about(),
+    "identity": lambda folder: EMPTY.identity(),
+    "issue": lambda folder: EMPTY.issue(1),
+    "comments": lambda folder: EMPTY.comments(1),
+    "pull_request": lambda folder: EMPTY.pull_request(1),
+    "diff": lambda folder: EMPTY.diff(1),
+    "linked_issues": lambda folder: EMPTY.linked_issues(1),
+    "review_comments": lambda folder: EMPTY.review_comments(1),
+    "reviews": lambda folder: EMPTY.reviews(1),
+    "resolved_threads": lambda folder: EMPTY.resolved_threads(1),
+    "check_runs": lambda folder: EMPTY.check_runs("a", "b"),
+    "pulls_for_commit": lambda folder: EMPTY.pulls_for_commit("a"),
+    "permission": lambda folder: EMPTY.permission("alice"),
+    "reactions": lambda folder: EMPTY.reactions(1),
+    "head": lambda folder: EMPTY.head("main"),
+    "file": lambda folder: EMPTY.file("README.md", "main"),
+    "checkout": lambda folder: EMPTY.checkout("main", folder),
+    "sources": lambda folder: EMPTY.sources("main"),
+}
+
+
+def test_every_question_of_the_protocol_is_among_these() -> None:
+    methods = {name for name, _ in inspect.getmembers(Forge, inspect.isfunction) if not name.startswith("_")}
+    assert set(QUESTIONS) == methods
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_what_was_not_recorded_is_an_error_that_names_it_never_nothing(question: str, tmp_path: Path) -> None:
+    with pytest.raises(NotRecorded, match="the snapshot of octo/demo does not hold"):
+        QUESTIONS[question](tmp_path)
+
+
+def test_a_recorded_absence_is_an_absence() -> None:
+    forge = ReplayForge(Snapshot(repository="octo/demo", missing=("files main:.github/bouncer.yml", "issues 7")))
+    with pytest.raises(NotFound):
+        forge.file(".github/bouncer.yml", "main")
+    with pytest.raises(NotFound):
+        forge.issue(7)
+    with pytest.raises(NotRecorded):
+        forge.issue(8)
+
+
+def test_a_recorded_emptiness_is_an_answer() -> None:
+    assert ReplayForge(Snapshot(repository="octo/demo", comments={7: ()})).comments(7) == ()
+
+
+def test_a_recording_keeps_the_last_answer_and_passes_absence_on() -> None:
+    author = Actor(id=1, login="alice")
+    source = ReplayForge(
+        Snapshot(
+            repository="octo/demo",
+            issues={7: Issue(number=7, title="T", author=author)},
+            missing=("issues 8",),
+        )
+    )
+    forge = RecordingForge(source)
+    assert forge.issue(7).title == "T"
+    with pytest.raises(NotFound):
+        forge.issue(8)
+    with pytest.raises(NotRecorded):
+        forge.issue(9)
+    kept = forge.snapshot()
+    assert (set(kept.issues), kept.missing) == ({7}, ("issues 8",))
+
+
+def test_a_snapshot_cannot_write_outside_of_a_checkout(tmp_path: Path) -> None:
+    forge = ReplayForge(Snapshot(repository="octo/demo", checkouts={"main": {"../escaped": b"x"}}))
+    folder = tmp_path / "checkout"
+    folder.mkdir()
+    with pytest.raises(NotRecorded, match="outside"):
+        forge.checkout("main", folder)
+    assert not (tmp_path / "escaped").exists()

@@ -1,0 +1,62 @@
+"""Small events for tests of jobs, and what makes jobs of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from bot import router
+from bot.core import events
+from bot.core.actions import Task
+from bot.core.subjects import Actor, Comment, Issue, PullRequest, Repository
+from bot.pipeline.queue import Queue
+from bot.pipeline.retention import Retention
+from bot.pipeline.store import Database
+from bot.pipeline.worker import Dispatcher, Pace
+
+ANA = Actor(id=1, login="ana")
+ROCKET = Repository(id=1, owner="acme", name="rocket")
+
+
+def make_dispatcher(
+    database: Database,
+    queue: Queue,
+    *tasks: Task,
+    debounce: bool = False,
+    clock: Callable[[], float] = time.time,
+) -> Dispatcher:
+    """One that makes these jobs of every event; as the router says where none is named."""
+    pace = Pace() if debounce else Pace(debounce={})
+    find = (lambda event: tasks) if tasks else router.tasks
+    return Dispatcher(database, queue, find, Retention(database, queue).uninstalled, pace, clock)
+
+
+def opened(number: int = 7, repository: Repository = ROCKET, title: str = "It is broken") -> events.IssueOpened:
+    issue = Issue(number=number, title=title, author=ANA)
+    return events.IssueOpened(repository=repository, sender=ANA, issue=issue, installation=1)
+
+
+def edited(number: int = 7, title: str = "It is still broken") -> events.IssueEdited:
+    issue = Issue(number=number, title=title, author=ANA)
+    return events.IssueEdited(repository=ROCKET, sender=ANA, issue=issue, installation=1)
+
+
+def said(body: str, number: int = 7, by: Actor = ANA) -> events.CommentCreated:
+    issue = Issue(number=number, title="It is broken", author=ANA)
+    comment = Comment(id=11, body=body, author=by)
+    return events.CommentCreated(repository=ROCKET, sender=by, issue=issue, comment=comment, installation=1)
+
+
+def pushed(sha: str, number: int = 8) -> events.PullRequestSynchronized:
+    pull = PullRequest(number=number, title="Fix", author=ANA, head_sha=sha)
+    return events.PullRequestSynchronized(repository=ROCKET, sender=ANA, pull_request=pull, installation=1)
+
+
+def closed(number: int = 7) -> events.IssueClosed:
+    issue = Issue(number=number, title="It is broken", author=ANA, state="closed")
+    return events.IssueClosed(repository=ROCKET, sender=ANA, issue=issue, installation=1)
+
+
+def reopened(number: int = 7) -> events.IssueReopened:
+    issue = Issue(number=number, title="It is broken", author=ANA)
+    return events.IssueReopened(repository=ROCKET, sender=ANA, issue=issue, installation=1)

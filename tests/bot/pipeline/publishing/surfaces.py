@@ -1,0 +1,204 @@
+"""The places where a model's words are posted: from the handlers' own templates through the real publisher."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime
+from typing import Any
+
+from bot.code.packing import Skipped
+from bot.core.actions import Action, Decision, InlineComment, SubmitReview, UpsertComment, Usage
+from bot.core.config import RepoConfig
+from bot.core.subjects import Actor, PullRequest, Repository, Subject
+from bot.features.review import texts
+from bot.features.services import NoHistory, Services
+from bot.features.shared import input_bouncer as bouncer
+from bot.features.shared import output_bouncer as output
+from bot.features.shared.findings import Finding
+from bot.features.shared.input_bouncer import InputVerdict
+from bot.features.shared.output_bouncer import OutputVerdict, Unjudged
+from bot.github.protocol import PullDiff
+from bot.pipeline.publisher import Publisher
+from bot.pipeline.store.decisions import Posting
+from tests.bot.pipeline.publishing.rendering import Page, dangerous, fault
+from tests.scripted import ScriptedModel
+
+HOST = "ghe.example"
+#: The end of an inline comment's text.
+SEVERITY = "Severity: low. *AI review, may be wrong.*"
+#: A secret of the operator's, with characters that Markdown escapes and breaks.
+OWN_SECRET = "hunter2@x!se_cret<z"
+SHA = "a" * 40
+REPOSITORY = Repository(id=1, owner="acme", name="rocket", html_url=f"https://{HOST}/acme/rocket")
+PULL = PullRequest(number=20, title="t", author=Actor(id=5, login="mia"), head_sha=SHA)
+PAGE = texts.Page(REPOSITORY, PULL)
+DIFF = "diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-x = 1\n+x = 2\n"
+
+
+class Register:
+    """Postings that remember nothing: every text is written as if it were the first."""
+
+    def find(self, key: str) -> None:
+        return None
+
+    def put(self, posting: Posting) -> None: ...
+
+
+class Pacing:
+    def reserve(self, installation: int, apart: float) -> float:
+        return 0.0
+
+
+class Forge:
+    """Says what the publisher asks before it writes: nothing stands yet."""
+
+    repository = REPOSITORY.full_name
+
+    def identity(self) -> Actor:
+        return Actor(id=99, login="bouncer[bot]")
+
+    def comments(self, number: int) -> tuple[()]:
+        return ()
+
+    reviews = comments
+
+    def check_runs(self, head_sha: str, name: str) -> tuple[()]:
+        return ()
+
+    def diff(self, number: int) -> PullDiff:
+        return PullDiff(text=DIFF)
+
+
+class Paper:
+    """Writes down what it is asked to write; every other wish is an AttributeError."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def create_comment(self, number: int, body: str) -> int:
+        self.texts = [body]
+        return 1
+
+    def create_check(self, name: str, sha: str, job: str, conclusion: str, *said: str) -> int:
+        self.texts = list(said)
+        return 1
+
+    def create_review(self, number: int, commit: str, body: str, comments: tuple[InlineComment, ...]) -> int:
+        self.texts = [body, *(each.body for each in comments)]
+        return 1
+
+
+class Press:
+    """Posts a text everywhere and says what is alive in what was posted."""
+
+    def __init__(self) -> None:
+        self._paper = Paper()
+        self._publisher = Publisher(Register(), Pacing(), apart=0, secrets=[OWN_SECRET])  # type: ignore[arg-type]
+        self._services = Services(
+            forge=Forge(),  # type: ignore[arg-type]
+            model=ScriptedModel(),
+            sandbox=None,
+            config=RepoConfig(),
+            clock=lambda: datetime(2026, 11, 1, tzinfo=UTC),
+            history=NoHistory(),
+            repository=REPOSITORY,
+        )
+
+    def post(self, action: Action) -> list[str]:
+        # A kind whose decisions hold whatever became of the subject meanwhile: nothing is read again before.
+        subject = Subject(repository=REPOSITORY.full_name, number=20, revision="")
+        decision = Decision(kind="feedback", subject=subject, verdict="said", actions=(action,))
+        self._publisher.publish(decision, "job", 1, self._services, self._paper)  # type: ignore[arg-type]
+        return self._paper.texts
+
+    def comment(self, text: str) -> str:
+        """A bounce: the text as a question and as the explanation."""
+        verdict = InputVerdict(
+            label="VAGUE", bounced=True, p_bounce=90, explanation=text, questions=(text, "THE NEXT"), missing=()
+        )
+        body = bouncer.comment(verdict, "scripted:test", date(2026, 11, 1), REPOSITORY, "bouncer[bot]")
+        (posted,) = self.post(UpsertComment(task="triage", number=20, body=body))
+        return (
+            fault(posted, HOST, folds=None if _late(text) else 1)
+            or _swallowed(text, posted, "\n- THE NEXT\n", "\n</details>")
+            or _told(posted)
+        )
+
+    def check(self, text: str) -> str:
+        """A check: the text as a point, as the explanation, and as why another issue was not judged."""
+        verdict = OutputVerdict(
+            issue=12, label="INCORRECT", bounced=True, p_bounce=90, explanation=text, covered=(), missing=(text,)
+        )
+        action = output.check(
+            SHA, (verdict,), (Unjudged(issue="x", why=text),), (),
+            gate=False, repository=REPOSITORY, usage=Usage(calls=1), model="scripted:test",
+        )  # fmt: skip
+        _, summary, _ = self.post(action)
+        found = fault(summary, HOST, ours="#12", folds=None if _late(text) else 2, marker=False)
+        return found or _swallowed(text, summary, "\n\n### x\n\nNot judged: ") or _told(summary)
+
+    def review(self, text: str) -> str:
+        """A review: the text as an inline comment with a suggestion, and as the name of a file in its body."""
+        comment = texts.inline(_finding(text), PAGE).model_copy(update={"suggestion": "x = 3"})
+        opening = texts.opening(1, (Skipped(path=text, reason="binary"),), "scripted:test", PAGE)
+        action = SubmitReview(number=20, commit_id=SHA, body=opening, comments=(comment,))
+        body, inline = self.post(action)
+        return (
+            fault(body, HOST)
+            or fault(inline, HOST, suggestions=1)
+            or _swallowed(text, inline, f"{SEVERITY}\n\n```suggestion\nx = 3\n```\n\n<!-- ")
+            or _told(body)
+            or _told(inline)
+        )
+
+    def summary(self, text: str) -> str:
+        """A review's summary: the text as a finding without a line, in a bullet behind a link."""
+        body = texts.summary([_finding(text).model_copy(update={"line": None})], (), (_finding(text),), PAGE)
+        assert body is not None
+        (posted,) = self.post(UpsertComment(task="review", number=20, body=body))
+        return (
+            fault(posted, HOST)
+            or _swallowed(text, posted, "Severity: low.\n\nNo longer in the change:\n- ")
+            or _told(posted)
+        )
+
+    def raw(self, text: str) -> str:
+        """The text as a whole body: what a handler that forgot to clean would post."""
+        (posted,) = self.post(UpsertComment(task="triage", number=20, body=text))
+        return dangerous(Page(posted), posted, HOST) or _told(posted)
+
+    def everywhere(self, text: str) -> str:
+        """The first fault of any place."""
+        return next((f"{place.__name__}: {found}" for place in self.places() if (found := place(text))), "")
+
+    def places(self) -> tuple[Any, ...]:
+        return self.comment, self.check, self.review, self.summary, self.raw
+
+
+def _finding(text: str) -> Finding:
+    values: dict[str, Any] = {"category": "logic", "impact": "functionality", "severity": "low"}
+    return Finding.model_construct(
+        path="a.py", line=1, start_line=None, side="RIGHT", code=("x = 2",), fingerprint="f1", comment=text,
+        suggestion=None, **values,
+    )  # fmt: skip
+
+
+def _late(text: str) -> bool:
+    """Whether it holds a secret that nobody knew before the end: over that a template may lose its shape."""
+    return OWN_SECRET[:8] in text
+
+
+def _swallowed(text: str, posted: str, *templates: str) -> str:
+    """Whether words of the template are missing around ``text``."""
+    if _late(text):
+        return ""
+    return next((f"lost {each!r}" for each in templates if each not in posted), "")
+
+
+def _told(posted: str) -> str:
+    """Whether a secret can be read in what was posted."""
+    plain = re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", posted.replace("\u200b", ""))
+    return next((f"tells {each}" for each in (OWN_SECRET, *SHAPES) if each in plain), "")
+
+
+SHAPES = ("ghp_" + "a1B2" * 9, "sk-proj-abcdefghij0123456789", "://me:hunter3@db@")

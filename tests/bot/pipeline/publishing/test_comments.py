@@ -1,0 +1,177 @@
+"""One sticky comment of a task on an issue: written once, edited in place, never taken from anybody else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bot.core.actions import React, SetLabels, UpsertComment
+from bot.core.errors import ForgeError, TransientError
+from bot.pipeline.publisher import Publisher
+from bot.pipeline.store.decisions import Paces
+
+ISSUE = "/repos/octo/demo/issues/1"
+
+
+def says(body: str, **more) -> UpsertComment:
+    return UpsertComment(task="triage", number=1, body=body, **more)
+
+
+@pytest.fixture
+def issue(desk):
+    return desk.github.open_issue("octo/demo", "It is broken", "Somehow.")
+
+
+def test_the_comment_is_written_once_and_then_edited(desk, issue):
+    assert desk.publish(says("Which version?"), number=issue).outcome == "posted"
+    assert desk.publish(says("Which version?"), number=issue).outcome == "posted"
+    assert desk.publish(says("Thanks, this is clear now."), number=issue).outcome == "posted"
+    assert desk.github.comments("octo/demo", 1) == ["Thanks, this is clear now.\n\n<!-- bouncer:triage:v1 -->"]
+    assert [method for method, _ in desk.written()] == ["POST", "PATCH"]
+
+
+def test_tasks_have_comments_of_their_own(desk, issue):
+    desk.publish(says("Which version?"), UpsertComment(task="reproduce", number=1, body="Reproduced."), number=1)
+    assert len(desk.github.comments("octo/demo", 1)) == 2
+
+
+def test_after_a_crash_before_the_record_the_comment_is_found_by_its_marker(desk, issue, tmp_path):
+    desk.publish(says("Which version?"), number=issue)
+    again = desk.forgetful(tmp_path)
+    assert again.publish(says("Which version, please?"), number=issue).outcome == "posted"
+    (body,) = desk.github.comments("octo/demo", 1)
+    assert body.startswith("Which version, please?")
+
+
+def test_the_comment_is_found_behind_hundreds_of_others(desk, issue, tmp_path):
+    desk.publish(says("Which version?"), number=issue)
+    for number in range(120):
+        desk.github.comment("octo/demo", 1, f"me too {number}")
+    desk.forgetful(tmp_path).publish(says("Still: which version?"), number=issue)
+    assert len(desk.github.comments("octo/demo", 1, by="bouncer[bot]")) == 1
+
+
+def test_a_marker_that_somebody_else_typed_is_not_ours(desk, issue):
+    forged = "mine now\n\n<!-- bouncer:triage:v1 -->"
+    desk.github.comment("octo/demo", 1, forged, author="mallory")
+    desk.publish(says("Which version?"), number=issue)
+    assert desk.github.comments("octo/demo", 1)[0] == forged
+    assert len(desk.github.comments("octo/demo", 1, by="bouncer[bot]")) == 1
+
+
+def test_a_comment_that_somebody_deleted_is_written_anew_for_a_new_verdict(desk, issue):
+    desk.publish(says("Which version?"), number=issue)
+    comment = desk.forge.comments(1)[0]
+    desk.github.delete_comment("octo/demo", comment.id, by="octo")
+    assert desk.publish(says("Which version, and which system?"), number=issue).outcome == "posted"
+    assert len(desk.github.comments("octo/demo", 1)) == 1
+
+
+def test_where_there_is_no_comment_an_edit_only_stays_silent(desk, issue):
+    published = desk.publish(says("Thanks, this is clear now.", only_edit=True), number=issue)
+    assert (published.outcome, published.notes) == ("posted", ("no comment to edit",))
+    assert desk.written() == []
+
+
+@pytest.mark.parametrize("kind", ["lost", "reset", "server_error", "bad_gateway", "too_many", "rate_limited"])
+def test_a_write_that_may_have_been_applied_is_looked_for_before_it_is_tried_again(desk, issue, kind):
+    desk.github.fail(kind, "POST", "/comments$")
+    with pytest.raises(TransientError):
+        desk.publish(says("Which version?"), number=issue)
+    assert desk.publish(says("Which version?"), number=issue).outcome == "posted"
+    assert len(desk.github.comments("octo/demo", 1)) == 1
+
+
+def test_what_github_refuses_does_not_keep_the_other_actions_from_being_done(desk, issue):
+    desk.github.fail("forbidden", "POST", "/comments$")
+    with pytest.raises(ForgeError, match="not accessible"):
+        desk.publish(says("Which version?"), SetLabels(number=1, add=("needs-info",)), number=issue)
+    assert desk.github.labels("octo/demo", 1) == ["needs-info"]
+
+
+def test_an_issue_that_was_edited_meanwhile_is_left_alone(desk, issue):
+    judged = desk.forge.issue(1).revision
+    desk.github.edit("octo/demo", 1, body="With version 4.2 on Linux.")
+    assert desk.publish(says("Which version?"), number=1, revision=judged).outcome == "moved"
+    assert desk.written() == []
+
+
+def test_an_issue_that_is_edited_at_the_last_moment_is_left_alone_too(desk, issue):
+    judged = desk.forge.issue(1).revision
+
+    class EditedWhileWaiting(Paces):
+        def reserve(self, installation: int, apart: float) -> float:
+            desk.github.edit("octo/demo", 1, body="With 4.2.")
+            return 0.0
+
+    paces = EditedWhileWaiting(desk.ledger.database)
+    desk = replace(desk, publisher=Publisher(desk.ledger.postings, paces))
+    assert desk.publish(says("Which version?"), number=1, revision=judged).outcome == "moved"
+    assert desk.github.comments("octo/demo", 1) == []
+
+
+def test_what_people_asked_for_holds_whatever_became_of_the_text(desk, issue):
+    judged = desk.forge.issue(1).revision
+    desk.github.edit("octo/demo", 1, body="Changed.")
+    help_text = UpsertComment(task="commands", number=1, body="- `/bouncer help`")
+    assert desk.publish(help_text, number=1, revision=judged, kind="commands").outcome == "posted"
+    assert desk.github.comments("octo/demo", 1)[0].startswith("- `/bouncer help`")
+
+
+def test_only_labels_that_the_repository_named_are_touched(desk, issue):
+    desk.github.label("octo/demo", 1, "release-blocker", by="octo")
+    labels = SetLabels(number=1, add=("needs-info", "security"), remove=("release-blocker",))
+    published = desk.publish(labels, number=issue)
+    assert published.notes == (
+        "label 'security' is not one of ours",
+        "label 'release-blocker' is not one of ours",
+    )
+    assert set(desk.github.labels("octo/demo", 1)) == {"release-blocker", "needs-info"}
+
+
+def test_labels_that_are_right_already_are_not_written(desk, issue):
+    desk.publish(SetLabels(number=1, add=("needs-info",)), number=issue)
+    before = desk.written()
+    desk.publish(SetLabels(number=1, add=("needs-info",)), number=issue)
+    desk.publish(SetLabels(number=1, remove=("reproduced",)), number=issue)
+    assert desk.written() == before
+    desk.publish(SetLabels(number=1, remove=("needs-info",)), number=issue)
+    assert desk.github.labels("octo/demo", 1) == []
+
+
+def test_a_command_is_acknowledged(desk, issue):
+    comment = desk.github.comment("octo/demo", 1, "/bouncer help")
+    assert desk.publish(React(comment_id=comment, content="+1"), number=1, kind="commands").outcome == "posted"
+    assert [actor.login for actor in desk.forge.reactions(comment).up] == ["bouncer[bot]"]
+
+
+def test_a_decision_without_actions_writes_nothing(desk, issue):
+    assert desk.publish(number=issue).outcome == "nothing"
+    assert desk.written() == []
+
+
+def test_nothing_dangerous_gets_through_whatever_a_handler_forgot(desk, issue):
+    body = (
+        "@octo/core look: fixes #1 <!-- bouncer:verify:v1 --> ![x](https://evil.example/p.png)\n"
+        "<img src=https://evil.example/p.png> [free money](https://evil.example)\n"
+        "key ghp_abcdefghijklmnopqrstuvwxyz0123456789 and hunter2-hunter2\n/close\n"
+        "\u202eright to left\u202c and ze\u200cro"
+    )
+    desk.publish(says(body), number=issue)
+    (posted,) = desk.github.comments("octo/demo", 1)
+    assert posted == (
+        "@\u200bocto/core look: fixes #\u200b1 <\u200b!-- bouncer:\u200bverify:v1 -->\n"
+        "<\u200bimg src=`https://evil.example/p.png`> free money\n"
+        "key REDACTED and REDACTED\n/\u200bclose\n"
+        "right to left and zero\n\n<!-- bouncer:triage:v1 -->"
+    )
+
+
+def test_a_body_beyond_githubs_limit_is_cut_and_still_found_again(desk, issue, tmp_path):
+    desk.publish(says("```\n" + "0123456789\n" * 9000), number=issue)
+    (posted,) = desk.github.comments("octo/demo", 1)
+    assert len(posted) <= 65_536
+    assert posted.endswith("…\n```\n\n<!-- bouncer:triage:v1 -->")
+    desk.forgetful(tmp_path).publish(says("shorter"), number=issue)
+    assert len(desk.github.comments("octo/demo", 1)) == 1

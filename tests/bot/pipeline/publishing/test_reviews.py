@@ -1,0 +1,197 @@
+"""Reviews, checks and drafted tests: at most one each, on the commit that was judged, on lines that exist."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.core.actions import InlineComment, OpenDraftPull, SetCheck, SubmitReview, UpsertComment
+from bot.core.errors import TransientError
+from bot.pipeline.store.decisions import Paces
+
+NEW = "def read():\n    return 2\n\n\ndef write():\n    return 3\n"
+
+
+@pytest.fixture
+def pull(desk):
+    return desk.github.open_pull("octo/demo", "Read two", files={"table.py": NEW})
+
+
+def review(desk, pull, *comments):
+    head = desk.forge.pull_request(pull).head_sha
+    return SubmitReview(number=pull, commit_id=head, body="One possible defect.", comments=comments)
+
+
+def finding(line=2, path="table.py", body="Returns 2 where 1 was meant.", **more):
+    return InlineComment(path=path, line=line, body=body, fingerprint="table.py:abc123", **more)
+
+
+def check(desk, pull, title="Appears to solve #1", **more):
+    head = desk.forge.pull_request(pull).head_sha
+    return SetCheck(name="bouncer / verify", head_sha=head, conclusion="success", title=title, **more)
+
+
+def test_a_review_stands_once_for_a_commit(desk, pull):
+    action = review(desk, pull, finding())
+    assert desk.publish(action, number=pull, kind="review").outcome == "posted"
+    again = desk.publish(action, number=pull, kind="review", job="another:review")
+    assert again.notes == ("this commit has its review",)
+    (posted,) = desk.github.review_comments("octo/demo", pull)
+    assert posted.body == "Returns 2 where 1 was meant.\n\n<!-- bouncer:review:v1 table.py:abc123 -->"
+    (whole,) = desk.forge.reviews(pull)
+    assert whole.body == f"One possible defect.\n\n<!-- bouncer:review:v1 {action.commit_id} -->"
+
+
+@pytest.mark.parametrize("kind", ["lost", "reset", "server_error"])
+def test_a_review_whose_answer_was_lost_is_looked_for(desk, pull, kind):
+    action = review(desk, pull, finding())
+    desk.github.fail(kind, "POST", "/reviews$")
+    with pytest.raises(TransientError):
+        desk.publish(action, number=pull, kind="review")
+    assert desk.publish(action, number=pull, kind="review").outcome == "posted"
+    assert len(desk.forge.reviews(pull)) == 1
+
+
+@pytest.mark.parametrize("kind", ["lost", "reset", "server_error"])
+def test_an_answer_in_a_thread_is_written_once_whatever_gets_lost(desk, pull, kind, tmp_path):
+    desk.publish(review(desk, pull, finding()), number=pull, kind="review")
+    (first,) = desk.forge.review_comments(pull)
+    answer = UpsertComment(task="why", number=pull, body="It returns 2.", about="77", thread=first.id)
+    desk.github.fail(kind, "POST", "/replies$")
+    with pytest.raises(TransientError):
+        desk.publish(answer, number=pull, kind="why")
+    assert desk.publish(answer, number=pull, kind="why").outcome == "posted"
+    assert desk.forgetful(tmp_path).publish(answer, number=pull, kind="why").outcome == "posted"
+    (_, said) = desk.forge.review_comments(pull)
+    assert (said.in_reply_to, said.body) == (first.id, "It returns 2.\n\n<!-- bouncer:why:v1 77 -->")
+
+
+def test_a_review_of_a_head_that_moved_is_dropped(desk, pull):
+    action = review(desk, pull, finding())
+    judged = desk.forge.pull_request(pull).revision
+    desk.github.push("octo/demo", pull, {"table.py": "def read():\n    return 1\n"})
+    assert desk.publish(action, number=pull, kind="review", revision=judged).outcome == "moved"
+    assert desk.forge.reviews(pull) == ()
+
+
+def test_a_comment_on_a_line_that_the_diff_does_not_show_is_left_out(desk, pull):
+    comments = (
+        finding(),
+        finding(line=99),
+        finding(path="other.py"),
+        finding(line=1, start_line=2),
+        finding(line=6, side="LEFT"),
+    )
+    published = desk.publish(review(desk, pull, *comments), number=pull, kind="review")
+    assert published.notes == ("4 comments without a line",)
+    assert [each.line for each in desk.github.review_comments("octo/demo", pull)] == [2]
+
+
+def test_a_review_without_any_comment_left_is_not_posted(desk, pull):
+    published = desk.publish(review(desk, pull, finding(line=99)), number=pull, kind="review")
+    assert published.outcome == "refused"
+    assert desk.forge.reviews(pull) == ()
+
+
+def test_a_suggestion_is_posted_as_it_is_in_a_fence_that_it_cannot_close(desk, pull):
+    code = "    return 1  # ```"
+    desk.publish(review(desk, pull, finding(suggestion=code)), number=pull, kind="review")
+    (posted,) = desk.github.review_comments("octo/demo", pull)
+    assert f"````suggestion\n{code}\n````" in posted.body
+
+
+@pytest.mark.parametrize(
+    "code", ["/close", "return 1  # \u202e", 'KEY = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"']
+)
+def test_a_suggestion_that_is_not_harmless_is_left_out(desk, pull, code):
+    desk.publish(review(desk, pull, finding(suggestion=code)), number=pull, kind="review")
+    (posted,) = desk.github.review_comments("octo/demo", pull)
+    assert "suggestion" not in posted.body
+
+
+def test_a_check_is_made_once_and_then_edited(desk, pull):
+    desk.publish(check(desk, pull), number=pull, kind="verify")
+    before = desk.written()
+    desk.publish(check(desk, pull), number=pull, kind="verify")
+    assert desk.written() == before
+    desk.publish(check(desk, pull, "May not fully solve #1", summary="See @octo"), number=pull, kind="verify")
+    (made,) = desk.github.checks("octo/demo")
+    assert (made.output["title"], made.output["summary"]) == ("May not fully solve #1", "See @\u200bocto")
+
+
+@pytest.mark.parametrize("kind", ["lost", "reset"])
+def test_a_check_whose_answer_was_lost_is_looked_for(desk, pull, kind):
+    desk.github.fail(kind, "POST", "/check-runs$")
+    with pytest.raises(TransientError):
+        desk.publish(check(desk, pull), number=pull, kind="verify")
+    desk.publish(check(desk, pull), number=pull, kind="verify")
+    assert len(desk.github.checks("octo/demo")) == 1
+
+
+def draft(desk, **more):
+    head = desk.forge.head("main")
+    values = {
+        "number": 1,
+        "base": "main",
+        "base_sha": head,
+        "branch": "bouncer/reproduce-1",
+        "path": "tests/test_issue_1.py",
+        "content": "def test_it():\n    assert False\n",
+        "title": "Test for #1",
+        "body": "Fails as reported. Fixes #1",
+    }
+    return OpenDraftPull(**{**values, **more})
+
+
+@pytest.fixture
+def issue(desk):
+    return desk.github.open_issue("octo/demo", "It is broken", "Somehow.")
+
+
+def test_a_draft_is_opened_once_and_closes_nothing(desk, issue):
+    desk.publish(draft(desk), number=1, revision="config:x", kind="reproduce")
+    desk.publish(draft(desk), number=1, revision="config:x", kind="reproduce")
+    opened = desk.forge.pull_request(2)
+    assert (opened.draft, opened.title) == (True, "Test for #1")
+    assert opened.body.startswith("Fails as reported. Fixes #\u200b1")
+    assert desk.forge.file("tests/test_issue_1.py", "bouncer/reproduce-1").startswith(b"def test_it")
+    # Nobody has read it yet: the repository's CI, with its secrets, does not run what a model wrote.
+    assert desk.github.world.commits[opened.head_sha].message == "Test for #1\n\n[skip ci]"
+
+
+@pytest.mark.parametrize("path", ["/pulls$", "/git/refs$", "/contents/"])
+def test_a_draft_that_was_interrupted_is_completed(desk, issue, path):
+    desk.github.fail("lost", "", path)
+    with pytest.raises(TransientError):
+        desk.publish(draft(desk), number=1, revision="config:x", kind="reproduce")
+    desk.publish(draft(desk), number=1, revision="config:x", kind="reproduce")
+    assert [number for number in (2, 3) if number in desk.github.world.repositories["octo/demo"].issues] == [2]
+
+
+@pytest.mark.parametrize(
+    ("more", "problem"),
+    [
+        ({"branch": "main"}, "must start with bouncer/"),
+        ({"path": "../secrets"}, "must stay inside"),
+        ({"path": "/etc/passwd"}, "must stay inside"),
+        ({"path": ".github/workflows/ci.yml"}, "must not touch"),
+        ({"path": "a/.GIT/config"}, "must not touch"),
+        ({"content": "x" * 200_001}, "too large"),
+    ],
+)
+def test_a_draft_stays_where_drafts_belong(desk, issue, more, problem):
+    published = desk.publish(draft(desk, **more), number=1, revision="config:x", kind="reproduce")
+    assert published.outcome == "refused"
+    assert problem in published.notes[0]
+    assert desk.written() == []
+
+
+def test_creations_of_one_installation_are_kept_apart_across_workers(database):
+    now = [1000.0]
+    first, second = (Paces(database, lambda: now[0]) for _ in range(2))
+    assert [first.reserve(1, 1.0), second.reserve(1, 1.0), first.reserve(1, 1.0)] == [0.0, 1.0, 2.0]
+    assert second.reserve(2, 1.0) == 0.0
+    now[0] += 10
+    assert second.reserve(1, 1.0) == 0.0
+    # A clock that was set back does not stop everything for as long as it was set back.
+    now[0] -= 5000
+    assert second.reserve(1, 1.0) == 0.0

@@ -1,0 +1,166 @@
+"""The whole app in real processes against the simulated GitHub; a recorded model that bounces every issue."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from bot.github.webhook import sign
+from bot.pipeline.admin import Jobs
+from bot.pipeline.store import Ledger, migrate, open_database
+from bot.simgithub import SimulatedGitHub
+
+ROOT = Path(__file__).resolve().parents[3]
+SECRET = "rig-secret"
+REPOSITORY = "acme/rocket"
+REPLY = {
+    "explanation": "Nobody can tell what is meant.",
+    "open_points": ["Which version is this?"],
+    "missing": ["version"],
+    "p_bounce": 90,
+    "label": "VAGUE",
+}
+
+
+class Rig:
+    """Starts and kills processes, delivers webhooks by hand, looks at what came of it."""
+
+    def __init__(
+        self, github: SimulatedGitHub, url: str, folder: Path, repositories: tuple[str, ...] = (REPOSITORY,)
+    ):
+        self.github = github
+        self.repositories = repositories
+        self.port = free_port()
+        self.folder = folder
+        for name in repositories:
+            github.create_repository(name)
+        app = github.create_app(owner=repositories[0].partition("/")[0], webhook_secret=SECRET)
+        self.installation = github.install(app, *repositories)
+        replies = folder / "replies.jsonl"
+        lines = (
+            {"model": "bounces", "subject": f"{name}#{number}", **REPLY}
+            for name in repositories
+            for number in range(1, 301)
+        )
+        replies.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        self.environment = {
+            **{name: value for name, value in os.environ.items() if not name.startswith(("GITHUB_", "BOUNCER_"))},
+            "GITHUB_APP_ID": str(app.id),
+            "GITHUB_APP_PRIVATE_KEY": app.private_key,
+            "GITHUB_WEBHOOK_SECRET": SECRET,
+            "GITHUB_API_URL": github.api_url,
+            "GITHUB_WEB_URL": github.web_url,
+            "DATABASE_URL": url,
+            "BOUNCER_MODEL": f"recorded:{replies}#bounces",
+            "HOST": "127.0.0.1",
+            "PORT": str(self.port),
+            "PYTHONPATH": str(ROOT),
+            "LOG_LEVEL": "INFO",
+        }
+        self.log = folder / "processes.log"
+        self.processes: list[subprocess.Popen[bytes]] = []
+        self.database = open_database(url)
+        migrate(self.database)
+        self.ledger: Ledger = Ledger(self.database)
+        self.jobs = Jobs(self.database)
+
+    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        with self.log.open("ab") as output:
+            process = subprocess.Popen(
+                [sys.executable, "-m", *arguments],
+                env=self.environment,
+                cwd=self.folder,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        self.processes.append(process)
+        return process
+
+    def web(self) -> subprocess.Popen[bytes]:
+        return self.start("bot", "web")
+
+    def worker(self) -> subprocess.Popen[bytes]:
+        return self.start("tests.bot.pipeline.worker_process")
+
+    def kill(self, process: subprocess.Popen[bytes]) -> None:
+        """kill -9, children included."""
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(10)
+
+    def close(self) -> None:
+        for process in self.processes:
+            if process.poll() is None:
+                self.kill(process)
+        self.jobs.close()
+        self.database.close()
+
+    def deliver(self, event: str, payload: dict[str, Any], delivery: str = "", **headers: str) -> int:
+        """POST a delivery; the status, 0 where nobody answered."""
+        body = json.dumps({"installation": {"id": self.installation.id}, **payload}).encode()
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        try:
+            connection.request(
+                "POST",
+                "/webhook",
+                body,
+                {
+                    "Content-Type": "application/json",
+                    "X-GitHub-Event": event,
+                    "X-GitHub-Delivery": delivery or str(uuid.uuid4()),
+                    "X-Hub-Signature-256": sign(body, SECRET),
+                    **headers,
+                },
+            )
+            return connection.getresponse().status
+        except (OSError, http.client.HTTPException):
+            return 0
+        finally:
+            connection.close()
+
+    def opened(self, number: int, repository: str = REPOSITORY) -> dict[str, Any]:
+        """The payload of ``issues.opened`` for an issue that stands on the simulated GitHub."""
+        with self.github.world.lock:
+            where, issue = self.github.find(repository, number)
+            render = self.github._operations.render
+            return {
+                "action": "opened",
+                "issue": render.issue(where, issue),
+                "repository": render.repository(where),
+                "sender": render.user(issue.author),
+            }
+
+    def ready(self) -> bool:
+        """Whether /readyz says so."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+        try:
+            connection.request("GET", "/readyz")
+            return connection.getresponse().status == 200
+        except OSError:
+            return False
+        finally:
+            connection.close()
+
+
+def wait(until: Callable[[], object], seconds: float = 30.0, what: str = "") -> None:
+    """Wait until something holds."""
+    deadline = time.monotonic() + seconds
+    while not until():
+        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
+        time.sleep(0.05)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

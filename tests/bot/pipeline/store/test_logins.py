@@ -1,0 +1,69 @@
+"""Turns at a password: slower for whoever guesses, across all processes, and never closed to everybody."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.pipeline.store import Database
+from bot.pipeline.store.logins import LONGEST_ALL_SECONDS, LONGEST_WAIT_SECONDS, Logins
+
+
+class Clock:
+    now = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def guess(logins: Logins, clock: Clock, address: str) -> float:
+    """One wrong password, sent as soon as the turn comes; how long that took."""
+    wait = logins.turn(address)
+    clock.now += wait
+    logins.failed(address)
+    return wait
+
+
+def test_each_guess_after_the_fifth_waits_longer_and_processes_share_the_count(
+    database: Database, clock: Clock
+) -> None:
+    first, second = Logins(database, clock), Logins(database, clock)
+    waits = [guess((first, second)[count % 2], clock, "a") for count in range(12)]
+    assert waits == [0, 0, 0, 0, 0, 0, 1, 2, 4, 8, 8, 8]
+    assert first.turn("b") == 0
+    clock.now += 901
+    assert first.turn("a") == 0
+
+
+def test_the_right_password_ends_the_waiting(database: Database, clock: Clock) -> None:
+    logins = Logins(database, clock)
+    for _ in range(9):
+        guess(logins, clock, "a")
+    logins.succeeded("a")
+    assert logins.turn("a") == logins.turn("a") == 0
+
+
+def test_turns_that_are_too_far_off_are_not_taken(database: Database, clock: Clock) -> None:
+    logins = Logins(database, clock)
+    for _ in range(9):
+        guess(logins, clock, "a")
+    waits = [logins.turn("a") for _ in range(6)]
+    assert waits[:2] == [8, 16]
+    assert set(waits[1:]) == {16}, "the queue does not grow"
+    assert LONGEST_WAIT_SECONDS < 16
+
+
+def test_guesses_from_everywhere_slow_everybody_down_a_little_and_refuse_nobody(
+    database: Database, clock: Clock
+) -> None:
+    logins = Logins(database, clock)
+    for number in range(200):
+        logins.turn(str(number))
+        logins.failed(str(number))
+    waits = [logins.turn(f"new-{number}") for number in range(30)]
+    assert waits[0] > 0
+    assert max(waits) <= LONGEST_ALL_SECONDS < LONGEST_WAIT_SECONDS

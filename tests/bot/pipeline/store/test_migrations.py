@@ -1,0 +1,145 @@
+"""The tables come up to date by themselves, whoever starts first."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import select, text
+
+from bot.core.errors import OperatorError, SettingsError
+from bot.pipeline.store import migrate, open_database
+from bot.pipeline.store.counters import Counters, counted
+from bot.pipeline.store.tables import DELIVERIES, HEAD, METADATA, VERSION, known, version
+
+START = "import sys; from bot.pipeline.store import *; migrate(open_database(sys.argv[1]))"
+
+
+@pytest.fixture
+def old(database_url):
+    """A database as release 0.1.0 left it."""
+    database = open_database(database_url)
+    statements = (Path(__file__).parent / "release_0.1.0.sql").read_text().split(";\n")
+    serial = "INTEGER NOT NULL PRIMARY KEY" if database.is_sqlite else "BIGSERIAL PRIMARY KEY"
+    with database.write() as connection:
+        for statement in filter(None, statements):
+            connection.execute(text(statement.replace("{serial}", serial)))
+        connection.execute(text(f"CREATE TABLE {VERSION.name} (version_num VARCHAR(32) PRIMARY KEY)"))
+        connection.execute(text(f"INSERT INTO {VERSION.name} VALUES ('0001')"))
+    yield database
+    database.close()
+
+
+def is_as_declared(database):
+    with database.read() as connection:
+        context = MigrationContext.configure(connection, opts={"version_table": VERSION.name})
+        assert compare_metadata(context, METADATA) == []
+    return version(database) == HEAD == max(known())
+
+
+def test_a_new_database_has_the_tables_that_are_declared(database):
+    assert is_as_declared(database)
+
+
+def test_the_migrations_end_where_the_tables_are_declared(old):
+    migrate(old)
+    assert is_as_declared(old)
+
+
+@pytest.mark.parametrize(("before", "after"), [(0o644, 0o600), (0o600, 0o600), (0o664, 0o660)])
+def test_files_of_a_database_that_stand_open_to_others_are_closed(tmp_path: Path, before: int, after: int) -> None:
+    database = open_database(f"sqlite:///{tmp_path}/x.db")
+    migrate(database)
+    files = [tmp_path / name for name in ("x.db", "x.db-shm", "x.db-wal")]
+    for file in files:
+        file.chmod(before)
+    open_database(f"sqlite:///{tmp_path}/x.db").close()
+    assert [oct(file.stat().st_mode & 0o777) for file in files] == [oct(after)] * 3
+    database.close()
+
+
+def test_processes_that_start_at_once_migrate_once(database_url):
+    starts = [subprocess.Popen([sys.executable, "-c", START, database_url]) for _ in range(4)]
+    assert [start.wait(60) for start in starts] == [0, 0, 0, 0]
+    database = open_database(database_url)
+    assert version(database) == HEAD
+    database.close()
+
+
+def test_jobs_of_the_table_that_was_are_made_anew_and_counts_go_on(old):
+    rows = [("d-1", "done", None), ("d-2", "waiting", "away"), ("d-3", "dead", "gave up")]
+    with old.write() as connection:
+        for seq, (name, state, error) in enumerate(rows, 1):
+            connection.execute(
+                text(
+                    "INSERT INTO deliveries (id, kind, repository, event, received_at, dispatched_at)"
+                    " VALUES (:id, 'issue_opened', 'acme/rocket', '{}', 1, 1)"
+                ),
+                {"id": name},
+            )
+            connection.execute(
+                text(
+                    "INSERT INTO jobs (id, delivery, seq, position, task, kind, repository, number, state, due,"
+                    " error, created_at) VALUES (:job, :id, :seq, 0, 'triage', 'issue_opened',"
+                    " 'acme/rocket', 7, :state, 1, :error, 1)"
+                ),
+                {"job": f"{name}:triage", "id": name, "seq": seq, "state": state, "error": error},
+            )
+        connection.execute(
+            text(
+                "INSERT INTO postings (key, type, task, repository, number, job, github_id, content_hash,"
+                " created_at, updated_at) VALUES ('k', 'upsert_comment', 'triage', 'acme/rocket', 7, 'd-1',"
+                " 1, '', 1, 1)"
+            )
+        )
+    migrate(old)
+    with old.read() as connection:
+        deliveries = connection.execute(select(DELIVERIES).order_by(DELIVERIES.c.seq)).all()
+    assert [(row.id, row.dispatched_at, row.problem, row.number) for row in deliveries] == [
+        ("d-1", 1.0, None, 7),
+        ("d-2", None, None, 7),
+        ("d-3", 1.0, "triage: gave up", 7),
+    ]
+    assert Counters(old).all() == {counted("bouncer_postings", type="upsert_comment"): 1.0}
+
+
+def test_a_database_of_a_newer_bouncer_is_left_alone(database):
+    with database.write() as connection:
+        connection.execute(text(f"UPDATE {VERSION.name} SET version_num = '9999'"))
+    with pytest.raises(OperatorError, match=r"9999.*newer"):
+        migrate(database)
+
+
+def test_a_start_without_an_upgrade_does_not_import_alembic(database_url):
+    code = START + "; assert 'alembic' not in sys.modules"
+    for _ in ("new", "up to date"):
+        subprocess.run([sys.executable, "-c", code, database_url], check=True, timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("url", "names"),
+    [
+        ("nonsense", "not a URL"),
+        ("mysql://localhost/x", "neither sqlite nor postgresql"),
+        ("sqlite://", "needs a file"),
+        ("sqlite:////no/such/folder/x.db", "/no/such/folder/x.db"),
+        ("postgresql://me:hush-hush@127.0.0.1:9/x", "cannot reach PostgreSQL at 127.0.0.1"),
+    ],
+)
+def test_a_wrong_url_gets_one_clear_line(url, names):
+    with pytest.raises(SettingsError, match=names) as caught:
+        open_database(url)
+    assert "\n" not in str(caught.value)
+    assert "hush-hush" not in str(caught.value)
+
+
+def test_sqlite_is_in_wal_mode_for_everybody(tmp_path: Path):
+    open_database(f"sqlite:///{tmp_path}/x.db").close()
+    database = open_database(f"sqlite:///{tmp_path}/x.db")
+    with database.read() as connection:
+        assert connection.scalar(text("PRAGMA journal_mode")) == "wal"
+    database.close()

@@ -1,0 +1,165 @@
+"""What is remembered is what happened: once, whole, and only what somebody could see."""
+
+from __future__ import annotations
+
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date
+
+import pytest
+
+from bot.core.actions import Decision, Usage
+from bot.core.errors import BudgetExceeded, ModelError
+from bot.core.subjects import Subject
+from bot.features.shared.input_bouncer import InputReply
+from bot.models.budget import Limit, Spent
+from bot.models.protocol import Prompt
+from bot.pipeline.store import Posting
+from bot.pipeline.store.calls import AskOnce
+from bot.pipeline.store.database import when_free
+from tests.bot.pipeline.rig import REPLY
+from tests.scripted import ScriptedModel
+
+DAY = date(2026, 11, 1)
+
+
+def decision(number: int = 7, kind="triage", **more) -> Decision:
+    return Decision(kind=kind, subject=Subject(repository="acme/rocket", number=number, revision="text:1"), **more)
+
+
+def test_a_decision_is_recorded_once_for_its_job(ledger):
+    first = decision(verdict="VAGUE", evidence={"questions": ["Which?"]}, usage=Usage(calls=1, input_tokens=9))
+    assert ledger.decisions.record("d:triage", [first], "c0ffee") == (first,)
+    assert ledger.decisions.record("d:triage", [decision(verdict="WELL_SPECIFIED")], "c0ffee") == (first,)
+    assert ledger.decisions.decisions("acme/rocket#7") == (first,)
+
+
+def test_history_is_of_one_subject_of_the_kinds_asked_for_oldest_first(ledger):
+    made = [decision(verdict="VAGUE"), decision(kind="commands", verdict="accept"), decision(8, verdict="VAGUE")]
+    for number, each in enumerate(made):
+        ledger.decisions.record(f"d{number}:x", [each], "")
+    assert ledger.decisions.decisions("acme/rocket#7", "triage", "commands") == (made[0], made[1])
+    assert ledger.decisions.decisions("acme/rocket#7", "commands") == (made[1],)
+    assert ledger.decisions.decisions("acme/rocket#9") == ()
+
+
+@pytest.mark.parametrize("outcome", ["moved", "stopped", "refused"])
+def test_what_nobody_saw_is_no_history(ledger, outcome):
+    ledger.decisions.record("d:triage", [decision(verdict="VAGUE")], "")
+    ledger.decisions.settle("d:triage", 0, outcome)
+    assert ledger.decisions.decisions("acme/rocket#7") == ()
+    assert len(ledger.decisions.of_job("d:triage")) == 1
+
+
+def test_what_was_published_stays_history_whatever_is_stopped_later(ledger):
+    ledger.decisions.record("d:triage", [decision(verdict="VAGUE")], "")
+    ledger.decisions.settle("d:triage", 0, "posted")
+    ledger.decisions.stop("d:triage")
+    assert len(ledger.decisions.decisions("acme/rocket#7")) == 1
+
+
+@pytest.mark.parametrize("odd", ["nul \0 here", "half a pair \ud800", "\U0001f600", "\u202e"])
+def test_odd_text_from_a_model_can_be_stored(ledger, odd):
+    recorded = ledger.decisions.record("d:triage", [decision(verdict="VAGUE", evidence={"said": odd})], "")
+    assert recorded[0].evidence["said"] == odd.replace("\ud800", "?")
+
+
+def test_a_job_asks_a_question_once_and_another_job_asks_for_itself(ledger):
+    model = ScriptedModel(lambda prompt: REPLY)
+    prompt = Prompt(purpose="triage", system="s", user="u", subject="acme/rocket#7")
+    first, again, other = (AskOnce(model, ledger.calls, job) for job in ("d:triage", "d:triage", "e:triage"))
+    reply = first.complete(prompt, InputReply)
+    assert again.complete(prompt, InputReply) == reply
+    assert len(model.asked) == 1
+    other.complete(prompt, InputReply)
+    again.complete(prompt.model_copy(update={"sample": 1}), InputReply)
+    assert len(model.asked) == 3
+
+
+def test_a_failure_is_recorded_and_asked_again(ledger):
+    model = ScriptedModel([ModelError("I will not", "refused"), REPLY])
+    prompt = Prompt(purpose="triage", system="s", user="u", subject="acme/rocket#7")
+    remembered = AskOnce(model, ledger.calls, "d:triage")
+    with pytest.raises(ModelError, match="I will not"):
+        remembered.complete(prompt, InputReply)
+    assert remembered.complete(prompt, InputReply).value.label == "VAGUE"
+
+
+def test_a_posting_replaces_what_was_known_under_its_key(ledger):
+    posting = Posting(
+        key="comment:acme/rocket#7:triage",
+        type="upsert_comment",
+        task="triage",
+        repository="acme/rocket",
+        number=7,
+        job="d:triage",
+        github_id=5_000_000_000,
+        content_hash="a",
+    )
+    assert ledger.postings.find(posting.key) is None
+    ledger.postings.put(posting)
+    changed = posting.model_copy(update={"content_hash": "b", "job": "e:triage"})
+    ledger.postings.put(changed)
+    assert ledger.postings.find(posting.key) == changed
+    ledger.postings.forget(posting.key)
+    assert ledger.postings.find(posting.key) is None
+
+
+LIMITS = (Limit(scope="repository:acme/rocket", calls=10), Limit(scope="all", usd=1.0))
+
+
+def test_a_budget_is_reserved_in_every_scope_or_in_none(ledger):
+    budgets = ledger.budgets
+    kept = budgets.reserve(DAY, LIMITS, Spent(micros=400_000, calls=3))
+    assert budgets.spent(DAY, "all") == Spent(micros=400_000, calls=3)
+    with pytest.raises(BudgetExceeded, match="all"):
+        budgets.reserve(DAY, LIMITS, Spent(micros=700_000, calls=3))
+    assert budgets.spent(DAY, "repository:acme/rocket").calls == 3
+    budgets.settle(kept, Spent(micros=100_000, calls=1))
+    budgets.settle(kept, Spent(micros=100_000, calls=1))
+    assert budgets.spent(DAY, "all") == Spent(micros=100_000, calls=1)
+    budgets.reserve(DAY, LIMITS, Spent(micros=700_000, calls=3))
+    budgets.reserve(date(2026, 11, 2), LIMITS, Spent(micros=700_000, calls=3))
+
+
+def test_many_workers_together_never_pass_a_budget(ledger):
+    def reserve(_: int) -> bool:
+        try:
+            ledger.budgets.reserve(DAY, LIMITS, Spent(micros=1, calls=1))
+        except BudgetExceeded:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(reserve, range(30))) == 10
+    assert ledger.budgets.spent(DAY, "all").calls == 10
+
+
+def test_counts_of_all_processes_add_up(ledger):
+    accepted = ("bouncer_deliveries", (("answer", "accepted"),))
+    ledger.counters.add({accepted: 2})
+    ledger.counters.add({accepted: 3})
+    ledger.counters.set({("left", ()): 9})
+    ledger.counters.set({("left", ()): 4})
+    assert ledger.counters.all() == {accepted: 5, ("left", ()): 4}
+
+
+def test_a_write_that_somebody_came_before_is_tried_anew(tmp_path):
+    ours, theirs = (sqlite3.connect(tmp_path / "x.db", isolation_level=None) for _ in range(2))
+    ours.execute("PRAGMA journal_mode=WAL")
+    ours.execute("CREATE TABLE numbers (number)")
+    ours.execute("BEGIN")
+    ours.execute("SELECT * FROM numbers").fetchall()
+    theirs.execute("INSERT INTO numbers VALUES (1)")
+    codes: list[int] = []
+
+    def write() -> list[tuple[int]]:
+        try:
+            return ours.execute("INSERT INTO numbers VALUES (2) RETURNING number").fetchall()
+        except sqlite3.OperationalError as error:
+            codes.append(error.sqlite_errorcode)
+            ours.execute("ROLLBACK")
+            raise
+
+    assert when_free(ours, 5, write) == [(2,)]
+    assert codes == [sqlite3.SQLITE_BUSY_SNAPSHOT]

@@ -1,0 +1,24 @@
+"""The operator's secrets are in no table, in whatever form they come."""
+
+from __future__ import annotations
+
+import json
+
+from bot.pipeline.store import Database, withhold
+from bot.pipeline.store.tables import COUNTERS
+
+
+def test_nothing_withheld_is_written_in_any_form(database: Database) -> None:
+    withhold(database, lambda: ('two "lines"\nof a key', "short"))
+    texts = ('a two "lines"\nof a key b', json.dumps({"k": 'two "lines"\nof a key'}), "a short word")
+    with database.write() as connection:
+        for number, text in enumerate(texts):
+            connection.execute(
+                COUNTERS.insert(), {"name": text, "labels": str(number), "value": 1, "updated_at": 1}
+            )
+    mark = "?" if database.is_sqlite else "%s"
+    insert = f"INSERT INTO counters (name, labels, value, updated_at) VALUES ({mark}, '3', 1, 1) RETURNING name"
+    assert database.write_once(insert, texts[:1]) == [("a REDACTED b",)]
+    with database.read() as connection:
+        kept = connection.execute(COUNTERS.select().order_by(COUNTERS.c.labels)).scalars().all()
+    assert kept == ["a REDACTED b", '{"k": "REDACTED"}', "a short word", "a REDACTED b"]

@@ -1,0 +1,108 @@
+"""Somebody else is told of verdicts and failures: signed, again where it did not arrive, and in nobody's way."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
+
+from bot.pipeline.job import Job
+from bot.pipeline.queue import Queue
+from bot.simgithub import SimulatedGitHub
+from tests.bot.pipeline.rig import Rig, wait
+
+SECRET = "between you and me"
+
+
+class Receiver:
+    """Answers ``statuses`` in turn, then 204; keeps what came."""
+
+    def __init__(self, server: HTTPServer) -> None:
+        self.statuses: list[int] = []
+        self.requests: list[tuple[dict[str, str], bytes]] = []
+        server.expect_request("/hook").respond_with_handler(self._answer)
+
+    def _answer(self, request: Request) -> Response:
+        self.requests.append((dict(request.headers), request.get_data()))
+        return Response(status=self.statuses.pop(0) if self.statuses else 204)
+
+    def bodies(self, event: str) -> list[dict[str, Any]]:
+        return [json.loads(body) for headers, body in self.requests if headers["X-Bouncer-Event"] == event]
+
+
+@pytest.fixture
+def receiver(httpserver: HTTPServer) -> Receiver:
+    return Receiver(httpserver)
+
+
+@pytest.fixture
+def rig(tmp_path: Path, httpserver: HTTPServer) -> Iterator[Rig]:
+    with SimulatedGitHub() as github:
+        made = Rig(github, f"sqlite:///{tmp_path}/bouncer.db", tmp_path)
+        made.environment |= {
+            "BOUNCER_NOTIFY_URL": httpserver.url_for("/hook"),
+            "BOUNCER_NOTIFY_SECRET": SECRET,
+        }
+        made.web()
+        made.worker()
+        wait(made.ready, 60, "web and worker up")
+        made.installation.app.webhook_url = f"http://127.0.0.1:{made.port}/webhook"
+        yield made
+        made.installation.app.webhook_url = ""
+        made.close()
+
+
+def test_verdicts_and_failures_are_told_signed_and_again_where_it_did_not_arrive(
+    rig: Rig, receiver: Receiver
+) -> None:
+    receiver.statuses = [500, 302]
+    number = rig.github.open_issue("acme/rocket", "It breaks", "It does not work.")
+    wait(lambda: len(receiver.bodies("decision")) == 3, 60, "told, after two answers that were none")
+    first, second, third = receiver.bodies("decision")
+    assert first == second == third
+    (told,) = first["decisions"]
+    assert (told["verdict"], told["bounced"], first["number"]) == ("VAGUE", True, number)
+    assert told["posted"] == [f"{rig.github.web_url}/acme/rocket/issues/{number}#issuecomment-{comment(rig)}"]
+    assert first["text"] == f"acme/rocket#{number}: triage: VAGUE {rig.github.web_url}/acme/rocket/issues/{number}"
+    for headers, body in receiver.requests:
+        signed = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
+        assert headers["X-Bouncer-Signature-256"] == f"sha256={signed}"
+        assert headers["X-Bouncer-Delivery"] == json.loads(body)["id"]
+
+    lost = Job(
+        id="lost:triage", delivery="lost", seq=9, position=0, task="triage", kind="issue_opened",
+        repository="acme/rocket", number=7, due=0.0, created_at=0.0,
+    )  # fmt: skip
+    queue = Queue(rig.database)
+    with queue.transaction() as connection:
+        queue.enqueue(connection, lost)
+    wait(lambda: bool(receiver.bodies("failure")), 60, "told of a failure")
+    queue.close()
+    (failure,) = receiver.bodies("failure")
+    assert failure["error"] == "its delivery was deleted after its time"
+    assert failure["job"] == "lost:triage"
+    wait(lambda: not rig.jobs.list(("queued", "running", "waiting")), 30, "everything ended")
+    assert [each.id for each in rig.jobs.list(("dead",))] == ["lost:triage"]
+    assert rig.environment["BOUNCER_NOTIFY_URL"] not in rig.log.read_text()
+
+
+def comment(rig: Rig) -> int:
+    """The id of our only comment."""
+    (issue,) = rig.github.world.repositories["acme/rocket"].issues.values()
+    return issue.comments[0].id
+
+
+def test_a_receiver_without_a_secret_is_refused_at_the_start(tmp_path: Path) -> None:
+    with SimulatedGitHub() as github:
+        rig = Rig(github, f"sqlite:///{tmp_path}/bouncer.db", tmp_path)
+        rig.environment["BOUNCER_NOTIFY_URL"] = "http://127.0.0.1:9/hook"
+        assert rig.start("bot", "worker").wait(60) == 2
+        rig.close()
+    assert "BOUNCER_NOTIFY_SECRET is not set" in rig.log.read_text()

@@ -1,0 +1,178 @@
+"""What the program relies on in dbos, and what it must not be trusted with: pinned here for every upgrade."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+from sqlalchemy import text
+
+from bot.pipeline.job import GaveUp, Job
+from bot.pipeline.queue import Consumer, Queue
+from bot.pipeline.retention import DAY, KEEP_SECONDS
+from bot.pipeline.store import Database
+from tests.bot.pipeline.rig import wait
+
+
+def job(name: str = "d", number: int = 7, order: int = 1, **values: object) -> Job:
+    facts = {"task": "triage", "kind": "issue_opened", "due": 0.0, "created_at": 0.0, "position": 0, **values}
+    return Job(id=f"{name}:triage", delivery=name, seq=order, repository="acme/rocket", number=number, **facts)
+
+
+class Runs:
+    """Notes what ran, and how many at once of each partition."""
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        self.done: list[str] = []
+        self.busiest: dict[str, int] = {}
+        self._running: dict[str, int] = {}
+        self._seconds = seconds
+        self._lock = threading.Lock()
+        self.all_busiest = 0
+
+    def __call__(self, job: Job) -> str:
+        with self._lock:
+            self._running[job.partition] = self._running.get(job.partition, 0) + 1
+            self.busiest[job.partition] = max(self.busiest.get(job.partition, 0), self._running[job.partition])
+            self.all_busiest = max(self.all_busiest, sum(self._running.values()))
+        time.sleep(self._seconds)
+        with self._lock:
+            self._running[job.partition] -= 1
+            self.done.append(job.workflow)
+        return "posted"
+
+
+@pytest.fixture
+def queue(database: Database) -> Iterator[Queue]:
+    queue = Queue(database)
+    yield queue
+    queue.close()
+
+
+@contextmanager
+def running(database: Database, run: Callable[[Job], str]) -> Iterator[None]:
+    executor = Consumer(database, "worker-of-a-test", run, polling_seconds=0.05, concurrency=4)
+    try:
+        yield
+    finally:
+        executor.close(0)
+
+
+def put(queue: Queue, *jobs: Job, delay: float = 0.0) -> None:
+    with queue.transaction() as connection:
+        for each in jobs:
+            queue.enqueue(connection, each, delay)
+
+
+def test_an_attempt_runs_once_however_often_it_is_queued_and_a_new_one_runs_again(database, queue):
+    runs = Runs()
+    with running(database, runs):
+        for _ in range(3):
+            put(queue, job())
+        wait(lambda: queue.get("d:triage").state == "done")
+        put(queue, job(), job(attempt=1))
+        wait(lambda: queue.get("d:triage").attempt == 1 and queue.get("d:triage").state == "done")
+    assert runs.done == ["d:triage", "d:triage:1"]
+    assert queue.get("d:triage").outcome == "posted"
+
+
+def test_a_job_about_no_repository_is_refused_and_what_is_queued_with_it_was_never_queued(queue):
+    with pytest.raises(ValueError, match="wait for ever"):
+        put(queue, job(), job().model_copy(update={"repository": ""}))
+    assert queue.get("d:triage") is None
+
+
+def test_one_at_a_time_about_a_subject_and_several_subjects_of_a_repository_at_once(database, queue):
+    runs = Runs(seconds=0.15)
+    put(queue, *(job(f"d-{n}-{seq}", n, seq) for seq in (3, 2, 1, 4) for n in (1, 2)))
+    with running(database, runs):
+        wait(lambda: len(runs.done) == 8)
+    assert runs.busiest == {"acme/rocket#1": 1, "acme/rocket#2": 1}
+    assert runs.all_busiest == 2
+    assert [each for each in runs.done if each.startswith("d-1")] == [f"d-1-{n}:triage" for n in (1, 2, 3, 4)]
+
+
+def test_what_is_delayed_waits_and_then_runs(database, queue):
+    runs = Runs()
+    put(queue, job(), delay=1.0)
+    assert queue.get("d:triage").state == "waiting"
+    assert [each.id for each in queue.open_among(["d:triage", "e:triage"])] == ["d:triage"]
+    with running(database, runs):
+        wait(lambda: runs.done == ["d:triage"])
+
+
+def test_what_is_cancelled_never_starts(database, queue):
+    runs = Runs()
+    put(queue, job("d"), job("e", order=2))
+    queue.cancel(job("d"))
+    with running(database, runs):
+        wait(lambda: runs.done == ["e:triage"])
+    assert queue.get("d:triage").state == "cancelled"
+    assert queue.counts(("done", "cancelled")) == {"done": 1, "cancelled": 1}
+
+
+def test_what_gives_up_is_a_dead_letter_with_its_reason_and_says_no_more(database, queue, caplog):
+    def run(job: Job) -> str:
+        raise GaveUp("gave up after 3 tries: \N{SNOWMAN}")
+
+    put(queue, job())
+    with running(database, run):
+        wait(lambda: queue.get("d:triage").state == "dead")
+    assert queue.get("d:triage").error == "gave up after 3 tries: \N{SNOWMAN}"
+    assert [record for record in caplog.records if record.name.startswith("dbos")] == []
+
+
+def test_a_list_shows_the_newest_attempt_of_each_job_alone(database, queue):
+    put(queue, job("d"), job("e", order=2))
+    with running(database, Runs()):
+        wait(lambda: queue.counts(("done",)) == {"done": 2})
+    put(queue, job("d", attempt=1), delay=60)
+    queue.replaced(job("d"), "d:triage:1")
+    assert [(each.id, each.state) for each in queue.list()] == [("e:triage", "done"), ("d:triage", "waiting")]
+    assert [each.id for each in queue.list(("done",))] == ["e:triage"]
+    assert queue.list(repository="acme/sled") == ()
+    assert queue.counts(("done", "waiting")) == {"done": 1, "waiting": 1}
+
+
+def test_a_long_list_leaves_nothing_out(queue):
+    jobs = [job(f"d-{number}", number) for number in range(1201)]
+    put(queue, *jobs)
+    assert {each.id for each in queue.list(limit=5000)} == {each.id for each in jobs}
+    assert len(queue.list(repository="acme/rocket", limit=700)) == 700
+
+
+def test_what_is_stored_is_plain_json_and_no_pickle(database, queue):
+    put(queue, job())
+    with running(database, Runs()):
+        wait(lambda: queue.get("d:triage").state == "done")
+    schema = "" if database.is_sqlite else "dbos."
+    with database.read() as connection:
+        row = connection.execute(text(f"SELECT serialization FROM {schema}workflow_status")).one()
+        stored = connection.scalar(text(f"SELECT inputs FROM {schema}workflow_input"))
+        output = connection.scalar(text(f"SELECT output FROM {schema}workflow_output"))
+    assert row.serialization == "portable_json"
+    assert json.loads(stored)["positionalArgs"][0]["id"] == "d:triage"
+    assert json.loads(output) == "posted"
+
+
+def test_starting_says_nothing_that_advertises(database, caplog):
+    caplog.set_level(logging.DEBUG)
+    with running(database, Runs()):
+        pass
+    assert [record for record in caplog.records if record.name.startswith("dbos")] == []
+
+
+def test_deliveries_are_remembered_for_longer_than_github_redelivers():
+    assert KEEP_SECONDS >= 3 * DAY
+
+
+def test_the_web_process_never_imports_the_engine():
+    code = "import sys, bot.web.app, bot.web.server, bot.cli.web; assert 'dbos' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

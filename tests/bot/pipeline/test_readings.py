@@ -1,0 +1,162 @@
+"""What a job reads it reads once, and ``bouncer.yml`` is kept until its branch is pushed to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bot.core.config import RepoConfig
+from bot.core.events import BranchPushed
+from bot.core.subjects import Actor, Repository
+from bot.pipeline.inbox import Inbox
+from bot.pipeline.job import Job
+from bot.pipeline.readings import FRESH_SECONDS, KEPT_SECONDS, AskAnew, Configurations, Readings, ReadOnce
+from bot.pipeline.store import Database, migrate, open_database
+from tests.bot.github.conftest import NAME, Site, site
+
+__all__ = ["site"]
+PATH = ".github/bouncer.yml"
+SHARED = "octo/.github"
+
+
+class Kept:
+    """What a worker keeps, and what it asked for."""
+
+    def __init__(self, site: Site, database: Database) -> None:
+        self.site = site
+        self.now = 1000.0
+        self.configurations = Configurations(database, lambda: self.now)
+        self.acceptor = Inbox(database)
+
+    def config(self) -> RepoConfig:
+        forge = self.site.forge
+        repository = self.site.github.world.repositories[NAME]
+        about = {"id": repository.id, "owner": "octo", "name": "demo", "default_branch": "main"}
+        return self.configurations.of(1, forge.about().model_copy(update=about), forge)[0]
+
+    def label(self) -> str:
+        return self.config().triage.label
+
+    def asked(self, repository: str = NAME) -> list[int]:
+        path = f"/repos/{repository}/contents/{PATH}"
+        return [each.status for each in self.site.github.requests if each.path == path]
+
+    def pushed(self, delivery: str, repository: str = NAME) -> None:
+        owner, _, name = repository.partition("/")
+        about = Repository(id=1, owner=owner, name=name)
+        self.acceptor.accept(delivery, BranchPushed(sender=Actor(id=1, login="octo"), repository=about))
+
+
+@pytest.fixture
+def kept(site: Site, tmp_path: Path) -> Iterator[Kept]:
+    database = open_database(f"sqlite:///{tmp_path}/kept.db")
+    migrate(database)
+    kept = Kept(site, database)
+    yield kept
+    kept.acceptor.close()
+    database.close()
+
+
+def test_it_is_read_once_however_many_jobs_there_are(kept: Kept) -> None:
+    kept.site.github.commit(NAME, {PATH: "triage:\n  label: unclear\n"})
+    assert [kept.label() for _ in range(5)] == ["unclear"] * 5
+    assert kept.asked() == [200]
+
+
+def test_that_there_is_none_is_kept_as_well(kept: Kept) -> None:
+    assert [kept.label() for _ in range(5)] == ["needs-info"] * 5
+    assert kept.asked() == [404]
+
+
+def test_after_a_push_to_its_branch_it_is_looked_at_and_unchanged_costs_nothing(kept: Kept) -> None:
+    kept.site.github.commit(NAME, {PATH: "triage:\n  label: unclear\n"})
+    assert kept.label() == "unclear"
+    kept.pushed("d-1")
+    assert kept.label() == kept.label() == "unclear"
+    kept.site.github.commit(NAME, {PATH: "triage:\n  label: vague\n"})
+    kept.pushed("d-2")
+    assert kept.label() == kept.label() == "vague"
+    assert kept.asked() == [200, 304, 200]
+
+
+def test_a_push_elsewhere_is_no_cause_to_look(kept: Kept) -> None:
+    kept.label()
+    kept.pushed("d-1", "octo/secret")
+    kept.label()
+    assert kept.asked() == [404]
+
+
+def test_an_app_that_hears_of_no_pushes_notices_a_change_some_minutes_later(kept: Kept) -> None:
+    kept.label()
+    kept.site.github.commit(NAME, {PATH: "triage:\n  label: unclear\n"})
+    assert kept.label() == "needs-info"
+    kept.now += FRESH_SECONDS
+    assert kept.label() == "unclear"
+
+
+def test_the_owner_s_file_holds_for_every_repository_that_says_nothing_else(kept: Kept) -> None:
+    kept.site.github.create_repository(SHARED, {PATH: "triage:\n  label: unclear\n  authors: all\n"})
+    kept.site.github.commit(NAME, {PATH: "triage:\n  authors: external\n"})
+    assert [kept.label() for _ in range(5)] == ["unclear"] * 5
+    assert kept.config().triage.authors == "external"
+    kept.site.github.commit(NAME, {PATH: "triage:\n  label: needs-info\n"})
+    kept.pushed("d-1")
+    assert kept.label() == "needs-info", "what a repository says counts, be it the default"
+    assert (kept.asked(), kept.asked(SHARED)) == ([200, 200], [200])
+
+
+def test_a_push_to_the_owner_s_file_counts_everywhere_and_unchanged_costs_nothing(kept: Kept) -> None:
+    kept.site.github.create_repository(SHARED, {PATH: "triage:\n  label: unclear\n"})
+    kept.site.github.install(kept.site.registered, SHARED)
+    assert kept.label() == "unclear"
+    kept.pushed("d-1", SHARED)
+    assert kept.label() == kept.label() == "unclear"
+    kept.site.github.commit(SHARED, {PATH: "triage:\n  label: vague\n"})
+    kept.pushed("d-2", SHARED)
+    assert kept.label() == kept.label() == "vague"
+    assert (kept.asked(), kept.asked(SHARED)) == ([404], [200, 304, 200])
+
+
+def test_a_private_repository_of_the_owner_s_is_nobody_s_default(kept: Kept) -> None:
+    kept.site.github.create_repository(SHARED, {PATH: "triage:\n  label: unclear\n"}, private=True)
+    assert kept.label() == "needs-info"
+
+
+def test_jobs_of_a_delivery_read_once_and_a_later_try_or_another_delivery_reads_anew(site: Site) -> None:
+    number = site.github.open_issue(NAME, "It is broken", "Somehow.")
+    job = Job(
+        id="d-1:verify", delivery="d-1", seq=1, position=0, task="verify", kind="pull_request_opened",
+        repository=NAME, number=number, due=0.0, created_at=0.0,
+    )  # fmt: skip
+    now = [0.0]
+    readings = Readings(lambda: now[0])
+
+    def titled(job: Job) -> str:
+        return readings.of(job, site.forge).issue(number).title
+
+    assert titled(job) == "It is broken"
+    site.github.edit(NAME, number, title="It works")
+    beside = job.model_copy(update={"id": "d-1:review", "task": "review"})
+    assert titled(beside) == "It is broken"
+    assert titled(job.model_copy(update={"delivery": "d-2"})) == "It works"
+    now[0] = KEPT_SECONDS
+    assert titled(beside) == "It works"
+    site.github.edit(NAME, number, title="It broke again")
+    assert titled(job.model_copy(update={"attempt": 1})) == titled(beside) == "It broke again"
+
+
+def test_what_is_read_anew_before_a_write_is_known_after_it_and_what_was_written_on_is_forgotten(
+    site: Site,
+) -> None:
+    number = site.github.open_issue(NAME, "It is broken", "Somehow.")
+    known = ReadOnce(site.forge)
+    assert known.issue(number).title == "It is broken"
+    site.github.edit(NAME, number, title="It works")
+    assert (AskAnew(known).issue(number).title, known.issue(number).title) == ("It works", "It works")
+    assert known.comments(number) == ()
+    site.github.comment(NAME, number, "Me too.", "carol")
+    assert known.comments(number) == ()
+    known.forget(number)
+    assert len(known.comments(number)) == 1

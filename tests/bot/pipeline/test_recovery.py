@@ -1,0 +1,152 @@
+"""Workers die; their places are freed at once, and what they were running is taken over, though not for ever."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from bot.core.errors import OperatorError
+from bot.pipeline.admin import Jobs
+from bot.pipeline.inbox import Inbox
+from bot.pipeline.queue import Consumer, Queue
+from bot.pipeline.recovery import MAX_DEATHS, MAX_WORKERS, Lease, Recovery, take_lease
+from bot.pipeline.store import Database
+from tests.bot.pipeline.builders import make_dispatcher, opened
+from tests.bot.pipeline.rig import ROOT, wait
+
+HOLD = """
+import sys, time
+from bot.pipeline.store import open_database
+from bot.pipeline.recovery import take_lease
+print(take_lease(open_database(sys.argv[1]).locks).number, flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.fixture
+def lease(database: Database) -> Iterator[Lease]:
+    lease = take_lease(database.locks)
+    assert lease.number == 0
+    yield lease
+    lease.lock.release()
+
+
+@pytest.fixture
+def queue(database: Database) -> Iterator[Queue]:
+    queue = Queue(database)
+    yield queue
+    queue.close()
+
+
+@pytest.fixture
+def recovery(database: Database, queue: Queue, lease: Lease) -> Recovery:
+    recovery = Recovery(database, queue, lease)
+    recovery.seen()
+    return recovery
+
+
+@pytest.fixture
+def delivered(database: Database, queue: Queue) -> Jobs:
+    inbox = Inbox(database)
+    inbox.accept("d", opened())
+    inbox.close()
+    make_dispatcher(database, queue, "triage").step()
+    return Jobs(database)
+
+
+def dying(url: str) -> int:
+    command = [sys.executable, "-m", "tests.bot.pipeline.dying", url]
+    return subprocess.run(command, cwd=ROOT, timeout=60, check=False).returncode
+
+
+def test_two_processes_never_share_a_place_and_a_killed_one_frees_its_own(database, database_url, lease):
+    def hold() -> tuple[subprocess.Popen[bytes], int]:
+        process = subprocess.Popen([sys.executable, "-c", HOLD, database_url], stdout=subprocess.PIPE, cwd=ROOT)
+        assert process.stdout
+        return process, int(process.stdout.readline())
+
+    first, one = hold()
+    second, two = hold()
+    assert (one, two) == (1, 2)
+    # A process that is stopped is not dead: what it is in the middle of may still happen.
+    os.kill(first.pid, signal.SIGSTOP)
+    assert database.locks.take("worker-1") is None
+    first.kill()
+    first.wait()
+    first.stdout.close()
+    wait(lambda: (lock := database.locks.take("worker-1")) and (lock.release() or True), 5)
+    third, three = hold()
+    assert three == 1
+    for process in (second, third):
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def test_more_workers_than_places_get_one_clear_line(database):
+    leases = [take_lease(database.locks) for _ in range(MAX_WORKERS)]
+    assert len({each.executor for each in leases}) == MAX_WORKERS
+    with pytest.raises(OperatorError, match="64 workers"):
+        take_lease(database.locks)
+    for each in leases:
+        each.lock.release()
+
+
+def test_what_a_dead_worker_was_running_is_taken_over_once(database, database_url, lease, recovery, delivered):
+    assert dying(database_url) == 9
+    assert delivered.get("d:triage").state == "running"
+    ran: list[str] = []
+    executor = Consumer(database, lease.executor, lambda job: ran.append(job.id) or "", polling_seconds=0.05)
+    try:
+        time.sleep(1.0)
+        assert ran == [], "the engine by itself takes back nothing"
+        assert recovery.take_over() == 1
+        wait(lambda: ran == ["d:triage"])
+        wait(lambda: delivered.get("d:triage").state == "done")
+        assert recovery.take_over() == 0
+    finally:
+        executor.close(0)
+
+
+def test_nothing_is_taken_from_a_worker_that_lives(database, database_url, recovery, delivered):
+    assert dying(database_url) == 9
+    locks = []
+    # PostgreSQL takes a moment to notice that the session of the dead has ended.
+    wait(lambda: locks.append(database.locks.take("worker-1")) or locks[-1])
+    assert recovery.take_over() == 0
+    assert delivered.get("d:triage").state == "running"
+    locks[-1].release()
+    assert recovery.take_over() == 1
+
+
+def test_what_was_cancelled_is_not_brought_back_by_the_death_of_its_worker(
+    database, database_url, recovery, delivered
+):
+    assert dying(database_url) == 9
+    delivered.cancel("d:triage")
+    assert recovery.take_over() == 0
+    assert delivered.get("d:triage").state == "cancelled"
+
+
+def test_deaths_are_counted_for_as_long_as_the_attempt_lives(database, database_url, queue, recovery, delivered):
+    for deaths in range(2):
+        assert queue.deaths(delivered.get("d:triage")) == deaths
+        assert dying(database_url) == 9
+        assert recovery.take_over() == 1
+    assert queue.deaths(delivered.get("d:triage")) == 2 < MAX_DEATHS
+    delivered.cancel("d:triage")
+    assert queue.deaths(delivered.retry("d:triage")) == 0
+
+
+def test_a_worker_is_seen_until_it_ends(database, recovery):
+    jobs = Jobs(database)
+    recovery.seen()
+    assert jobs.worker_age() < 5
+    recovery.gone()
+    assert jobs.worker_age() is None

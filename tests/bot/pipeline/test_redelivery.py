@@ -1,0 +1,194 @@
+"""What GitHub could not deliver arrives after all, once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import select
+from werkzeug.serving import BaseWSGIServer, make_server
+
+from bot.core.errors import TransientError
+from bot.github.app import GitHubApp, HookDelivery
+from bot.pipeline.recovery import Reconciler, due
+from bot.pipeline.store import Database, migrate, open_database
+from bot.pipeline.store.tables import DELIVERIES
+from bot.simgithub import App, SimulatedGitHub
+from bot.web.app import Backend, create_app
+
+NAME = "octo/demo"
+SECRET = "signs what is delivered"
+
+
+class Receiver:
+    """Our own web server, which can be away."""
+
+    def __init__(self, database_url: str) -> None:
+        self.backend = Backend(database_url)
+        self._app = create_app(self.backend, lambda: (SECRET,))
+        self._server: BaseWSGIServer | None = None
+        self._start(0)
+        assert self._server is not None
+        self.port = self._server.server_port
+        self.stop()
+
+    def start(self) -> None:
+        self._start(self.port)
+
+    def _start(self, port: int) -> None:
+        self._server = make_server("127.0.0.1", port, self._app, threaded=True)
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
+
+    def stop(self) -> None:
+        if self._server is not None:
+            self._server.shutdown()
+            self._server.server_close()
+            self._server = None
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    database = open_database(f"sqlite:///{tmp_path / 'bouncer.db'}")
+    migrate(database)
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def receiver(tmp_path: Path, database: Database) -> Iterator[Receiver]:
+    receiver = Receiver(f"sqlite:///{tmp_path / 'bouncer.db'}")
+    yield receiver
+    receiver.stop()
+    receiver.backend.close()
+
+
+@pytest.fixture
+def github() -> Iterator[SimulatedGitHub]:
+    with SimulatedGitHub() as github:
+        github.create_repository(NAME)
+        yield github
+
+
+@pytest.fixture
+def registered(github: SimulatedGitHub, receiver: Receiver) -> App:
+    url = f"http://127.0.0.1:{receiver.port}/webhook"
+    return github.create_app(webhook_url=url, webhook_secret=SECRET)
+
+
+@pytest.fixture
+def app(github: SimulatedGitHub, registered: App) -> Iterator[GitHubApp]:
+    with GitHubApp(registered.id, registered.private_key, github.api_url) as app:
+        yield app
+
+
+def kinds(database: Database) -> list[str]:
+    """What was recorded, in order."""
+    with database.read() as connection:
+        return list(connection.execute(select(DELIVERIES.c.kind).order_by(DELIVERIES.c.seq)).scalars())
+
+
+def attempts(registered: App) -> list[int]:
+    return [each.status_code for each in registered.deliveries]
+
+
+def test_what_was_missed_while_the_server_was_away_arrives_at_the_next_round_and_only_once(
+    github: SimulatedGitHub, registered: App, app: GitHubApp, receiver: Receiver, database: Database
+) -> None:
+    github.install(registered, NAME)
+    github.open_issue(NAME, "Reading fails")
+    assert attempts(registered) == [502, 502]
+    receiver.start()
+    reconciler = Reconciler(app, database)
+    assert reconciler.round() == 2
+    github.settle()
+    assert kinds(database) == ["installation_changed", "issue_opened"]
+    assert reconciler.round() == 0
+    github.settle()
+    assert attempts(registered) == [502, 502, 202, 202]
+
+
+def test_what_was_recorded_but_answered_too_late_is_not_delivered_again(
+    github: SimulatedGitHub, registered: App, app: GitHubApp, receiver: Receiver, database: Database
+) -> None:
+    receiver.start()
+    github.install(registered, NAME)
+    github.open_issue(NAME, "Reading fails")
+    for delivery in registered.deliveries:
+        delivery.status_code = 504
+    assert Reconciler(app, database).round() == 0
+    assert kinds(database) == ["installation_changed", "issue_opened"]
+
+
+def test_what_nobody_wanted_to_hear_of_is_not_delivered_forever(
+    github: SimulatedGitHub, registered: App, app: GitHubApp, receiver: Receiver, database: Database
+) -> None:
+    """An ignored event leaves no record here; GitHub knows that its second attempt went well."""
+    github.install(registered, NAME)
+    number = github.open_issue(NAME, "Reading fails")
+    receiver.start()
+    reconciler = Reconciler(app, database)
+    reconciler.round()
+    github.settle()
+    receiver.stop()
+    github.edit(NAME, number)
+    receiver.start()
+    assert reconciler.round() == 1
+    github.settle()
+    assert attempts(registered)[-2:] == [502, 204]
+    assert reconciler.round() == 0
+
+
+def test_only_one_of_several_workers_does_the_rounds(
+    github: SimulatedGitHub, registered: App, app: GitHubApp, database: Database
+) -> None:
+    github.install(registered, NAME)
+    first = Reconciler(app, database)
+    second = Reconciler(app, database)
+    assert first.round() == 1
+    asked = len(github.requests)
+    assert second.round() == 0
+    assert len(github.requests) == asked
+
+
+def test_the_round_begins_at_once_and_a_fault_of_github_does_not_end_it(
+    github: SimulatedGitHub, registered: App, app: GitHubApp, receiver: Receiver, database: Database
+) -> None:
+    github.install(registered, NAME)
+    receiver.start()
+    github.fail("server_error", path="/app/hook/deliveries")
+    stop = threading.Event()
+    reconciler = Reconciler(app, database)
+    thread = threading.Thread(target=reconciler.run, args=(stop, 0.2))
+    thread.start()
+    end = datetime.now(UTC) + timedelta(seconds=20)
+    while not kinds(database) and datetime.now(UTC) < end:
+        stop.wait(0.05)
+    stop.set()
+    thread.join()
+    assert kinds(database) == ["installation_changed"]
+    again = Reconciler(app, database)
+    assert again.round() == 0
+    assert database.locks.take("reconciler") is None
+
+
+def test_github_s_refusal_is_passed_on_by_a_single_round(
+    github: SimulatedGitHub, app: GitHubApp, database: Database
+) -> None:
+    github.fail("rate_limited", path="/app/hook/deliveries")
+    with pytest.raises(TransientError):
+        Reconciler(app, database).round()
+
+
+@pytest.mark.parametrize(
+    ("attempts", "minutes", "again"),
+    [(1, 0, True), (2, 1, False), (2, 2, True), (3, 3, False), (3, 4, True), (8, 127, False), (8, 128, True)],
+)
+def test_a_receiver_that_stays_away_is_asked_less_and_less_often(attempts: int, minutes: int, again: bool) -> None:
+    now = datetime(2026, 1, 2, tzinfo=UTC)
+    delivery = HookDelivery(
+        id=1, guid="a", event="issues", delivered_at=now - timedelta(minutes=minutes), attempts=attempts
+    )
+    assert due(delivery, now) is again

@@ -1,0 +1,171 @@
+"""Old jobs are forgotten, in our tables and the queue's; what could still be redelivered or retried is not."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import func, select
+
+from bot.core import events
+from bot.core.actions import Decision, Usage
+from bot.core.subjects import Subject
+from bot.models.protocol import Prompt
+from bot.pipeline.inbox import Inbox
+from bot.pipeline.job import GaveUp, Job
+from bot.pipeline.retention import DAY, KEEP_DAYS, KEEP_DEAD_SECONDS, KEEP_SECONDS, Retention
+from bot.pipeline.store import Database, Ledger
+from bot.pipeline.store.calls import Calls
+from bot.pipeline.store.decisions import Decisions
+from bot.pipeline.store.tables import DELIVERIES
+from bot.pipeline.worker import Dispatcher, Pace
+from tests.bot.pipeline.builders import closed, opened, reopened
+from tests.bot.pipeline.line import Line
+from tests.bot.pipeline.test_dispatch import Clock
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def line(database: Database) -> Line:
+    return Line(database)
+
+
+@pytest.fixture
+def sweep(database: Database, line: Line, clock: Clock):
+    return Retention(database, line, clock=clock).sweep
+
+
+@pytest.fixture
+def dispatch(database: Database, line: Line, clock: Clock):
+    """Deliver events, by id, and make their jobs."""
+    inbox = Inbox(database, clock)
+    retention = Retention(database, line, clock=clock)
+    tasks = lambda event: ("triage",) if isinstance(event, events.RepositoryEvent) else ()  # noqa: E731
+    dispatcher = Dispatcher(database, line, tasks, retention.uninstalled, Pace(), clock)
+
+    def dispatch(**delivered: events.Event) -> None:
+        for name, event in delivered.items():
+            inbox.accept(f"d-{name}", event)
+        dispatcher.step()
+
+    yield dispatch
+    inbox.close()
+
+
+@pytest.fixture
+def jobs(dispatch, line: Line) -> Line:
+    """d-done, d-dead and d-open, and a ping, all of the same moment."""
+    dispatch(done=opened(1), dead=opened(2), open=opened(3), ping=events.Pinged(sender=opened().sender))
+
+    def die(job: Job, executor: str) -> str:
+        raise GaveUp("gave up")
+
+    line.run("d-done:triage", lambda job, executor: "posted")
+    line.run("d-dead:triage", die)
+    return line
+
+
+def remembered(database: Database) -> set[str]:
+    with database.read() as connection:
+        return set(connection.scalars(select(DELIVERIES.c.id)))
+
+
+def test_nothing_goes_while_github_may_redeliver(jobs, sweep, clock, database):
+    clock.now += KEEP_SECONDS - 1
+    assert KEEP_SECONDS > 3 * DAY
+    assert sweep() == 0
+    assert len(remembered(database)) == 4
+
+
+def test_what_ended_goes_and_what_has_not_stays(jobs, sweep, clock, database):
+    clock.now += KEEP_SECONDS + 1
+    assert sweep() == 3
+    assert remembered(database) == {"d-dead", "d-open"}
+    assert jobs.forgotten == ["d-done:triage"]
+    assert sweep() == 0
+
+
+def test_a_dead_letter_waits_a_month_for_somebody(jobs, sweep, clock, database):
+    clock.now += KEEP_DEAD_SECONDS + 1
+    sweep()
+    assert remembered(database) == {"d-open"}
+
+
+def decided(ledger: Ledger, number: int, clock: Clock) -> None:
+    decision = Decision(kind="triage", subject=Subject(repository="acme/rocket", number=number, revision="text:1"))
+    Decisions(ledger.database, clock).record(f"d:{number}", [decision], "")
+    prompt = Prompt(purpose="triage", system="s", user="u", subject=f"acme/rocket#{number}")
+    Calls(ledger.database, clock).record(f"d:{number}", prompt, "R", "m", Usage(calls=1), reply="{}")
+
+
+def test_replies_go_after_half_a_year_and_decisions_on_what_is_closed_but_not_on_what_is_open(
+    dispatch, sweep, clock, ledger: Ledger
+):
+    for number in (1, 2, 3):
+        decided(ledger, number, clock)
+    dispatch(closed=closed(2), again=closed(3), reopened=reopened(3))
+    clock.now += KEEP_DAYS * DAY - 1
+    sweep()
+    assert len(ledger.decisions.decisions("acme/rocket#2")) == 1
+    assert ledger.calls.reply("d:1", Prompt(purpose="triage", system="s", user="u").hash, "R") is not None
+    clock.now += 2
+    sweep()
+    assert [len(ledger.decisions.decisions(f"acme/rocket#{n}")) for n in (1, 2, 3)] == [1, 0, 1]
+    assert ledger.calls.reply("d:1", Prompt(purpose="triage", system="s", user="u").hash, "R") is None
+
+
+def test_what_is_decided_after_the_closing_stays_for_its_own_half_year(dispatch, sweep, clock, ledger: Ledger):
+    dispatch(closed=closed(2))
+    clock.now += KEEP_DAYS * DAY + 1
+    decided(ledger, 2, clock)
+    sweep()
+    assert len(ledger.decisions.decisions("acme/rocket#2")) == 1
+
+
+def test_an_operator_may_keep_everything(dispatch, database, line, clock, ledger: Ledger):
+    decided(ledger, 2, clock)
+    dispatch(closed=closed(2))
+    clock.now += 10 * KEEP_DAYS * DAY
+    Retention(database, line, keep_days=0, clock=clock).sweep()
+    assert len(ledger.decisions.decisions("acme/rocket#2")) == 1
+
+
+def test_an_uninstallation_takes_everything_with_it_and_leaves_other_accounts_alone(
+    dispatch, jobs, clock, database, ledger: Ledger
+):
+    decided(ledger, 1, clock)
+    other = Decision(kind="triage", subject=Subject(repository="acmeister/x", number=1, revision="text:1"))
+    ledger.decisions.record("other", [other], "")
+    ana = opened().sender
+    dispatch(gone=events.InstallationChanged(sender=ana, action="deleted", account="acme", installation=1))
+    assert jobs.attempts == {}
+    assert remembered(database) == {"d-ping", "d-gone"}
+    assert ledger.decisions.decisions("acme/rocket#1") == ()
+    assert ledger.decisions.decisions("acmeister/x#1") == (other,)
+
+
+def test_a_repository_that_the_app_is_taken_off_is_forgotten(dispatch, jobs, clock, ledger: Ledger):
+    decided(ledger, 1, clock)
+    ana = opened().sender
+    dispatch(
+        off=events.InstallationRepositoriesChanged(
+            sender=ana, account="acme", removed=("acme/rocket",), installation=1
+        )
+    )
+    assert jobs.attempts == {}
+    assert ledger.decisions.decisions("acme/rocket#1") == ()
+
+
+def test_the_number_of_deliveries_ever_does_not_start_again(jobs, sweep, clock, database):
+    with database.read() as connection:
+        before = connection.scalar(select(func.max(DELIVERIES.c.seq)))
+    clock.now += 100 * DAY
+    jobs.cancel("d-open:triage")
+    sweep()
+    acceptor = Inbox(database, clock)
+    acceptor.accept("d-new", opened())
+    acceptor.close()
+    with database.read() as connection:
+        assert connection.scalar(select(func.max(DELIVERIES.c.seq))) > before

@@ -1,0 +1,453 @@
+"""What becomes of a job: decided once, paid once, published once; tried again, buried, cancelled, revived."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn
+
+import pytest
+from sqlalchemy import update
+
+from bot.core import events
+from bot.core.config_file import load
+from bot.core.errors import BudgetExceeded, ForgeError, NotFound, TransientError
+from bot.features.services import Services
+from bot.github.writer import GitHubWriter
+from bot.pipeline.inbox import Inbox
+from bot.pipeline.runner import MAX_TRIES, MAX_TRIES_BUG, Runner
+from bot.pipeline.store import Database
+from bot.pipeline.store.overview import Filter, Overview
+from bot.pipeline.store.tables import DECISIONS, DELIVERIES
+from bot.pipeline.worker import Dispatcher
+from tests.bot.pipeline.builders import make_dispatcher
+from tests.bot.pipeline.line import Line
+from tests.bot.pipeline.publishing.desk import Desk, make_desk
+from tests.bot.pipeline.rig import REPLY
+from tests.scripted import ScriptedModel
+
+VAGUE = dict(REPLY)
+NAME = "octo/demo"
+
+
+@dataclass
+class Bench:
+    """A runner whose clock the test moves."""
+
+    desk: Desk
+    line: Line
+    model: ScriptedModel
+    acceptor: Inbox
+    dispatcher: Dispatcher
+    services: Services
+    now: list[float]
+    think: Callable[[], object] = lambda: None
+    number: int = 0
+
+    def __post_init__(self) -> None:
+        self.use(self.desk.writer)
+
+    def use(self, writer: Any, services: Services | None = None) -> None:
+        """Have the runner write through this, and decide with these services."""
+        self.use_for(lambda event: (services or self.services, writer))
+
+    def use_for(self, services_for: Callable[[events.Event], Any], *, paused: bool = False) -> None:
+        desk, clock = self.desk, lambda: self.now[0]
+        self.runner = Runner(self.line, desk.ledger, services_for, desk.publisher, paused=paused, clock=clock)
+
+    def open(self, title: str = "It is broken") -> str:
+        """Open an issue; the id of its triage job, queued."""
+        number = self.desk.github.open_issue(NAME, title, "Somehow.")
+        issue = self.desk.forge.issue(number)
+        repository = self.desk.services.repository
+        event = events.IssueOpened(repository=repository, sender=issue.author, issue=issue, installation=1)
+        return self.accept(event)
+
+    def edit(self, number: int, body: str) -> str:
+        self.desk.github.edit(NAME, number, body=body)
+        issue = self.desk.forge.issue(number)
+        repository = self.desk.services.repository
+        event = events.IssueEdited(repository=repository, sender=issue.author, issue=issue, installation=1)
+        return self.accept(event)
+
+    def accept(self, event: events.Event) -> str:
+        self.number += 1
+        self.acceptor.accept(f"d-{self.number}", event)
+        self.dispatcher.step()
+        return f"d-{self.number}:triage"
+
+    def run(self, job: str) -> Any:
+        """Run the present attempt, however long it is until it is due; the job afterwards."""
+        self.now[0] = max(self.now[0], self.line.get(job).due)
+        return self.line.run(job, self.runner.run)
+
+
+@pytest.fixture
+def bench(database: Database) -> Iterator[Bench]:
+    now = [1_800_000_000.0]
+    with make_desk(database) as desk:
+        model = ScriptedModel(lambda prompt: (bench.think(), VAGUE)[1])
+        services = replace(desk.services, model=model, history=desk.ledger.decisions)
+        line = Line(database)
+        acceptor = Inbox(database, lambda: now[0])
+        dispatcher = make_dispatcher(database, line, "triage", clock=lambda: now[0])
+        bench = Bench(desk, line, model, acceptor, dispatcher, services, now)
+        yield bench
+        acceptor.close()
+
+
+def test_a_vague_issue_gets_its_comment_and_everything_is_recorded(bench):
+    job = bench.run(bench.open())
+    assert (job.state, job.outcome) == ("done", "posted")
+    (body,) = bench.desk.github.comments(NAME, 1)
+    assert "Which version is this?" in body
+    (decision,) = bench.desk.ledger.decisions.decisions(f"{NAME}#1", "triage")
+    assert (decision.verdict, decision.usage.calls) == ("VAGUE", 1)
+
+
+def test_running_a_job_again_asks_nobody_and_writes_nothing(bench):
+    job = bench.open()
+    bench.run(job)
+    written = bench.desk.written()
+    bench.line.run(job, bench.runner.run)
+    assert (len(bench.model.asked), bench.desk.written()) == (1, written)
+
+
+class Killed(BaseException):
+    """Nobody catches this, as nobody catches kill -9."""
+
+
+def test_a_job_that_died_after_it_paid_the_model_does_not_pay_again(bench):
+    def die() -> NoReturn:
+        raise Killed
+
+    job = bench.open()
+    # The clock is read after the model has answered and before anything of the decision is recorded.
+    bench.use(bench.desk.writer, replace(bench.services, clock=die))
+    with pytest.raises(Killed):
+        bench.run(job)
+    assert bench.line.get(job).state == "running"
+    bench.use(bench.desk.writer)
+    assert bench.run(job).outcome == "posted"
+    assert len(bench.model.asked) == 1
+    (decision,) = bench.desk.ledger.decisions.of_job(job)
+    assert decision.usage.calls == 1
+
+
+def test_a_github_that_is_away_is_waited_for_and_no_longer_than_it_asks(bench):
+    job = bench.open()
+    bench.desk.github.fail("too_many", "POST", "/comments$", wait=60)
+    after = bench.run(job)
+    assert (after.state, after.attempt, after.tries) == ("waiting", 1, 1)
+    assert 60 <= after.due - bench.now[0] <= 75
+    done = bench.run(job)
+    assert (done.state, done.error) == ("done", None)
+    assert len(bench.model.asked) == 1
+    assert len(bench.desk.github.comments(NAME, 1)) == 1
+
+
+def failing(bench: Bench, error: Exception) -> Bench:
+    def refuse(event: events.Event) -> Any:
+        raise error
+
+    away = replace(bench)
+    away.use_for(refuse)
+    return away
+
+
+def test_a_github_that_stays_away_makes_a_dead_letter_that_can_be_retried(bench):
+    job = bench.open()
+    away = failing(bench, TransientError("api.github.com does not answer"))
+    for _ in range(MAX_TRIES - 1):
+        assert away.run(job).state == "waiting"
+    dead = away.run(job)
+    assert dead.state == "dead"
+    assert dead.error == f"gave up after {MAX_TRIES} tries: api.github.com does not answer"
+    assert bench.line.retry(job) is None
+    assert bench.run(job).state == "done"
+
+
+def test_a_model_that_stays_away_is_an_abstention_on_record_and_a_retry_decides_anew(bench):
+    job = bench.open()
+    away = [True]
+
+    def think() -> None:
+        if away[0]:
+            raise TransientError("the provider answered 503")
+
+    bench.think = think
+    for _ in range(MAX_TRIES):
+        bench.run(job)
+    assert bench.line.get(job).state == "dead"
+    (decision,) = bench.desk.ledger.decisions.decisions(f"{NAME}#1")
+    assert (decision.abstained, decision.reason) == ("unreachable", "gave up: the provider answered 503")
+    assert bench.desk.github.comments(NAME, 1) == []
+    away[0] = False
+    bench.line.retry(job)
+    assert bench.run(job).outcome == "posted"
+    assert [each.verdict for each in bench.desk.ledger.decisions.decisions(f"{NAME}#1")] == ["VAGUE"]
+
+
+def test_a_bug_is_tried_three_times_and_stops_nobody_else(bench):
+    job = bench.open()
+    broken = failing(bench, RuntimeError("a bug"))
+    for _ in range(MAX_TRIES_BUG - 1):
+        assert broken.run(job).state == "waiting"
+    dead = broken.run(job)
+    assert (dead.state, dead.error) == ("dead", "gave up after 3 tries: RuntimeError: a bug")
+    assert bench.run(bench.open()).state == "done"
+
+
+def test_what_github_refuses_is_a_dead_letter_at_once(bench):
+    job = failing(bench, ForgeError("Resource not accessible by integration", 403)).run(bench.open())
+    assert (job.state, job.error) == ("dead", "refused: Resource not accessible by integration")
+
+
+def test_what_is_not_there_any_more_is_nobodys_fault(bench):
+    job = failing(bench, NotFound("the app is not installed on octo/demo", 404)).run(bench.open())
+    assert (job.state, job.outcome) == ("done", "gone: the app is not installed on octo/demo")
+
+
+def test_the_kill_switch_asks_nobody_and_writes_nothing(bench):
+    bench.use_for(lambda event: pytest.fail("asked"), paused=True)
+    job = bench.run(bench.open())
+    assert (job.state, job.outcome) == ("done", "skipped: paused by the operator")
+
+
+def test_a_job_that_is_cancelled_while_it_thinks_writes_nothing(bench):
+    job = bench.open()
+    bench.think = lambda: bench.line.cancel(job)
+    assert bench.run(job).state == "cancelled"
+    assert bench.desk.github.comments(NAME, 1) == []
+
+
+def test_an_edit_takes_the_place_of_the_judgement_that_is_still_waiting(bench):
+    first = bench.open()
+    second = bench.edit(1, "It is broken in 4.2.")
+    assert (bench.run(first).state, bench.line.get(first).outcome) == ("superseded", f"superseded by {second}")
+    assert bench.run(second).outcome == "posted"
+    assert len(bench.model.asked) == 1
+
+
+def test_a_newer_event_that_cannot_be_read_takes_nobodys_place_and_stops_nobody(bench, database):
+    first = bench.open()
+    second = bench.edit(1, "It is broken in 4.2.")
+    with database.write() as connection:
+        unreadable = update(DELIVERIES).where(DELIVERIES.c.id == second.partition(":")[0])
+        connection.execute(unreadable.values(event='{"kind": "of another time"}'))
+    assert bench.run(first).outcome == "posted"
+    dead = bench.run(second)
+    assert (dead.state, dead.error.partition(":")[0]) == ("dead", "the stored event cannot be read")
+
+
+def test_a_decision_of_another_version_stops_no_later_job_on_its_subject(bench, database):
+    bench.run(bench.open())
+    with database.write() as connection:
+        connection.execute(update(DECISIONS).values(decision='{"kind": "of another time"}'))
+    assert bench.run(bench.edit(1, "It is broken in 4.2.")).outcome == "posted"
+
+
+def test_what_moved_while_it_was_judged_is_judged_again_as_it_stands(bench):
+    job = bench.open()
+    moved: list[bool] = []
+
+    def think() -> None:
+        if not moved:
+            moved.append(True)
+            # An edit of which no delivery ever arrives.
+            bench.desk.github.edit(NAME, 1, body="It is broken in 4.2.")
+
+    bench.think = think
+    assert bench.run(job).state == "waiting"
+    assert bench.desk.github.comments(NAME, 1) == []
+    assert bench.run(job).outcome == "posted"
+    assert len(bench.desk.github.comments(NAME, 1)) == 1
+
+
+def test_reproduction_waits_for_triage_that_is_tried_again(bench, database):
+    bench.dispatcher = make_dispatcher(database, bench.line, "triage", "reproduce", clock=lambda: bench.now[0])
+    triage = bench.open()
+    reproduce = triage.replace("triage", "reproduce")
+    away = [True]
+
+    def think() -> None:
+        if away.pop():
+            raise TransientError("the provider answered 503")
+
+    bench.think = think
+    assert bench.run(triage).state == "waiting"
+    waits = bench.line.run(reproduce, bench.runner.run)
+    assert (waits.state, waits.error, waits.due) == ("waiting", "waits for triage", bench.line.get(triage).due)
+    away.append(False)
+    assert bench.run(triage).state == "done"
+    assert bench.run(reproduce).outcome == "nothing to do"
+
+
+def test_a_job_that_is_superseded_while_it_thinks_writes_nothing_and_its_questions_were_not_asked(bench):
+    job = bench.open()
+    newer: list[str] = []
+
+    def think() -> None:
+        if not newer:
+            newer.append(bench.edit(1, "It is broken in 4.2."))
+
+    bench.think = think
+    assert bench.run(job).state == "superseded"
+    assert bench.desk.github.comments(NAME, 1) == []
+    assert bench.desk.ledger.decisions.decisions(f"{NAME}#1") == ()
+    assert bench.run(newer[0]).outcome == "posted"
+    assert "Which version is this?" in bench.desk.github.comments(NAME, 1)[0]
+
+
+def test_a_late_delivery_does_not_lose_the_judgement_that_it_superseded(bench):
+    number = bench.desk.github.open_issue(NAME, "It is broken", "Somehow.")
+    first = bench.desk.forge.issue(number)
+    repository = bench.desk.services.repository
+    edit = bench.edit(number, "It is broken in 4.2.")
+    # The delivery of the opening failed, and is redelivered only now, behind that of the edit.
+    late = bench.accept(
+        events.IssueOpened(repository=repository, sender=first.author, issue=first, installation=1)
+    )
+    assert bench.run(edit).superseded_by == late
+    assert bench.run(late).outcome == "posted", "it judges what is there, not what was"
+    assert len(bench.desk.github.comments(NAME, number)) == 1
+
+
+def test_a_spent_budget_is_a_visible_skip_today_and_a_decision_tomorrow(bench):
+    spent = [True]
+
+    def think() -> object:
+        if spent[0]:
+            raise BudgetExceeded("the budget of the day is spent")
+        return None
+
+    bench.think = think
+    job = bench.open()
+    today = bench.run(job)
+    assert (today.state, today.error) == ("waiting", "skipped: the budget of the day is spent")
+    assert today.due // 86_400 == bench.now[0] // 86_400 + 1
+    (skip,) = bench.desk.ledger.decisions.of_job(job)
+    assert (skip.abstained, bench.desk.github.comments(NAME, 1)) == ("skipped:budget", [])
+
+    spent[0] = False
+    tomorrow = bench.run(job)
+    assert (tomorrow.state, tomorrow.outcome) == ("done", "posted")
+    assert len(bench.desk.github.comments(NAME, 1)) == 1
+    shown = Overview(bench.desk.ledger.database).decisions(Filter(repository=NAME))
+    assert [each.abstained or each.verdict for each in shown] == ["VAGUE", "skipped:budget"]
+
+
+def test_a_budget_that_stays_spent_is_not_waited_for_for_ever(bench):
+    def think() -> NoReturn:
+        raise BudgetExceeded("spent")
+
+    bench.think = think
+    job = bench.open()
+    for _ in range(3):
+        assert bench.run(job).state == "waiting"
+    assert bench.run(job).state == "done"
+
+
+class Hurried:
+    """A writer during whose comments somebody edits the issue."""
+
+    def __init__(self, writer: Any, then: Callable[[], object]) -> None:
+        self._writer, self._then = writer, then
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._writer, name)
+
+    def create_comment(self, number: int, body: str) -> int:
+        made = self._writer.create_comment(number, body)
+        self._then()
+        return made
+
+
+CLEAR = {**REPLY, "open_points": [], "missing": [], "p_bounce": 2, "label": "WELL_SPECIFIED"}
+
+
+def test_a_bounce_that_stands_although_the_issue_moved_before_its_label_is_cleared_by_the_next_verdict(bench):
+    job = bench.open()
+    edited: list[str] = []
+    hurried = Hurried(bench.desk.writer, lambda: edited.append(bench.edit(1, "read() fails in 4.2: see the log.")))
+    bench.use(hurried)
+    bench.run(job)
+    (standing,) = bench.desk.ledger.decisions.decisions(f"{NAME}#1", "triage")
+    assert [action.type for action in standing.actions] == ["upsert_comment"]
+    bench.services = replace(bench.services, model=ScriptedModel(lambda prompt: CLEAR))
+    assert bench.run(edited[0]).outcome == "posted"
+    (body,) = bench.desk.github.comments(NAME, 1)
+    assert body.startswith("Thanks, this is clear now. *Read by a bot")
+
+
+def test_a_bounce_whose_job_was_cancelled_after_its_comment_stood_is_remembered(bench):
+    job = bench.open()
+    hurried = Hurried(bench.desk.writer, lambda: bench.desk.github.fail("too_many", "POST", "/labels$", wait=60))
+    bench.use(hurried)
+    assert bench.run(job).state == "waiting"
+    bench.edit(1, "read() fails in 4.2.")
+    bench.run(job)
+    (standing,) = bench.desk.ledger.decisions.decisions(f"{NAME}#1", "triage")
+    assert [action.type for action in standing.actions] == ["upsert_comment"]
+
+
+def test_a_label_that_was_not_taken_off_because_the_issue_moved_is_taken_off_by_the_next_verdict(bench):
+    assert bench.run(bench.open()).outcome == "posted"
+    bench.services = replace(bench.services, model=ScriptedModel(lambda prompt: CLEAR))
+    later: list[str] = []
+
+    class Late(Hurried):
+        def edit_comment(self, comment_id: int, body: str) -> None:
+            self._writer.edit_comment(comment_id, body)
+            self._then()
+
+    late = Late(bench.desk.writer, lambda: later.append(bench.edit(1, "read() fails in 4.2, on Linux.")))
+    bench.use(late)
+    bench.run(bench.edit(1, "read() fails in 4.2."))
+    bench.use(bench.desk.writer)
+    assert bench.desk.forge.issue(1).labels
+    assert bench.run(later[0]).outcome == "posted"
+    assert bench.desk.forge.issue(1).labels == ()
+
+
+class DiesAfterEachWrite:
+    """GitHub has it, and nothing of it is recorded; the second time it lives."""
+
+    def __init__(self, writer: GitHubWriter) -> None:
+        self._writer = writer
+        self.deaths: set[object] = set()
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        def write(*arguments: Any) -> Any:
+            answer = getattr(self._writer, name)(*arguments)
+            if (name, arguments) not in self.deaths:
+                self.deaths.add((name, arguments))
+                raise Killed
+            return answer
+
+        return write
+
+
+def test_an_unanswered_issue_is_warned_and_closed_once_whichever_write_is_the_last(bench):
+    config = load("triage: {close_after_days: 14}")[0]
+    services, dying = replace(bench.services, config=config), DiesAfterEachWrite(bench.desk.writer)
+    bench.use(dying, services)
+    bench.dispatcher = make_dispatcher(bench.desk.ledger.database, bench.line, clock=lambda: bench.now[0])
+    job, began = bench.open(), bench.now[0]
+    for _ in ("bounced", "warned", "closed"):
+        for _ in range(9):
+            try:
+                assert bench.run(job).outcome == "posted"
+                break
+            except Killed:
+                assert bench.line.get(job).state == "running"
+        bench.dispatcher.step()
+        job = f"{job}:again:closing"
+    assert len(dying.deaths) >= 5
+    made = [path.rpartition("/")[2] for method, path in bench.desk.written() if method == "POST"]
+    assert made == ["comments", "labels", "comments"]
+    assert bench.desk.written().count(("PATCH", "/repos/octo/demo/issues/1")) == 1
+    assert len(bench.desk.github.comments(NAME, 1)) == 2
+    assert bench.now[0] - began == 14 * 86_400
+    assert bench.desk.forge.issue(1).state_reason == "not_planned"
+    assert job not in bench.line.states(), "nothing is left to come"

@@ -1,0 +1,455 @@
+"""A draft goes into an existing test file in that file's own style, and nothing in the file changes."""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+from pathlib import Path
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from bot.reproduction.attempt import inject
+from bot.reproduction.context import choose_host
+from bot.reproduction.language import DraftRejected
+from bot.reproduction.python.draft import render, take_apart
+from bot.reproduction.python.language import Python
+
+PYTHON = Python()
+#: The names of a repository of which nothing is known.
+UNKNOWN = PYTHON.names({}, {})
+
+FUNCTIONS = """\
+# licence
+import os
+from pkg import Table
+
+SIZE = 5
+
+
+def test_a():
+    assert 'a' == 'a'
+
+
+if __name__ == '__main__':
+    test_a()
+"""
+
+UNITTEST = """\
+from django.test import SimpleTestCase, TestCase
+
+from .models import Book
+
+
+class PathTests(SimpleTestCase):
+  def test_path(self):
+    self.assertTrue("path")
+
+
+class BookTests(TestCase):
+  def test_title(self):
+    self.assertEqual(Book(title="x").title, "x")
+
+"""
+
+
+def put(draft: str, host: str, name: str | None = "test_issue_12") -> tuple[str, str]:
+    injected = PYTHON.inject(draft, host, name, UNKNOWN)
+    assert_only_added(host, injected.content)
+    return injected.content, injected.test_id
+
+
+def assert_only_added(host: str, content: str) -> None:
+    compile(content, "host", "exec", dont_inherit=True)
+    ended = host if host.endswith("\n") or not host else host + ("\r\n" if "\r\n" in host else "\n")
+    rest = iter(_lines(content))
+    assert all(line in rest for line in _lines(ended)), "the host is not a subsequence of the result"
+
+
+def _lines(text: str) -> list[str]:
+    return re.findall(r"[^\n]*\n|[^\n]+$", text)
+
+
+def test_a_function_joins_functions_and_brings_its_imports_and_helpers() -> None:
+    draft = """
+```python
+import numpy as np
+import unused
+from pkg import Table
+
+DATA = [1]
+
+def test_empty():
+    # the report's own example
+    assert Table.read(DATA, np) == "empty"
+
+def test_something_else():
+    pass
+```
+"""
+    content, test_id = put(draft, FUNCTIONS)
+
+    assert test_id == "test_issue_12"
+    assert content == textwrap.dedent(
+        """\
+        # licence
+        import os
+        from pkg import Table
+        import numpy as np
+
+        SIZE = 5
+
+
+        def test_a():
+            assert 'a' == 'a'
+
+
+        DATA = [1]
+
+
+        def test_issue_12():
+            # the report's own example
+            assert Table.read(DATA, np) == 'empty'
+
+
+        if __name__ == '__main__':
+            test_a()
+        """
+    )
+
+
+def test_a_method_moves_into_the_class_with_the_same_base() -> None:
+    draft = """
+from django.test import TestCase
+from books.models import Book
+
+class TestReport(TestCase):
+    def test_it(self):
+        self.assertEqual(Book(title='''
+y''').title, "x")
+"""
+    content, test_id = put(draft, UNITTEST)
+
+    assert test_id == "BookTests::test_issue_12"
+    # Book means .models.Book in this file, so the draft's own Book gets another name.
+    assert "from books.models import Book as Book_2\n" in content
+    assert content.endswith(
+        '    self.assertEqual(Book(title="x").title, "x")\n'
+        "\n"
+        "  def test_issue_12(self):\n"
+        "    self.assertEqual(Book_2(title='''\n"
+        "y''').title, \"x\")\n"
+        "\n"
+    )
+
+
+def test_a_function_becomes_a_method_where_all_tests_are_methods() -> None:
+    content, test_id = put("def test_it():\n    assert Book(title=3).title == 3\n", UNITTEST)
+
+    assert test_id == "BookTests::test_issue_12"
+    assert "\n  def test_issue_12(self):\n    assert Book(title=3).title == 3\n" in content
+
+
+def test_a_function_that_takes_fixtures_stays_a_function() -> None:
+    _, test_id = put("def test_it(tmp_path):\n    assert Book(title=tmp_path)\n", UNITTEST)
+
+    assert test_id == "test_issue_12"
+
+
+def test_a_class_with_a_set_up_of_its_own_comes_along_under_a_free_name() -> None:
+    draft = """
+import unittest
+
+class BookTests(unittest.TestCase):
+    def setUp(self):
+        self.book = Book()
+
+    def test_it(self):
+        self.assertTrue(self.book)
+
+    def test_other(self):
+        pass
+"""
+    content, test_id = put(draft, UNITTEST)
+
+    assert test_id == "BookTests_2::test_issue_12"
+    assert "import unittest\n" in content
+    assert "test_other" not in content
+
+
+def test_a_method_of_a_plain_class_joins_functions_as_a_function() -> None:
+    content, test_id = put("class TestX:\n    def test_it(self, tmp_path):\n        assert tmp_path\n", FUNCTIONS)
+
+    assert test_id == "test_issue_12"
+    assert "\ndef test_issue_12(tmp_path):\n    assert tmp_path\n" in content
+
+
+def test_what_the_file_names_otherwise_is_renamed_in_the_draft() -> None:
+    draft = """
+import pkg.io as os
+from other import open
+
+SIZE = 3
+
+def helper():
+    return SIZE
+
+def test_a():
+    assert helper() == os.SIZE == open
+"""
+    content, test_id = put(draft, FUNCTIONS, name=None)
+
+    assert test_id == "test_a_2"
+    assert "from pkg import io as os_2\nfrom other import open as open_2\n" in content
+    assert "SIZE_2 = 3\n" in content
+    assert "    return SIZE_2\n" in content
+    assert "    assert helper() == os_2.SIZE == open_2\n" in content
+
+
+@pytest.mark.parametrize(
+    ("draft", "reason"),
+    [
+        ("def test_x(:\n    pass\n", "it does not parse: line 1"),
+        ("def check():\n    pass\n", "it defines no test"),
+        ("I cannot do that.", "it does not parse"),
+        ("from pkg import *\ndef test_x():\n    pass\n", "import the names"),
+        ("run_everything()\ndef test_x():\n    pass\n", "runs on import"),
+        ("def test_x():\n    assert frobnicate() == 3\n", "it uses `frobnicate` without importing it"),
+        ("def test_x():\n    return await f()\n", "it does not parse"),
+        ("def test_x():\n    s = '\x00'\n", "it does not parse"),
+        ("def test_x():\n    assert not x or(lambda: y)\n", "it does not parse"),
+        ("def test_x():\n    x = " + "lambda: " * 2_000 + "1\n", "it is nested more than 100 deep"),
+        ("def test_x():\n    x = " + "[" * 150 + "]" * 150 + "\n", "it is nested more than 100 deep"),
+        ("def test_x():\n    x = 1\n" + "    x = 2\n" * 2_500, "it has 25,024 characters"),
+    ],
+)
+def test_a_draft_that_cannot_become_a_test_is_refused_with_what_to_mend(draft: str, reason: str) -> None:
+    with pytest.raises(DraftRejected, match=reason):
+        PYTHON.inject(draft, FUNCTIONS, None, UNKNOWN)
+
+
+def test_a_file_that_only_python_itself_can_read_takes_a_test() -> None:
+    host = "y = False or(lambda: 1)\n\n\ndef test_b():\n    assert y\n"
+    assert PYTHON.inject("def test_a():\n    assert 1\n", host, None, UNKNOWN).content.startswith(host)
+
+
+def test_helpers_of_helpers_come_along_in_their_order() -> None:
+    chain = "\n".join(f"A{n} = A{n + 1}" for n in range(300)) + "\nA300 = 3\nUNUSED = 4\n"
+    taken = take_apart(f"{chain}\ndef test_x():\n    assert A0 == 3\n")
+    assert len(taken.helpers) == 301
+    assert render(taken.helpers[:2]).split() == ["A0", "=", "A1", "A1", "=", "A2"]
+
+
+def test_names_that_are_well_known_or_known_to_the_repository_are_imported() -> None:
+    class Known:
+        def provider(self, name: str) -> str | None:
+            return "from pkg.shapes import Circle" if name == "Circle" else None
+
+    draft = "def test_x():\n    with pytest.raises(ValueError):\n        Circle(math.pi)\n"
+
+    injected = PYTHON.inject(draft, FUNCTIONS, None, Known())
+
+    assert "from pkg import Table\nfrom pkg.shapes import Circle\nimport math\nimport pytest\n" in injected.content
+
+
+def test_a_draft_that_the_host_refuses_gets_a_file_of_its_own_beside_it() -> None:
+    files = {"tests/a/test_table.py": "import pkg as os\n\n\ndef test_a():\n    assert os\n", "setup_tests.py": ""}
+    draft = "import os.path\n\ndef test_x():\n    assert os.path.sep\n"
+
+    candidate = inject(
+        3,
+        draft,
+        language=PYTHON,
+        test_files=files,
+        host="tests/a/test_table.py",
+        test_name="test_issue_7",
+        names=UNKNOWN,
+    )
+
+    assert candidate.path == "tests/a/test_issue_7.py"
+    assert candidate.name == "test_issue_7"
+    assert candidate.new_file
+    assert candidate.content == "import os.path\n\n\ndef test_issue_7():\n    assert os.path.sep\n"
+
+
+def test_the_host_is_the_test_file_that_speaks_of_the_same_things() -> None:
+    files = {
+        "tests/test_table.py": "def test_read():\n    assert Table.read('x')\n",
+        "tests/test_units.py": "def test_metre():\n    assert Unit('m')\n",
+        "tests/test_empty.py": "",
+    }
+
+    assert choose_host("Table.read of an empty file", files) == "tests/test_table.py"
+    assert choose_host("zzz", files) is None
+
+
+def test_files_in_which_tests_are_looked_for() -> None:
+    found = ["tests/test_a.py", "a/b_test.py", "app/tests.py", "a/test.py", "a/b_tests.py"]
+    others = ["tests/conftest.py", "tests/__init__.py", "contest.py", "test_a.pyc", "testing/util.py"]
+
+    assert all(map(PYTHON.is_test_file, found))
+    assert not any(map(PYTHON.is_test_file, others))
+
+
+def test_drafts_that_differ_in_layout_are_equal_and_others_are_not() -> None:
+    one = "import os\ndef test_a():\n    '''doc'''\n    assert f(1) == 2  # why\n"
+    other = "def test_b():\n\n    assert f( 1 )==2\n"
+
+    assert PYTHON.syntax(one) == PYTHON.syntax(other)
+    assert PYTHON.syntax(one) != PYTHON.syntax("def test_a():\n    assert f(1) == 3\n")
+    assert PYTHON.length(one) > PYTHON.length(other) > 5
+
+
+@pytest.mark.parametrize(
+    ("drafted", "turned"),
+    [
+        ("assert f() == 3", "assert f() != 3"),
+        ("assert (x is None)", "assert (x is not None)"),
+        ("assert a in b, 'why'", "assert a not in b, 'why'"),
+        ("assert not f()", "assert f()"),
+        ("assert a and b", "assert not (a and b)"),
+        ("assert 1 < f() < 3", "assert not (1 < f() < 3)"),
+        ("self.assertEqual(f(), 3)", "self.assertNotEqual(f(), 3)"),
+        ("self.assertIsNone(f())", "self.assertIsNotNone(f())"),
+        ("with pytest.raises(ValueError):\n        f()", "f()"),
+        ("assert a == 1\n    assert b == 2", "assert a == 1\n    assert b != 2"),
+    ],
+)
+def test_a_passing_test_is_turned_round_at_its_last_assertion(drafted: str, turned: str) -> None:
+    before, after = f"def test_x():\n    {drafted}\n", f"def test_x():\n    {turned}\n"
+
+    assert PYTHON.inverted(before) == after
+
+
+def test_a_test_without_an_assertion_cannot_be_turned_round() -> None:
+    assert PYTHON.inverted("def test_x():\n    f()\n") is None
+    assert PYTHON.inverted("def helper():\n    assert 1\n\ndef test_x():\n    helper()\n") is None
+
+
+NAMES = st.sampled_from(["a", "np", "os", "Table", "test_x", "TestX", "open", "data", "pytest"])
+IMPORTS = st.one_of(
+    st.builds("import {}\n".format, NAMES),
+    st.builds("import {} as {}\n".format, NAMES, NAMES),
+    st.builds("import {}.{}\n".format, NAMES, NAMES),
+    st.builds("from {} import {}\n".format, NAMES, NAMES),
+    st.builds("from .{} import {} as {}\n".format, NAMES, NAMES, NAMES),
+)
+BODIES = st.builds("assert {} == {!r}\n".format, NAMES, st.sampled_from(["x", "it's", 'say "x"', 3, None]))
+FUNCTION = st.builds("def {}():\n    {}".format, NAMES, BODIES)
+CLASS = st.builds("class {}({}):\n    def {}(self):\n        {}".format, NAMES, NAMES, NAMES, BODIES)
+ASSIGNMENT = st.builds("{} = 1\n".format, NAMES)
+BLOCKS = st.lists(
+    st.one_of(FUNCTION, CLASS, ASSIGNMENT, IMPORTS, st.just("# note\n"), st.just('"""doc"""\n')), max_size=8
+)
+TEST = st.one_of(
+    st.builds("def test_{}():\n    {}".format, NAMES, BODIES),
+    st.builds(
+        "class Test{}({}):\n    def test_{}(self):\n        self.x()\n        {}".format,
+        NAMES,
+        NAMES,
+        NAMES,
+        BODIES,
+    ),
+)
+
+
+def bindings(tree: ast.Module) -> dict[str, list[str]]:
+    """What each module-level name is bound to, in order."""
+    found: dict[str, list[str]] = {}
+    for node in tree.body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            for alias in node.names:
+                name = alias.asname or alias.name.partition(".")[0]
+                module = getattr(node, "module", None) or (alias.name if alias.asname else name)
+                found.setdefault(name, []).append(
+                    f"{module}:{alias.name if isinstance(node, ast.ImportFrom) else ''}"
+                )
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.setdefault(node.name, []).append(f"line {ast.dump(node)}")
+        elif isinstance(node, ast.Assign):
+            for target in node.targets:
+                found.setdefault(ast.unparse(target), []).append(ast.dump(node))
+    return found
+
+
+@settings(max_examples=250, deadline=None)
+@given(
+    host=st.builds("".join, BLOCKS),
+    draft=st.builds(
+        lambda blocks, test: "".join([*blocks, test]),
+        st.lists(st.one_of(IMPORTS, ASSIGNMENT, FUNCTION), max_size=4),
+        TEST,
+    ),
+    newline=st.sampled_from(["\n", "\r\n"]),
+    ended=st.booleans(),
+)
+def test_whatever_is_added_nothing_that_the_host_binds_changes(
+    host: str, draft: str, newline: str, ended: bool
+) -> None:
+    host = host.replace("\n", newline)
+    host = host if ended else host.rstrip("\r\n")
+    try:
+        injected = PYTHON.inject(draft, host, "test_issue_1", UNKNOWN)
+    except DraftRejected:
+        assume(False)
+        return
+    assert_only_added(host, injected.content)
+    before, after = bindings(ast.parse(host)), bindings(ast.parse(injected.content))
+    grown = injected.test_id.partition("::")[0] if "::" in injected.test_id else None
+    for name, values in before.items():
+        if name != grown:
+            assert after[name] == values or set(after[name]) == set(values), name
+    assert find_test(ast.parse(injected.content), injected.test_id) == 1
+    if "\n" in host:
+        assert set(re.findall(r"\r?\n", injected.content)) == {newline}
+
+
+def find_test(tree: ast.Module, test_id: str) -> int:
+    """How many definitions a test id names."""
+    scope: list[list[ast.stmt]] = [tree.body]
+    for part in test_id.split("::"):
+        named = [n for body in scope for n in body if getattr(n, "name", None) == part]
+        scope = [getattr(node, "body", []) for node in named]
+    return len(scope)
+
+
+def test_every_test_file_that_ships_with_a_dependency_takes_a_draft() -> None:
+    """Real files, thousands of lines, all styles: the invariants hold for each of them."""
+    drafts = [
+        "import numpy as np\nfrom numpy.testing import assert_equal\n\n"
+        "def test_x():\n    assert_equal(np.ones(3), 1)\n",
+        "import unittest\n\nclass TestX(unittest.TestCase):\n"
+        "    def test_x(self):\n        self.assertEqual(1, 2)\n",
+        "import os.path\nimport pytest\n\nSIZE = 3\n\n@pytest.fixture\ndef data():\n    return SIZE\n\n"
+        "def test_x(data):\n    assert os.path.sep == data\n",
+    ]
+    files = _installed_tests(limit=40)
+    if len(files) < 20:
+        pytest.skip("no dependency that ships its tests is installed")
+    placed = 0
+    for number, path in enumerate(files):
+        host = path.read_bytes().decode()
+        try:
+            injected = PYTHON.inject(drafts[number % len(drafts)], host, "test_issue_1", UNKNOWN)
+        except DraftRejected:
+            continue
+        assert_only_added(host, injected.content)
+        assert find_test(ast.parse(injected.content), injected.test_id) == 1
+        placed += 1
+
+    assert placed == len(files)
+
+
+def _installed_tests(limit: int) -> list[Path]:
+    import numpy as np
+
+    packages = Path(np.__file__).parent.parent
+    found = sorted(
+        path
+        for package in ("numpy", "scipy", "sklearn", "pandas")
+        for path in (packages / package).glob("**/tests/test_*.py")
+        if path.stat().st_size < 60_000
+    )
+    return found[:: max(1, len(found) // limit)][:limit]

@@ -1,0 +1,177 @@
+"""A drafted JUnit method goes into a test class; what cannot be read is refused, not guessed."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from unidiff import PatchSet
+
+from bot.reproduction.command import TestCommand
+from bot.reproduction.examples import fixed
+from bot.reproduction.java.language import Java
+from bot.reproduction.language import DraftRejected
+from bot.reproduction.pipeline import language_of
+
+JAVA = Java()
+#: The names of a repository of which nothing is known.
+UNKNOWN = JAVA.names({}, {})
+HOST = """\
+package org.x;
+
+import java.util.List;
+import org.junit.Test;
+
+public class ParserTest {
+  private int testIssue = 1;
+
+  @Test
+  public void testOld() {
+    assertEquals("}", Parser.parse("{"));
+  }
+}
+"""
+DRAFT = """
+```java
+import java.util.List;
+import java.util.Map;
+import static org.junit.Assert.assertNull;
+
+public class Whatever {
+    @Test(expected = X.class)
+    public void testIssue() throws Exception {
+        Map<String, List<String>> m = Parser.parse("}");
+        assertEquals(1, m.size()); // why
+        assertNull(m.get("a"));
+    }
+
+    @Test
+    public void testOther() { }
+}
+```
+"""
+
+
+def test_a_method_goes_into_the_class_in_its_own_indentation() -> None:
+    injected = JAVA.inject(DRAFT, HOST, None, UNKNOWN)
+
+    assert injected.test_id == "org.x.ParserTest::testIssue2"
+    assert injected.content == HOST.replace(
+        "import org.junit.Test;\n",
+        "import org.junit.Test;\nimport java.util.Map;\nimport static org.junit.Assert.assertNull;\n"
+        "import static org.junit.Assert.assertEquals;\n",
+    ).replace(
+        "  }\n}\n",
+        "  }\n\n"
+        "  @Test(expected = X.class)\n"
+        "  public void testIssue2() throws Exception {\n"
+        '      Map<String, List<String>> m = Parser.parse("}");\n'
+        "      assertEquals(1, m.size()); // why\n"
+        '      assertNull(m.get("a"));\n'
+        "  }\n}\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("draft", "why"),
+    [
+        ("public void testX() { foo(", "does not parse"),
+        ('public void testX() { String s = "a; }', "does not parse"),
+        ("public void check() { }", "defines no test"),
+        ("", "defines no test"),
+        ("<!--" * 5_000, "cannot be read in time|does not parse"),
+        ("import org.other.List;\n@Test public void testX() { }", "`List` means java.util.List"),
+    ],
+)
+def test_what_cannot_be_placed_is_refused_with_the_reason(draft: str, why: str) -> None:
+    with pytest.raises(DraftRejected, match=why):
+        JAVA.inject(draft, HOST, None, UNKNOWN)
+
+
+def test_drafts_are_compared_by_their_tokens_and_turned_round() -> None:
+    one = "@Test public void testA() { assertEquals(1, f()); }"
+    other = "@Test\npublic void testB() {\n  // why\n  assertEquals( 1, f() );\n}"
+
+    assert JAVA.syntax(one) == JAVA.syntax(other)
+    assert JAVA.length(one) == JAVA.length(other)
+    assert JAVA.inverted(one) == "@Test public void testA() { assertNotEquals(1, f()); }\n"
+    assert JAVA.inverted("@Test public void testA() { f(); }") is None
+
+
+def test_a_method_alone_gets_a_class_and_a_file() -> None:
+    draft = "import a.B;\n@Test public void rest() { }"
+
+    injected = JAVA.new_file(draft, "issue12", UNKNOWN, "Issue12Test.java")
+
+    assert injected.test_id == "Issue12Test::issue12"
+    assert injected.content == (
+        "import org.junit.Test;\nimport a.B;\n\n"
+        "public class Issue12Test {\n    @Test public void issue12() { }\n}\n"
+    )
+    assert JAVA.new_path("src/test/java/a/XTest.java", "issue12", {}) == "src/test/java/a/Issue12Test.java"
+
+
+def test_a_new_file_has_its_folders_package_and_the_repositorys_junit() -> None:
+    head = "package org.y;\nimport org.junit.jupiter.api.Test;\n"
+    sources = {
+        "src/main/java/org/x/Parser.java": "package org.x;\npublic class Parser { }\n",
+        "src/test/java/org/y/OtherTest.java": f"{head}class OtherTest {{ }}\n",
+    }
+    names = JAVA.names(sources, {path: text for path, text in sources.items() if JAVA.is_test_file(path)})
+    draft = "import org.junit.Test;\n@Test public void a() { assertTrue(new Parser() != null); }"
+
+    injected = JAVA.new_file(draft, None, names, "src/test/java/org/y/ATest.java")
+
+    assert injected.test_id == "org.y.ATest::a"
+    assert injected.content == (
+        "package org.y;\n\nimport org.junit.jupiter.api.Test;\nimport org.x.Parser;\n"
+        "import static org.junit.jupiter.api.Assertions.assertTrue;\n\n"
+        "public class ATest {\n    @Test public void a() { assertTrue(new Parser() != null); }\n}\n"
+    )
+
+
+def test_the_language_follows_the_command_or_the_build_and_so_do_the_examples(tmp_path: Path) -> None:
+    (tmp_path / "java").mkdir()
+    (tmp_path / "java" / "pom.xml").write_text("<project/>")
+    commands = {"mvn -o test": "java", "pytest": "python", "./check.sh {tests}": "java"}
+
+    told = {each: language_of(tmp_path / "java", TestCommand.parse(each)).name for each in commands}
+
+    assert told == commands
+    assert language_of(tmp_path, TestCommand.parse("./check.sh {tests}")).name == "python"
+    for example in fixed("java"):
+        JAVA.syntax(example.test)
+
+
+def test_files_tests_and_definitions_are_found() -> None:
+    assert JAVA.is_test_file("a/ParserTest.java")
+    assert not JAVA.is_test_file("a/Parser.java")
+    assert [name for name, _ in JAVA.tests_in(HOST)] == ["org.x.ParserTest::testOld"]
+    sources = {
+        "a/Parser.java": "public class Parser {\n    static int parse(String s) {\n        return 1;\n    }\n}\n"
+    }
+    found = JAVA.definitions(["Parser.parse", "Parser"], sources, 5)
+    assert [(each.name, each.line) for each in found] == [("parse", 2), ("Parser", 1)]
+
+
+def test_real_test_classes_take_a_draft(shared_data: Path) -> None:
+    """The four test files that GHRB's fixes add whole."""
+    rows = [
+        json.loads(line)
+        for line in gzip.decompress((shared_data / "brt" / "ghrb.jsonl.gz").read_bytes()).splitlines()
+    ]
+    hosts = [
+        "".join(line.value for hunk in file for line in hunk if line.is_added)
+        for row in rows
+        for file in PatchSet(row["test_diff"])
+        if file.is_added_file and JAVA.is_test_file(file.path)
+    ]
+
+    placed = [JAVA.inject(DRAFT, host, "testIssue7", UNKNOWN) for host in hosts]
+
+    assert len(placed) == 4
+    for host, injected in zip(hosts, placed, strict=True):
+        rest = iter(injected.content.splitlines())
+        assert all(line in rest for line in host.splitlines())

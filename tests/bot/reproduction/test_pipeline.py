@@ -1,0 +1,277 @@
+"""From a report to a test that fails as reported: scripted drafts, really run in a sandbox."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bot.core.errors import BudgetExceeded, ModelError
+from bot.models.prompts import Prompts
+from bot.models.protocol import Prompt
+from bot.reproduction.attempt import Reproduction
+from bot.reproduction.command import TestCommand
+from bot.reproduction.drafting import Author
+from bot.reproduction.execution import Harness
+from bot.reproduction.pipeline import Options, reproduce_in
+from bot.reproduction.report import parse_report
+from bot.sandbox.protocol import ProgramResult, ProgramRun, Sandbox
+from tests.scripted import Line, ScriptedModel
+
+from .conftest import REPORT
+
+pytestmark = pytest.mark.debian("bubblewrap")
+
+RIGHT = "from shapes.lists import split\n\ndef test_rest():\n    assert split([1, 2, 3], 2) == [[1, 2], [3]]\n"
+SHORTER = "from shapes.lists import split\n\ndef test_r():\n    assert split([1], 2) == [[1]]\n"
+WRONG_CALL = "from shapes.lists import split\n\ndef test_rest():\n    assert split([1, 2, 3]) == [[1, 2], [3]]\n"
+PASSING = "from shapes.area import area\n\ndef test_area_again():\n    assert area(2, 2) == 4\n"
+SHOWS_THE_BUG = "from shapes.lists import split\n\ndef test_rest():\n    assert split([1, 2, 3], 2) == [[1, 2]]\n"
+BROKEN = "from shapes.lists import split\n\ndef test_rest(:\n    assert split([1, 2, 3], 2) == [[1, 2], [3]]\n"
+NO_SUCH_MODULE = "from shapes.pieces import split\n\ndef test_rest():\n    assert split([1, 2, 3], 2)\n"
+EVERY_OTHER_TIME = """\
+import os
+from shapes.lists import split
+
+def test_rest():
+    assert int(os.environ["RUN"]) % 2 or split([1, 2, 3], 2) == [[1, 2], [3]]
+"""
+
+
+class Watched:
+    """The real sandbox, with a stopwatch, and with the number of the run in the environment."""
+
+    name = "watched"
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
+        self.host_programs = sandbox.host_programs
+        self.busy: list[tuple[float, float]] = []
+
+    def run(self, asked: ProgramRun) -> ProgramResult:
+        outcome = self._sandbox.run(replace(asked, env={**asked.env, "RUN": str(len(self.busy))}))
+        ended = time.monotonic()
+        self.busy.append((ended - outcome.seconds, ended))
+        return outcome
+
+    def seconds(self) -> float:
+        """Wall time during which at least one program ran."""
+        total, until = 0.0, 0.0
+        for start, end in sorted(self.busy):
+            total += max(0.0, end - max(start, until))
+            until = max(until, end)
+        return total
+
+
+def scripted(drafts: Sequence[Line], repairs: Sequence[Line] = (), pick: int | None = None) -> ScriptedModel:
+    """A model that gives draft n to sample n, mends in order, and chooses ``pick``."""
+    mended = iter(repairs)
+
+    def line(prompt: Prompt) -> Line:
+        if prompt.purpose == "reproduce-pick":
+            return {"reasons": "", "choice": pick}
+        said = drafts[prompt.sample] if prompt.purpose == "reproduce" else next(mended)
+        return {"plan": "", "code": said} if isinstance(said, str) else said
+
+    return ScriptedModel(line)
+
+
+def run(project: Path, harness: Harness, model: ScriptedModel, **options: object) -> Reproduction:
+    report = parse_report(REPORT).model_copy(update={"number": 12})
+    chosen = Options.model_validate({"samples": 1, **options})
+    return reproduce_in(project, report, Author(model, Prompts(), "acme/shapes#12"), harness, chosen)
+
+
+def test_drafts_that_fail_as_reported_are_shown_and_the_others_say_why_not(
+    project: Path, harness: Harness
+) -> None:
+    drafts = [RIGHT, WRONG_CALL, RIGHT.replace("test_rest", "test_x"), PASSING, SHORTER]
+
+    result = run(project, harness, scripted(drafts), samples=5)
+
+    assert result.state == "reproduced"
+    best = result.best
+    assert best is not None
+    assert best.candidate.path == "tests/test_lists.py"
+    assert best.candidate.name == "test_issue_12"
+    assert best.candidate.content.endswith(
+        "\n\n\ndef test_issue_12():\n    assert split([1, 2, 3], 2) == [[1, 2], [3]]\n"
+    )
+    assert best.agreeing == 2
+    assert best.outcome.exception_type == "AssertionError"
+    assert best.command.endswith("tests/test_lists.py::test_issue_12")
+    assert [each.candidate.number for each in result.shown] == [0, 4]
+    why = {each.number: (each.fate, each.why) for each in result.attempts}
+    assert why[1] == ("failed", "fails with TypeError, which is not what the report tells of")
+    assert why[3] == ("passed", "passes on the present code")
+    assert result.usage.calls == 5
+    assert result.sandbox == "bubblewrap"
+
+
+def test_a_draft_that_cannot_be_used_is_mended_once_by_its_author(project: Path, harness: Harness) -> None:
+    model = scripted([BROKEN, NO_SUCH_MODULE], repairs=[RIGHT, NO_SUCH_MODULE])
+
+    result = run(project, harness, model, samples=2)
+
+    repairs = [prompt.user for prompt in model.asked if prompt.purpose == "reproduce-repair"]
+    assert "it does not parse: line 3" in repairs[0]
+    assert "No module named 'shapes.pieces'" in repairs[1]
+    assert [(each.fate, each.repaired) for each in result.attempts] == [("failed", True), ("unusable", True)]
+    assert result.state == "reproduced"
+
+
+def test_a_drafter_is_told_where_its_test_is_put_and_run_and_which_tests_and_fixtures_are_there(
+    project: Path, harness: Harness
+) -> None:
+    conftest = "import pytest\n\n\n@pytest.fixture\ndef pair():\n    return [1, 2]\n"
+    (project / "tests/conftest.py").write_text(conftest)
+    model = scripted([BROKEN], repairs=[RIGHT])
+    run(project, harness, model)
+    for question in (each.user for each in model.asked):
+        assert "The test is added to the test file `tests/test_lists.py`" in question
+        assert "def test_split_even():\n    assert split([1, 2, 3, 4], 2) == [[1, 2], [3, 4]]" in question
+        assert "@pytest.fixture\ndef pair():\n    return [1, 2]" in question
+        assert "-m pytest -q -p no:cacheprovider" in question
+        assert f"Python {platform.python_version()} on Linux" in question
+        assert "pytest" in question.partition("can be imported: ")[2].split(".")[0]
+
+
+@pytest.mark.parametrize(
+    ("at_fault", "word", "told"),
+    [
+        (
+            "the environment",
+            "environment",
+            "the environment that tests run in is at fault, not the report: No db.",
+        ),
+        (
+            "the interface",
+            "interface",
+            "the report does not determine the interface that a test would have to call",
+        ),
+    ],
+)
+def test_an_author_may_say_that_no_test_can_be_written(
+    project: Path, harness: Harness, at_fault: str, word: str, told: str
+) -> None:
+    given_up: Line = {"plan": "No db.", "at_fault": at_fault, "code": ""}
+    result = run(project, harness, scripted([NO_SUCH_MODULE, BROKEN], repairs=[given_up, given_up]), samples=2)
+    assert (result.state, result.abstained) == ("not run", word)
+    assert result.reason.startswith(told)
+    # One of two is no majority, and what comes with code is tried.
+    result = run(project, harness, scripted([NO_SUCH_MODULE, BROKEN], repairs=[given_up, RIGHT]), samples=2)
+    assert (result.state, result.abstained) == ("reproduced", "")
+
+
+def test_a_passing_draft_that_shows_the_bug_is_turned_round(project: Path, harness: Harness) -> None:
+    result = run(project, harness, scripted([SHOWS_THE_BUG]))
+
+    assert result.best is not None
+    assert next(each for each in result.attempts if each.candidate == result.best.candidate).inverted
+    assert "assert split([1, 2, 3], 2) != [[1, 2]]" in result.best.candidate.code
+
+
+def test_a_passing_draft_about_something_else_is_not_worth_turning_round(project: Path, harness: Harness) -> None:
+    result = run(project, harness, scripted([PASSING]))
+
+    assert result.state == "not reproduced"
+    assert result.attempts[0].why == "passes on the present code"
+
+
+def test_garbage_leads_to_an_abstention(project: Path, harness: Harness) -> None:
+    garbage = ["I am sorry.", "", "def test_x():", "\x00", "class Test:\n    pass\n"]
+
+    result = run(project, harness, scripted(garbage, repairs=garbage), samples=5)
+
+    assert result.state == "not reproduced"
+    assert result.reason == "no draft became a test that can be run"
+    assert {each.fate for each in result.attempts} == {"unusable"}
+
+
+def test_where_no_test_can_be_run_the_state_says_so(project: Path, harness: Harness) -> None:
+    broken = replace(harness, command=TestCommand.parse("no-such-runner {tests}"))
+
+    result = run(project, broken, scripted([RIGHT], repairs=[RIGHT]))
+
+    assert result.state == "not run"
+    assert result.reason.startswith("tests cannot be run here")
+
+
+def test_a_test_that_does_not_agree_with_itself_is_not_shown(project: Path, harness: Harness) -> None:
+    watched = replace(harness, sandbox=Watched(harness.sandbox))
+
+    result = run(project, watched, scripted([EVERY_OTHER_TIME]))
+
+    assert result.attempts[0].flaky
+    assert result.attempts[0].why == "flaky: it failed in one of two runs only"
+    assert result.state == "not reproduced"
+
+
+def test_the_model_may_have_the_last_word(project: Path, harness: Harness) -> None:
+    chosen = run(project, harness, scripted([RIGHT, SHORTER], pick=2), samples=2, pick=True)
+    refused = run(project, harness, scripted([RIGHT, SHORTER], pick=0), samples=2, pick=True)
+
+    assert [each.candidate.number for each in chosen.shown] == [1, 0]
+    assert refused.state == "not reproduced"
+    assert "found every one wrong" in refused.reason
+
+
+def test_a_model_that_fails_now_and_then_costs_drafts_not_the_result(project: Path, harness: Harness) -> None:
+    failing = ModelError("refused", reason="refused")
+
+    result = run(project, harness, scripted([failing, RIGHT, failing]), samples=3)
+
+    assert result.state == "reproduced"
+    assert [each.number for each in result.attempts] == [1]
+
+
+def test_a_budget_that_ends_too_early_is_for_another_day_and_no_verdict(project: Path, harness: Harness) -> None:
+    with pytest.raises(BudgetExceeded) as raised:
+        run(project, harness, scripted([PASSING, BudgetExceeded("spent")]), samples=2)
+    found = run(project, harness, scripted([RIGHT, BudgetExceeded("spent")]), samples=2)
+
+    assert raised.value.usage is not None
+    assert raised.value.usage.calls == 1
+    assert found.state == "reproduced"
+    assert (found.drafted, found.failures) == (1, ("budget",))
+
+
+def test_the_question_shows_what_the_report_speaks_of(project: Path, harness: Harness) -> None:
+    model = scripted([RIGHT])
+
+    run(project, harness, model)
+
+    (prompt,) = model.asked
+    assert prompt.temperature == 0.7
+    assert "split drops the rest" in prompt.user
+    assert "tests/ (2 files)" in prompt.user
+    assert "def test_split_even():" in prompt.user
+    assert "return [items[i * size : (i + 1) * size]" in prompt.user
+    assert "def area" not in prompt.user
+    assert prompt.user.count("The test that reproduced it") == 2
+
+
+def test_the_project_is_not_changed(project: Path, harness: Harness) -> None:
+    before = {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
+
+    run(project, harness, scripted([RIGHT, BROKEN], repairs=[RIGHT]), samples=2)
+
+    assert {path: path.read_bytes() for path in project.rglob("*") if path.is_file()} == before
+
+
+def test_ten_drafts_cost_at_most_three_seconds_beside_the_tests_own_time(project: Path, harness: Harness) -> None:
+    timed = Watched(harness.sandbox)
+    drafts = [f"{RIGHT}    assert {number} == {number}\n" for number in range(10)]
+
+    started = time.monotonic()
+    result = run(project, replace(harness, sandbox=timed), scripted(drafts), samples=10)
+    wall = time.monotonic() - started
+
+    assert {each.fate for each in result.attempts} == {"failed"}
+    # Each draft twice; before them the machine is asked what it is, and one existing test is run.
+    assert len(timed.busy) == 22
+    assert wall - timed.seconds() <= 3.0

@@ -1,0 +1,215 @@
+"""The repository's own set-up: made once, found again, made anew when it was cut off, and limited in size."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from bot import app
+from bot.core.errors import SandboxError
+from bot.reproduction.command import Target, TestCommand
+from bot.reproduction.execution import Harness
+from bot.reproduction.setup import Environments, Recipe, SetupFailed
+from bot.sandbox import network
+from bot.sandbox.bubblewrap import Bubblewrap
+from bot.sandbox.docker import Docker
+from bot.sandbox.protocol import Limits, ProgramRun, Sandbox
+from bot.settings import Settings
+from tests.conftest import missing
+
+pytestmark = pytest.mark.debian("bubblewrap")
+
+#: Stands for what would be installed: a module in the environment, and a mark of when it was made.
+COMMAND = (
+    'date +%s%N >"$VIRTUAL_ENV"/made; '
+    'echo "ANSWER = 42" >"$(echo "$VIRTUAL_ENV"/lib/python*/site-packages)"/dep.py'
+)
+RECIPE = Recipe(repository=1, python=sys.executable, commands=(COMMAND,))
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    folder = tmp_path / "checkout"
+    (folder / "tests").mkdir(parents=True)
+    (folder / "requirements.txt").write_text("dep==1\n")
+    (folder / "tests" / "test_dep.py").write_text(
+        "import unittest\nimport dep\n\n\n"
+        "class DepTest(unittest.TestCase):\n"
+        "    def test_answer(self):\n"
+        "        self.assertEqual(dep.ANSWER, 42)\n"
+    )
+    return folder
+
+
+#: No download is part of these, and no machine has to offer a network for them.
+SANDBOX = Bubblewrap(offline=True)
+
+
+def made(
+    environments: Environments, checkout: Path, recipe: Recipe = RECIPE, sandbox: Sandbox | None = SANDBOX
+) -> str:
+    assert sandbox
+    with environments.prepared(sandbox, checkout, recipe) as environment:
+        return Path(environment.env["VIRTUAL_ENV"], "made").read_text()
+
+
+def test_tests_run_in_the_environment_that_the_set_up_made(tmp_path: Path, checkout: Path) -> None:
+    environments = Environments(tmp_path / "environments")
+    with environments.prepared(SANDBOX, checkout, RECIPE) as environment:
+        harness = Harness(
+            SANDBOX,
+            TestCommand.parse("python -m unittest {tests}"),
+            env=environment.env,
+            readable=environment.readable,
+        )
+        report = harness.run(checkout, [Target(path="tests/test_dep.py")], {})
+    assert report.outcome.status == "passed", report.outcome.output
+
+
+def test_it_is_made_once_and_anew_when_dependencies_commands_or_interpreter_change(
+    tmp_path: Path, checkout: Path
+) -> None:
+    environments = Environments(tmp_path / "environments")
+    first = made(environments, checkout)
+    assert made(environments, checkout) == first
+    (checkout / "tests" / "test_more.py").write_text("# no dependency\n")
+    assert made(environments, checkout) == first
+    other = RECIPE.model_copy(update={"commands": (COMMAND, "true")})
+    assert len({first, made(environments, checkout, other)}) == 2
+    (checkout / "requirements.txt").write_text("dep==2\n")
+    assert made(environments, checkout) != first
+
+
+def test_an_environment_is_of_its_network_its_folders_and_its_image(checkout: Path) -> None:
+    sandboxes = (
+        Bubblewrap(),
+        Bubblewrap(offline=True),
+        Bubblewrap(folders=(Path("/opt/jdk"),)),
+        Docker(),
+        Docker(image="python:3.13"),
+        Docker(network="apart"),
+    )
+    assert len({RECIPE.key(checkout, each.surroundings) for each in sandboxes}) == len(sandboxes)
+
+
+def test_without_commands_there_is_no_environment(tmp_path: Path, checkout: Path) -> None:
+    with Environments(tmp_path / "environments").prepared(SANDBOX, checkout, Recipe(repository=1)) as environment:
+        assert (dict(environment.env), environment.readable) == ({}, ())
+    assert not (tmp_path / "environments").exists()
+
+
+def test_a_command_that_fails_is_told_to_people_and_nothing_is_kept(tmp_path: Path, checkout: Path) -> None:
+    environments = Environments(tmp_path / "environments")
+    recipe = Recipe(
+        repository=1,
+        python=sys.executable,
+        commands=("echo before", "echo ERROR: no such package >&2; exit 7", "echo after"),
+    )
+    with pytest.raises(SetupFailed, match=r"failed \(exit code 7\) at `echo ERROR: no such package") as caught:
+        made(environments, checkout, recipe)
+    assert str(caught.value).splitlines()[1:] == ["ERROR: no such package"]
+    assert [path.name for path in (tmp_path / "environments").iterdir() if path.is_dir()] == []
+
+
+def test_a_set_up_that_fills_the_disk_is_stopped(tmp_path: Path, checkout: Path) -> None:
+    environments = Environments(tmp_path / "environments", limits=Limits(seconds=60, disk_bytes=64 << 20))
+    flood = 'while true; do head -c 5000000 /dev/zero >"$VIRTUAL_ENV/flood$(date +%N)"; done'
+    with pytest.raises(SetupFailed, match="limit: disk"):
+        made(environments, checkout, Recipe(repository=1, python=sys.executable, commands=(flood,)))
+
+
+def test_killed_half_way_it_is_made_anew(tmp_path: Path, checkout: Path) -> None:
+    folder = tmp_path / "environments"
+    script = (
+        "import sys; from pathlib import Path\n"
+        "from bot.reproduction.setup import Environments, Recipe\n"
+        "from bot.sandbox.bubblewrap import Bubblewrap\n"
+        f"recipe = Recipe(repository=1, python=sys.executable, commands=({COMMAND!r}, 'sleep 60'))\n"
+        f"environments, sandbox = Environments(Path({str(folder)!r})), Bubblewrap(offline=True)\n"
+        f"with environments.prepared(sandbox, Path({str(checkout)!r}), recipe): pass\n"
+    )
+    worker = subprocess.Popen([sys.executable, "-c", script], cwd=Path(__file__).parents[3])
+    deadline = time.monotonic() + 60
+    while not list(folder.glob("*/env/made")):
+        assert time.monotonic() < deadline
+        assert worker.poll() is None
+        time.sleep(0.05)
+    worker.send_signal(signal.SIGKILL)
+    worker.wait()
+    half = next(folder.glob("*/env/made"))
+    recipe = RECIPE.model_copy(update={"commands": (COMMAND, "sleep 60")})
+    place = folder / recipe.key(checkout, SANDBOX.surroundings)
+    assert half.parent.parent == place
+    (place / "env" / "left").write_text("over")
+    quick = Environments(folder, limits=Limits(seconds=5))
+    # The same recipe is begun again from nothing, and does not end in its time: nothing half made is handed out.
+    with pytest.raises(SetupFailed, match="limit: timeout"):
+        made(quick, checkout, recipe)
+    assert not (place / "env" / "left").exists()
+
+
+def test_old_and_surplus_environments_go_but_not_one_in_use(tmp_path: Path, checkout: Path) -> None:
+    folder = tmp_path / "environments"
+    recipes = [RECIPE.model_copy(update={"commands": (COMMAND, f"true {number}")}) for number in range(3)]
+    places = [folder / recipe.key(checkout, SANDBOX.surroundings) for recipe in recipes]
+    roomy, tight = Environments(folder), Environments(folder, max_bytes=1)
+    with roomy.prepared(SANDBOX, checkout, recipes[0]):
+        made(roomy, checkout, recipes[1])
+        assert all(place.is_dir() for place in places[:2])
+        made(tight, checkout, recipes[2])
+        assert [place.is_dir() for place in places] == [True, False, True]
+    os.utime(places[2] / "complete", (0, 0))
+    made(roomy, checkout, recipes[1])
+    assert [place.is_dir() for place in places] == [True, True, False]
+
+
+def test_where_no_network_can_be_had_a_set_up_is_refused_or_runs_without_one_as_the_operator_says(
+    tmp_path: Path, checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(network, "_TUN", tmp_path / "no-such-device")
+    environments = Environments(tmp_path / "environments")
+    recipe = Recipe(repository=1, python="true", commands=('grep -c : /proc/net/dev >"$VIRTUAL_ENV"/made',))
+    with pytest.raises(SandboxError, match=r"no-such-device cannot be opened .* BOUNCER_SANDBOX_NETWORK=none"):
+        made(environments, checkout, recipe, app.build_sandbox(Settings(_env_file=None)))
+    monkeypatch.setenv("BOUNCER_SANDBOX_NETWORK", "none")
+    interfaces = made(environments, checkout, recipe, app.build_sandbox(Settings(_env_file=None)))
+    assert interfaces == "1\n"  # its own loopback
+
+
+@pytest.mark.debian("slirp4netns")
+@pytest.mark.index
+def test_packages_of_the_index_can_be_installed(tmp_path: Path, checkout: Path) -> None:
+    pip = " ".join(
+        f"{name}={shlex.quote(value)}"
+        for name, value in os.environ.items()
+        if name.startswith(("PIP_", "SSL_")) and name != "PIP_FIND_LINKS"
+    )
+    environments = Environments(tmp_path / "environments")
+    install = f"{pip} python -m pip install --quiet iniconfig==2.0.0"
+    recipe = Recipe(repository=1, python=sys.executable, commands=(install,))
+    try:
+        with environments.prepared(Bubblewrap(), checkout, recipe) as environment:
+            outcome = Bubblewrap().run(
+                ProgramRun(
+                    [
+                        environment.env["VIRTUAL_ENV"] + "/bin/python",
+                        "-c",
+                        "import iniconfig; print(iniconfig.__file__)",
+                    ],
+                    workdir=checkout,
+                    limits=Limits(seconds=20),
+                    readable=environment.readable,
+                )
+            )
+    except SetupFailed as error:
+        missing(f"the package index cannot be reached from the sandbox: {json.dumps(str(error)[-300:])}")
+        return
+    assert outcome.output.strip().endswith("iniconfig/__init__.py")

@@ -1,0 +1,87 @@
+"""A stored test is run on a patch's base and head, and what it says is told apart from saying nothing."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from bot.core.actions import Decision
+from bot.core.subjects import Subject
+from bot.features.shared.stored_tests import StoredTest, check_patch, recall
+from bot.reproduction.execution import Harness
+
+STORED = StoredTest(
+    path="tests/test_lists.py",
+    name="test_issue_12",
+    content="from shapes.lists import split\n\n\ndef test_issue_12():\n"
+    "    assert split([1, 2, 3], 2) == [[1, 2], [3]]\n",
+    code="",
+    new_file=False,
+    command=("pytest", "{tests}"),
+    branch="main",
+    sha="a" * 40,
+)
+
+
+def patched(project: Path, old: str, new: str) -> Path:
+    head = project.with_name("head")
+    shutil.copytree(project, head)
+    source = head / "shapes/lists.py"
+    text = source.read_text()
+    assert old in text
+    source.write_text(text.replace(old, new))
+    return head
+
+
+@pytest.mark.debian("bubblewrap")
+@pytest.mark.parametrize(
+    ("old", "new", "verdict", "statuses"),
+    [
+        ("len(items) // size", "-(-len(items) // size)", True, ("failed", "passed")),
+        ("Pieces of", "Lists of", False, ("failed", "failed")),
+        ("def split", "def divide", None, ("failed", "error")),
+    ],
+)
+def test_a_patch_is_solved_not_solved_or_not_spoken_about(
+    project: Path, harness: Harness, old: str, new: str, verdict: bool | None, statuses: tuple[str, str]
+) -> None:
+    head = patched(project, old, new)
+
+    seen = check_patch(12, STORED, project, head, harness)
+
+    assert seen.solved is verdict
+    assert (seen.base, seen.head) == statuses
+    assert seen.test == "tests/test_lists.py::test_issue_12"
+    assert "split" in seen.output
+
+
+@pytest.mark.debian("bubblewrap")
+def test_the_patch_does_not_bring_its_own_judge(project: Path, harness: Harness) -> None:
+    head = patched(project, "Pieces", "Pieces")
+    (head / "tests/test_lists.py").write_text("def test_issue_12():\n    pass\n")
+
+    assert check_patch(12, STORED, project, head, harness).solved is False
+
+
+@pytest.mark.debian("bubblewrap")
+def test_a_bug_that_is_gone_from_base_says_nothing_about_the_patch(project: Path, harness: Harness) -> None:
+    head = patched(project, "len(items) // size", "-(-len(items) // size)")
+
+    assert check_patch(12, STORED, head, head, harness).solved is None
+
+
+def decided(verdict: str | None, **evidence: object) -> Decision:
+    subject = Subject(repository="acme/shapes", number=12, revision="text:1")
+    return Decision(kind="reproduce", subject=subject, verdict=verdict, evidence=evidence)
+
+
+def test_the_newest_stored_test_is_recalled_and_a_strange_one_is_not_trusted() -> None:
+    newer = STORED.model_copy(update={"name": "test_newer"})
+    first = decided("reproduced", test=STORED.model_dump(mode="json"))
+    second = decided("reproduced", test=newer.model_dump(mode="json"))
+
+    assert recall([first, second, decided("not reproduced"), decided(None)]) == newer
+    assert recall([decided("not reproduced")]) is None
+    assert recall([first, decided("reproduced", test={"path": 3})]) is None
