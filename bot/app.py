@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -18,7 +18,6 @@ from bot.features.services import NoHistory, Services
 from bot.features.shared.rights import by_maintainer
 
 if TYPE_CHECKING:
-    from flask import Blueprint
     from pydantic import SecretStr
 
     from bot.core.events import Event
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from bot.pipeline.store import Ledger
     from bot.sandbox.protocol import Sandbox
     from bot.settings import Settings
-    from bot.web.app import Backend
+    from bot.web.app import Pages
     from bot.web.health import Readers
 
 
@@ -192,7 +191,7 @@ def build_sandbox(settings: Settings) -> Sandbox | None:
     return None
 
 
-def pages(settings: Settings) -> tuple[Callable[[Backend], Blueprint], ...]:
+def pages(settings: Settings) -> tuple[Pages, ...]:
     """The operator's pages beside the webhook: the dashboard, where a way into it is set."""
     github = _github_login(settings)
     if settings.bouncer_admin_password is None and github is None:

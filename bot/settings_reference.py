@@ -1,6 +1,6 @@
 """References made from the typed settings themselves: bouncer.yml's keys, its JSON Schema, the environment.
 
-``python -m bot.settings_reference`` brings docs/configure.md and ``bot/bouncer.schema.json`` of a checkout up to date.
+``python -m bot.settings_reference`` updates docs/configure.md and ``bot/bouncer.schema.json`` of a checkout.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from bot.core.config import RepoConfig
 from bot.settings import Settings
 
-SCHEMA = Path(__file__).parent.parent / "bouncer.schema.json"
+SCHEMA = Path(__file__).parent / "bouncer.schema.json"
 
 
 def json_schema() -> dict[str, Any]:
@@ -92,6 +92,6 @@ def _plain(value: object) -> str:
 
 
 if __name__ == "__main__":
-    page = Path(__file__).parents[2] / "docs/configure.md"
+    page = Path(__file__).parents[1] / "docs/configure.md"
     page.write_text(filled(page.read_text("utf-8")), "utf-8")
     SCHEMA.write_text(schema_text(), "utf-8")

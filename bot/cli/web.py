@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 import socket
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,11 +12,9 @@ from bot.cli.running import load_settings, opened_database, settings_options
 from bot.core.errors import SettingsError
 
 if TYPE_CHECKING:
-    from flask import Blueprint
-
     from bot.github.registration import Credentials
     from bot.settings import Settings
-    from bot.web.app import Backend
+    from bot.web.app import Pages
     from bot.web.setup.flow import Choice
 
 
@@ -99,7 +96,7 @@ def show_link(settings: Settings) -> str:
     return link
 
 
-def setup_pages(settings: Settings, link: str) -> tuple[Callable[[Backend], Blueprint], ...]:
+def setup_pages(settings: Settings, link: str) -> tuple[Pages, ...]:
     """Makes the set-up pages for the server that the link opens."""
     from bot.github.registration import convert
     from bot.web.setup.flow import Addresses, Guard

@@ -21,7 +21,7 @@ from bot.github.payloads import made, read
 Level = Literal["read", "write"]
 
 #: In a checkout the file lies beside the package, in an installation inside of it.
-_PLACES = tuple(folder / "app.yml" for folder in Path(__file__).parents[2:4])
+_PLACES = tuple(folder / "app.yml" for folder in Path(__file__).parents[1:3])
 
 #: Permission -> what it is for, as the set-up page explains it.
 PURPOSES: Mapping[str, str] = {

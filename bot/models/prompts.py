@@ -1,4 +1,4 @@
-"""Prompts are files: ``NAME.md.jinja`` beside this one, or in a folder that the operator names.
+"""Prompts are files: ``NAME.md.jinja`` in a ``prompts`` folder of the package, or in the operator's folder.
 
 A file holds the system part, then one line that reads exactly ``=== user ===``, then the user part. The line
 is looked for in the file, never in the filled-in text. Files whose name starts with ``_`` are pieces for
@@ -29,7 +29,9 @@ SEPARATOR = re.compile(r"^=== user ===[ \t]*\r?\n", re.MULTILINE)
 _PIECES = "_pieces"
 _PIECE = re.compile(r"^=== (_\w+) ===\n", re.MULTILINE)
 _INCLUDED = re.compile(r"{%-? include \"([^\"]+)\.md\.jinja\"")
-_PACKAGED = Path(__file__).parent
+_PACKAGE = Path(__file__).parents[1]
+#: Each feature keeps its own prompts beside its code.
+_PACKAGED = tuple(sorted((*_PACKAGE.glob("features/*/prompts"), *_PACKAGE.glob("*/prompts"))))
 
 
 class Messages(NamedTuple):
@@ -42,16 +44,16 @@ class Messages(NamedTuple):
 class Prompts:
     """The packaged prompts, or an operator's where ``folder`` holds a file of the same name.
 
-    ``packaged`` is another package's folder of prompts; the pieces here can be included there too.
+    ``packaged`` are another package's folders of prompts; the pieces here can be included there too.
     Raises SettingsError for a folder that is not there, holds no prompt, or holds one that nobody asks for.
     """
 
-    def __init__(self, folder: Path | None = None, packaged: Path = _PACKAGED) -> None:
+    def __init__(self, folder: Path | None = None, packaged: tuple[Path, ...] = _PACKAGED) -> None:
         self.folder = folder
         self._packaged = packaged
         if folder is not None:
             _check(folder, packaged)
-        folders = [each for each in (folder, packaged, _PACKAGED) if each is not None]
+        folders = [*(() if folder is None else (folder,)), *packaged, *_PACKAGED]
         self._environment = ImmutableSandboxedEnvironment(
             loader=_Halves(folders), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
         )
@@ -63,7 +65,7 @@ class Prompts:
 
     def names(self) -> tuple[str, ...]:
         """All prompts that can be asked for, sorted; pieces are not among them."""
-        return tuple(sorted(each for each in _names(self._packaged, self.folder) if not each.startswith("_")))
+        return tuple(sorted(each for each in _names(*self._packaged, self.folder) if not each.startswith("_")))
 
     def hash(self, name: str) -> str:
         """Identifies the text of a prompt's file and of its pieces, before it is filled in: 16 hex digits."""
@@ -120,11 +122,11 @@ def _names(*folders: Path | None) -> set[str]:
     return {file.name.removesuffix(SUFFIX) for folder in folders if folder for file in folder.glob(f"*{SUFFIX}")}
 
 
-def _check(folder: Path, packaged: Path) -> None:
+def _check(folder: Path, packaged: tuple[Path, ...]) -> None:
     if not folder.is_dir():
         raise SettingsError(f"prompts (BOUNCER_PROMPTS_DIR): {folder} is not a folder")
     given = {name for name in _names(folder) if not name.startswith("_")}
-    known = {name for name in _names(packaged) if not name.startswith("_")}
+    known = {name for name in _names(*packaged) if not name.startswith("_")}
     names = ", ".join(sorted(known))
     if not _names(folder):
         raise SettingsError(f"prompts (BOUNCER_PROMPTS_DIR): {folder} holds no *{SUFFIX} file; names are {names}")

@@ -11,18 +11,15 @@ import re
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from os.path import lexists
 from pathlib import Path
 
-from bot.core.errors import SandboxError
 from bot.core.frozen import Frozen
-from bot.features.services import Services
 from bot.reproduction import console, junit
 from bot.reproduction.command import Target, TestCommand
 from bot.reproduction.outcome import MAX_OUTPUT, TestOutcome, TestReport, combined
-from bot.reproduction.setup import Recipe
 from bot.sandbox.mounts import python_parts
 from bot.sandbox.protocol import WORKDIR, Limits, ProgramResult, ProgramRun, Sandbox
 
@@ -191,27 +188,6 @@ def _cut_short(outcome: ProgramResult) -> TestOutcome:
         return TestOutcome(status="error", phase="crash", message=f"the test run was killed {seconds}")
     message = f"stopped {seconds} at the limit on {outcome.ending}"
     return TestOutcome(status="error", phase="limit", message=message, seconds=outcome.seconds)
-
-
-@contextmanager
-def prepared(services: Services, checkout: Path, command: TestCommand) -> Iterator[Harness]:
-    """A harness for a checkout of the default branch (or of a base that is on it), its set-up done.
-
-    Raises SandboxError where there is no sandbox or it breaks, SetupFailed where a set-up command does.
-    """
-    if services.harness is not None:
-        yield services.harness
-        return
-    if services.sandbox is None:
-        raise SandboxError("the sandbox is switched off")
-    config = services.config.reproduce
-    limits = Limits(seconds=config.seconds, cpu_seconds=config.seconds)
-    if services.environments is None or not config.setup:
-        yield Harness(services.sandbox, command, limits=limits)
-        return
-    recipe = Recipe(repository=services.repository.id, python=config.python, commands=config.setup)
-    with services.environments.prepared(services.sandbox, checkout, recipe) as made:
-        yield Harness(services.sandbox, command, env=made.env, readable=made.readable, limits=limits)
 
 
 @dataclass(frozen=True)

@@ -78,10 +78,14 @@ class Backend:
             _log.warning("counts_not_recorded", error=type(error).__name__)
 
 
+#: Makes the pages of one part of the site from what they read.
+Pages = Callable[[Backend], Blueprint]
+
+
 def create_app(
     backend: Backend,
     secrets: Secrets,
-    more: Iterable[Callable[[Backend], Blueprint]] = (),
+    more: Iterable[Pages] = (),
     *,
     trust_proxy: bool = False,
     readers: Readers | None = None,

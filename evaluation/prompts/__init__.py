@@ -11,4 +11,4 @@ FOLDER = Path(__file__).parent
 
 def benchmark_prompts(folder: Path | None = None) -> Prompts:
     """The benchmarks' own prompts, or files of the same name in ``folder``. Raises SettingsError."""
-    return Prompts(folder, FOLDER)
+    return Prompts(folder, (FOLDER,))

@@ -12,7 +12,7 @@ from bot.cli import COMMANDS
 from bot.core.config_file import load
 from bot.settings_reference import SCHEMA, filled, json_schema, schema_text
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
 CONFIGURE = ROOT / "docs/configure.md"
 PAGES = (README, *sorted((ROOT / "docs").glob("*.md")))

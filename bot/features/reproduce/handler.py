@@ -23,12 +23,12 @@ from bot.features.reproduce.texts import Place
 from bot.features.services import Services
 from bot.features.shared import history
 from bot.features.shared import stored_tests as evidence
+from bot.features.shared.harness import prepared
 from bot.features.shared.rights import asked_for
 from bot.models.protocol import caveat
 from bot.reproduction.attempt import Reproduction
 from bot.reproduction.command import TestCommand
 from bot.reproduction.drafting import Author
-from bot.reproduction.execution import prepared
 from bot.reproduction.pipeline import Options, reproduce_in
 from bot.reproduction.report import Report, read_report
 from bot.reproduction.setup import SetupFailed

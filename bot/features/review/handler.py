@@ -21,7 +21,7 @@ from bot.core.events import Event
 from bot.core.subjects import Subject
 from bot.features.review import strategies, texts
 from bot.features.review.background import Background, background
-from bot.features.review.doubt import Code, Doubting, around
+from bot.features.review.doubt import Doubting
 from bot.features.review.filtering import DOUBTED, Policy, Suppressed, select
 from bot.features.review.meaning import reformatted
 from bot.features.review.proof import Proving
@@ -30,6 +30,7 @@ from bot.features.review.texts import Conclusion, Page
 from bot.features.services import Services
 from bot.features.shared import investigation
 from bot.features.shared import pull_requests as pull_request
+from bot.features.shared.finding_code import Code, around
 from bot.features.shared.findings import Finding
 from bot.features.shared.investigation import Notes
 from bot.features.shared.output_bouncer import CHECK

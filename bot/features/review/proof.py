@@ -18,11 +18,12 @@ from bot.core.subjects import PullRequest
 from bot.features.review.doubt import Doubt
 from bot.features.services import Services
 from bot.features.shared.findings import Finding, Proof, ProofOutcome
+from bot.features.shared.harness import prepared
 from bot.features.shared.taxonomy import Severity
 from bot.reproduction.attempt import Candidate, Reproduction
 from bot.reproduction.command import TestCommand
 from bot.reproduction.drafting import Author
-from bot.reproduction.execution import Harness, prepared
+from bot.reproduction.execution import Harness
 from bot.reproduction.pipeline import Options, reproduce_in
 from bot.reproduction.report import read_report
 from bot.reproduction.setup import SetupFailed

@@ -14,10 +14,11 @@ from bot.core.errors import ForgeError, SandboxError
 from bot.core.frozen import Frozen
 from bot.core.subjects import PullRequest
 from bot.features.services import Services
+from bot.features.shared.harness import prepared
 from bot.features.shared.output_bouncer import ExecutedTest
 from bot.reproduction.attempt import Attempt, Reproduction
 from bot.reproduction.command import Target, TestCommand
-from bot.reproduction.execution import Harness, prepared
+from bot.reproduction.execution import Harness
 from bot.reproduction.outcome import TestOutcome
 from bot.reproduction.setup import SetupFailed
 

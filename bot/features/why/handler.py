@@ -23,9 +23,9 @@ from bot.core.events import Event
 from bot.core.frozen import Lenient
 from bot.core.markdown import clean
 from bot.core.text import squeeze, without_middle
-from bot.features.review.doubt import around
 from bot.features.services import Services
 from bot.features.shared import history
+from bot.features.shared.finding_code import around
 from bot.features.shared.findings import Finding
 from bot.features.shared.input_bouncer import sentences
 from bot.features.shared.review_history import in_thread, recall
