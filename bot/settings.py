@@ -75,11 +75,11 @@ class Settings(BaseSettings):
     )
     bouncer_metrics: Literal["operator", "open"] = Field(
         "operator",
-        description="who may read /metrics: operator = programs on this machine, the token and the "
+        description="who may read /metrics: operator = with BOUNCER_METRICS_TOKEN or logged in to the "
         "dashboard; open = everyone",
     )
     bouncer_metrics_token: SecretStr | None = Field(
-        None, description="bearer token to read /metrics from other machines"
+        None, description="bearer token to read /metrics with; without one only the dashboard's session opens it"
     )
     bouncer_notify_url: SecretStr | None = Field(
         None,
@@ -101,7 +101,12 @@ class Settings(BaseSettings):
     bouncer_public_url: str | None = Field(
         None, description="this server's address as browsers and GitHub reach it"
     )
-    bouncer_trust_proxy: bool = Field(False, description="trust the X-Forwarded-* headers of one proxy in front")
+    bouncer_trust_proxy: int = Field(
+        0,
+        ge=0,
+        le=10,
+        description="number of proxies in front whose X-Forwarded-* headers are trusted: 0 = none; true = 1",
+    )
     bouncer_daily_budget_usd: float | None = Field(
         None, ge=0, description="most that models may cost per day, all repositories together"
     )
@@ -174,6 +179,11 @@ class Settings(BaseSettings):
         if parts.username or parts.password or parts.query or parts.fragment:
             raise ValueError("must carry no user, password, query or fragment")
         return value.rstrip("/")
+
+    @field_validator("bouncer_trust_proxy", mode="before")
+    @classmethod
+    def _proxies(cls, value: object) -> object:
+        return {"true": 1, "yes": 1, "on": 1, "false": 0, "no": 0, "off": 0}.get(str(value).lower(), value)
 
     @field_validator("bouncer_notify_url")
     @classmethod

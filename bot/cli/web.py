@@ -76,7 +76,7 @@ def serve(settings: Settings, processes: int | None, link: str | None = None) ->
             Backend(settings.database_url, present.withheld),
             present.webhook_secrets,
             more,
-            trust_proxy=settings.bouncer_trust_proxy,
+            trusted_proxies=settings.bouncer_trust_proxy,
             readers=readers,
         ),
         settings.host,

@@ -87,21 +87,26 @@ def create_app(
     secrets: Secrets,
     more: Iterable[Pages] = (),
     *,
-    trust_proxy: bool = False,
+    trusted_proxies: int = 0,
     readers: Readers | None = None,
 ) -> Flask:
     """The application.
 
     ``secrets`` is asked at every delivery, so that a secret that is stored while the server runs counts at
-    once; ``more`` makes further pages (set-up, dashboard). ``trust_proxy`` believes what the one proxy in front
-    says of the address that was asked for and of who asked; ``readers`` may see ``/metrics``.
+    once; ``more`` makes further pages (set-up, dashboard). ``trusted_proxies`` is the number of proxies in front
+    whose ``X-Forwarded-*`` headers count; ``readers`` may see ``/metrics``.
     """
     app = Flask("bot.web")
     app.extensions["close"] = backend.close
-    if trust_proxy:
-        app.wsgi_app = ProxyFix(app.wsgi_app, x_for=1, x_proto=1, x_host=1)  # type: ignore[method-assign]
+    if trusted_proxies:
+        # Each proxy appends an address; of the public address there is one value, which the last proxy passes on.
+        app.wsgi_app = ProxyFix(  # type: ignore[method-assign]
+            app.wsgi_app, x_for=trusted_proxies, x_proto=1, x_host=1
+        )
     app.register_blueprint(webhook.blueprint(secrets, backend.acceptor, backend.counts))
-    app.register_blueprint(health.blueprint(backend.ledger, backend.jobs, backend.acceptor, readers or Readers()))
+    app.register_blueprint(
+        health.blueprint(backend.ledger, backend.jobs, backend.acceptor, readers or Readers(), secrets)
+    )
     for make in more:
         app.register_blueprint(make(backend))
     return app

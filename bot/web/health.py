@@ -4,29 +4,31 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable
-from ipaddress import ip_address
-from urllib.parse import urlsplit
 
 from flask import Blueprint, Response, jsonify, request
 from prometheus_client import CONTENT_TYPE_LATEST
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.wrappers import Response as Answer
 
+from bot.core.errors import InvalidSignature
 from bot.core.frozen import Frozen
+from bot.github import webhook
 from bot.pipeline.admin import Jobs
 from bot.pipeline.inbox import Inbox
 from bot.pipeline.metrics import exposition
 from bot.pipeline.store import Ledger
+from bot.web import session
 from bot.web.session import Sessions
+from bot.web.webhook import Secrets
 
 #: A worker that was not seen for this long is counted as gone, seconds.
 WORKER_SECONDS = 15.0
-#: What a proxy adds; a request that carries one of them comes from elsewhere, whoever hands it over.
-_FORWARDED = ("Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP")
+#: A random value that the doctor signs with a webhook secret.
+NONCE = "X-Bouncer-Nonce"
 
 
 class Readers(Frozen):
-    """Who may read ``/metrics``: everybody where it is ``open``; else this machine, the token, the dashboard."""
+    """What opens ``/metrics``: the token, a session of the dashboard, or ``open`` for everyone."""
 
     open: bool = False
     token: str = ""
@@ -34,7 +36,11 @@ class Readers(Frozen):
 
 
 def blueprint(
-    ledger: Callable[[], Ledger], jobs: Callable[[], Jobs], acceptor: Callable[[], Inbox], readers: Readers
+    ledger: Callable[[], Ledger],
+    jobs: Callable[[], Jobs],
+    acceptor: Callable[[], Inbox],
+    readers: Readers,
+    secrets: Secrets,
 ) -> Blueprint:
     """The routes; the arguments are asked in the process that serves."""
     routes = Blueprint("health", __name__)
@@ -61,27 +67,26 @@ def blueprint(
     def metrics() -> Answer:
         """Counts for Prometheus; they name repositories."""
         try:
-            if not (readers.open or _local() or _holds(readers.token) or sessions.login() is not None):
-                return Response("only for the operator: see BOUNCER_METRICS\n", 403, content_type="text/plain")
+            if not (readers.open or _holds(readers.token) or sessions.login() is not None):
+                return Response("needs BOUNCER_METRICS_TOKEN as a bearer token\n", 403, content_type="text/plain")
             return Response(exposition(ledger(), jobs()), content_type=CONTENT_TYPE_LATEST)
         except SQLAlchemyError:
             return Response("the database cannot be read\n", 503, content_type="text/plain")
 
+    @routes.get("/doctor")
+    def doctor() -> Answer:
+        """Return how the request arrived, to the holder of a webhook secret: ``bouncer doctor`` asks."""
+        try:
+            nonce = request.headers.get(NONCE, "").encode("utf-8", "replace")
+            webhook.verify(nonce, request.headers.get("X-Hub-Signature-256"), secrets())
+        except InvalidSignature:
+            return Response(status=401)
+        forwarded = [part.strip() for part in request.headers.get("X-Forwarded-For", "").split(",")]
+        return jsonify(
+            address=session.client_address(), url=request.url_root, forwarded_for=list(filter(None, forwarded))
+        )
+
     return routes
-
-
-def _local() -> bool:
-    """Whether a program on this machine asks, itself and by this machine's own name."""
-    if any(name in request.headers for name in _FORWARDED):
-        return False
-    return _loopback(request.remote_addr or "") and _loopback(urlsplit(f"//{request.host}").hostname or "")
-
-
-def _loopback(name: str) -> bool:
-    try:
-        return name == "localhost" or ip_address(name).is_loopback
-    except ValueError:
-        return False
 
 
 def _holds(token: str) -> bool:

@@ -135,6 +135,8 @@ class Server(BaseApplication):  # type: ignore[misc]
             "timeout": 60,
             "keepalive": 5,
             "backlog": 512,
+            # Headers of a proxy count only by BOUNCER_TRUST_PROXY; gunicorn's own default believes loopback.
+            "forwarded_allow_ips": "",
             "preload_app": False,
             "accesslog": None,
             "proc_name": "bouncer-web",

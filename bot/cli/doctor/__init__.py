@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 #: Bad input, as everywhere: a wrong file is not a failed check.
 BAD_INPUT = 2
-AREAS = ("settings", "files", "database", "github", "model", "sandbox")
+AREAS = ("settings", "files", "database", "github", "address", "model", "sandbox")
 
 
 class Diagnosis(Frozen):
@@ -62,7 +62,7 @@ def fail(subject: str, message: str, remedy: str = "") -> Diagnosis:
 @json_option
 @settings_options
 def command(config: str | None, skip: tuple[str, ...], as_json: bool, **settings: Any) -> int:
-    """Check settings, database, GitHub, model and sandbox; one line each, with what to do about it.
+    """Check settings, database, GitHub, the public address, model and sandbox; one line each, with a remedy.
 
     Ends with 1 where something fails, and with 2 where a setting or the checked file is wrong.
     """
@@ -89,6 +89,7 @@ def _examined(skip: Collection[str], settings: Mapping[str, Any]) -> Iterator[Di
         "files": machine.files,
         "database": machine.database,
         "github": remote.github,
+        "address": remote.address,
         "model": remote.models,
         "sandbox": machine.sandbox,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -10,16 +11,19 @@ from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 import httpx2
+from pydantic import ValidationError
 
 from bot import app
 from bot.cli.doctor import Diagnosis, fail, note, ok
 from bot.core.errors import ForgeError, ModelError, SettingsError, TransientError
 from bot.core.frozen import Frozen
+from bot.github import webhook
 from bot.github.registration import manifest
 from bot.models.budget import Budget, MemoryBudget
 from bot.models.protocol import Prompt
 from bot.models.registry import Models, leaves
 from bot.settings import Settings
+from bot.web.health import NONCE
 
 if TYPE_CHECKING:
     from bot.github.app import AppInfo, GitHubApp, Installation
@@ -144,6 +148,77 @@ def _deliveries(app: GitHubApp) -> Diagnosis:
         f"{len(failed)} failed in the last 3 days, the last one {last.event} at {when} with {last.status_code}",
         "`bouncer serve` has them delivered again",
     )
+
+
+#: An address that belongs to nobody (RFC 5737): what a client could claim to be.
+_CLAIMED = "192.0.2.123"
+#: A name that no server has (RFC 2606).
+_FORGED_HOST = "forged.invalid"
+
+
+class Arrival(Frozen):
+    """How a request of ours reached the server: see ``/doctor`` in bot.web.health."""
+
+    address: str
+    url: str
+    forwarded_for: tuple[str, ...]
+
+
+def address(settings: Settings) -> Iterator[Diagnosis]:
+    """Ask the server through its public address, as a client that claims another address; the proxies in front."""
+    url = settings.bouncer_public_url
+    if not url or not settings.webhook_secrets:
+        yield note("public address", "not checked: BOUNCER_PUBLIC_URL or the webhook secret is not set")
+        return
+    nonce = f"doctor {secrets.token_hex(16)}"
+    signature = webhook.sign(nonce.encode(), settings.webhook_secrets[0])
+    headers = {
+        NONCE: nonce,
+        "X-Hub-Signature-256": signature,
+        "X-Forwarded-For": _CLAIMED,
+        "X-Forwarded-Host": _FORGED_HOST,
+    }
+    try:
+        with httpx2.Client(timeout=_SECONDS, follow_redirects=False) as client:
+            response = client.get(f"{url}/doctor", headers=headers)
+    except httpx2.HTTPError as error:
+        told = f"{url} does not answer from here ({type(error).__name__})"
+        yield note(
+            "public address", told, "start the server, and run the doctor where that address can be reached"
+        )
+        return
+    if response.status_code == 401:
+        yield fail("public address", f"the server at {url} has another webhook secret", "set both to the same one")
+        return
+    try:
+        arrival = Arrival.model_validate_json(response.content if response.is_success else b"")
+    except ValidationError:
+        told = f"{url}/doctor answers {response.status_code}"
+        yield note("public address", told, "let the proxy pass on every path, or skip this check")
+        return
+    yield _proxies(arrival, url, settings.bouncer_trust_proxy)
+
+
+def _proxies(arrival: Arrival, url: str, trusted: int) -> Diagnosis:
+    subject = "public address"
+    if arrival.address == _CLAIMED:
+        return fail(
+            subject,
+            "a client can choose its own address (X-Forwarded-For): guessing the password is not slowed down",
+            f"let the proxy set the header, and BOUNCER_TRUST_PROXY (now {trusted}) to the number of proxies",
+        )
+    if urlsplit(arrival.url).hostname == _FORGED_HOST:
+        return fail(subject, "a client can choose X-Forwarded-Host", "let the proxy set that header")
+    # A proxy appends the address that it sees, or replaces what the client sent.
+    added = [value for value in arrival.forwarded_for if value != _CLAIMED]
+    if len(added) != trusted:
+        return note(
+            subject,
+            f"X-Forwarded-For has addresses of {len(added)} proxies, and BOUNCER_TRUST_PROXY is {trusted}: all "
+            "visitors count as one address, so one who guesses passwords slows down everyone",
+            f"set BOUNCER_TRUST_PROXY={len(added)}",
+        )
+    return ok(subject, f"{url} answers, and clients cannot choose their address (trusted proxies: {trusted})")
 
 
 class Word(Frozen):

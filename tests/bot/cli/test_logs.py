@@ -85,6 +85,7 @@ def test_no_canary_is_seen_anywhere_while_everything_goes_wrong(tmp_path):
             "OPENAI_API_KEY": f"sk-{CANARY}-openai",
             "ANTHROPIC_API_KEY": f"{CANARY}-anthropic",
             "BOUNCER_ADMIN_PASSWORD": f"{CANARY}-admin",
+            "BOUNCER_METRICS_TOKEN": f"{CANARY}-metrics",
             "LOG_LEVEL": "DEBUG",
         }
         rig.environment |= canaries
@@ -101,8 +102,10 @@ def test_no_canary_is_seen_anywhere_while_everything_goes_wrong(tmp_path):
             assert rig.deliver("issues", rig.opened(number), **{"X-Hub-Signature-256": f"sha256={CANARY}"}) == 401
             wait(lambda: set(rig.jobs.counts()) == {"done"}, 90, "all jobs done")
             connection = http.client.HTTPConnection("127.0.0.1", rig.port)
-            connection.request("GET", "/metrics")
+            token = canaries["BOUNCER_METRICS_TOKEN"]
+            connection.request("GET", "/metrics", headers={"Authorization": f"Bearer {token}"})
             metrics = connection.getresponse().read().decode()
+            assert "bouncer_deliveries_total" in metrics
             connection.close()
         finally:
             rig.close()

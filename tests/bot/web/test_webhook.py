@@ -20,6 +20,7 @@ from bot.github.webhook import MAX_BYTES, sign
 from bot.pipeline.store import Database, migrate, open_database
 from bot.pipeline.store.tables import DELIVERIES
 from bot.web.app import Backend, create_app
+from bot.web.health import Readers
 from bot.web.server import Server
 from bot.web.webhook import ROOM_BYTES
 from tests.bot.pipeline.rig import free_port, wait
@@ -69,7 +70,7 @@ class Site:
 
 
 def serve(url: str, port: int, secrets: tuple[str, ...]) -> None:
-    Server(lambda: create_app(Backend(url), lambda: secrets), "127.0.0.1", port).run()
+    Server(lambda: create_app(Backend(url), lambda: secrets, readers=Readers(open=True)), "127.0.0.1", port).run()
 
 
 def start(url: str, database: Database, secrets: tuple[str, ...]) -> Iterator[Site]:

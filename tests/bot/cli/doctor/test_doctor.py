@@ -67,7 +67,7 @@ Run = Callable[..., tuple[int, str]]
 
 @pytest.fixture
 def run(office: Office, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run ``bouncer doctor`` without the sandbox (tested apart); returns the exit code and what was printed."""
+    """Run ``bouncer doctor`` without sandbox and address (tested apart); returns exit code and output."""
 
     def doctor(*arguments: str, **environment: str | None) -> tuple[int, str]:
         for name, value in {**office.environment, **environment}.items():
@@ -76,7 +76,7 @@ def run(office: Office, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
             else:
                 monkeypatch.setenv(name, value)
         with pytest.raises(SystemExit) as ended:
-            cli.main(["doctor", "--skip", "sandbox", *arguments])
+            cli.main(["doctor", "--skip", "sandbox", "--skip", "address", *arguments])
         said = capsys.readouterr()
         assert isinstance(ended.value.code, int)
         return ended.value.code, said.out + said.err
@@ -320,7 +320,7 @@ def test_the_sandbox_is_tried(
     run: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BOUNCER_SANDBOX_NETWORK", "none")
-    areas = ("settings", "files", "database", "github", "model")
+    areas = ("settings", "files", "database", "github", "address", "model")
     skipped = [argument for area in areas for argument in ("--skip", area)]
     with pytest.raises(SystemExit) as ended:
         cli.main(["doctor", *skipped])
@@ -334,7 +334,7 @@ def test_a_sandbox_that_is_missing_fails_with_what_to_install(
     office: Office, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    areas = ("settings", "files", "database", "github", "model")
+    areas = ("settings", "files", "database", "github", "address", "model")
     skipped = [argument for area in areas for argument in ("--skip", area)]
     with pytest.raises(SystemExit) as ended:
         cli.main(["doctor", *skipped])

@@ -194,7 +194,7 @@ def test_a_proxy_in_front_is_believed_only_where_the_operator_says_so(
 ) -> None:
     setup = Setup(Guard(LINK), KNOWN, None, convert, site.keep)
     backend = Backend(f"sqlite:///{tmp_path / 'unused.db'}")
-    app = create_app(backend, lambda: (), [lambda _: blueprint(setup)], trust_proxy=trusted)
+    app = create_app(backend, lambda: (), [lambda _: blueprint(setup)], trusted_proxies=int(trusted))
     forwarded = {"X-Forwarded-Proto": "https", "X-Forwarded-Host": "bouncer.example.com"}
     client = app.test_client()
     entered = client.post("/setup/begin", data={"link": LINK}, headers=forwarded)
