@@ -64,8 +64,9 @@ class TriageConfig(Frozen):
         "the dashboard warns when it is broken",
     )
     prompt: PromptSet = Field(
-        "paper",
-        description="the paper's question; the harshest of three reviewers; or with a base rate and strictness",
+        "careful",
+        description="the paper's question, for replay; the harshest of three reviewers; or with a base rate and "
+        "strictness",
     )
     investigate: bool = Field(
         False,

@@ -291,13 +291,13 @@ def test_only_what_blocks_is_asked_and_the_careful_label_stands_on_the_side_of_i
         "missing": ["name of the option", "decision between alternatives"],
         "label": "REASONABLY_SPECIFIED",
     }
-    (decision,) = decide(opened(), services(ScriptedModel([said]), snapshot(), "triage: {prompt: careful}"))
+    (decision,) = decide(opened(), services(ScriptedModel([said]), snapshot()))
     assert decision.verdict == "VAGUE", "72 percent is more than half"
     body = decision.actions[0].body  # type: ignore[union-attr]
     assert "need:\n- Which of the two names is the option to have?\n\nEdit the issue" in body
     assert "decision between" not in body, "a question says it once"
     assert "deadline" not in body
-    (decision,) = decide(opened(), services(ScriptedModel([said]), snapshot()))
+    (decision,) = decide(opened(), services(ScriptedModel([said]), snapshot(), "triage: {prompt: paper}"))
     assert decision.verdict == "REASONABLY_SPECIFIED", "the paper's question keeps the label that was given"
 
 
