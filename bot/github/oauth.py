@@ -23,8 +23,9 @@ from bot.github.payloads import read
 class Visitor(Frozen):
     """Somebody who logged in on GitHub."""
 
+    id: int
     login: str
-    organizations: frozenset[str] = Field(description="those that were asked about and that they are a member of")
+    organizations: dict[str, int] = Field(description="their organizations among those asked about, with ids")
 
 
 @dataclass(frozen=True)
@@ -52,10 +53,13 @@ class GitHubLogin:
     def visitor(self, code: str, back: str, verifier: str, organizations: Collection[str]) -> Visitor:
         """Whose code this is. Raises ForgeError where GitHub does not take it; TransientError."""
         with closing(Client(Holder(self._token(code, back, verifier)), self.api_url)) as client:
-            return Visitor(
-                login=read(lambda user: str(user["login"]), client.get("/user")),
-                organizations=frozenset(each for each in organizations if _member(client, each)),
-            )
+            github_id, login = read(lambda user: (int(user["id"]), str(user["login"])), client.get("/user"))
+            memberships = {name: _member(client, name) for name in organizations}
+        return Visitor(
+            id=github_id,
+            login=login,
+            organizations={name: found for name, found in memberships.items() if found is not None},
+        )
 
     def _token(self, code: str, back: str, verifier: str) -> str:
         body = {
@@ -76,11 +80,12 @@ class GitHubLogin:
         return str(answer["access_token"])
 
 
-def _member(client: Client, organization: str) -> bool:
+def _member(client: Client, organization: str) -> int | None:
+    """Return the id of the organization if the visitor is a member of it."""
     try:
-        found = client.get(f"/user/memberships/orgs/{quote(organization, safe='')}")
+        membership = client.get(f"/user/memberships/orgs/{quote(organization, safe='')}")
     except NotFound:
-        return False
+        return None
     except ForgeError as error:
         if error.status == 403:
             raise ForgeError(
@@ -89,4 +94,6 @@ def _member(client: Client, organization: str) -> bool:
                 403,
             ) from None
         raise
-    return bool(found.get("state") == "active")
+    if membership.get("state") != "active":
+        return None
+    return read(lambda found: int(found["organization"]["id"]), membership)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from sqlalchemy import Connection, case, delete, select
 
 from bot.pipeline.store.database import Database
-from bot.pipeline.store.tables import LOGIN_ATTEMPTS, SESSIONS
+from bot.pipeline.store.tables import ADMIN_IDS, LOGIN_ATTEMPTS, SESSIONS
 
 #: Wrong passwords from one address that cost nothing; then each further attempt waits twice as long, up to this.
 FREE = 5
@@ -49,6 +49,19 @@ class Logins:
         """Forget a session: its cookie is worth nothing from now on, wherever it is kept."""
         with self._database.write() as connection:
             connection.execute(delete(SESSIONS).where(SESSIONS.c.id == session))
+
+    def first_id(self, name: str, github_id: int) -> int:
+        """Return the id that an operator's name had at its first use; remember ``github_id`` if this is it."""
+        row = {"name": name, "id": github_id}
+        with self._database.write() as connection:
+            connection.execute(self._database.insert(ADMIN_IDS).on_conflict_do_nothing(), row)
+            return int(connection.execute(select(ADMIN_IDS.c.id).where(ADMIN_IDS.c.name == name)).scalar_one())
+
+    def ids(self, names: Iterable[str]) -> frozenset[int]:
+        """Return the ids that are remembered for these names."""
+        with self._database.read() as connection:
+            chosen = select(ADMIN_IDS.c.id).where(ADMIN_IDS.c.name.in_(tuple(names)))
+            return frozenset(connection.execute(chosen).scalars())
 
     def turn(self, address: str) -> float:
         """Take a turn at a password; seconds to wait for it. Above LONGEST_WAIT_SECONDS none was taken."""

@@ -241,6 +241,23 @@ SESSIONS = Table(
     Column("login", Text, nullable=False, server_default=""),
 )
 
+#: The GitHub id behind each name in BOUNCER_ADMINS, as it was at the first log-in: names are given out again.
+ADMIN_IDS = Table(
+    "admin_ids",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("id", BigInteger, nullable=False),
+)
+
+#: Models whose provider refuses requests until an operator acts. A row goes with the next answer.
+MODEL_FAULTS = Table(
+    "model_faults",
+    METADATA,
+    Column("model", Text, primary_key=True),
+    Column("why", Text, nullable=False),
+    Column("since_at", Float, nullable=False),
+)
+
 #: Where the app is installed, with the newest delivery from there.
 INSTALLATIONS = Table(
     "installations",
@@ -284,7 +301,7 @@ COUNTERS = Table(
 )
 
 #: The newest migration; alembic itself is imported only where an older one is in place.
-HEAD = "0007"
+HEAD = "0008"
 #: As alembic makes it, under a name of ours.
 VERSION = Table("bouncer_version", MetaData(), Column("version_num", String(32), primary_key=True))
 MIGRATIONS = Path(__file__).parent / "migrations"

@@ -20,9 +20,8 @@ def get_membership(call: ApiCall) -> ApiAnswer:
     if call.app is None or call.app.permissions.get("members") != "read":
         raise ApiRefusal(403, "Resource not accessible by integration")
     user = call.render.user(call.user)
-    return ApiAnswer(
-        body={"state": state, "role": "member", "user": user, "organization": {"login": organization}}
-    )
+    about = call.render.user(call.world.user(organization, "Organization"))
+    return ApiAnswer(body={"state": state, "role": "member", "user": user, "organization": about})
 
 
 ROUTES = (

@@ -6,17 +6,27 @@ from pydantic import Field
 
 from bot.core.frozen import Frozen
 from bot.github.oauth import GitHubLogin, Visitor
+from bot.pipeline.store.logins import Logins
 
 
 class Admins(Frozen):
     """Who may come in with a GitHub account."""
 
-    logins: frozenset[str] = Field(description="lower case")
+    ids: frozenset[int] = frozenset()
+    logins: frozenset[str] = Field(frozenset(), description="lower case")
     organizations: tuple[str, ...] = ()
 
-    def admit(self, visitor: Visitor) -> bool:
-        """Whether this one may."""
-        return visitor.login.lower() in self.logins or bool(visitor.organizations)
+    def admit(self, visitor: Visitor, logins: Logins) -> bool:
+        """Return True for a named account or a member of a named organization.
+
+        A name counts for the account or organization that first used it, whatever either is called now.
+        """
+        if visitor.id in self.ids or visitor.id in logins.ids(self.logins):
+            return True
+        name = visitor.login.lower()
+        named = [(name, visitor.id)] if name in self.logins else []
+        named += [(f"org:{name.lower()}", github_id) for name, github_id in visitor.organizations.items()]
+        return any(logins.first_id(name, github_id) == github_id for name, github_id in named)
 
 
 class DashboardSettings(Frozen):
@@ -24,7 +34,7 @@ class DashboardSettings(Frozen):
 
     password: str = Field("", description="empty: nobody comes in with a password")
     github: GitHubLogin | None = Field(None, description="None: nobody comes in with a GitHub account")
-    admins: Admins = Admins(logins=frozenset())
+    admins: Admins = Admins()
     session_key: str = Field(description="ends all sessions when it changes; see ``Sessions``")
     public_url: str | None = None
     host: str = "127.0.0.1"

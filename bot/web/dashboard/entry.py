@@ -81,11 +81,13 @@ class Entry:
             return _page(target, f"GitHub did not answer: {error}. Try again in a moment."), 502
         except ForgeError as error:
             return self._failed(target, f"GitHub refused: {error}.")
-        if not admins.admit(visitor):
-            _log.warning("log_in_refused", login=visitor.login)
-            why = f"{visitor.login} may not open this dashboard: BOUNCER_ADMINS names who may."
+        if not admins.admit(visitor, self._logins):
+            _log.warning("log_in_refused", login=visitor.login, id=visitor.id)
+            why = f"{visitor.login} (id {visitor.id}) may not open this dashboard: BOUNCER_ADMINS names who may."
+            if visitor.organizations or visitor.login.lower() in admins.logins:
+                why += " The name there belonged to another account when it was first used."
             return self._failed(target, why)
-        _log.info("logged_in", login=visitor.login)
+        _log.info("logged_in", login=visitor.login, id=visitor.id)
         return self._entered(session.local_path(target, url_for("dashboard.overview")), visitor.login)
 
     def log_out(self) -> Answer:

@@ -10,7 +10,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import requests
 
-from bot.github.oauth import GitHubLogin
+from bot.github.oauth import GitHubLogin, Visitor
+from bot.settings import Settings
 from bot.simgithub import SimulatedGitHub
 from bot.simgithub.simulation import PERMISSIONS
 from bot.web.app import Backend
@@ -67,9 +68,44 @@ def test_members_of_a_named_organization_come_in_and_others_do_not(desk: Desk) -
     for login in ("stranger", "invited"):
         refused = desk.get(desk.authorize(login))
         assert refused.status_code == 403
-        assert f"{login} may not open this dashboard" in refused.text
+        assert re.search(rf"{login} \(id \d+\) may not open this dashboard", refused.text)
         assert desk.get("/").url.endswith("/login?next=/")
     assert desk.get(desk.authorize("mia")).url == f"{desk.url}/"
+
+
+def give_away(desk: Desk, login: str) -> None:
+    """The account is deleted, or renamed, and another person takes its name."""
+    with desk.github.world.lock:
+        user = desk.github.world.user(login)
+        user.id += 1_000_000
+
+
+@pytest.mark.parametrize(("login", "named"), [("ann", "ann"), ("mia", "acme")])
+def test_a_name_that_github_gave_out_again_is_refused(desk: Desk, login: str, named: str) -> None:
+    desk.github.join("acme", "mia")
+    assert desk.get(desk.authorize(login)).status_code == 200
+    give_away(desk, named)
+    stranger = Desk(desk.github, desk.url)
+    refused = stranger.get(stranger.authorize(login))
+    assert refused.status_code == 403
+    assert "belonged to another account" in refused.text
+
+
+def test_an_account_that_was_renamed_still_comes_in(desk: Desk) -> None:
+    assert desk.get(desk.authorize("ann")).status_code == 200
+    with desk.github.world.lock:
+        ann, anna = desk.github.world.user("ann"), desk.github.world.user("anna")
+        ann.id, anna.id = anna.id, ann.id
+    later = Desk(desk.github, desk.url)
+    assert later.get(later.authorize("anna")).status_code == 200
+
+
+def test_an_id_names_an_account_and_is_no_login(backend: Backend) -> None:
+    ids, logins, _ = Settings(bouncer_admins="583231, Ann, org:Acme").admins
+    admins = Admins(ids=ids, logins=logins)
+    kept = backend.ledger().logins
+    assert admins.admit(Visitor(id=583231, login="octocat", organizations={}), kept)
+    assert not admins.admit(Visitor(id=7, login="583231", organizations={}), kept)
 
 
 def test_an_answer_that_another_browser_asked_for_is_refused(desk: Desk) -> None:
