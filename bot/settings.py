@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 from io import StringIO
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from dotenv import dotenv_values
 from dotenv.parser import parse_stream
-from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from bot.core.errors import SettingsError
@@ -24,11 +25,29 @@ _LARGEST = 1 << 20
 _ACCOUNT = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_]|-(?=[A-Za-z0-9])){0,38}")
 
 
+def readable_on_the_way(url: str) -> bool:
+    """Return True for plain http:// to anything but this machine."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    try:
+        local = ip_address(host).is_loopback
+    except ValueError:
+        local = host == "localhost" or host.endswith(".localhost")
+    return parts.scheme == "http" and not local
+
+
 class Settings(BaseSettings):
     """Everything an operator can set. Secrets never show in ``repr`` or logs."""
 
     model_config = SettingsConfigDict(
         env_file_encoding=_ENCODING, frozen=True, extra="ignore", env_ignore_empty=True
+    )
+
+    # First: the addresses below are checked against it.
+    bouncer_allow_http: bool = Field(
+        False,
+        description="allow plain http:// to other machines for GitHub, models and notices: keys and texts can be "
+        "read on the way",
     )
 
     github_app_id: int | None = Field(None, gt=0, description="the App's numeric id")
@@ -70,8 +89,8 @@ class Settings(BaseSettings):
     )
     bouncer_admins: str = Field(
         "",
-        description="who may open the dashboard with their GitHub account: logins, and org:NAME for an "
-        "organization's members, separated by commas",
+        description="who may open the dashboard with their GitHub account: numeric ids, logins, and org:NAME for "
+        "an organization's members, separated by commas; a name counts for the account that first used it here",
     )
     bouncer_metrics: Literal["operator", "open"] = Field(
         "operator",
@@ -180,6 +199,16 @@ class Settings(BaseSettings):
             raise ValueError("must carry no user, password, query or fragment")
         return value.rstrip("/")
 
+    @field_validator(
+        "github_api_url", "github_web_url", "openai_base_url", "anthropic_base_url", "bouncer_notify_url"
+    )
+    @classmethod
+    def _encrypted(cls, value: str | SecretStr | None, info: ValidationInfo) -> str | SecretStr | None:
+        url = value.get_secret_value() if isinstance(value, SecretStr) else value
+        if url and readable_on_the_way(url) and not info.data.get("bouncer_allow_http"):
+            raise ValueError("plain http:// to another machine: use https://, or set BOUNCER_ALLOW_HTTP=true")
+        return value
+
     @field_validator("bouncer_trust_proxy", mode="before")
     @classmethod
     def _proxies(cls, value: object) -> object:
@@ -228,11 +257,13 @@ class Settings(BaseSettings):
         return tuple(part.strip() for part in parts if part.strip())
 
     @property
-    def admins(self) -> tuple[frozenset[str], tuple[str, ...]]:
-        """Logins, in lower case, and organisations that may open the dashboard with GitHub."""
-        named = [each.strip() for each in self.bouncer_admins.split(",") if each.strip()]
-        logins = frozenset(each.lower() for each in named if not each.startswith("org:"))
-        return logins, tuple(each.removeprefix("org:") for each in named if each.startswith("org:"))
+    def admins(self) -> tuple[frozenset[int], frozenset[str], tuple[str, ...]]:
+        """Ids, logins in lower case, and organizations that may open the dashboard with GitHub."""
+        names = [name.strip() for name in self.bouncer_admins.split(",") if name.strip()]
+        ids = frozenset(int(name) for name in names if name.isascii() and name.isdigit())
+        organizations = tuple(name.removeprefix("org:") for name in names if name.startswith("org:"))
+        logins = frozenset(name.lower() for name in names if not name.isdigit() and not name.startswith("org:"))
+        return ids, logins, organizations
 
     def check_model(self) -> None:
         """Refuse to serve while nobody is named who judges; raises SettingsError."""
@@ -264,6 +295,10 @@ class Settings(BaseSettings):
         kept = stored(self.bouncer_data_dir) if self.needs_setup else None
         if kept is None:
             return self
+        if readable_on_the_way(kept.api_url) and not self.bouncer_allow_http:
+            raise SettingsError(
+                f"GITHUB_API_URL: set-up stored {kept.api_url}: set BOUNCER_ALLOW_HTTP=true to use it"
+            )
         return self.model_copy(
             update={
                 "github_app_id": kept.app_id,

@@ -16,6 +16,7 @@ from pydantic import Field
 
 from bot.core.frozen import Frozen
 from bot.github.registration import Manifest
+from bot.settings import readable_on_the_way
 
 #: GitHub's code is good for an hour; so is the state that it has to come back with, seconds.
 STATE_SECONDS = 3600.0
@@ -72,6 +73,9 @@ def choose(form: Mapping[str, str], known: Addresses) -> tuple[Choice | None, di
     wrong = {}
     if web_url is None:
         wrong["web_url"] = "This is not a web address like https://github.example.com."
+    elif web_url != known.web_url and readable_on_the_way(web_url):
+        # What GitHub gives at the end of set-up is the App's key. GITHUB_WEB_URL was checked with the settings.
+        wrong["web_url"] = "Use https://: the App's key comes from there."
     if public_url is None:
         wrong["public_url"] = "This is not a web address like https://bouncer.example.com."
     if webhook_url is None:

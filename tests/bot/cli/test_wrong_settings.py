@@ -15,6 +15,8 @@ from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from bot.cli import main
+from bot.core.errors import SettingsError
+from bot.settings import load
 
 ROOT = Path(__file__).parents[3]
 PEM = (Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
@@ -138,3 +140,27 @@ def test_a_bad_env_file_is_one_line(
     said = capsys.readouterr()
     assert (ended.value.code, said.out, said.err.count("\n")) == (2, "", 1)
     assert said.err.startswith(f"bouncer: {why.format(folder=tmp_path)}")
+
+
+ADDRESSES = ("GITHUB_API_URL", "GITHUB_WEB_URL", "OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "BOUNCER_NOTIFY_URL")
+
+
+@pytest.mark.parametrize("name", ADDRESSES)
+@pytest.mark.parametrize("host", ["ollama:11434", "192.0.2.1", "localhost.example", "127.0.0.1.example"])
+def test_plain_http_to_another_machine_needs_a_setting(
+    name: str, host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, f"http://{host}/v1")
+    with pytest.raises(SettingsError, match=f"^{name}: plain http:// to another machine.*BOUNCER_ALLOW_HTTP=true"):
+        load()
+    monkeypatch.setenv("BOUNCER_ALLOW_HTTP", "true")
+    load()
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.2:1", "http://[::1]:1", "http://localhost:1", "https://x.example"]
+)
+def test_this_machine_and_https_need_no_setting(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ADDRESSES:
+        monkeypatch.setenv(name, url)
+    load()

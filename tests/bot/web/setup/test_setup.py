@@ -179,6 +179,12 @@ def test_the_pages_carry_what_keeps_other_sites_away(site: Site, browser: Browse
     assert f"form-action {site.github.web_url};" in confirm
 
 
+def test_the_app_s_key_is_not_fetched_in_the_clear(site: Site, browser: Browser) -> None:
+    page = browser.choose(web_url="http://github.example.com")
+    assert page.status_code == 422
+    assert "Use https://" in page.text
+
+
 def test_nothing_an_operator_types_becomes_markup(site: Site, browser: Browser) -> None:
     page = browser.choose(name='"><script>alert(1)</script>', web_url='https://x"onload=')
     assert page.status_code == 422
