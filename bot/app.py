@@ -9,10 +9,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import structlog
+
 from bot.core import config_file
 from bot.core.config import RepoConfig
 from bot.core.config_file import Problem
-from bot.core.errors import ForgeError, OperatorError, SettingsError
+from bot.core.errors import ForgeError, OperatorError, ProviderRefused, SettingsError, TransientError
 from bot.core.io_limits import read_file
 from bot.features.services import NoHistory, Services
 from bot.features.shared.rights import by_maintainer
@@ -32,12 +34,16 @@ if TYPE_CHECKING:
     from bot.models.prompts import Prompts
     from bot.models.protocol import Model
     from bot.models.registry import Models
+    from bot.models.wrappers import Refusals
     from bot.pipeline.notices import Notices
     from bot.pipeline.store import Ledger
     from bot.sandbox.protocol import Sandbox
     from bot.settings import Settings
     from bot.web.app import Pages
     from bot.web.health import Readers
+
+
+_log = structlog.get_logger(__name__)
 
 
 def now() -> datetime:
@@ -117,7 +123,7 @@ def laid_over(config: RepoConfig, overrides: Mapping[str, Mapping[str, Any]]) ->
     return config_file.checked(values)
 
 
-def build_models(settings: Settings) -> Models:
+def build_models(settings: Settings, refusals: Refusals | None = None) -> Models:
     """What builds models of any id with this operator's keys and prices; raises SettingsError."""
     from bot.models.budget import load_prices
     from bot.models.registry import ModelKeys, Models
@@ -132,7 +138,7 @@ def build_models(settings: Settings) -> Models:
         weights_dir=settings.bouncer_data_dir / "models",
     )
     maps = load_maps(settings.bouncer_maps_file) if settings.bouncer_maps_file else None
-    return Models(keys, load_prices(settings.bouncer_prices_file), maps)
+    return Models(keys, load_prices(settings.bouncer_prices_file), maps, refusals)
 
 
 def build_model(settings: Settings, model_id: str | None = None) -> Model:
@@ -199,11 +205,11 @@ def pages(settings: Settings) -> tuple[Pages, ...]:
     from bot.web.dashboard import Admins, DashboardSettings
     from bot.web.dashboard.pages import blueprint
 
-    logins, organizations = settings.admins
+    ids, logins, organizations = settings.admins
     dashboard = DashboardSettings(
         password=_revealed(settings.bouncer_admin_password),
         github=github,
-        admins=Admins(logins=logins, organizations=organizations),
+        admins=Admins(ids=ids, logins=logins, organizations=organizations),
         session_key=_session_key(settings),
         public_url=settings.bouncer_public_url,
         host=settings.host,
@@ -287,7 +293,7 @@ class Live:
         self._settings = settings
         self._ledger = ledger
         self._app = build_app(settings, observe)
-        self._models = build_models(settings)
+        self._models = build_models(settings, ledger.faults)
         self._prompts = prompts(settings)
         self._sandbox = build_sandbox(settings)
         self._environments = Environments(settings.bouncer_data_dir / "environments")
@@ -320,6 +326,22 @@ class Live:
     def app(self) -> GitHubApp:
         """The App behind all of its repositories."""
         return self._app
+
+    def check_models(self) -> None:
+        """Ask each provider whether it takes the key and knows the model, and make known which does not."""
+        from bot.models.registry import leaves
+
+        models, faults = leaves(self._settings.bouncer_model), self._ledger.faults
+        faults.keep_only(models)
+        for model in models:
+            try:
+                if self._models.check(model):
+                    faults.answered(model)
+            except ProviderRefused as error:
+                _log.error("model_refused", model=model, why=str(error))
+                faults.refused(model, str(error))
+            except TransientError as error:
+                _log.warning("model_not_checked", model=model, why=str(error))
 
     def close(self) -> None:
         """Close all connections."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -11,6 +13,7 @@ import click
 
 from bot.cli.files import print_json
 from bot.cli.running import without_password
+from bot.core.errors import OperatorError
 from bot.pipeline.job import State
 
 if TYPE_CHECKING:
@@ -25,6 +28,13 @@ _database = click.option(
     help="sqlite:///FILE or postgresql://... [DATABASE_URL]",
 )
 _json = click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+
+
+def _duration(_context: click.Context, _option: click.Parameter, value: str) -> float:
+    amount = re.fullmatch(r"(\d{1,6})([dhms])", value)
+    if amount is None:
+        raise click.BadParameter("must be a number and d, h, m or s, such as 2d")
+    return float(amount[1]) * {"d": 86_400, "h": 3_600, "m": 60, "s": 1}[amount[2]]
 
 
 @click.group(no_args_is_help=True)
@@ -79,13 +89,34 @@ def show_job(job_id: str, database_url: str | None, as_json: bool) -> None:
 
 
 @jobs_command.command("retry")
-@click.argument("job_ids", metavar="ID...", nargs=-1, required=True)
+@click.argument("job_ids", metavar="[ID...]", nargs=-1)
+@click.option("--abstained", default="", metavar="WORD", help="Every job that abstained so: model:unavailable.")
+@click.option(
+    "--since",
+    "seconds",
+    default="7d",
+    show_default=True,
+    metavar="TIME",
+    callback=_duration,
+    help="With --abstained: not longer ago, such as 2d, 12h or 30m.",
+)
 @_database
 @_json
-def retry_jobs(job_ids: tuple[str, ...], database_url: str | None, as_json: bool) -> None:
-    """Retry failed or cancelled jobs. What was decided and paid for is kept."""
-    with _open(database_url) as (jobs, _):
-        _told([jobs.retry(job_id) for job_id in job_ids], as_json)
+def retry_jobs(
+    job_ids: tuple[str, ...], abstained: str, seconds: float, database_url: str | None, as_json: bool
+) -> None:
+    """Retry failed, cancelled or waiting jobs, or those that abstained. What was decided and paid for is kept."""
+    if bool(job_ids) == bool(abstained):
+        raise OperatorError("name either jobs or --abstained WORD")
+    with _open(database_url) as (jobs, ledger):
+        if job_ids:
+            _told([jobs.retry(job_id) for job_id in job_ids], as_json)
+            return
+        chosen = ledger.decisions.abstentions(abstained, time.time() - seconds)
+        retried = [jobs.decide_again(job_id, words) for job_id, words in chosen.items()]
+        _told([job for job in retried if job is not None], as_json)
+        skipped = retried.count(None)
+        click.echo(f"{len(retried) - skipped} jobs queued again, {skipped} skipped (open, or deleted)", err=True)
 
 
 @jobs_command.command("cancel")

@@ -119,6 +119,8 @@ def work(settings: Settings, stop: threading.Event, pace: Pace, *, apart: float 
     withhold(database, partial(tuple, settings.withheld))
     ledger, queue, counts = Ledger(database), Queue(database), Counts()
     live = Live(settings, ledger, counts.observe)
+    # Beside the work: a provider that does not answer holds up no start.
+    threading.Thread(target=live.check_models, name="models", daemon=True).start()
     reconciler = Reconciler(live.app, database)
     threading.Thread(target=reconciler.run, args=(stop,), name="reconciler", daemon=True).start()
     try:

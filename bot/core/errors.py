@@ -7,8 +7,10 @@
     ├── UserError              its text may be posted: the person on GitHub can do something about it
     │   └── ConfigError        the repository's .github/bouncer.yml cannot be used
     ├── TransientError         worth another try, after ``wait`` seconds where the other side named them
+    │   └── OperatorNeeded     a job waits, up to a week, until an operator has repaired something
     ├── ModelError             a language model failed or said nothing usable; the decision is an abstention
-    │   └── BudgetExceeded     not asked at all: the budget of the day is spent
+    │   ├── BudgetExceeded     not asked at all: the budget of the day is spent
+    │   └── ProviderRefused    a wrong key, model name or account; on a server it becomes OperatorNeeded
     ├── SandboxError           the sandbox itself failed (a program that fails inside it is a result, no error)
     ├── ForgeError             GitHub refused for good (not found, forbidden, invalid)
     │   └── NotFound           404 or 410: the thing is not there, or not for us
@@ -84,6 +86,17 @@ class BudgetExceeded(ModelError):
 
     def __init__(self, message: str) -> None:
         super().__init__(message, reason="budget")
+
+
+class ProviderRefused(ModelError):
+    """The provider refuses every question until an operator acts: wrong key, unknown model, no credit."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, reason="unavailable")
+
+
+class OperatorNeeded(TransientError):
+    """Nothing can be decided until an operator has repaired something."""
 
 
 class SandboxError(BouncerError):

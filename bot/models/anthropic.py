@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from functools import partial
 from typing import Any
+from urllib.parse import quote
 
 import httpx2
 from pydantic import BaseModel, Field, ValidationError
@@ -51,15 +53,22 @@ def connect(name: str, key: str, base_url: str | None = None, timeout: float = T
         api_key=key, base_url=base_url or _URL, max_retries=0, timeout=http.timeout, http_client=http
     )
 
-    def post(payload: dict[str, Any]) -> httpx2.Response:
+    def send(ask: Callable[[], httpx2.Response]) -> httpx2.Response:
         try:
-            return client.post("/v1/messages", cast_to=httpx2.Response, body=payload)
+            return ask()
         except anthropic.APIStatusError as error:
             return error.response
         except anthropic.APIConnectionError as error:
             raise connection_error("anthropic", error) from None
 
-    return Remote("anthropic", capabilities(name), partial(body, name), post, answer)
+    def post(payload: dict[str, Any]) -> httpx2.Response:
+        return send(lambda: client.post("/v1/messages", cast_to=httpx2.Response, body=payload))
+
+    def describe() -> httpx2.Response:
+        return send(lambda: client.get(f"/v1/models/{quote(name, safe='')}", cast_to=httpx2.Response))
+
+    known = capabilities(name)
+    return Remote("anthropic", known, partial(body, name), post, answer, describe, own_server=base_url is not None)
 
 
 def capabilities(name: str) -> Capabilities:

@@ -15,7 +15,7 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from pydantic import BaseModel, ValidationError
 
@@ -79,6 +79,13 @@ class Provider(Protocol):
     def complete(self, request: Request) -> Answer: ...
 
 
+@runtime_checkable
+class Checked(Protocol):
+    """A provider that says without a question whether one could be asked; see ``Remote.check``."""
+
+    def check(self) -> bool: ...
+
+
 class Conversation:
     """A Model that talks to a provider."""
 
@@ -90,7 +97,7 @@ class Conversation:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.id = model_id
-        self._provider = provider
+        self.provider = provider
         self._price = price
         self._clock = clock
 
@@ -115,7 +122,7 @@ class Conversation:
 
     def _converse(self, request: Request, schema: type[T], spent: list[Usage]) -> Reply[T]:
         answer, value, fault = self._turn(request, schema, spent)
-        if fault and answer.finish == "length" and request.effort != "low" and self._provider.has_effort:
+        if fault and answer.finish == "length" and request.effort != "low" and self.provider.has_effort:
             # BouncerBench, IV.A: an answer that the limit cut is asked for once more, at low effort.
             request = replace(request, effort="low")
             answer, value, fault = self._turn(request, schema, spent)
@@ -135,7 +142,7 @@ class Conversation:
         self, request: Request, schema: type[T], spent: list[Usage]
     ) -> tuple[Answer, T | None, Unusable | None]:
         start = self._clock()
-        answer = self._provider.complete(request)
+        answer = self.provider.complete(request)
         spent.append(self._usage(answer, self._clock() - start))
         if answer.finish == "refusal":
             raise ModelError(f"{self.id} refused to answer", "refused")

@@ -6,8 +6,10 @@ The SDK is imported when a connection is made: batches and the local model need 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import partial
 from typing import Any
+from urllib.parse import quote
 
 import httpx2
 from pydantic import BaseModel, Field, ValidationError
@@ -82,16 +84,30 @@ def connect(name: str, key: str, base_url: str | None = None, timeout: float = T
         api_key=key, base_url=base_url or _URL, max_retries=0, timeout=http.timeout, http_client=http
     )
 
-    def post(payload: dict[str, Any]) -> httpx2.Response:
+    def send(ask: Callable[[], httpx2.Response]) -> httpx2.Response:
         try:
-            return client.post("/chat/completions", cast_to=httpx2.Response, body=payload)
+            return ask()
         except openai.APIStatusError as error:
             return error.response
         except openai.APIConnectionError as error:
             raise connection_error("openai", error) from None
 
+    def post(payload: dict[str, Any]) -> httpx2.Response:
+        return send(lambda: client.post("/chat/completions", cast_to=httpx2.Response, body=payload))
+
+    def describe() -> httpx2.Response:
+        return send(lambda: client.get(f"/models/{quote(name, safe='')}", cast_to=httpx2.Response))
+
     known = capabilities(name, compatible=base_url is not None)
-    return Remote("openai", known, partial(body, name), post, partial(answer, "openai"))
+    return Remote(
+        "openai",
+        known,
+        partial(body, name),
+        post,
+        partial(answer, "openai"),
+        describe,
+        own_server=base_url is not None,
+    )
 
 
 def capabilities(name: str, *, compatible: bool = False) -> Capabilities:

@@ -19,9 +19,9 @@ from pydantic import Field, SecretStr
 from bot.core.errors import SettingsError
 from bot.core.frozen import Frozen
 from bot.models.budget import Budget, Budgeted, Prices, load_prices
-from bot.models.conversation import Conversation, Provider
+from bot.models.conversation import Checked, Conversation, Provider
 from bot.models.protocol import Model
-from bot.models.wrappers import Cascade, Fallback, Maps, Mean, Retried
+from bot.models.wrappers import Awaited, Cascade, Fallback, Maps, Mean, Refusals, Retried
 
 SMOLLM2 = "smollm2"
 
@@ -51,8 +51,16 @@ class ModelKeys(Frozen):
 class Models:
     """Builds models; connections and loaded weights are shared by all that come from the same one."""
 
-    def __init__(self, keys: ModelKeys, prices: Prices | None = None, maps: Maps | None = None) -> None:
+    def __init__(
+        self,
+        keys: ModelKeys,
+        prices: Prices | None = None,
+        maps: Maps | None = None,
+        refusals: Refusals | None = None,
+    ) -> None:
+        """``refusals`` are told of refused keys and names; None: such an error is an ordinary ModelError."""
         self._keys = keys
+        self._refusals = refusals
         self._maps = maps
         self._prices = prices or load_prices()
         self._built: dict[str, Conversation] = {}
@@ -66,6 +74,15 @@ class Models:
         models = tuple(self._several(each, budget) for each in parts(model_id))
         model = models[0] if len(models) == 1 else Fallback(models)
         return Retried(model, attempts) if attempts > 1 else model
+
+    def check(self, model_id: str) -> bool:
+        """Return True if the provider takes the key and knows the model, False if that cannot be asked.
+
+        Costs no tokens. Raises ProviderRefused, TransientError, or SettingsError for one that cannot be built.
+        """
+        self._one(model_id, None)
+        provider = self._built[model_id].provider
+        return isinstance(provider, Checked) and provider.check()
 
     def _several(self, model_id: str, budget: Budget | None) -> Model:
         """One model, or several that answer as one."""
@@ -93,7 +110,9 @@ class Models:
                 self._built[model_id] = Conversation(
                     model_id, _provider(model_id, self._keys), price, _clock(model_id)
                 )
-            model = self._built[model_id]
+            model: Model = self._built[model_id]
+        if self._refusals is not None:
+            model = Awaited(model, self._refusals)
         return Budgeted(model, price, budget) if budget else model
 
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import httpx2
 
-from bot.core.errors import ModelError, TransientError
+from bot.core.errors import ModelError, ProviderRefused, TransientError
 from bot.core.frozen import Frozen
 from bot.core.io_limits import TooLarge, TooSlow, bounded, retry_after
 from bot.core.redaction import REDACTED
@@ -76,10 +76,30 @@ class Remote:
     """Carries it: the answer, whatever its status. Raises TransientError where there is none."""
     answer: Callable[[bytes], Answer]
     """What a success says. Raises ModelError or TransientError where it says nothing usable."""
+    describe: Callable[[], httpx2.Response]
+    """Asks what the provider knows of the model; costs nothing."""
+    own_server: bool = False
+    """True for a compatible server of the operator's, which need not describe its models."""
 
     @property
     def has_effort(self) -> bool:
         return self.known.effort != "never"
+
+    @property
+    def key_name(self) -> str:
+        return f"{self.provider.upper()}_API_KEY"
+
+    def check(self) -> bool:
+        """Return True if the provider takes the key and knows the model, False if it does not say.
+
+        Raises ProviderRefused, or TransientError if it does not answer.
+        """
+        response = self.describe()
+        status = response.status_code
+        # A key may be good for questions alone, and a compatible server may have no such page.
+        if status == 401 or (status == 404 and not self.own_server):
+            raise status_error(self.provider, status, response.headers, response.text, self.key_name)
+        return bool(response.is_success)
 
     def complete(self, request: Request) -> Answer:
         payload = self.body(request, self.known)
@@ -89,8 +109,7 @@ class Remote:
         status, said = response.status_code, response.text
         known = self.known.learned(payload, said) if status in (400, 422) else None
         if known is None:
-            key = f"{self.provider.upper()}_API_KEY"
-            raise status_error(self.provider, status, response.headers, said, key)
+            raise status_error(self.provider, status, response.headers, said, self.key_name)
         self.known = known
         return self.complete(request)
 
@@ -146,6 +165,9 @@ _TOO_LONG = re.compile(
     r"context_length_exceeded|exceed_context_size|maximum context length|prompt is too long", re.IGNORECASE
 )
 _FILTERED = re.compile(r"content_filter|content_policy|content management policy", re.IGNORECASE)
+_UNKNOWN_MODEL = re.compile(
+    r"model_not_found|unknown model|invalid model|model.{1,80}does not exist", re.IGNORECASE
+)
 _SECRET = re.compile(r"\b(?:sk|key|Bearer)[-_ ][A-Za-z0-9_*.-]{4,}", re.IGNORECASE)
 
 
@@ -155,17 +177,20 @@ def status_error(
     """What an HTTP error status means; ``said`` is the provider's own words, ``key_name`` where its key is set."""
     words = _quoted(_message(said))
     if status in (402, 429) and _OUT_OF_CREDIT.search(said):
-        return ModelError(f"{provider} has no credit left: {words}", "unavailable")
+        return ProviderRefused(f"{provider} has no credit left: {words}")
     if status in TRANSIENT:
         wait = retry_after(headers)
         after = None if wait is None else min(wait, MAX_WAIT)
         return TransientError(f"{provider} answered {status}{words and ': ' + words}", after)
     if status in (401, 403):
-        return ModelError(f"{provider} refused the key ({status}): check {key_name or 'it'}", "unavailable")
+        return ProviderRefused(f"{provider} refused the key ({status}): check {key_name or 'it'}")
     if 300 <= status < 400:
-        return ModelError(
-            f"{provider} redirects elsewhere ({status}), and keys do not follow: set the final base URL",
-            "unavailable",
+        return ProviderRefused(
+            f"{provider} redirects elsewhere ({status}), and keys do not follow: set the final base URL"
+        )
+    if status == 404 or _UNKNOWN_MODEL.search(said):
+        return ProviderRefused(
+            f"{provider} does not know the model ({status}): check its name{words and ': ' + words}"
         )
     if status == 413 or _TOO_LONG.search(said):
         return ModelError(f"{provider} finds the question too long: {words}", "length")

@@ -12,12 +12,19 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from bot.core.actions import Usage
-from bot.core.errors import BudgetExceeded, ModelError, SettingsError, TransientError
+from bot.core.errors import (
+    BudgetExceeded,
+    ModelError,
+    OperatorNeeded,
+    ProviderRefused,
+    SettingsError,
+    TransientError,
+)
 from bot.core.io_limits import read_file
 from bot.models.protocol import Model, Prompt, Reply, Voice
 
@@ -57,6 +64,8 @@ class Retried:
         for attempt in range(1, self._attempts + 1):
             try:
                 reply = self._model.complete(prompt, schema)
+            except OperatorNeeded:
+                raise
             except TransientError as error:
                 spent += error.usage or Usage()
                 wait = 2.0 ** (attempt - 1) if error.wait is None else error.wait
@@ -67,6 +76,37 @@ class Retried:
             else:
                 return reply.model_copy(update={"usage": spent + reply.usage})
         raise AssertionError("attempts must be positive")
+
+
+class Refusals(Protocol):
+    """Remembers which models a provider refuses; see ``bot.pipeline.store.calls.Faults``."""
+
+    def refused(self, model: str, why: str) -> None: ...
+
+    def answered(self, model: str) -> None: ...
+
+
+class Awaited:
+    """On a server: a refusal is made known to the operator, and is an OperatorNeeded."""
+
+    def __init__(self, model: Model, refusals: Refusals) -> None:
+        self._model = model
+        self._refusals = refusals
+
+    @property
+    def id(self) -> str:
+        return self._model.id
+
+    def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
+        try:
+            reply = self._model.complete(prompt, schema)
+        except ProviderRefused as error:
+            self._refusals.refused(self.id, str(error))
+            needed = OperatorNeeded(str(error))
+            needed.usage = error.usage
+            raise needed from error
+        self._refusals.answered(self.id)
+        return reply
 
 
 class Fallback:
@@ -114,7 +154,9 @@ def failed(failures: Sequence[ModelError | TransientError]) -> ModelError | Tran
     message = "; ".join(str(error) for error in failures)
     passing = [error for error in failures if isinstance(error, TransientError)]
     final: ModelError | TransientError
-    if passing:
+    if any(isinstance(error, OperatorNeeded) for error in passing):
+        final = OperatorNeeded(message)
+    elif passing:
         # As soon as the first of them may be asked again; one that did not say when may be asked any time.
         waits = [error.wait for error in passing]
         final = TransientError(message, None if None in waits else min(wait or 0.0 for wait in waits))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from bot.core.subjects import Actor, Issue
 from bot.pipeline.inbox import Received
 from bot.pipeline.job import ASKED, DEAD, ENDED, OPEN, Job, State, stored_event
 from bot.pipeline.store.database import Database
+from bot.pipeline.store.decisions import Decisions
 from bot.pipeline.store.tables import WORKERS
 
 if TYPE_CHECKING:
@@ -88,15 +89,28 @@ class Jobs:
         return self.get(job)
 
     def retry(self, job: str) -> Job:
-        """Run a failed or cancelled job again; what it decided, and what it paid a model for, is kept."""
+        """Run a failed, cancelled or waiting job now; what it decided, and what it paid a model for, is kept."""
         found = self.get(job)
-        if found.state not in ("dead", "cancelled"):
+        if found.state == "waiting":
+            self._queue.cancel(found)
+        elif found.state not in ("dead", "cancelled"):
             raise OperatorError(f"job {job} cannot be retried: it is {found.state}")
+        return self._queue_again(found)
+
+    def decide_again(self, job: str, words: Collection[str]) -> Job | None:
+        """Run an ended job again that abstained with one of ``words``; None if it is open or deleted."""
+        found = self._queue.get(job)
+        if found is None or found.state not in ("done", *DEAD):
+            return None
+        Decisions(self._database).take_up(job, words)
+        return self._queue_again(found)
+
+    def _queue_again(self, found: Job) -> Job:
         anew = found.model_copy(update={"attempt": found.attempt + 1, "tries": 0, "due": self._clock()})
         with self._queue.transaction() as connection:
             self._queue.enqueue(connection, anew)
         self._queue.replaced(found, anew.workflow)
-        return self.get(job)
+        return self.get(found.id)
 
     def retry_failed(self) -> int:
         """Run every failed job again; how many those were."""

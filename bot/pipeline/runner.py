@@ -20,7 +20,7 @@ from structlog.contextvars import bound_contextvars
 from bot import router
 from bot.core import events, tracing
 from bot.core.actions import Decision
-from bot.core.errors import ForgeError, NotFound, TransientError
+from bot.core.errors import ForgeError, NotFound, OperatorNeeded, TransientError
 from bot.core.events import Event
 from bot.features.services import Services
 from bot.github.writer import GitHubWriter
@@ -46,6 +46,10 @@ FIRST_SECONDS = 2.0
 LONGEST_SECONDS = 15 * 60.0
 #: No honest other side asks for more; GitHub's rate limits last an hour.
 LONGEST_ASKED_SECONDS = 2 * 3600.0
+
+#: A job waits this long for an operator to repair a refused key or model name, from minutes up to hours, seconds.
+OPERATOR_SECONDS = 7 * 24 * 3600.0
+FIRST_OPERATOR_SECONDS, LONGEST_OPERATOR_SECONDS = 5 * 60.0, 4 * 3600.0
 
 #: What moved while it was judged is judged again after this long, unless a newer event sees to it, seconds.
 MOVED_SECONDS = 5.0
@@ -123,6 +127,8 @@ class Runner:
             return self._again(job, job.tries, first.due, f"waits for {first.task}")
         try:
             outcome = self._work(job, executor)
+        except OperatorNeeded as error:
+            return self._await_operator(job, str(error))
         except TransientError as error:
             return self._later(job, str(error), error.wait, MAX_TRIES)
         except NotFound as error:
@@ -209,7 +215,8 @@ class Runner:
         try:
             decisions = router.decide(event, services, only=job.task)
         except TransientError as error:
-            if job.tries + 1 >= MAX_TRIES and isinstance(event, events.RepositoryEvent):
+            last = self._waited_enough(job) if isinstance(error, OperatorNeeded) else job.tries + 1 >= MAX_TRIES
+            if last and isinstance(event, events.RepositoryEvent):
                 # A failed job from here on; that nothing was decided stands on record as well.
                 reason = f"gave up: {error}"
                 abstained = Decision(kind=job.task, subject=event.subject, abstained=UNREACHABLE, reason=reason)
@@ -269,6 +276,18 @@ class Runner:
         wait = pause(tries, asked, random.random())  # noqa: S311 - spreads retries, guards nothing
         _log.warning("job_again", error=error, tries=tries, wait=round(wait, 1))
         return self._again(job, tries, self._clock() + wait, error)
+
+    def _await_operator(self, job: Job, error: str) -> str:
+        """Wait for a repair, as long again as the job is old. Not a failure of the job: no try is counted."""
+        if self._waited_enough(job):
+            raise self._gave_up(job, f"gave up after 7 days: {error}")
+        age = self._clock() - job.created_at
+        wait = min(LONGEST_OPERATOR_SECONDS, max(FIRST_OPERATOR_SECONDS, age)) * (1 + random.random() / 10)  # noqa: S311
+        _log.error("job_waits_for_operator", error=error, wait=round(wait, 1))
+        return self._again(job, job.tries, self._clock() + wait, error)
+
+    def _waited_enough(self, job: Job) -> bool:
+        return self._clock() - job.created_at > OPERATOR_SECONDS
 
     def _again(self, job: Job, tries: int, due: float, error: str) -> str:
         """Queue another attempt, which begins when it is due; ``error`` says why there has to be one."""

@@ -57,11 +57,15 @@ def blueprint(
 
     @routes.get("/readyz")
     def readyz() -> Answer:
-        """Deliveries can be recorded, and somebody works on them."""
+        """Deliveries can be recorded, and a worker is there; what waits for the operator is a notice."""
         problem = _problem(jobs())
-        response = jsonify(status="not ready", why=problem) if problem else jsonify(status="ready")
-        response.status_code = 503 if problem else 200
-        return response
+        if problem:
+            response = jsonify(status="not ready", why=problem)
+            response.status_code = 503
+            return response
+        # Not a failure: deliveries are accepted and wait. Anyone may read this, so it names no model.
+        notice = "a model's provider refuses requests, and jobs wait: see the dashboard or the log"
+        return jsonify(status="ready", **({"notice": notice} if ledger().faults.all() else {}))
 
     @routes.get("/metrics")
     def metrics() -> Answer:

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from werkzeug import Request, Response
 
+from tests.bot.pipeline.rig import wait
 from tests.e2e.provider import completion, failure, half
 from tests.e2e.site import APP, BROKEN, Site, site
 
@@ -74,12 +75,16 @@ LASTING: dict[str, Fault] = {
     "html body": Fault(often(Response("<html>Sign in</html>", content_type="text/html")), "malformed"),
     "half a json": Fault(often(Response('{"choices": [{"mes', content_type="application/json")), "malformed"),
     "no choices": Fault(often(Response('{"choices": []}', content_type="application/json")), "malformed"),
-    "wrong key": Fault(often(failure(401, "Incorrect API key provided: sk-e2e-0123456789abcdef")), "unavailable"),
-    "no credit": Fault(often(failure(429, "You exceeded your quota (insufficient_quota)")), "unavailable"),
+    "bad request": Fault(often(failure(400, "Unsupported: sk-e2e-0123456789abcdef")), "unavailable"),
     "too long": Fault(often(failure(400, "maximum context length exceeded")), "length"),
-    "redirect": Fault(often(Response("", 307, {"Location": "http://127.0.0.1:9/"})), "unavailable"),
 }
-FAULTS = {**PASSING, **LASTING}
+#: An operator's: see tests/bot/pipeline/test_operator_faults.py.
+AWAITED: dict[str, Fault] = {
+    "wrong key": Fault(often(failure(401, "Incorrect API key provided: sk-e2e-0123456789abcdef"))),
+    "no credit": Fault(often(failure(429, "You exceeded your quota (insufficient_quota)"))),
+    "redirect": Fault(often(Response("", 307, {"Location": "http://127.0.0.1:9/"}))),
+}
+FAULTS = {**PASSING, **LASTING, **AWAITED}
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +102,10 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Any:
             shop.model.misbehave(f"fault: review {name};", *FAULTS[name].answers)
             text = f"Fixes #1 fault: review {name};"
             pulls[name] = home, shop.github.open_pull(home, "Read", text, files={APP: BROKEN}, closes=[1])
-        shop.quiet(120)
+        shop.github.settle()
+        # Verify and review of each pull request.
+        waiting = 2 * len(AWAITED)
+        wait(lambda: shop.unfinished() == waiting == len(shop.jobs.list(("waiting",))), 120, "all else is done")
         yield shop, pulls
 
 
@@ -132,6 +140,16 @@ def test_a_fault_that_lasts_is_an_abstention_with_its_reason(ended: tuple[Site, 
     assert (shop.reviews(home, number), shop.inline(home, number)) == ([], [])
     assert (review.verdict, review.abstained) == (None, f"model:{why}")
     assert review.reason.startswith("openai")
+
+
+@pytest.mark.parametrize("name", AWAITED)
+def test_a_fault_of_the_operator_is_waited_for_in_silence(ended: tuple[Site, Any], name: str) -> None:
+    shop, pulls = ended
+    home, number = pulls[name]
+    assert shop.decided(home, number, "verify", "review") == ()
+    assert (shop.github.checks(home), shop.said(home, number), shop.reviews(home, number)) == ([], [], [])
+    waiting = shop.jobs.list(("waiting",), home)
+    assert {(job.task, job.tries) for job in waiting} == {("verify", 0), ("review", 0)}
 
 
 def test_a_key_that_a_provider_repeats_is_shown_nowhere(ended: tuple[Site, Any]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.pipeline.store.calls import Budgets, Calls
+from bot.pipeline.store.calls import Budgets, Calls, Faults
 from bot.pipeline.store.counters import Counters
 from bot.pipeline.store.database import Database, database_at, open_database, withhold
 from bot.pipeline.store.decisions import Decisions, Fates, Paces, Posting, Postings, Signals
@@ -33,6 +33,7 @@ class Ledger:
         self.fates = Fates(database)
         self.calls = Calls(database)
         self.postings = Postings(database)
+        self.faults = Faults(database)
         self.budgets = Budgets(database)
         self.paces = Paces(database)
         self.counters = Counters(database)

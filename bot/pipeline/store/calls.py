@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Callable
-from datetime import date
+from collections.abc import Callable, Collection
+from datetime import UTC, date, datetime
 from typing import TypeVar
 
 import structlog
@@ -19,11 +19,12 @@ from sqlalchemy import Connection, delete, select, update
 
 from bot.core.actions import Usage
 from bot.core.errors import ModelError, TransientError
+from bot.core.frozen import Frozen
 from bot.models.budget import Limit, Spent, over
 from bot.models.protocol import Model, Prompt, Reply
 from bot.pipeline.store.counters import Counted, Counters, counted
 from bot.pipeline.store.database import Database
-from bot.pipeline.store.tables import BUDGETS, MODEL_CALLS, RESERVATIONS
+from bot.pipeline.store.tables import BUDGETS, MODEL_CALLS, MODEL_FAULTS, RESERVATIONS
 
 
 class Calls:
@@ -86,6 +87,54 @@ def _counts(model: str, usage: Usage, *, answered: bool) -> dict[Counted, float]
         counted("bouncer_model_seconds", model=model): usage.seconds,
         counted("bouncer_model_cost_usd", model=model): usage.cost_usd or 0.0,
     }
+
+
+class Fault(Frozen):
+    """A model whose provider refuses requests until an operator acts."""
+
+    model: str
+    why: str
+    since_at: datetime
+
+
+class Faults:
+    """The faults of models, for every process to see."""
+
+    def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
+        self._database = database
+        self._clock = clock
+        self._answered: dict[str, float] = {}
+
+    def refused(self, model: str, why: str) -> None:
+        """Record a refusal; the moment of the first one is kept."""
+        self._answered.pop(model, None)
+        row = {"model": model, "why": why.replace("\0", "")[:1000], "since_at": self._clock()}
+        insert = self._database.insert(MODEL_FAULTS)
+        insert = insert.on_conflict_do_update(index_elements=["model"], set_={"why": row["why"]})
+        with self._database.write() as connection:
+            connection.execute(insert, row)
+
+    def answered(self, model: str) -> None:
+        """Forget a fault. Asks the database about a model once a minute at most."""
+        now = self._clock()
+        if now - self._answered.get(model, 0.0) < 60.0:
+            return
+        self._answered[model] = now
+        with self._database.write() as connection:
+            connection.execute(delete(MODEL_FAULTS).where(MODEL_FAULTS.c.model == model))
+
+    def keep_only(self, models: Collection[str]) -> None:
+        """Forget the faults of models that are not asked any more."""
+        with self._database.write() as connection:
+            connection.execute(delete(MODEL_FAULTS).where(MODEL_FAULTS.c.model.not_in(models)))
+
+    def all(self) -> tuple[Fault, ...]:
+        """Return the present faults, the oldest first."""
+        with self._database.read() as connection:
+            rows = connection.execute(select(MODEL_FAULTS).order_by(MODEL_FAULTS.c.since_at)).all()
+        return tuple(
+            Fault(model=row.model, why=row.why, since_at=datetime.fromtimestamp(row.since_at, UTC)) for row in rows
+        )
 
 
 class Budgets:

@@ -87,6 +87,27 @@ class Decisions:
                 .values(position=-DECISIONS.c.id, outcome=outcome)
             )
 
+    def abstentions(self, word: str, since: float) -> dict[str, frozenset[str]]:
+        """Return the jobs that abstained with ``word`` since then, oldest first, and the word that each recorded.
+
+        ``model:unavailable`` also means what verify records as ``model``, with the word in its reason.
+        """
+        general, _, detail = word.partition(":")
+        here = (
+            DECISIONS.c.created_at >= since,
+            DECISIONS.c.position >= 0,
+            DECISIONS.c.abstained.in_((word, general)),
+        )
+        query = select(DECISIONS.c.job, DECISIONS.c.abstained, DECISIONS.c.decision).where(*here)
+        jobs: dict[str, frozenset[str]] = {}
+        with self._database.read() as connection:
+            rows = connection.execute(query.order_by(DECISIONS.c.id)).all()
+        for row in rows:
+            decision = _read(row.decision)
+            if row.abstained == word or (decision is not None and f"({detail})" in decision.reason):
+                jobs[row.job] = jobs.get(row.job, frozenset()) | {row.abstained}
+        return jobs
+
     def settle(self, job: str, position: int, outcome: PublishOutcome) -> PublishOutcome:
         """Note what publishing came to; the outcome as it is recorded, which knows what stands all the same."""
         with self._database.write() as connection:

@@ -86,6 +86,7 @@ def overview(settings: DashboardSettings, backend: Backend) -> str:
         worker=backend.jobs().worker_age(),
         everything=backend.ledger().installations.pauses().get(EVERYTHING),
         wrong_configurations=seen.wrong_configurations(),
+        faults=backend.ledger().faults.all(),
     )
 
 

@@ -111,3 +111,57 @@ def test_deliveries_that_wait_for_a_worker_are_counted(database, bouncer):
     make_dispatcher(database, queue, "triage").step()
     queue.close()
     assert later.untaken() == 0
+
+
+def abstain(database, job: str, word: str, reason: str = "openai refused the key (401)") -> None:
+    from bot.core.actions import Decision
+    from bot.core.subjects import Subject
+    from bot.pipeline.store import Ledger
+
+    subject = Subject(repository="acme/rocket", number=1, revision="text:1")
+    decision = Decision(kind="triage", subject=subject, abstained=word, reason=reason)
+    ledger = Ledger(database)
+    ledger.decisions.record(job, (decision,), "c0ffee")
+    ledger.decisions.settle(job, 0, "nothing")
+
+
+@pytest.mark.parametrize(
+    ("word", "reason"),
+    [("model:unavailable", "x"), ("model", "the model gave no usable answer (unavailable)")],
+)
+def test_what_ended_without_a_verdict_is_decided_again(jobs, bouncer, database, word, reason):
+    from bot.pipeline.store import Ledger
+
+    bury(database, "x", "no such job")
+    assert jobs.get("d-2:triage").state == "done"
+    abstain(database, "d-2:triage", word, reason)
+    abstain(database, "d-0:triage", word, reason)
+    abstain(database, "d-1:triage", "model:refused")
+    code, out, error = bouncer("retry", "--abstained", "model:unavailable", "--since", "2d")
+    assert (code, error) == (0, "1 jobs queued again, 1 skipped (open, or deleted)\n")
+    assert out.startswith("d-2:triage  queued")
+    assert Ledger(database).decisions.of_job("d-2:triage") == ()
+    assert jobs.get("d-1:triage").state == "dead"
+    again = bouncer("retry", "--abstained", "model:unavailable")
+    assert again == (0, "", "0 jobs queued again, 1 skipped (open, or deleted)\n")
+
+
+def test_old_abstentions_stay_and_wrong_usage_is_told(jobs, bouncer, database):
+    bury(database, "x", "no such job")
+    abstain(database, "d-2:triage", "model:unavailable")
+    time.sleep(1.1)
+    assert bouncer("retry", "--abstained", "model:unavailable", "--since", "1s")[1] == ""
+    for wrong in ((), ("d-2:triage", "--abstained", "model"), ("--abstained", "model", "--since", "soon")):
+        assert bouncer("retry", *wrong)[0] == 2
+
+
+def test_a_waiting_job_can_be_run_now(jobs, bouncer, database):
+    queue = Queue(database)
+    waiting = jobs.get("d-2:triage")
+    later = waiting.model_copy(update={"id": "d-3:triage", "delivery": "d-3", "due": time.time() + 3600})
+    with queue.transaction() as connection:
+        queue.enqueue(connection, later, 3600)
+    queue.close()
+    assert jobs.get("d-3:triage").state == "waiting"
+    code, out, _ = bouncer("retry", "d-3:triage")
+    assert (code, out.split()[1]) == (0, "queued")

@@ -15,7 +15,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from bot.core.actions import Usage
-from bot.core.errors import ModelError, TransientError
+from bot.core.errors import ModelError, ProviderRefused, TransientError
 from bot.models import anthropic, openai
 from bot.models.budget import Price
 from bot.models.conversation import Conversation, cost
@@ -176,6 +176,47 @@ def test_what_would_fail_again_is_a_model_error(provider: Provider, answer: Resp
     assert "\n" not in str(caught.value)
     assert provider.kind in str(caught.value)
     assert len(provider.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        failure(401),
+        failure(403),
+        failure(404, "model: claude-9"),
+        failure(400, "no", code="model_not_found"),
+        failure(429, "You exceeded your current quota", code="insufficient_quota"),
+        Response("", 307, {"Location": "http://127.0.0.1:9/"}),
+    ],
+)
+def test_what_an_operator_has_to_repair_is_told_apart(provider: Provider, answer: Response) -> None:
+    provider.script.append(answer)
+    with pytest.raises(ProviderRefused):
+        provider.model().complete(PROMPT, Verdict)
+
+
+@pytest.mark.parametrize("status", [200, 401, 403, 404, 500])
+def test_a_key_is_checked_without_a_question(provider: Provider, status: int) -> None:
+    asked: list[str] = []
+
+    def answer(request: Request) -> Response:
+        asked.append(request.environ["RAW_URI"])
+        return Response('{"error": {"message": "no"}}', status, content_type="application/json")
+
+    provider.server.expect_request("/v1/models/a/model", method="GET").respond_with_handler(answer)
+    module = openai if provider.kind == "openai" else anthropic
+    remote = module.connect("a/model", KEY, provider.url)
+    if status == 401:
+        with pytest.raises(ProviderRefused, match=r"check .*_API_KEY"):
+            remote.check()
+    else:
+        assert remote.check() is (status == 200)
+    remote.own_server = False
+    if status == 404:
+        with pytest.raises(ProviderRefused, match="does not know the model"):
+            remote.check()
+    assert set(asked) == {"/v1/models/a%2Fmodel"}
+    assert provider.requests == []
 
 
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504, 529])

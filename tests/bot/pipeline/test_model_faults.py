@@ -56,8 +56,7 @@ FAULTS: dict[str, tuple[list[Response], str]] = {
     "html body": ([PAGE], "model:malformed"),
     "malformed json": ([BROKEN], "model:malformed"),
     "no choices": ([Response('{"choices": []}', content_type="application/json")], "model:malformed"),
-    "wrong key": ([failed(401)], "model:unavailable"),
-    "redirect": ([Response("", 307, {"Location": "http://127.0.0.1:9/"})], "model:unavailable"),
+    "bad request": ([failed(400)], "model:unavailable"),
 }
 
 

@@ -1,0 +1,151 @@
+"""A refused key, an unknown model, no credit: jobs wait for the operator, who is told, and nothing is lost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
+
+from bot.core.errors import OperatorNeeded, ProviderRefused
+from bot.models.wrappers import Awaited, Fallback
+from bot.pipeline.runner import MAX_TRIES_BUG
+from bot.pipeline.store import Database
+from bot.pipeline.store.calls import Faults
+from bot.simgithub import SimulatedGitHub
+from tests.bot.models.replies import CLEAR, PROMPT, Verdict
+from tests.bot.pipeline.rig import REPLY, REPOSITORY, Rig, wait
+from tests.bot.pipeline.test_runner import NAME, Bench, bench
+from tests.e2e.site import PASSWORD, Browser
+from tests.scripted import ScriptedModel
+
+__all__ = ["bench"]
+
+HOUR = 3600.0
+DAY = 24 * HOUR
+REFUSED = "openai refused the key (401): check OPENAI_API_KEY"
+
+
+def refuse(bench: Bench, error: Exception | None) -> None:
+    """Have the provider refuse every question with this, or answer as usual."""
+    model = ScriptedModel(lambda prompt: dict(REPLY) if error is None else error)  # type: ignore[return-value]
+    faults = Faults(bench.desk.ledger.database, lambda: bench.now[0])
+    bench.use(bench.desk.writer, replace(bench.services, model=Awaited(model, faults)))
+
+
+def test_a_job_waits_from_minutes_to_hours_until_the_key_is_repaired(bench: Bench) -> None:
+    refuse(bench, ProviderRefused(REFUSED))
+    job = bench.open()
+    pauses = []
+    accepted = bench.now[0]
+    while bench.now[0] < accepted + 6.5 * DAY:
+        waiting = bench.run(job)
+        assert (waiting.state, waiting.tries, waiting.error) == ("waiting", 0, REFUSED)
+        pauses.append(waiting.due - bench.now[0])
+    assert 5 * 60 <= pauses[0] < 6 * 60
+    assert pauses == sorted(pauses[:5]) + pauses[5:]
+    assert 4 * HOUR <= max(pauses) < 4.5 * HOUR
+    assert len(pauses) < 60
+    assert bench.desk.ledger.faults.all()[0].why == REFUSED
+    refuse(bench, None)
+    assert bench.run(job).outcome == "posted"
+    assert len(bench.desk.github.comments(NAME, 1)) == 1
+    assert bench.desk.ledger.faults.all() == ()
+
+
+def test_waiting_for_the_operator_is_no_failure_of_the_job(bench: Bench) -> None:
+    refuse(bench, ProviderRefused(REFUSED))
+    job = bench.open()
+    for _ in range(2 * MAX_TRIES_BUG):
+        bench.run(job)
+    refuse(bench, ValueError("a bug"))
+    states = [bench.run(job).state for _ in range(MAX_TRIES_BUG)]
+    assert states == ["waiting"] * (MAX_TRIES_BUG - 1) + ["dead"]
+
+
+def test_after_7_days_it_is_a_failed_job_and_a_retry_decides_anew(bench: Bench) -> None:
+    refuse(bench, ProviderRefused(REFUSED))
+    job = bench.open()
+    accepted = bench.now[0]
+    while (ended := bench.run(job)).state == "waiting":
+        pass
+    assert bench.now[0] - accepted > 7 * DAY
+    assert (ended.state, ended.error) == ("dead", f"gave up after 7 days: {REFUSED}")
+    refuse(bench, None)
+    bench.line.retry(job)
+    assert bench.run(job).outcome == "posted"
+
+
+def test_a_chain_waits_only_if_no_model_of_it_answers(database: Database) -> None:
+    faults = Faults(database)
+    bad = Awaited(ScriptedModel(lambda prompt: ProviderRefused(REFUSED), "bad"), faults)
+    refusing = ScriptedModel(lambda prompt: ProviderRefused("another"), "worse")
+    assert Fallback((bad, ScriptedModel([CLEAR]))).complete(PROMPT, Verdict).model == "scripted:test"
+    assert [fault.model for fault in faults.all()] == ["scripted:bad"]
+    with pytest.raises(OperatorNeeded, match=r"refused the key.*another"):
+        Fallback((bad, Awaited(refusing, faults))).complete(PROMPT, Verdict)
+    faults.keep_only(["scripted:worse"])
+    assert [fault.model for fault in faults.all()] == ["scripted:worse"]
+
+
+@pytest.fixture
+def rig(httpserver: HTTPServer, tmp_path: Path) -> Iterator[Rig]:
+    with SimulatedGitHub() as github:
+        rig = Rig(github, f"sqlite:///{tmp_path / 'b.db'}", tmp_path)
+        rig.environment |= {
+            "BOUNCER_MODEL": "openai:gpt-5-mini",
+            "BOUNCER_ADMIN_PASSWORD": PASSWORD,
+            "OPENAI_API_KEY": "sk-canary-0123456789",
+            "OPENAI_BASE_URL": httpserver.url_for("/v1"),
+        }
+        yield rig
+        rig.close()
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [(401, "Incorrect API key provided"), (403, "no access"), (404, "The model `gpt-5-mini` does not exist")],
+)
+def test_the_operator_is_told_and_the_job_goes_on_after_the_repair(
+    httpserver: HTTPServer, rig: Rig, status: int, error: str
+) -> None:
+    repaired: list[bool] = []
+
+    def answer(request: Request) -> Response:
+        if not repaired:
+            return Response(json.dumps({"error": {"message": error}}), status, content_type="application/json")
+        choice: dict[str, Any] = {"message": {"content": json.dumps(REPLY)}, "finish_reason": "stop"}
+        return Response(json.dumps({"choices": [choice]}), content_type="application/json")
+
+    httpserver.expect_request("/v1/chat/completions").respond_with_handler(answer)
+    httpserver.expect_request("/v1/models/gpt-5-mini").respond_with_handler(answer)
+    rig.web()
+    rig.worker()
+    wait(rig.ready, 60, "web and worker up")
+    if status == 401:
+        wait(lambda: rig.ledger.faults.all(), 60, "the check at the start")
+        assert "model_refused" in rig.log.read_text()
+    number = rig.github.open_issue(REPOSITORY, "It broke", "It broke.")
+    assert rig.deliver("issues", rig.opened(number)) == 202
+    wait(lambda: rig.jobs.list(("waiting",)), 60, "the job waits")
+    (job,) = rig.jobs.list(("waiting",))
+    assert rig.ledger.decisions.decisions(f"{REPOSITORY}#{number}") == ()
+    assert '"error"' in next(line for line in rig.log.read_text().splitlines() if "job_waits_for_operator" in line)
+    browser = Browser(f"http://127.0.0.1:{rig.port}")
+    assert "provider refuses requests" in json.loads(browser.get("/readyz"))["notice"]
+    overview = browser.get("/")
+    assert "openai:gpt-5-mini: openai" in overview
+    assert "go on by themselves after the repair" in overview
+
+    repaired.append(True)
+    rig.jobs.retry(job.id)
+    wait(lambda: rig.github.comments(REPOSITORY, number), 60, "the verdict")
+    wait(lambda: rig.ledger.faults.all() == (), 60, "the notice goes")
+    assert "notice" not in json.loads(browser.get("/readyz"))
+    assert "sk-canary" not in rig.log.read_text()
