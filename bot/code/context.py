@@ -13,7 +13,7 @@ from functools import cached_property
 from bot.code.diff import Diff, FileDiff, Hunk, replaced
 from bot.code.lookup import Found, ParsedFiles, called, named
 from bot.code.packing import estimate
-from bot.code.syntax import Definition, Grammar, definitions, enclosing, grammar_of
+from bot.code.syntax import Definition, Grammar, enclosing, grammar_of
 from bot.core.errors import ForgeError, NotRecorded, TransientError
 from bot.core.frozen import Frozen
 from bot.core.subjects import PullRequest, Side
@@ -138,7 +138,8 @@ class Surroundings:
 
     def _parts(self, files: list[FileDiff], sides: Sides) -> Iterator[_Part]:
         for file in files:
-            yield from _enclosing(file, sides)
+            if grammar_of(file.path) is not None:
+                yield from _enclosing(file, sides, self._repository)
         for grammar in dict.fromkeys(grammar_of(file.path) for file in files):
             if grammar is not None:
                 written = [file for file in files if grammar_of(file.path) is grammar]
@@ -225,16 +226,18 @@ def _uses(files: list[FileDiff], repository: ParsedFiles, grammar: Grammar) -> I
         yield _Part((f"uses of {name}", 0, 0, False), "\n".join(rows))
 
 
-def _enclosing(file: FileDiff, sides: Sides) -> Iterator[_Part]:
+def _enclosing(file: FileDiff, sides: Sides, repository: ParsedFiles) -> Iterator[_Part]:
     """The functions around each hunk that the hunk itself does not show whole."""
     if file.change in ("added", "deleted"):
         return
-    yield from _functions(file, sides.after(file), file.hunks, "RIGHT")
+    yield from _functions(file, sides.after(file), file.hunks, "RIGHT", repository)
     removals = [hunk for hunk in file.hunks if all(line.mark != "+" for line in hunk.lines)]
-    yield from _functions(file, sides.before(file) if removals else None, removals, "LEFT")
+    yield from _functions(file, sides.before(file) if removals else None, removals, "LEFT", repository)
 
 
-def _functions(file: FileDiff, text: str | None, hunks: Collection[Hunk], side: Side) -> Iterator[_Part]:
+def _functions(
+    file: FileDiff, text: str | None, hunks: Collection[Hunk], side: Side, repository: ParsedFiles
+) -> Iterator[_Part]:
     """The functions of one side of a file that these hunks change."""
     mark, path, when = (
         ("+", file.path, "after") if side == "RIGHT" else ("-", file.old_path or file.path, "before")
@@ -243,7 +246,8 @@ def _functions(file: FileDiff, text: str | None, hunks: Collection[Hunk], side: 
     if text is None or not numbers:
         return
     source, shown = text.split("\n"), file.commentable(side)
-    for each, lines in around(definitions(text, path), numbers):
+    definitions = repository.definitions(path, None if side == "RIGHT" else text)
+    for each, lines in around(definitions, numbers):
         if not shown.issuperset(range(each.first, each.last + 1)):
             title = f"{show(path)}, {show(each.qualified)} ({when} the change)"
             yield _Part((path, each.first, each.last, side == "LEFT"), _excerpt(title, source, lines))

@@ -67,7 +67,7 @@ class ParsedFiles:
     def __init__(self, tree: SourceTree, texts: dict[str, str | None]) -> None:
         self._tree = tree
         self._texts = dict(texts)
-        self._parsed: dict[str, tuple[Definition, ...]] = {}
+        self._parsed: dict[tuple[str, bool], tuple[Definition, ...]] = {}
         self._until = monotonic() + SECONDS
         self.paths = tuple(path for path in tree.paths() if texts.get(path, "") is not None)
         self._known = frozenset(self.paths) | {path for path, text in texts.items() if text is not None}
@@ -78,13 +78,14 @@ class ParsedFiles:
             self._texts[path] = self._tree.read(path) if path in self._known else None
         return self._texts[path]
 
-    def definitions(self, path: str) -> tuple[Definition, ...]:
-        """All definitions of a file; none once the limits are reached."""
-        if path not in self._parsed:
-            text = self.text(path)
+    def definitions(self, path: str, before: str | None = None) -> tuple[Definition, ...]:
+        """Return all definitions of a file, or of its text ``before`` a change; none once a limit is reached."""
+        key = path, before is not None
+        if key not in self._parsed:
+            text = self.text(path) if before is None else before
             spent = len(self._parsed) >= MAX_PARSED or monotonic() > self._until
-            self._parsed[path] = () if text is None or spent else definitions(text, path)
-        return self._parsed[path]
+            self._parsed[key] = () if text is None or spent else definitions(text, path)
+        return self._parsed[key]
 
     def resolve(self, path: str, names: Sequence[str]) -> dict[str, tuple[Found, ...]]:
         """By name as it is called (``a.b.c``), its definitions, one or two; others are absent."""

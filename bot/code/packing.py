@@ -13,6 +13,7 @@ from typing import NamedTuple
 from bot.code.diff import Diff, DiffLine, FileDiff, Hunk
 from bot.code.file_classes import language, left_out, risk, topic
 from bot.code.moves import Notes, moved
+from bot.code.syntax import grammar_of
 from bot.core.config import gitignore
 from bot.core.frozen import Frozen
 from bot.core.text import show
@@ -22,8 +23,9 @@ _WIDEST = 400
 # Files of a list, and characters of a name in it.
 _LISTED, _NAME = 150, 200
 
-#: Why a file is not shown that says the same in another layout.
+#: Why a file is not shown that has another layout: by its grammar, or line by line if it has none here.
 REFORMATTED = "layout only, the code means the same"
+SPACED = "layout only, white space inside lines"
 
 
 class Skipped(Frozen):
@@ -47,14 +49,14 @@ class Packed:
     """A change, ready to be reviewed. ``diff`` holds the files that are shown, and those alone.
 
     ``files`` names every file of the change with what happened to it and where it is shown; ``reformatted`` says
-    that the change holds nothing else than code which means the same before and after.
+    in what way the change is one of layout alone, and is empty for every other change.
     """
 
     pieces: tuple[Piece, ...]
     diff: Diff
     skipped: tuple[Skipped, ...]
     files: tuple[str, ...] = ()
-    reformatted: bool = False
+    reformatted: str = ""
     omitted: tuple[str, ...] = ()
     """Files that the forge did not show."""
 
@@ -94,7 +96,7 @@ def pack(
         tuple(skipped),
         _listed(diff, pieces, skipped),
         omitted=omitted,
-        reformatted=bool(equal) and not (kept or omitted or diff.flaws),
+        reformatted="" if kept or omitted or diff.flaws else _reformatted(equal),
     )
 
 
@@ -108,10 +110,17 @@ def _only_meaning(
         equal = same.get(file.path, frozenset())
         hunks = tuple(hunk for number, hunk in enumerate(file.hunks) if number not in equal)
         if equal and not hunks:
-            gone.append(Skipped(path=file.path, reason=REFORMATTED))
+            gone.append(Skipped(path=file.path, reason=REFORMATTED if grammar_of(file.path) else SPACED))
         else:
             kept.append(replace(file, hunks=hunks) if equal else file)
     return kept, gone
+
+
+def _reformatted(equal: Sequence[Skipped]) -> str:
+    """Say what is certain of these files together."""
+    if any(skipped.reason == SPACED for skipped in equal):
+        return "only layout and white space inside lines changed"
+    return "the code means the same before and after" if equal else ""
 
 
 def _listed(diff: Diff, pieces: Sequence[Piece], skipped: Sequence[Skipped]) -> tuple[str, ...]:

@@ -1,39 +1,20 @@
-"""Where functions and classes begin and end in a source file, for the languages whose grammar is at hand. Pure.
+"""Functions and classes of a source file, and what its code means, for the languages whose grammar is at hand.
 
-Parsing takes any bytes: a file that is cut, half merged or hostile gives what could be read of it, in bounded
-time.
+A child process parses: a file that is cut, half merged or hostile gives what could be read of it, in bounded time.
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import lru_cache
 from pathlib import PurePosixPath
-from time import thread_time
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    from tree_sitter import Node, Tree
+from bot.code.parser_process import NotParsed, parse_apart
 
 #: A larger file is data, or written by a program; bytes.
 MAX_BYTES = 1_000_000
-#: Nodes of a tree that are looked at.
-MAX_NODES = 400_000
-#: Definitions of one file that are told apart.
-MAX_DEFINITIONS = 10_000
-#: Definitions inside of each other that are told apart.
-MAX_NESTING = 50
-#: Brackets inside of each other that a parser is handed: many more overflow its stack.
-MAX_BRACKETS = 1_000
-#: Levels of a tree that are looked at, and characters of a name.
-MAX_DEPTH, LONGEST_NAME = 1_000, 200
-#: Bytes that a parser is handed at a time, and those of a node's text: most are a word.
-_CHUNK, _TEXT = 65_536, 1_024
-#: How long one parse may take, seconds of this thread's processor time; the linear case takes milliseconds.
-SECONDS = 1.0
-
 Kind = Literal["function", "class"]
 
 
@@ -153,47 +134,39 @@ def grammar_of(path: str) -> Grammar | None:
 
 
 def definitions(text: str, path: str) -> tuple[Definition, ...]:
-    """All functions and classes of a file, in the order in which they begin; none for an unknown language."""
-    grammar = grammar_of(path)
-    tree = parse(text, path)
-    if grammar is None or tree is None:
+    """Return all functions and classes of a file, in the order in which they begin.
+
+    Return none for an unknown language and for a file that its parser does not read within its limits.
+    """
+    from bot.code import trees
+
+    if not _is_readable(text, path):
         return ()
-    data = text.encode("utf-8", "surrogatepass")
-    found: list[Definition] = []
-    open_: list[_Open] = []
-    for node in _telling(tree, grammar):
-        while open_ and open_[-1].node.end_byte <= node.start_byte:
-            open_.pop()
-        kind = _kind(node, grammar)
-        names = open_[-1].names if open_ else ()
-        if kind is not None and len(names) < MAX_NESTING:
-            if len(found) == MAX_DEFINITIONS:
-                break
-            name = _name(node, open_, grammar, data)
-            call = "" if name or kind == "class" else _call(node, open_, grammar, data)
-            within = ".".join(each for each in names if each)
-            found.append(
-                Definition(
-                    kind,
-                    name,
-                    first=_first(node, open_, grammar),
-                    last=node.end_point.row + 1,
-                    body=(node.child_by_field_name("body") or node).start_point.row + 1,
-                    within=within,
-                    call=call,
-                )
-            )
-            names = (*names, name)
-        open_.append(_Open(node, names))
-    return tuple(sorted(found, key=lambda each: (each.first, -each.last)))
+    try:
+        return parse_apart(trees.outline, text, path)
+    except NotParsed:
+        return ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Open:
-    """A node around the one that is looked at, and the names of the definitions up to it."""
+@lru_cache(maxsize=4)
+def fingerprint(text: str, path: str) -> str | None:
+    """Identify the code and comments of a file without its layout. The last ones are remembered.
 
-    node: Node
-    names: tuple[str, ...]
+    Return None for an unknown language, for a file with a syntax error, and for a file that its parser does not
+    read within its limits.
+    """
+    from bot.code import trees
+
+    if not _is_readable(text, path):
+        return None
+    try:
+        return parse_apart(trees.fingerprint, text, path)
+    except NotParsed:
+        return None
+
+
+def _is_readable(text: str, path: str) -> bool:
+    return grammar_of(path) is not None and len(text) <= MAX_BYTES
 
 
 def enclosing(found: tuple[Definition, ...], first: int, last: int) -> Definition | None:
@@ -206,184 +179,3 @@ def enclosing(found: tuple[Definition, ...], first: int, last: int) -> Definitio
     functions = [each for each in named if each.kind == "function"]
     handed = [each for each in around if each.call]
     return min(functions or named or handed, key=lambda each: each.last - each.first, default=None)
-
-
-class _Buffer(threading.local):
-    """What a thread's parsers are handed, piece by piece: always the same object."""
-
-    def __init__(self) -> None:
-        self.piece = bytearray()
-
-
-_buffer = _Buffer()
-
-
-class _Source:
-    """A file as its parser asks for it, and later its nodes for their text.
-
-    The binding never lets go of a piece that its parser was handed (py-tree-sitter 0.26), and takes nothing but
-    bytes for the text of a node.
-    """
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self.parsed = False
-
-    def __call__(self, offset: int, _place: object) -> bytes | bytearray:
-        if self.parsed:
-            return self._data[offset : offset + _TEXT]
-        _buffer.piece[:] = self._data[offset : offset + _CHUNK]
-        return _buffer.piece
-
-
-def parse(text: str, path: str) -> Tree | None:
-    """The syntax tree; None for an unknown language, a file too large or too deep, or a parse too long."""
-    grammar = grammar_of(path)
-    if grammar is None or len(text) > MAX_BYTES:
-        return None
-    data = text.encode("utf-8", "surrogatepass")  # a caller finds the places again in the same bytes
-    if len(data) > MAX_BYTES or _depth(data) > MAX_BRACKETS:
-        return None
-    from tree_sitter import Parser
-
-    source, deadline = _Source(data), thread_time() + SECONDS
-    try:
-        return Parser(_language(grammar)).parse(
-            source,
-            progress_callback=lambda _offset, _has_error: thread_time() > deadline,
-        )
-    except ValueError:  # stopped
-        return None
-    finally:
-        source.parsed = True
-
-
-def nodes(tree: Tree) -> Iterator[tuple[Node, Sequence[Node]]]:
-    """Every node with its ancestors (a live list), parents first, within ``MAX_NODES`` and ``MAX_DEPTH``.
-
-    Walked by hand: a hostile file nests deeper than Python recurses, and ``Node.parent`` starts at the root.
-    """
-    cursor = tree.walk()
-    ancestors: list[Node] = []
-    looked = 0
-    while True:
-        node = cursor.node
-        looked += 1
-        if node is None or looked > MAX_NODES:
-            return
-        yield node, ancestors
-        if len(ancestors) < MAX_DEPTH and cursor.goto_first_child():
-            ancestors.append(node)
-            continue
-        while not cursor.goto_next_sibling():
-            if not cursor.goto_parent():
-                return
-            ancestors.pop()
-
-
-_OPENING = bytes.maketrans(b"([{)]}", b"\x01\x01\x01\x00\x00\x00")
-_NO_BRACKETS = bytes(set(range(256)) - set(b"([{)]}"))
-
-
-def _depth(data: bytes) -> int:
-    """How deep brackets stand inside of each other, those in strings counted too."""
-    deepest = depth = 0
-    for opening in data.translate(_OPENING, _NO_BRACKETS):
-        if opening:
-            depth += 1
-            deepest = max(deepest, depth)
-        elif depth:
-            depth -= 1
-    return deepest
-
-
-@cache
-def _language(grammar: Grammar) -> Any:
-    from importlib import import_module
-
-    from tree_sitter import Language
-
-    package = import_module(f"tree_sitter_{grammar.package or grammar.name}")
-    return Language(getattr(package, grammar.maker)())
-
-
-def _telling(tree: Tree, grammar: Grammar) -> list[Node]:
-    """The nodes that definitions are told from, parents before children.
-
-    The parser's own query finds them fifty times as fast as a walk, but on what does not parse it can take a
-    time that grows with the square of the file, and so it does in very deep trees.
-    """
-    if tree.root_node.has_error:
-        types = _types(grammar)
-        return [node for node, _ in nodes(tree) if node.type in types]
-    from tree_sitter import QueryCursor
-
-    cursor = QueryCursor(_query(grammar))
-    cursor.set_max_start_depth(MAX_DEPTH)
-    found = cursor.captures(tree.root_node).get("it", [])
-    return sorted(found, key=lambda node: (node.start_byte, -node.end_byte))
-
-
-def _types(grammar: Grammar) -> frozenset[str]:
-    types = grammar.functions | grammar.classes | grammar.calls
-    return types.union(grammar.heads, grammar.owners)
-
-
-@cache
-def _query(grammar: Grammar) -> Any:
-    from tree_sitter import Query
-
-    types = _types(grammar)
-    return Query(_language(grammar), "\n".join(f"({each}) @it" for each in sorted(types)))
-
-
-def _kind(node: Node, grammar: Grammar) -> Kind | None:
-    if node.type in grammar.functions:
-        return "function"
-    return "class" if node.type in grammar.classes else None
-
-
-def _name(node: Node, around: Sequence[_Open], grammar: Grammar, data: bytes) -> str:
-    """The name of a definition; that of the variable or key for a function that is a value."""
-    own = node.child_by_field_name("name") or node.child_by_field_name("type")
-    if own is None and node.type == "type_declaration" and node.named_child_count:
-        own = node.named_children[0].child_by_field_name("name")
-    owner = around[-1].node if around else None
-    if own is None and owner is not None and owner.type in grammar.owners:
-        value, name = grammar.owners[owner.type]
-        own = owner.child_by_field_name(name) if owner.child_by_field_name(value) == node else None
-    return "" if own is None else _beginning(own, data).split("<")[0]
-
-
-def _call(node: Node, around: Sequence[_Open], grammar: Grammar, data: bytes) -> str:
-    """The call that a function is handed to, or the macro that is one: what it begins with, in one line."""
-    if node.type == "macro_invocation":
-        call: Node | None = node
-    else:
-        call = around[-1].node if around and around[-1].node.type in grammar.calls else None
-        handed = call.child_by_field_name("arguments") if call is not None else None
-        if handed is None or not handed.start_byte <= node.start_byte < handed.end_byte:
-            return ""
-    return "" if call is None else _beginning(call, data).split("\n")[0].rstrip()[:60]
-
-
-def _beginning(node: Node, data: bytes) -> str:
-    """Never ``node.text``: in a hostile file that is most of the file, again and again."""
-    return data[node.start_byte : min(node.end_byte, node.start_byte + LONGEST_NAME)].decode("utf-8", "replace")
-
-
-def _first(node: Node, around: Sequence[_Open], grammar: Grammar) -> int:
-    """The first line, decorators included, and ``const`` or ``export`` before it."""
-    for each in reversed(around):
-        outer = each.node
-        inside = grammar.heads.get(outer.type) or grammar.owners.get(outer.type, ("",))[0]
-        if outer.type in ("pair", "assignment_expression") or not inside:
-            break
-        held = outer.child_by_field_name(inside)
-        # ``export const f = ...``: a declaration stands between the two, and holds the second.
-        if held is None or not held.start_byte <= node.start_byte <= node.end_byte <= held.end_byte:
-            break
-        if held != node and held.type not in ("lexical_declaration", "variable_declaration"):
-            break
-        node = outer
-    return node.start_point.row + 1

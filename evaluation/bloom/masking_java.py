@@ -14,14 +14,10 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
 
 from bot.reproduction.java.language import Java
-from bot.reproduction.java.syntax import TYPES, named, parse, said, simple, walk
+from bot.reproduction.java.syntax import TYPES, Node, named, parse, said, simple, walk
 from evaluation.bloom.code_base import CannotMask
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 #: What the language, its run-time or serialisation calls by name.
 _KNOWN = frozenset(

@@ -1,56 +1,44 @@
-"""Which parts of a change cannot matter: code that means the same before and after it. Pure.
+"""Which parts of a change cannot matter: code that means the same before and after it.
 
-Python is compared by its syntax tree, other languages whose grammar is at hand by their tokens without comments
-and with one kind of quotes, and of the rest the white space is ignored, where the language allows it.
+The grammar of the language decides, and a comment counts as code: tools read some, and people all of them. Without
+a grammar, white space inside a line is all that may differ.
 """
 
 from __future__ import annotations
 
-import ast
-import warnings
 from collections.abc import Iterable
-from functools import lru_cache
-from hashlib import sha256
 from pathlib import PurePosixPath
+from time import monotonic
 
 import re2
 
 from bot.code.context import Sides
 from bot.code.diff import Diff, Hunk, replaced
-from bot.code.syntax import MAX_BYTES, MAX_DEPTH, MAX_NODES, PYTHON, grammar_of, nodes, parse
+from bot.code.syntax import MAX_BYTES, fingerprint, grammar_of
 
-#: Endings of languages in which indentation and line breaks mean nothing, as far as no grammar is at hand.
-_FREE_FORM = frozenset(
-    {".c", ".h", ".cc", ".cpp", ".hpp", ".cs", ".css", ".scss", ".less", ".php", ".swift", ".kt"}
-)
-
-
-#: Characters that are compared over a whole change, hunk by hunk.
-MAX_COMPARED = 8_000_000
+#: Endings of languages without a grammar here in which a line may be indented at will.
+_FREE_FORM = frozenset({".c", ".h", ".cc", ".cpp", ".hpp", ".cs", ".css", ".scss", ".less", ".swift", ".kt"})
+#: Characters that are compared over a whole change, hunk by hunk, and the time that this may take, seconds.
+MAX_COMPARED, MAX_SECONDS = 8_000_000, 30.0
 
 
 def same(before: str, after: str, path: str) -> bool:
-    """Whether both texts of a file certainly mean the same; False where that cannot be told."""
+    """Return True if both texts of a file certainly mean the same."""
     if before == after:
         return True
     if max(len(before), len(after)) > MAX_BYTES:
         return False
-    if _directives(before) != _directives(after):
-        return False
-    grammar = grammar_of(path)
-    if grammar is PYTHON:
-        left, right = _python(before), _python(after)
-        return left is not None and left == right
-    if grammar is not None:
-        tokens, others = _tokens(before, path), _tokens(after, path)
-        return tokens is not None and tokens == others
+    if grammar_of(path) is not None:
+        meaning = fingerprint(before, path)
+        return meaning is not None and meaning == fingerprint(after, path)
     if PurePosixPath(path).suffix.lower() in _FREE_FORM:
-        return before.split() == after.split() and _quiet(before) and _quiet(after)
+        lines, others = ([line.split() for line in text.split("\n")] for text in (before, after))
+        return lines == others and _is_plain(before) and _is_plain(after)
     return False
 
 
-#: What can change while the meaning does not, and more: comments, white space, quotes, brackets and separators.
-_WEIGHTLESS = re2.compile(r"(?m)^[ \t]*\*.*$|(?:#|//|/\*).*$|[\s'\"`()\[\]{},;\\]+")
+#: What can change while the meaning does not, and more: white space, quotes, brackets and separators.
+_WEIGHTLESS = re2.compile(r"[\s'\"`()\[\]{},;\\]+")
 
 
 def _weighty(lines: Iterable[str]) -> str:
@@ -58,72 +46,19 @@ def _weighty(lines: Iterable[str]) -> str:
     return text
 
 
-#: Comments that a compiler, interpreter or build reads.
-_DIRECTIVE = re2.compile(
-    r"(?m)^[ \t]*(?:#!.*|//go:.*|//[ \t]*\+build.*|//export .*|#.*coding[:=].*|#[ \t]*(?:cython|distutils):.*)$"
-    r"|^.*(?:#[ \t]*type:|@ts-|@jsx|/[*/][ \t]*(?:eslint|webpack|istanbul|@vite)).*$"
-)
-
-
-def _directives(text: str) -> list[str]:
-    return [" ".join(each.split()) for each in _DIRECTIVE.findall(text.encode("utf-8", "replace").decode())]
-
-
-def _quiet(text: str) -> bool:
-    """Whether white space cannot be part of a string: none of the text is quoted, and no line is a directive."""
-    return not any(each in text for each in ('"', "'", "`", "\\\n")) and "\n#" not in f"\n{text}"
-
-
-@lru_cache(maxsize=4)
-def _python(text: str) -> bytes | None:
-    """Identifies the syntax tree; the last ones are kept, as one text is held against several."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return sha256(ast.dump(ast.parse(text)).encode("utf-8", "surrogatepass")).digest()
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-
-
-@lru_cache(maxsize=4)
-def _tokens(text: str, path: str) -> bytes | None:
-    """Identifies the tree without comments; None where it does not parse, or is more than can be read."""
-    grammar, tree = grammar_of(path), parse(text, path)
-    if grammar is None or tree is None or tree.root_node.has_error:
-        return None
-    found: list[bytes] = []
-    skip: int | None = None
-    for count, (node, ancestors) in enumerate(nodes(tree), start=1):
-        depth = len(ancestors)
-        if count == MAX_NODES or depth == MAX_DEPTH:
-            return None
-        if skip is not None and depth > skip:
-            continue
-        skip = None
-        if node.type in grammar.comments:
-            skip = depth
-        elif node.type in grammar.strings:
-            found.append(_plain_string(node.text or b""))
-            skip = depth
-        elif node.child_count:
-            # The tree counts, not its leaves alone: a line break ends a statement in some of these languages.
-            found.append(f"{depth} {node.type}".encode())
-        elif node.text:
-            found.append(node.text)
-    return sha256(b"".join(b"%d:%b" % (len(each), each) for each in found)).digest()
-
-
-def _plain_string(text: bytes) -> bytes:
-    """A string in double quotes, where turning its quotes changes nothing in it."""
-    if len(text) >= 2 and text[:1] == text[-1:] == b"'" and b'"' not in text and b"\\" not in text:
-        return b'"' + text[1:-1] + b'"'
-    return text
+def _is_plain(text: str) -> bool:
+    """Return True if white space cannot be part of a string, a comment, or a directive."""
+    lines = text.split("\n")
+    marks = ('"', "'", "`", "//", "/*", "<<<")
+    return not any(mark in text for mark in marks) and not any(
+        line.rstrip().endswith("\\") or line.lstrip().startswith("#") for line in lines
+    )
 
 
 def reformatted(diff: Diff, sides: Sides) -> dict[str, frozenset[int]]:
     """By path, the hunks (counted from 0) whose code certainly means the same before and after."""
     found: dict[str, frozenset[int]] = {}
-    left = MAX_COMPARED
+    left, until = MAX_COMPARED, monotonic() + MAX_SECONDS
     for file in diff.files:
         if file.change != "modified" or not file.hunks or file.mode or file.binary:
             continue
@@ -132,7 +67,7 @@ def reformatted(diff: Diff, sides: Sides) -> dict[str, frozenset[int]]:
             continue
         waiting = [[number for number, hunk in enumerate(file.hunks) if _may_be_same(hunk)]]
         equal: list[int] = []
-        while waiting and left > 0:
+        while waiting and left > 0 and monotonic() < until:
             # All at once, and halves of them where they are not all the same: most are, and a parse is dear.
             some = waiting.pop()
             if not some:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from bot.code.packing import REFORMATTED, Packed, Skipped
+from bot.code.packing import REFORMATTED, SPACED, Packed, Skipped
 from bot.core.actions import Action, InlineComment, SubmitReview, UpsertComment, Usage
 from bot.core.markdown import clean, clean_line, code_span, fence
 from bot.core.redaction import redact
@@ -63,7 +63,7 @@ class Conclusion:
     def reason(self) -> str:
         """One sentence."""
         if self.packed.reformatted:
-            return "the code means the same before and after: no model was asked"
+            return f"{self.packed.reformatted}: no model was asked"
         if not self.result.rounds:
             return "there was nothing to review"
         found = "1 new finding" if len(self.chosen) == 1 else f"{len(self.chosen)} new findings"
@@ -147,6 +147,7 @@ EXPECTED = frozenset({"review.ignore", "pulls.paths", "binary", "lock file", "ve
     "minified",
     "environment noise",
     REFORMATTED,
+    SPACED,
 }
 
 

@@ -7,13 +7,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
 
-from bot.reproduction.java.syntax import TYPES, named, parse, said, simple, walk
+from bot.reproduction.java.syntax import TYPES, Node, named, parse, said, simple, walk
 from bot.reproduction.language import DraftRejected, Excerpt, Injected, Names
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 _TEST_FILE = re.compile(r"(Test\w*|\w*(?:Test|Tests|TestCase))\.java")
 _FENCED = re.compile(r"^(?:```|~~~)[ \t]*(?:java)?[ \t]*\n(.*?)^(?:```|~~~)", re.DOTALL | re.MULTILINE)
@@ -104,7 +100,7 @@ class Java:
                 for node in walk(parse(text)):
                     if node.type in ("method_declaration", *TYPES) and named(node) in wanted:
                         shown = "\n".join(said(node).splitlines()[:MAX_LINES])
-                        line = node.start_point[0] + 1
+                        line = node.row + 1
                         found.append(Excerpt(name=named(node), path=path, line=line, source=shown))
         return tuple(sorted(found, key=lambda each: (wanted[each.name], each.path, each.line))[:limit])
 

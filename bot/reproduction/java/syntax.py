@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
 
-from bot.code.syntax import parse as bounded
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
+from bot.code import trees
+from bot.code.parser_process import NotParsed, parse_apart
+from bot.code.syntax import MAX_BYTES
 
 TYPES = frozenset(
     {"class_declaration", "interface_declaration", "enum_declaration", "record_declaration",
@@ -17,16 +16,57 @@ TYPES = frozenset(
 )  # fmt: skip
 
 
-#: What stands for a file that is too large or takes too long to read: nothing in it but an error.
-_UNREAD = "}"
-_FILE = "File.java"
+@dataclass(eq=False, slots=True, repr=False)
+class Node:
+    """A node of a syntax tree, with the names that tree-sitter's own nodes have."""
+
+    source: bytes
+    type: str
+    field_name: str
+    start_byte: int
+    end_byte: int
+    row: int
+    is_named: bool
+    is_error: bool
+    is_missing: bool
+    has_error: bool
+    parent: Node | None
+    children: list[Node] = field(default_factory=list)
+
+    @property
+    def text(self) -> bytes:
+        return self.source[self.start_byte : self.end_byte]
+
+    def children_by_field_name(self, name: str) -> list[Node]:
+        """Return the children in a field."""
+        return [child for child in self.children if child.field_name == name]
+
+    def child_by_field_name(self, name: str) -> Node | None:
+        """Return the first child in a field."""
+        return next((child for child in self.children if child.field_name == name), None)
 
 
 def parse(text: str) -> Node:
-    """The tree of a whole file; ``has_error`` says whether all of it was understood."""
-    tree = bounded(text, _FILE) or bounded(_UNREAD, _FILE)
-    assert tree is not None
-    return tree.root_node
+    """Return the tree of a whole file. Its ``has_error`` says whether the parser understood all of it.
+
+    A file that is too large or takes too long is an error without children.
+    """
+    data = text.encode("utf-8", "surrogatepass")
+    try:
+        tree = parse_apart(trees.flat, text, "File.java") if len(text) <= MAX_BYTES else None
+    except NotParsed:
+        tree = None
+    if tree is None:
+        return Node(data, "program", "", 0, 0, 0, True, False, False, True, None)
+    made: list[Node] = []
+    for parent, kind, place, start, end, row, flags in tree.rows:
+        above = made[parent] if parent >= 0 else None
+        named, error, missing, holds = (bool(flags & flag) for flag in (1, 2, 4, 8))
+        words = tree.words[kind], tree.words[place]
+        made.append(Node(data, *words, start, end, row, named, error, missing, holds, above))
+        if above is not None:
+            above.children.append(made[-1])
+    return made[0]
 
 
 def walk(node: Node) -> Iterator[Node]:
@@ -40,7 +80,7 @@ def walk(node: Node) -> Iterator[Node]:
 
 def said(node: Node | None) -> str:
     """The text of a node; empty for none."""
-    return "" if node is None or node.text is None else node.text.decode("utf-8", "surrogatepass")
+    return "" if node is None else node.text.decode("utf-8", "surrogatepass")
 
 
 def named(node: Node, name: str = "name") -> str:

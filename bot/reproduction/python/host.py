@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 
 import libcst as cst
 
+from bot.code.parser_process import NotParsed, parse_apart
 from bot.reproduction.language import DraftRejected
 from bot.reproduction.lexical import most_alike
-from bot.reproduction.python.draft import UNREADABLE, PythonDraft, bound_names, is_test, render
+from bot.reproduction.python.draft import PythonDraft, bound_names, is_test, render
 from bot.reproduction.python.names import free_names, module_imports, module_names
 
 
@@ -68,20 +69,31 @@ class Host:
 def read_host(source: str) -> Host:
     """Study a test file. Raises DraftRejected where it is no Python that this interpreter can read."""
     try:
+        host = parse_apart(host_or_reason, source)
+    except NotParsed as error:
+        raise DraftRejected(f"the test file cannot be read: {error}") from error
+    if isinstance(host, str):
+        raise DraftRejected(host)
+    return host
+
+
+def host_or_reason(source: str) -> Host | str:
+    """Study a test file in a child process; return the reason if it cannot take a test."""
+    try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(source)
             names = module_names(source)
     except (SyntaxError, ValueError, RecursionError) as error:
-        raise DraftRejected(f"the test file cannot be read: {error}") from error
+        return f"the test file cannot be read: {error}"
     if re.search(r"\r(?!\n)|\f", source):
-        raise DraftRejected("the test file has line ends that cannot be kept")
+        return "the test file has line ends that cannot be kept"
     # Not splitlines(): it also splits where Python's tokenizer does not.
     lines = tuple(re.findall(r"[^\n]*\n|[^\n]+$", source))
     return Host(
         lines=lines,
         newline="\r\n" if "\r\n" in source else "\n",
-        indent=_indent(source),
+        indent=_indent(tree, lines),
         names=names | {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)},
         imports=module_imports(tree),
         cases=_cases(tree, lines),
@@ -92,11 +104,15 @@ def read_host(source: str) -> Host:
     )
 
 
-def _indent(source: str) -> str:
-    try:
-        return cst.parse_module(source).default_indent
-    except UNREADABLE:
-        return "    "
+def _indent(tree: ast.Module, lines: tuple[str, ...]) -> str:
+    """The indentation of the file's blocks: that of the first of them."""
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list) and isinstance(node, ast.stmt) and body[0].lineno > node.lineno:
+            outer, inner = (re.match(r"[ \t]*", lines[each.lineno - 1]) for each in (node, body[0]))
+            if outer and inner and len(inner[0]) > len(outer[0]):
+                return inner[0].removeprefix(outer[0])
+    return "    "
 
 
 def _cases(tree: ast.Module, lines: tuple[str, ...]) -> tuple[Case, ...]:

@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
+from bot.code.parser_process import NotParsed, parse_apart
 from bot.reproduction.language import Excerpt, Injected, Names
 from bot.reproduction.python.draft import code_of, render, take_apart
 from bot.reproduction.python.inject import add_to, alone
@@ -173,18 +174,28 @@ def _index(sources: Mapping[str, str]) -> dict[str, list[str]]:
     return index
 
 
-def _definitions(path: str, text: str) -> Iterator[Excerpt]:
+def _definitions(path: str, text: str) -> tuple[Excerpt, ...]:
+    try:
+        return parse_apart(excerpts, path, text)
+    except NotParsed:
+        return ()
+
+
+def excerpts(path: str, text: str) -> tuple[Excerpt, ...]:
+    """Return the functions and classes of a file; a child process does it."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
-        return
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
     lines = text.splitlines()
+    found: list[Excerpt] = []
     for node, name in _walk(tree.body, ""):
         start = node.lineno
         shown = lines[start - 1 : min(node.end_lineno or start, start + MAX_LINES - 1)]
-        yield Excerpt(name=name, path=path, line=start, source="\n".join(shown))
+        found.append(Excerpt(name=name, path=path, line=start, source="\n".join(shown)))
+    return tuple(found)
 
 
 def _walk(

@@ -7,14 +7,17 @@ import inspect
 import textwrap
 import time
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.code import syntax
+from bot.code import syntax, trees
 from bot.code.syntax import definitions, enclosing
 from bot.features.review import meaning
+from bot.reproduction.java.language import Java
+from tests.parsers.pulse import beats
 
 PYTHON = """\
 class A:
@@ -127,16 +130,21 @@ def test_python_agrees_with_pythons_own_parser() -> None:
 @pytest.mark.parametrize(
     ("path", "before", "after"),
     [
-        ("a.py", "x = [1,2]  # two\n", "x = [\n    1,\n    2,\n]\n"),
+        ("a.py", "x = [1,2]  # two\n", "x = [\n    1,\n    2,\n]  # two\n"),
+        ("a.py", "def f():\n  # one\n  a\n", "def f():\n    # one\n    a\n"),
         ("a.py", "x = 'a'\n", 'x = "a"\n'),
-        ("a.js", "f( 'a' ) // call\n", 'f("a")\n'),
-        ("a.go", "package a\nvar x   = 1\n", "package a\n\n// one\nvar x = 1\n"),
-        ("A.java", "class A { int f() { return 1; } }", "class A {\n  /* one */\n  int f() { return 1; }\n}\n"),
-        ("a.c", "int  main ( ) { return 0 ; }", "int main ( )\n{ return 0 ; }"),
+        ("a.js", "f( 'a' ) // call\n", 'f("a") // call\n'),
+        ("a.go", "package a\nvar x   = 1 // one\n", "package a\n\nvar x = 1 // one\n"),
+        ("A.java", "class A { /* a\n b */ int f() { } }", "class A {\n  /* a\n  b */\n  int f() {\n  }\n}"),
+        ("a.c", "int  main ( ) { return 0 ; }", "int main (  ) { return 0 ; }"),
+        ("a.c", "if (a) {\n  b;\n}\n", "if (a) {\n    b;\n}\n"),
     ],
-)
-def test_layout_comments_and_quotes_change_nothing(path: str, before: str, after: str) -> None:
+)  # fmt: skip
+def test_layout_and_quotes_change_nothing(path: str, before: str, after: str) -> None:
     assert meaning.same(before, after, path)
+
+
+_CGO = "package a\n\n// #define N 1\nimport {}\n\nvar x = {}\n"
 
 
 @pytest.mark.parametrize(
@@ -152,6 +160,32 @@ def test_layout_comments_and_quotes_change_nothing(path: str, before: str, after
         ("a.c", 's = "a  b";', 's = "a b";'),
         ("a.js", "f(1);" * 90_000 + "a", "f(1);" * 90_000 + "b"),  # behind more than is looked at
         ("a.c", "#define A b\nc", "#define A\nb c"),
+        # A comment is shown: a tool may read it.
+        ("a.py", "x = 1  # noqa\n", "x = 1\n"),
+        ("a.py", "x = 1  # noqa\ny = 2\n", "x = 1\ny = 2  # noqa\n"),
+        ("a.py", "x = 1\n# noqa\n", "x = 1  # noqa\n"),
+        ("a.js", "f() // call\n", "f()\n"),
+        ("a.go", "package a\n\n//go:build linux\n", "package a\n\n//go:build darwin\n"),
+        ("a.rs", "/// one\nfn f() {}", "/// two\nfn f() {}"),
+        # Comments that a compiler runs.
+        ("a.go", _CGO.format('"C"', 1), _CGO.format('"C"', 1).replace("N 1", "N 2")),
+        ("a.go", _CGO.format('"C"', 1), _CGO.format('"C"', 1).replace("x =", "x  =")),
+        ("a.go", _CGO.format('"\\x43"', 1), _CGO.format('"\\x43"', 1).replace("x =", "x  =")),
+        ("A.java", "class A { /* a */ int x; }", "class A { /* \\u002a/ int y; /* */ int x; }"),
+        ("A.java", "class A { // a\\u000a int y;\n int x; }", "class A { // a\\u000a int y;\n  int x; }"),
+        ("A.java", "class A { int x = f('a'); }", 'class A { int x = f("a"); }'),
+        # What slides into a comment where no grammar is at hand.
+        ("a.c", "if (a) // b\n{\nc;\n}", "if (a) // b {\n\nc;\n}"),
+        ("a.php", "f() // b\n;", "f() // b ;\n"),
+        ("a.kt", "f() // b\n;", "f() // b ;\n"),
+        ("a.c", "int main()\n{ }", "int main() { }"),
+        ("a.c", "#define A \\\nb\n", "#define A \\ \nb\n"),
+        ("a.php", "<?php $a = <<<A\nb c\nA;", "<?php $a = <<<A\nb  c\nA;"),
+        # Line breaks that count.
+        ("a.js", "function f() { return a; }", "function f() { return\na; }"),
+        ("a.js", "async function f() {}", "async\nfunction f() {}"),
+        ("a.js", "a\n++b", "a++\nb"),
+        ("a.js", "x = a\n--> b", "x = a --> b"),
     ],
 )
 def test_what_may_matter_is_kept(path: str, before: str, after: str) -> None:
@@ -178,7 +212,7 @@ def test_what_was_parsed_is_let_go() -> None:
         texts = [f"x = {number}\n" * 2_000 for number in range(size)]
         tracemalloc.start()
         for text in texts:
-            tree = syntax.parse(text, "a.py")
+            tree = trees.parse(text, "a.py")
             assert tree is not None
             assert tree.root_node.children[0].text
         del tree
@@ -198,6 +232,41 @@ def test_a_hostile_file_ends_soon_and_without_an_error(path: str, name: str) -> 
     meaning.same(HOSTILE[name], HOSTILE[name] + " ", path)
     # Far more than is needed on a busy machine; without the bounds it takes minutes.
     assert time.process_time() - start < 20
+
+
+#: Sequences that cost each grammar's parser a time that grows with the square of the file.
+SLOW = {
+    "a.py": "<-",
+    "a.js": "->",
+    "a.ts": "a<b,",
+    "a.tsx": "a<b,",
+    "a.go": "case a:",
+    "A.java": "a<",
+    "a.rs": "&;",
+}
+
+
+@pytest.mark.parametrize("path", SLOW)
+def test_a_slow_file_holds_up_no_other_thread(path: str) -> None:
+    text = SLOW[path] * (999_000 // len(SLOW[path]))
+    start = time.process_time()
+    with beats() as longest:
+        definitions(text, path)
+        meaning.same(text, text + "\n", path)
+        if path == "A.java":
+            assert not Java().tests_in(text)
+    assert time.process_time() - start < 2
+    assert longest() < 2
+
+
+def test_one_slow_file_delays_no_other() -> None:
+    with ThreadPoolExecutor(3) as threads:
+        slow = [threads.submit(definitions, "a<" * 500_000, "A.java") for _ in range(2)]
+        start = time.monotonic()
+        assert [each.name for each in threads.submit(definitions, PYTHON, "a.py").result()] == ["A", "f", "g"]
+        first = time.monotonic() - start
+        assert [each.result() for each in slow] == [(), ()]
+        assert first < time.monotonic() - start
 
 
 @given(st.text(max_size=300), st.sampled_from(sorted(SAMPLES)))

@@ -128,16 +128,48 @@ def test_a_hostile_file_is_not_shown_and_nothing_fails(services: Build, content:
     assert "Code around it" not in model.asked[0].user
 
 
-def test_a_pure_reformatting_asks_no_model(services: Build) -> None:
+def _changed(path: str, before: str, after: str) -> str:
+    """A diff of whole files."""
+    old, new = before.splitlines(), after.splitlines()
+    rows = [*(f"-{line}" for line in old), *(f"+{line}" for line in new)]
+    head = f"diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n@@ -1,{len(old)} +1,{len(new)} @@\n"
+    return head + "\n".join(rows) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after", "reason"),
+    [
+        ("a.py", "f( 'x' )  # a\n", 'f("x")  # a\n', "the code means the same before and after"),
+        ("a.c", "f( 1 );\ng();\n", "f(  1 );\n  g();\n", "only layout and white space inside lines changed"),
+    ],
+)
+def test_a_pure_reformatting_asks_no_model(
+    services: Build, path: str, before: str, after: str, reason: str
+) -> None:
     model = ScriptedModel([])
-    new = OLD.replace('    return "x"\n', "    return 'x'  # a letter\n")
-    diff = (
-        "diff --git a/src/app.py b/src/app.py\n--- a/src/app.py\n+++ b/src/app.py\n"
-        "@@ -19,2 +19,2 @@\n def fallback():\n-    return \"x\"\n+    return 'x'  # a letter\n"
-    )
-    decision = review(services, model, diff=diff, checkouts={HEAD: {"src/app.py": new.encode()}})
+    diff = _changed(path, before, after)
+    decision = review(services, model, diff=diff, checkouts={HEAD: {path: after.encode()}})
     assert (decision.verdict, decision.usage.calls, decision.actions) == ("clean", 0, ())
-    assert decision.reason == "the code means the same before and after: no model was asked"
+    assert decision.reason == f"{reason}: no model was asked"
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after"),
+    [
+        ("a.py", "f()  # noqa\n", "f()\n"),
+        ("a.go", 'package a\n\n// int f();\nimport "C"\n', 'package a\n\n// int f() { g(); }\nimport "C"\n'),
+        ("A.java", "class A { /* a */ int x; }\n", "class A { /* \\u002a/ static { f(); } /* */ int x; }\n"),
+        ("a.c", "if (a) // b\n{\nc;\n}\n", "if (a) // b {\n\nc;\n}\n"),
+        ("a.kt", "f() // b\n;\n", "f() // b ;\n\n"),
+    ],
+)  # fmt: skip
+def test_a_comment_that_may_run_is_shown_to_the_model(services: Build, path: str, before: str, after: str) -> None:
+    model = ScriptedModel([reviews.CLEAN])
+    decision = review(
+        services, model, diff=_changed(path, before, after), checkouts={HEAD: {path: after.encode()}}
+    )
+    assert "no model was asked" not in decision.reason
+    assert f"=== {path} (modified" in model.asked[0].user
 
 
 def test_house_rules_come_from_the_default_branch_and_instructions_by_their_globs(services: Build) -> None:

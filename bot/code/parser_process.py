@@ -1,0 +1,214 @@
+"""Runs parsers of foreign text in child processes, with limits on processor time, time and memory.
+
+A parser in native code holds the interpreter's lock, and some inputs take it minutes or end its process. A child
+gets a function and its arguments and returns plain data: JSON, validated against the function's return type.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import math
+import os
+import pickle
+import resource
+import struct
+import subprocess
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from functools import cache
+from typing import IO, Any, ParamSpec, TypeVar, get_type_hints
+
+import structlog
+from pydantic import TypeAdapter, ValidationError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+#: Processor time of one call, in whole seconds as the kernel counts it: a call gets one to two of them.
+CPU_SECONDS = 1
+#: Time of one call on a busy machine, seconds.
+DEADLINE_SECONDS = 20.0
+#: Address space of a child, and the largest answer, bytes.
+MAX_MEMORY, MAX_ANSWER = 1 << 30, 64 << 20
+#: Children that wait for the next call; more are started for calls at the same time, and ended after them.
+MAX_IDLE = 2
+#: Children yield to the threads of the worker.
+_NICE = 5
+
+_LENGTH = struct.Struct("!Q")
+_START = "import sys; sys.path[:] = sys.argv[1:]; from bot.code.parser_process import serve; serve()"
+
+_log = structlog.get_logger(__name__)
+
+
+class NotParsed(Exception):
+    """A text took too long, took too much memory, or ended its parser."""
+
+
+def parse_apart(function: Callable[P, R], *arguments: P.args, **named: P.kwargs) -> R:
+    """Call a module's function in a child process and return what it returned. Raises NotParsed.
+
+    Its return type must be annotated with plain data: texts, numbers, tuples, frozen dataclasses or models.
+    """
+    child = _pool.take()
+    try:
+        answer = child.ask(pickle.dumps((function, arguments, named)))
+        if "error" in answer:
+            _log.error("parser_failed", function=function.__qualname__, error=answer["error"])
+            raise NotParsed(answer["error"].strip().rpartition("\n")[2])
+        result: R = _type_of(function).validate_python(answer["value"])
+    except (OSError, EOFError, ValueError, ValidationError, KeyError, TypeError) as error:
+        child.end()
+        _log.warning("parser_ended", function=function.__qualname__, exit_code=child.exit_code)
+        raise NotParsed("its parser took too long or ended") from error
+    except BaseException:
+        child.end()
+        raise
+    _pool.give_back(child)
+    return result
+
+
+class _Child:
+    """One process, which answers one call at a time."""
+
+    def __init__(self) -> None:
+        paths = [os.path.abspath(path) for path in sys.path]  # noqa: PTH100 - an archive is no folder
+        self._process = subprocess.Popen(  # noqa: S603
+            [sys.executable, "-I", "-B", "-c", _START, *paths],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            env={"LANG": "C.UTF-8"},
+            start_new_session=True,
+        )
+
+    def ask(self, call: bytes) -> dict[str, Any]:
+        """Send a call and return the answer. Raises OSError, EOFError or ValueError."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        watchdog = threading.Timer(DEADLINE_SECONDS, self._process.kill)
+        watchdog.daemon = True
+        watchdog.start()
+        try:
+            _send(self._process.stdin, call)
+            answer = json.loads(_receive(self._process.stdout, MAX_ANSWER))
+        finally:
+            watchdog.cancel()
+        if not isinstance(answer, dict):
+            raise ValueError("no answer")
+        return answer
+
+    @property
+    def exit_code(self) -> int | None:
+        return self._process.poll()
+
+    def end(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            try:
+                if pipe is not None:
+                    pipe.close()
+            except OSError:
+                pass  # a call that was never sent
+
+
+class _Pool:
+    """The idle children of this process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._idle: list[_Child] = []
+        self._owner = os.getpid()
+
+    def take(self) -> _Child:
+        with self._lock:
+            if self._owner != os.getpid():  # forked: the children are the parent's
+                self._idle, self._owner = [], os.getpid()
+            while self._idle:
+                child = self._idle.pop()
+                if child.exit_code is None:
+                    return child
+                child.end()
+        return _Child()
+
+    def give_back(self, child: _Child) -> None:
+        with self._lock:
+            if len(self._idle) < MAX_IDLE:
+                self._idle.append(child)
+                return
+        child.end()
+
+    def close(self) -> None:
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for child in idle if self._owner == os.getpid() else ():
+            child.end()
+
+
+_pool = _Pool()
+atexit.register(_pool.close)
+
+
+def serve() -> None:
+    """In the child: answer calls until the parent closes the pipe or is gone."""
+    os.nice(_NICE)
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    calls, answers = sys.stdin.buffer, sys.stdout.buffer
+    sys.stdin = sys.stdout = open(os.devnull, "r+")  # noqa: PTH123, SIM115 - for as long as the process lives
+    while True:
+        try:
+            call = _receive(calls, sys.maxsize)
+        except EOFError:
+            return
+        _send(answers, _answer(call))
+
+
+def _answer(call: bytes) -> bytes:
+    try:
+        function, arguments, named = pickle.loads(call)  # noqa: S301 - the parent's own
+        kind = _type_of(function)
+        _limit_cpu()
+        value = kind.dump_python(function(*arguments, **named), mode="json")
+        return json.dumps({"value": value}).encode()
+    except Exception:  # noqa: BLE001 - told to the parent
+        return json.dumps({"error": traceback.format_exc(limit=-5)[-2_000:]}).encode()
+
+
+def _limit_cpu() -> None:
+    """Let the kernel end this process after CPU_SECONDS and the rest of a second from now."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    _, most = resource.getrlimit(resource.RLIMIT_CPU)
+    limit = math.ceil(usage.ru_utime + usage.ru_stime + CPU_SECONDS)
+    resource.setrlimit(resource.RLIMIT_CPU, (limit if most < 0 else min(limit, most), most))
+
+
+@cache
+def _type_of(function: Callable[..., R]) -> TypeAdapter[R]:
+    return TypeAdapter(get_type_hints(function)["return"])
+
+
+def _send(pipe: IO[bytes], data: bytes) -> None:
+    pipe.write(_LENGTH.pack(len(data)))
+    pipe.write(data)
+    pipe.flush()
+
+
+def _receive(pipe: IO[bytes], most: int) -> bytes:
+    """Raises EOFError if the other side has gone, ValueError for more than ``most`` bytes."""
+    (length,) = _LENGTH.unpack(_exactly(pipe, _LENGTH.size))
+    if length > most:
+        raise ValueError("too long an answer")
+    return _exactly(pipe, length)
+
+
+def _exactly(pipe: IO[bytes], length: int) -> bytes:
+    data = pipe.read(length)
+    if len(data) < length:
+        raise EOFError
+    return data

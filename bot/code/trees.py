@@ -1,0 +1,402 @@
+"""Syntax trees of foreign text. Only child processes call this module, by ``parse_apart``: the parsers are native.
+
+Their time can grow with the square of the text, and they hold the interpreter's lock.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from time import thread_time
+from typing import TYPE_CHECKING, Any
+
+from bot.code.syntax import MAX_BYTES, PYTHON, Definition, Grammar, Kind, grammar_of
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Tree
+
+#: Nodes of a tree that are looked at, and those of a tree that is handed over.
+MAX_NODES, MAX_FLAT_NODES = 400_000, 150_000
+#: Definitions of one file that are told apart.
+MAX_DEFINITIONS = 10_000
+#: Definitions inside of each other that are told apart.
+MAX_NESTING = 50
+#: Brackets inside of each other that a parser is handed: many more overflow its stack.
+MAX_BRACKETS = 1_000
+#: Levels of a tree that are looked at, and characters of a name.
+MAX_DEPTH, LONGEST_NAME = 1_000, 200
+#: Bytes that a parser is handed at a time, and those of a node's text: most are a word.
+_CHUNK, _TEXT = 65_536, 1_024
+#: Time after which a parser is asked to stop, seconds of processor time. Some inputs never let it be asked.
+SECONDS = 0.8
+
+
+def outline(text: str, path: str) -> tuple[Definition, ...]:
+    """Return all functions and classes of a file, in the order in which they begin."""
+    grammar = grammar_of(path)
+    tree = parse(text, path)
+    if grammar is None or tree is None:
+        return ()
+    data = text.encode("utf-8", "surrogatepass")
+    found: list[Definition] = []
+    open_: list[_Open] = []
+    for node in _telling(tree, grammar):
+        while open_ and open_[-1].node.end_byte <= node.start_byte:
+            open_.pop()
+        kind = _kind(node, grammar)
+        names = open_[-1].names if open_ else ()
+        if kind is not None and len(names) < MAX_NESTING:
+            if len(found) == MAX_DEFINITIONS:
+                break
+            name = _name(node, open_, grammar, data)
+            call = "" if name or kind == "class" else _call(node, open_, grammar, data)
+            within = ".".join(each for each in names if each)
+            found.append(
+                Definition(
+                    kind,
+                    name,
+                    first=_first(node, open_, grammar),
+                    last=node.end_point.row + 1,
+                    body=(node.child_by_field_name("body") or node).start_point.row + 1,
+                    within=within,
+                    call=call,
+                )
+            )
+            names = (*names, name)
+        open_.append(_Open(node, names))
+    return tuple(sorted(found, key=lambda each: (each.first, -each.last)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """A node around the one that is looked at, and the names of the definitions up to it."""
+
+    node: Node
+    names: tuple[str, ...]
+
+
+#: What parsers are handed, piece by piece: always the same object.
+_piece = bytearray()
+
+
+class _Source:
+    """A file as its parser asks for it, and later its nodes for their text.
+
+    The binding never lets go of a piece that its parser was handed (py-tree-sitter 0.26), and takes nothing but
+    bytes for the text of a node.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.parsed = False
+
+    def __call__(self, offset: int, _place: object) -> bytes | bytearray:
+        if self.parsed:
+            return self._data[offset : offset + _TEXT]
+        _piece[:] = self._data[offset : offset + _CHUNK]
+        return _piece
+
+
+def parse(text: str, path: str) -> Tree | None:
+    """The syntax tree; None for an unknown language, a file too large or too deep, or a parse too long."""
+    grammar = grammar_of(path)
+    if grammar is None or len(text) > MAX_BYTES:
+        return None
+    data = text.encode("utf-8", "surrogatepass")  # a caller finds the places again in the same bytes
+    if len(data) > MAX_BYTES or _depth(data) > MAX_BRACKETS:
+        return None
+    from tree_sitter import Parser
+
+    source, deadline = _Source(data), thread_time() + SECONDS
+    try:
+        return Parser(_language(grammar)).parse(
+            source,
+            progress_callback=lambda _offset, _has_error: thread_time() > deadline,
+        )
+    except ValueError:  # stopped
+        return None
+    finally:
+        source.parsed = True
+
+
+def nodes(tree: Tree) -> Iterator[tuple[Node, Sequence[Node]]]:
+    """Every node with its ancestors (a live list), parents first, within ``MAX_NODES`` and ``MAX_DEPTH``.
+
+    Walked by hand: a hostile file nests deeper than Python recurses, and ``Node.parent`` starts at the root.
+    """
+    cursor = tree.walk()
+    ancestors: list[Node] = []
+    looked = 0
+    while True:
+        node = cursor.node
+        looked += 1
+        if node is None or looked > MAX_NODES:
+            return
+        yield node, ancestors
+        if len(ancestors) < MAX_DEPTH and cursor.goto_first_child():
+            ancestors.append(node)
+            continue
+        while not cursor.goto_next_sibling():
+            if not cursor.goto_parent():
+                return
+            ancestors.pop()
+
+
+_OPENING = bytes.maketrans(b"([{)]}", b"\x01\x01\x01\x00\x00\x00")
+_NO_BRACKETS = bytes(set(range(256)) - set(b"([{)]}"))
+
+
+def _depth(data: bytes) -> int:
+    """How deep brackets stand inside of each other, those in strings counted too."""
+    deepest = depth = 0
+    for opening in data.translate(_OPENING, _NO_BRACKETS):
+        if opening:
+            depth += 1
+            deepest = max(deepest, depth)
+        elif depth:
+            depth -= 1
+    return deepest
+
+
+@cache
+def _language(grammar: Grammar) -> Any:
+    from importlib import import_module
+
+    from tree_sitter import Language
+
+    package = import_module(f"tree_sitter_{grammar.package or grammar.name}")
+    return Language(getattr(package, grammar.maker)())
+
+
+def _telling(tree: Tree, grammar: Grammar) -> list[Node]:
+    """The nodes that definitions are told from, parents before children.
+
+    The parser's own query finds them fifty times as fast as a walk, but on what does not parse it can take a
+    time that grows with the square of the file, and so it does in very deep trees.
+    """
+    if tree.root_node.has_error:
+        types = _types(grammar)
+        return [node for node, _ in nodes(tree) if node.type in types]
+    from tree_sitter import QueryCursor
+
+    cursor = QueryCursor(_query(grammar))
+    cursor.set_max_start_depth(MAX_DEPTH)
+    found = cursor.captures(tree.root_node).get("it", [])
+    return sorted(found, key=lambda node: (node.start_byte, -node.end_byte))
+
+
+def _types(grammar: Grammar) -> frozenset[str]:
+    types = grammar.functions | grammar.classes | grammar.calls
+    return types.union(grammar.heads, grammar.owners)
+
+
+@cache
+def _query(grammar: Grammar) -> Any:
+    from tree_sitter import Query
+
+    types = _types(grammar)
+    return Query(_language(grammar), "\n".join(f"({each}) @it" for each in sorted(types)))
+
+
+def _kind(node: Node, grammar: Grammar) -> Kind | None:
+    if node.type in grammar.functions:
+        return "function"
+    return "class" if node.type in grammar.classes else None
+
+
+def _name(node: Node, around: Sequence[_Open], grammar: Grammar, data: bytes) -> str:
+    """The name of a definition; that of the variable or key for a function that is a value."""
+    own = node.child_by_field_name("name") or node.child_by_field_name("type")
+    if own is None and node.type == "type_declaration" and node.named_child_count:
+        own = node.named_children[0].child_by_field_name("name")
+    owner = around[-1].node if around else None
+    if own is None and owner is not None and owner.type in grammar.owners:
+        value, name = grammar.owners[owner.type]
+        own = owner.child_by_field_name(name) if owner.child_by_field_name(value) == node else None
+    return "" if own is None else _beginning(own, data).split("<")[0]
+
+
+def _call(node: Node, around: Sequence[_Open], grammar: Grammar, data: bytes) -> str:
+    """The call that a function is handed to, or the macro that is one: what it begins with, in one line."""
+    if node.type == "macro_invocation":
+        call: Node | None = node
+    else:
+        call = around[-1].node if around and around[-1].node.type in grammar.calls else None
+        handed = call.child_by_field_name("arguments") if call is not None else None
+        if handed is None or not handed.start_byte <= node.start_byte < handed.end_byte:
+            return ""
+    return "" if call is None else _beginning(call, data).split("\n")[0].rstrip()[:60]
+
+
+def _beginning(node: Node, data: bytes) -> str:
+    """Never ``node.text``: in a hostile file that is most of the file, again and again."""
+    return data[node.start_byte : min(node.end_byte, node.start_byte + LONGEST_NAME)].decode("utf-8", "replace")
+
+
+def _first(node: Node, around: Sequence[_Open], grammar: Grammar) -> int:
+    """The first line, decorators included, and ``const`` or ``export`` before it."""
+    for each in reversed(around):
+        outer = each.node
+        inside = grammar.heads.get(outer.type) or grammar.owners.get(outer.type, ("",))[0]
+        if outer.type in ("pair", "assignment_expression") or not inside:
+            break
+        held = outer.child_by_field_name(inside)
+        # ``export const f = ...``: a declaration stands between the two, and holds the second.
+        if held is None or not held.start_byte <= node.start_byte <= node.end_byte <= held.end_byte:
+            break
+        if held != node and held.type not in ("lexical_declaration", "variable_declaration"):
+            break
+        node = outer
+    return node.start_point.row + 1
+
+
+#: Words behind which a line break ends a statement, and those before which it does, in JavaScript and TypeScript.
+_BREAK_AFTER = frozenset(
+    {b"return", b"throw", b"yield", b"async", b"break", b"continue", b"type", b"interface", b"declare",
+     b"abstract", b"namespace", b"module", b"let", b"static", b"get", b"set", b"accessor", b"using",
+     b"await", b"asserts"}
+)  # fmt: skip
+_BREAK_BEFORE = frozenset({b"++", b"--", b"=>", b"!", b"as", b"satisfies", b"is"})
+_SCRIPTS = frozenset({"javascript", "typescript", "tsx"})
+#: A package that Go's compiler hands to a C compiler together with the comment before it, however it is quoted.
+_CGO = re.compile(rb'["`](?:C|\\[^"\n]*)["`]')
+
+
+def fingerprint(text: str, path: str) -> str | None:
+    """Identify the code and comments of a file without its layout. Return None if it has a syntax error.
+
+    Return None also for what a compiler reads behind the grammar's back: cgo, escapes in Java, HTML comments in
+    JavaScript.
+    """
+    grammar, tree = grammar_of(path), parse(text, path)
+    if grammar is None or tree is None or tree.root_node.has_error:
+        return None
+    data = text.encode("utf-8", "surrogatepass")
+    if grammar.name == "go" and _CGO.search(data):
+        return None
+    if grammar.name == "java" and b"\\u" in data:
+        return None
+    if grammar.name in _SCRIPTS and (b"<!--" in data or b"-->" in data):
+        return None
+    tokens = _comments(tree, grammar, data) if grammar is PYTHON else _tokens(tree, grammar, data)
+    if tokens is None:
+        return None
+    if grammar is PYTHON:
+        meaning = _python(text)
+        if meaning is None:
+            return None
+        tokens.append(meaning)
+    return sha256(b"".join(b"%d:%b" % (len(token), token) for token in tokens)).hexdigest()
+
+
+def _python(text: str) -> bytes | None:
+    """Return the syntax tree as Python's own parser sees it, without places. None if it does not parse."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.dump(ast.parse(text)).encode("utf-8", "surrogatepass")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _comments(tree: Tree, grammar: Grammar, data: bytes) -> list[bytes] | None:
+    """Return the comments, with the number of words before them and whether they have a line to themselves."""
+    comments: list[bytes] = []
+    words = line = 0
+    for count, (node, ancestors) in enumerate(nodes(tree), start=1):
+        if count == MAX_NODES or len(ancestors) == MAX_DEPTH:
+            return None
+        if node.type in grammar.comments:
+            alone = node.start_point.row > line or not words
+            comments.append(b"%d %d %b" % (words, alone, _comment(data[node.start_byte : node.end_byte])))
+        elif not node.child_count and (word := data[node.start_byte : node.end_byte].strip()):
+            words += bool(word.strip(b"()[]{},;"))
+            line = node.end_point.row
+    return comments
+
+
+def _tokens(tree: Tree, grammar: Grammar, data: bytes) -> list[bytes] | None:
+    """Return the tree's nodes and words, comments included. None if they are more than can be read.
+
+    The tree counts, not its leaves alone: a line break ends a statement in some of these languages.
+    """
+    tokens: list[bytes] = []
+    end, last = 0, b""
+    inside: int | None = None
+    for count, (node, ancestors) in enumerate(nodes(tree), start=1):
+        depth = len(ancestors)
+        if count == MAX_NODES or depth == MAX_DEPTH:
+            return None
+        if inside is not None and depth > inside:
+            continue
+        inside = None
+        whole = node.type in grammar.comments or node.type in grammar.strings
+        if node.child_count and not whole:
+            tokens.append(f"{depth} {node.type}".encode())
+            continue
+        gap, word = data[end : node.start_byte], data[node.start_byte : node.end_byte]
+        tokens.append(gap.strip())  # what the grammar skips is white space, or it counts
+        breaks = grammar.name in _SCRIPTS and (last in _BREAK_AFTER or word in _BREAK_BEFORE)
+        if breaks and (b"\n" in gap or b"\r" in gap):
+            tokens.append(b"\n")
+        if whole:
+            inside = depth
+            word = _comment(word) if node.type in grammar.comments else _string(word, grammar)
+        tokens += (node.type.encode(), word)
+        end, last = max(end, node.end_byte), word
+    return tokens
+
+
+def _comment(text: bytes) -> bytes:
+    """A comment without the indentation of its lines."""
+    return b"\n".join(line.strip() for line in text.split(b"\n"))
+
+
+def _string(text: bytes, grammar: Grammar) -> bytes:
+    """A string in double quotes, if turning its quotes changes nothing in it."""
+    turns = grammar.name in _SCRIPTS and text[:1] == text[-1:] == b"'" and len(text) >= 2
+    return b'"' + text[1:-1] + b'"' if turns and b'"' not in text and b"\\" not in text else text
+
+
+@dataclass(frozen=True, slots=True)
+class FlatTree:
+    """A syntax tree as plain data. ``rows`` has seven numbers a node, parents first.
+
+    The number of its parent (-1 for the root), its type and its field (in ``words``; 0 is no field), first and
+    last byte, first line (from 0), and whether it is named (1), an error (2), missing (4) and holds an error (8).
+    """
+
+    words: tuple[str, ...]
+    rows: tuple[tuple[int, int, int, int, int, int, int], ...]
+
+
+def flat(text: str, path: str) -> FlatTree | None:
+    """Return the tree of a file; None for a file that is too large, or is not parsed in time."""
+    tree = parse(text, path)
+    if tree is None:
+        return None
+    words: dict[str, int] = {"": 0}
+    rows: list[tuple[int, int, int, int, int, int, int]] = []
+    parents: list[int] = []
+    cursor = tree.walk()
+    while True:
+        node = cursor.node
+        if node is None or len(rows) == MAX_FLAT_NODES:
+            return None
+        flags = node.is_named + 2 * node.is_error + 4 * node.is_missing + 8 * node.has_error
+        kind = words.setdefault(node.type, len(words))
+        place = words.setdefault(cursor.field_name or "", len(words))
+        parent = parents[-1] if parents else -1
+        rows.append((parent, kind, place, node.start_byte, node.end_byte, node.start_point.row, flags))
+        if cursor.goto_first_child():
+            parents.append(len(rows) - 1)
+            continue
+        while not cursor.goto_next_sibling():
+            if not cursor.goto_parent():
+                return FlatTree(tuple(words), tuple(rows))
+            parents.pop()
