@@ -43,14 +43,14 @@ def test_a_job_waits_from_minutes_to_hours_until_the_key_is_repaired(bench: Benc
     job = bench.open()
     pauses = []
     accepted = bench.now[0]
-    while bench.now[0] < accepted + 6.5 * DAY:
+    for _ in range(8):
         waiting = bench.run(job)
         assert (waiting.state, waiting.tries, waiting.error) == ("waiting", 0, REFUSED)
         pauses.append(waiting.due - bench.now[0])
     assert 5 * 60 <= pauses[0] < 6 * 60
-    assert pauses == sorted(pauses[:5]) + pauses[5:]
-    assert 4 * HOUR <= max(pauses) < 4.5 * HOUR
-    assert len(pauses) < 60
+    assert pauses[1:6] == sorted(pauses[1:6])
+    bench.now[0] = accepted + 6.9 * DAY
+    assert 4 * HOUR <= bench.run(job).due - bench.now[0] < 4.5 * HOUR
     assert bench.desk.ledger.faults.all()[0].why == REFUSED
     refuse(bench, None)
     assert bench.run(job).outcome == "posted"
@@ -71,10 +71,9 @@ def test_waiting_for_the_operator_is_no_failure_of_the_job(bench: Bench) -> None
 def test_after_7_days_it_is_a_failed_job_and_a_retry_decides_anew(bench: Bench) -> None:
     refuse(bench, ProviderRefused(REFUSED))
     job = bench.open()
-    accepted = bench.now[0]
-    while (ended := bench.run(job)).state == "waiting":
-        pass
-    assert bench.now[0] - accepted > 7 * DAY
+    bench.now[0] += 7 * DAY - 1
+    assert bench.run(job).state == "waiting"
+    ended = bench.run(job)
     assert (ended.state, ended.error) == ("dead", f"gave up after 7 days: {REFUSED}")
     refuse(bench, None)
     bench.line.retry(job)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 import pytest
 from flask import Flask
@@ -10,10 +11,12 @@ from flask.testing import FlaskClient
 from sqlalchemy import select
 from werkzeug.test import TestResponse
 
-from bot.pipeline.store.tables import SESSIONS
+from bot.pipeline.store.logins import ALL
+from bot.pipeline.store.tables import LOGIN_ATTEMPTS, SESSIONS
 from bot.web import session
-from bot.web.app import Backend
-from tests.bot.web.dashboard.conftest import HOSTILE, PASSWORD, dashboard
+from bot.web.app import Backend, create_app
+from bot.web.dashboard.pages import blueprint
+from tests.bot.web.dashboard.conftest import HOSTILE, PASSWORD, dashboard, settings
 
 
 @pytest.fixture
@@ -80,6 +83,22 @@ def test_whoever_goes_on_guessing_waits_and_is_refused_whatever_the_password(
     # Somebody elsewhere is not concerned.
     client.environ_base["REMOTE_ADDR"] = "192.0.2.7"
     assert log_in(client).status_code == 302
+
+
+@pytest.mark.parametrize(
+    ("trusted", "appended"), [(0, ""), (1, ", 198.51.100.7"), (2, ", 198.51.100.7, 10.0.0.1")]
+)
+def test_made_up_addresses_do_not_evade_the_count(backend: Backend, trusted: int, appended: str) -> None:
+    app = create_app(backend, lambda: (), [partial(blueprint, settings())], trusted_proxies=trusted)
+    client = app.test_client()
+    for number in range(5):
+        claimed = {"X-Forwarded-For": f"192.0.2.{number}{appended}"}
+        page = client.get("/login", headers=claimed)
+        wrong = {"token": token(page), "password": "wrong"}
+        assert client.post("/login", data=wrong, headers=claimed).status_code == 403
+    with backend.ledger().database.read() as connection:
+        rows = connection.execute(select(LOGIN_ATTEMPTS).where(LOGIN_ATTEMPTS.c.address != ALL)).all()
+    assert [(row.address, row.failures) for row in rows] == [("198.51.100.7" if trusted else "127.0.0.1", 5)]
 
 
 def test_a_form_of_another_site_is_refused(client: FlaskClient, filled: Backend) -> None:
