@@ -87,7 +87,7 @@ def access(settings: Settings, repository: str, observe: Observe | None = None) 
     Raises SettingsError, NotFound where the App is not installed there, and what asking GitHub raises.
     """
     from bot.github.app import forge_as
-    from bot.github.http import unobserved
+    from bot.github.http import no_metrics
 
     if settings.github_token is None and not settings.needs_setup:
         with build_app(settings, observe) as github:
@@ -95,7 +95,7 @@ def access(settings: Settings, repository: str, observe: Observe | None = None) 
             yield Access(*github.forge(github.installation_for(owner, name).id, repository), "the App")
         return
     token = settings.github_token.get_secret_value().strip() if settings.github_token else ""
-    with forge_as(token, repository, settings.github_api_url, observe or unobserved) as halves:
+    with forge_as(token, repository, settings.github_api_url, observe or no_metrics) as halves:
         yield Access(*halves, "GITHUB_TOKEN" if token else "")
 
 
@@ -166,7 +166,7 @@ def bounded(usd: float | None) -> Budget | None:
 def build_app(settings: Settings, observe: Observe | None = None) -> GitHubApp:
     """The GitHub App; raises SettingsError that names what is missing."""
     from bot.github.app import GitHubApp, load_key
-    from bot.github.http import unobserved
+    from bot.github.http import no_metrics
 
     key = settings.private_key()
     if settings.github_app_id is None:
@@ -178,7 +178,7 @@ def build_app(settings: Settings, observe: Observe | None = None) -> GitHubApp:
         settings.github_app_id,
         key,
         settings.github_api_url,
-        observe=observe or unobserved,
+        observe=observe or no_metrics,
         archives=settings.bouncer_data_dir / "archives",
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import datetime
 from functools import cache, partial
@@ -23,14 +23,14 @@ from bot.core.errors import ForgeError, SettingsError
 from bot.core.frozen import Frozen
 from bot.core.subjects import Actor
 from bot.github.archive import Archives
-from bot.github.http import Answers, Client, Holder, Observe, Query, unobserved
+from bot.github.http import Client, Holder, Observe, Query, Transport, no_metrics
 from bot.github.payloads import actor, made, read
 from bot.github.reader import GitHubForge
 from bot.github.writer import GitHubWriter
 
 PUBLIC_API = "https://api.github.com"
-#: Forges kept with their connections and tokens; the least recently used one goes.
-KEPT = 200
+#: Repositories whose tokens are remembered, a few KB for each; the least recently used one is dropped.
+REPOSITORIES = 1_000
 
 #: What each half of the forge is allowed; minted apart, so that what reads cannot write.
 READ: Mapping[str, str] = {"contents": "read", "issues": "read", "pull_requests": "read", "checks": "read"}
@@ -99,6 +99,7 @@ class AppIdentity:
     """The app itself, by a JSON Web Token signed with its key: good for 5 minutes, used for one."""
 
     installation = None
+    cache_key = "app"
 
     def __init__(self, app_id: str, key: str) -> None:
         # Issued a minute ago and short-lived (PyGithub's defaults): a clock that is a little off does no harm.
@@ -120,8 +121,11 @@ class AppIdentity:
 class InstallationIdentity:
     """An installation, by a token that is minted when first needed, before it expires, and once when refused."""
 
-    def __init__(self, installation: int, mint: Mint, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, installation: int, cache_key: Hashable, mint: Mint, clock: Callable[[], float] = time.time
+    ) -> None:
         self.installation = installation
+        self.cache_key = cache_key
         self._mint = mint
         self._clock = clock
         self._lock = threading.Lock()
@@ -157,17 +161,17 @@ class GitHubApp:
         private_key: str,
         api_url: str = PUBLIC_API,
         *,
-        observe: Observe = unobserved,
+        observe: Observe = no_metrics,
         archives: Path | None = None,
     ) -> None:
         """``archives``: where the files of a few commits are kept for all processes; else for this one alone."""
         if not str(app_id).strip():
             raise SettingsError("GITHUB_APP_ID: the app's id is empty")
         self._api_url = checked_url(api_url)
-        self._observe = observe
-        self._answers = Answers()
+        identity = AppIdentity(str(app_id).strip(), load_key(private_key))
+        self._transport = Transport(observe)
         self._archives = Archives(archives)
-        self._client = Client(AppIdentity(str(app_id).strip(), load_key(private_key)), self._api_url, observe)
+        self._client = Client(identity, self._api_url, self._transport)
         self._lock = threading.Lock()
         self._forges: OrderedDict[tuple[int, str], tuple[GitHubForge, GitHubWriter]] = OrderedDict()
         self._bot: Actor | None = None
@@ -180,13 +184,8 @@ class GitHubApp:
 
     def close(self) -> None:
         """Close all connections."""
-        with self._lock:
-            for forge, writer in self._forges.values():
-                forge.close()
-                writer.close()
-            self._forges.clear()
         self._archives.close()
-        self._client.close()
+        self._transport.close()
 
     def app(self) -> AppInfo:
         """The app's own description, with the permissions and events it asks for."""
@@ -240,17 +239,18 @@ class GitHubApp:
             if key not in self._forges:
                 self._forges[key] = self._make(installation, repository)
             self._forges.move_to_end(key)
-            while len(self._forges) > KEPT:
-                # Not closed: a job may hold it still. Its sockets close with the last reference.
+            while len(self._forges) > REPOSITORIES:
                 self._forges.popitem(last=False)
             return self._forges[key]
 
     def _make(self, installation: int, repository: str) -> tuple[GitHubForge, GitHubWriter]:
         def client(permissions: Mapping[str, str]) -> Client:
             identity = InstallationIdentity(
-                installation, lambda: self._mint(installation, repository, permissions)
+                installation,
+                (installation, repository, *sorted(permissions.items())),
+                lambda: self._mint(installation, repository, permissions),
             )
-            return Client(identity, self._api_url, self._observe, self._answers)
+            return Client(identity, self._api_url, self._transport)
 
         return (
             GitHubForge(client(READ), repository, self._identity, self._archives),
@@ -288,10 +288,11 @@ class GitHubApp:
 
 @contextmanager
 def forge_as(
-    token: str, repository: str, api_url: str, observe: Observe = unobserved
+    token: str, repository: str, api_url: str, observe: Observe = no_metrics
 ) -> Iterator[tuple[GitHubForge, GitHubWriter]]:
     """``owner/name`` as the holder of a token sees it, without an App; with an empty one as everybody does."""
-    with closing(Client(Holder(token), api_url, observe)) as client, closing(Archives()) as archives:
+    with closing(Transport(observe)) as transport, closing(Archives()) as archives:
+        client = Client(Holder(token), api_url, transport)
 
         @cache
         def viewer(_: object) -> Actor:

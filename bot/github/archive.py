@@ -18,6 +18,7 @@ from urllib.parse import quote, urlsplit
 import httpx2
 
 from bot.core.errors import ForgeError, TransientError
+from bot.core.http_client import HttpClient
 from bot.core.io_limits import TooLarge, TooSlow, bounded, leased
 from bot.github.http import check
 from bot.github.offline import FolderTree
@@ -143,7 +144,7 @@ def _age(folder: Path) -> float:
 
 
 def _download(url: str, file: IO[bytes]) -> None:
-    with httpx2.stream("GET", url, timeout=TIMEOUT, follow_redirects=True) as response:
+    with HttpClient(TIMEOUT) as client, client.stream("GET", url, follow_redirects=True) as response:
         check(response.status_code, response.headers, "", f"GET {urlsplit(url).path}")
         try:
             for chunk in bounded(response.iter_bytes(1 << 20), MAX_ARCHIVE, DEADLINE):

@@ -1,16 +1,22 @@
-"""Requests to GitHub's API as one identity: authentication, faults, redirects, pages, GraphQL and what is known.
+"""Requests to GitHub's API: one transport per process, and a client for each identity that uses it.
 
-An answer is kept with its ETag and asked for again under that condition: one that has not changed costs nothing
+An answer is stored with its ETag and asked for again under that condition: one that has not changed costs nothing
 of the hourly quota.
+
+Of PyGithub only the signature of the App (``AppAuth``) and its list of rate limit messages are used. Its requester
+holds connections of its own for each token, repeats a POST whose answer was lost, never replaces a revoked token,
+reads answers of any size, and has no conditional requests: each of these would have to be undone here, and one
+client for all installations is not possible with it.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 from urllib.parse import quote, urljoin, urlsplit
@@ -20,6 +26,7 @@ from github.Requester import Requester
 
 from bot import __version__
 from bot.core.errors import ForgeError, NotFound, TransientError
+from bot.core.http_client import HttpClient
 from bot.core.io_limits import TooLarge, TooSlow, bounded, retry_after
 from bot.github.payloads import parsed
 
@@ -37,9 +44,13 @@ MAX_PAGES = 1000
 UNSTATED_WAIT = 60.0
 #: No wait that a server names is followed for longer, seconds.
 LONGEST_WAIT = 3600.0
-#: Characters of answers that one process keeps, and the longest answer that is worth it.
-KEPT = 64 << 20
-KEPT_ANSWER = 2 << 20
+#: Bytes of stored answers in one process, and of the largest answer that is stored.
+CACHE_BYTES = 16 << 20
+CACHED_ANSWER_BYTES = 2 << 20
+#: What a stored answer takes besides its text: its key, its ETag and the objects around them, bytes.
+CACHE_OVERHEAD = 1_000
+#: Connections of one process, and those of them that stay open when they are idle.
+CONNECTIONS, IDLE_CONNECTIONS = 100, 20
 
 JSON = "application/vnd.github+json"
 
@@ -63,8 +74,8 @@ class Exchange:
 Observe = Callable[[Exchange], None]
 
 
-def unobserved(call: Exchange) -> None:
-    """Nobody counts."""
+def no_metrics(call: Exchange) -> None:
+    """Ignore the exchange."""
 
 
 class Identity(Protocol):
@@ -72,6 +83,11 @@ class Identity(Protocol):
 
     @property
     def installation(self) -> int | None: ...
+
+    @property
+    def cache_key(self) -> Hashable:
+        """Equal for identities that may see each other's answers: the same account with the same permissions."""
+        ...
 
     @property
     def token(self) -> str: ...
@@ -89,6 +105,10 @@ class Holder:
     def __init__(self, token: str = "") -> None:
         self.token = token
 
+    @property
+    def cache_key(self) -> Hashable:
+        return self.token
+
     def refuse(self, secret: str) -> bool:
         return False
 
@@ -103,49 +123,68 @@ class Raw:
 
 
 class Answers:
-    """The last answers to reads, by who asked for what; the least recently used one goes."""
+    """The last answers to reads that have an ETag, by identity and request. Drops the least recently used ones."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[object, ...], Raw] = OrderedDict()
-        self._size = 0
+        self._answers: OrderedDict[Hashable, Raw] = OrderedDict()
+        self._bytes = 0
 
-    def find(self, key: tuple[object, ...]) -> Raw | None:
+    def find(self, key: Hashable) -> Raw | None:
         with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-            return self._kept.get(key)
+            if key in self._answers:
+                self._answers.move_to_end(key)
+            return self._answers.get(key)
 
-    def keep(self, key: tuple[object, ...], answer: Raw) -> None:
-        """Take the answer, where it can be asked for again under a condition."""
-        if "etag" not in answer.headers or len(answer.text) > KEPT_ANSWER:
+    def store(self, key: Hashable, answer: Raw) -> None:
+        """Store the answer if it can be asked for again under a condition and is not too large."""
+        if "etag" not in answer.headers or _size(answer) > CACHED_ANSWER_BYTES:
             return
+        # The other twenty headers speak of the one exchange that is over.
+        headers = {name: answer.headers[name] for name in ("etag", "link") if name in answer.headers}
+        answer = replace(answer, headers=headers)
         with self._lock:
-            before = self._kept.pop(key, None)
-            self._kept[key] = answer
-            self._size += len(answer.text) - (len(before.text) if before else 0)
-            while self._size > KEPT:
-                self._size -= len(self._kept.popitem(last=False)[1].text)
+            replaced = self._answers.pop(key, None)
+            self._answers[key] = answer
+            self._bytes += _size(answer) - (_size(replaced) if replaced else 0)
+            while self._bytes > CACHE_BYTES:
+                self._bytes -= _size(self._answers.popitem(last=False)[1])
 
 
-class Client:
-    """Every method raises TransientError, NotFound or ForgeError, and nothing of the library below."""
+def _size(answer: Raw) -> int:
+    # One character outside of Latin-1 doubles or quadruples a string.
+    return sys.getsizeof(answer.text) + CACHE_OVERHEAD
 
-    def __init__(
-        self, identity: Identity, api_url: str, observe: Observe = unobserved, answers: Answers | None = None
-    ) -> None:
-        self._identity = identity
-        self._observe = observe
-        self._api_url = api_url.rstrip("/")
-        self._api = urlsplit(self._api_url)
-        self._answers = answers if answers is not None else Answers()
-        # No second try by itself, of reads neither: jobs try again, with the wait that GitHub asked for.
-        self._http = httpx2.Client(
-            timeout=TIMEOUT, follow_redirects=False, headers={"User-Agent": f"bouncer/{__version__}"}
+
+class Transport:
+    """Connections, stored answers and metrics: one per process, whatever the number of installations."""
+
+    def __init__(self, observe: Observe = no_metrics) -> None:
+        self.observe = observe
+        self.answers = Answers()
+        # No retries, of reads neither: jobs are retried, after the wait that GitHub asks for.
+        self.http = HttpClient(
+            TIMEOUT,
+            headers={"User-Agent": f"bouncer/{__version__}"},
+            limits=httpx2.Limits(max_connections=CONNECTIONS, max_keepalive_connections=IDLE_CONNECTIONS),
         )
 
     def close(self) -> None:
-        self._http.close()
+        """Close all connections."""
+        self.http.close()
+
+
+class Client:
+    """One identity on a shared transport.
+
+    Every method raises TransientError, NotFound or ForgeError, and nothing of the library below.
+    """
+
+    def __init__(self, identity: Identity, api_url: str, transport: Transport) -> None:
+        self._identity = identity
+        self._transport = transport
+        self._api_url = api_url.rstrip("/")
+        self._api = urlsplit(self._api_url)
 
     def value(self, path: str, query: Query | None = None) -> Any:
         """Whatever JSON there is."""
@@ -252,10 +291,10 @@ class Client:
 
     def _once(self, request: _Request, secret: str) -> Raw:
         """One request over the line; what is known already where GitHub says that it still holds."""
-        known = self._answers.find(request.key(self._identity)) if request.method == "GET" else None
+        known = self._transport.answers.find(request.key(self._identity)) if request.method == "GET" else None
         start, status, headers = time.monotonic(), 0, dict[str, str]()
         try:
-            with self._http.stream(
+            with self._transport.http.stream(
                 request.method,
                 request.url,
                 params=request.query or None,
@@ -272,14 +311,14 @@ class Client:
             # The type alone: the text may hold an address with a secret in it.
             raise TransientError(f"{request.what}: no answer from GitHub ({type(error).__name__})") from None
         finally:
-            self._observe(_call(self._identity.installation, request.method, status, start, headers))
+            self._transport.observe(_call(self._identity.installation, request.method, status, start, headers))
         if status == 304 and known is not None:
             return known
         if status == 202 and request.method == "GET":
             raise TransientError("GitHub is still preparing the answer")
         answer = Raw(status, headers, body.decode("utf-8", "surrogateescape"))
         if request.method == "GET" and status == 200:
-            self._answers.keep(request.key(self._identity), answer)
+            self._transport.answers.store(request.key(self._identity), answer)
         return answer
 
 
@@ -292,8 +331,8 @@ class _Request:
     body: Any = None
     accept: str = JSON
 
-    def key(self, identity: Identity) -> tuple[object, ...]:
-        return identity, self.url, tuple(sorted((self.query or {}).items())), self.accept
+    def key(self, identity: Identity) -> Hashable:
+        return identity.cache_key, self.url, tuple(sorted((self.query or {}).items())), self.accept
 
     def headers(self, secret: str, known: Raw | None) -> dict[str, str]:
         return {

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from bot.core.errors import ForgeError, NotFound
 from bot.core.frozen import Frozen
-from bot.github.http import Client, Holder
+from bot.github.http import Client, Holder, Transport
 from bot.github.payloads import read
 
 
@@ -52,7 +52,8 @@ class GitHubLogin:
 
     def visitor(self, code: str, back: str, verifier: str, organizations: Collection[str]) -> Visitor:
         """Whose code this is. Raises ForgeError where GitHub does not take it; TransientError."""
-        with closing(Client(Holder(self._token(code, back, verifier)), self.api_url)) as client:
+        with closing(Transport()) as transport:
+            client = Client(Holder(self._token(code, back, verifier, transport)), self.api_url, transport)
             github_id, login = read(lambda user: (int(user["id"]), str(user["login"])), client.get("/user"))
             memberships = {name: _member(client, name) for name in organizations}
         return Visitor(
@@ -61,7 +62,7 @@ class GitHubLogin:
             organizations={name: found for name, found in memberships.items() if found is not None},
         )
 
-    def _token(self, code: str, back: str, verifier: str) -> str:
+    def _token(self, code: str, back: str, verifier: str, transport: Transport) -> str:
         body = {
             "client_id": self.client_id,
             "client_secret": self.client_secret,
@@ -69,10 +70,9 @@ class GitHubLogin:
             "redirect_uri": back,
             "code_verifier": verifier,
         }
-        with closing(Client(Holder(), self.web_url)) as client:
-            answer = client.send(
-                "POST", "/login/oauth/access_token", body, what="the log-in", accept="application/json"
-            )
+        answer = Client(Holder(), self.web_url, transport).send(
+            "POST", "/login/oauth/access_token", body, what="the log-in", accept="application/json"
+        )
         if not isinstance(answer, dict) or not isinstance(answer.get("access_token"), str):
             # GitHub says what is wrong with status 200.
             why = str(answer.get("error") if isinstance(answer, dict) else "no answer")[:100]

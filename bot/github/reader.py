@@ -75,9 +75,6 @@ class GitHubForge:
         self._archives = archives
         self._path = f"/repos/{quote(repository)}"
 
-    def close(self) -> None:
-        self._client.close()
-
     def graphql(self, query: str, variables: Mapping[str, Any]) -> Any:
         """The ``data`` of an answer in GraphQL."""
         return self._client.graphql(query, variables)

@@ -174,12 +174,13 @@ def convert(code: str, api_url: str, web_url: str) -> Credentials:
     if not _CODE.fullmatch(code):
         raise NotFound("that is no code of GitHub's")
     from bot.github.app import checked_url
-    from bot.github.http import Client, Holder
+    from bot.github.http import Client, Holder, Transport
 
-    with closing(Client(Holder(), checked_url(api_url))) as client:
+    address = checked_url(api_url)
+    with closing(Transport()) as transport:
         try:
             # Named, because the address holds the code.
-            value = client.send(
+            value = Client(Holder(), address, transport).send(
                 "POST", f"/app-manifests/{code}/conversions", what="the conversion of the manifest"
             )
         except ForgeError as error:

@@ -26,10 +26,6 @@ class GitHubWriter:
         self._owner = repository.partition("/")[0]
         self._path = f"/repos/{quote(repository)}"
 
-    def close(self) -> None:
-        self._client.close()
-        self._contents.close()
-
     def create_comment(self, number: int, body: str) -> int:
         return _id(self._send("POST", f"/issues/{number}/comments", {"body": body}))
 

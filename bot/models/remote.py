@@ -16,6 +16,7 @@ import httpx2
 
 from bot.core.errors import ModelError, ProviderRefused, TransientError
 from bot.core.frozen import Frozen
+from bot.core.http_client import HttpClient
 from bot.core.io_limits import TooLarge, TooSlow, bounded, retry_after
 from bot.core.redaction import REDACTED
 from bot.models.conversation import Answer, Request
@@ -114,15 +115,12 @@ class Remote:
         return self.complete(request)
 
 
-class BoundedClient(httpx2.Client):
-    """The HTTP client that the SDKs are given: reads every answer completely, before anybody parses it.
-
-    Redirects are not followed: httpx drops ``Authorization`` on the way to another host, but not ``x-api-key``.
-    """
+class BoundedClient(HttpClient):
+    """The HTTP client that the SDKs are given: reads every answer completely before it is parsed."""
 
     def __init__(self, timeout: float = TIMEOUT) -> None:
         limits = httpx2.Timeout(timeout, connect=min(timeout, 10.0))
-        super().__init__(timeout=limits, follow_redirects=False, headers={"Accept-Encoding": "gzip, identity"})
+        super().__init__(limits, headers={"Accept-Encoding": "gzip, identity"})
         self._seconds = timeout
 
     def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:

@@ -17,6 +17,7 @@ import structlog
 from bot import __version__
 from bot.core.actions import Decision, Task
 from bot.core.errors import TransientError
+from bot.core.http_client import HttpClient
 from bot.github.webhook import sign
 from bot.pipeline.job import Job, Notice
 from bot.pipeline.store.overview import Filter, Overview, row
@@ -73,7 +74,7 @@ class Notices:
         }
         try:
             with (
-                httpx2.Client(timeout=TIMEOUT, follow_redirects=False) as client,
+                HttpClient(TIMEOUT) as client,
                 client.stream("POST", self._url, content=body, headers=headers) as answer,
             ):
                 status = answer.status_code

@@ -17,6 +17,7 @@ from bot import app
 from bot.cli.doctor import Diagnosis, fail, note, ok
 from bot.core.errors import ForgeError, ModelError, SettingsError, TransientError
 from bot.core.frozen import Frozen
+from bot.core.http_client import HttpClient
 from bot.github import webhook
 from bot.github.registration import manifest
 from bot.models.budget import Budget, MemoryBudget
@@ -60,7 +61,7 @@ def github(settings: Settings) -> Iterator[Diagnosis]:
 def _reach(settings: Settings) -> Iterator[Diagnosis]:
     url = settings.github_api_url
     try:
-        with httpx2.Client(timeout=_SECONDS, follow_redirects=False) as client:
+        with HttpClient(_SECONDS) as client:
             response = client.get(url)
     except httpx2.HTTPError as error:
         yield fail(

@@ -59,7 +59,7 @@ def test_a_token_is_replaced_five_minutes_before_it_expires() -> None:
         minted.append(f"token {len(minted)}")
         return minted[-1], datetime.fromtimestamp(now + 3600, UTC)
 
-    identity = InstallationIdentity(1, mint, clock=lambda: now)
+    identity = InstallationIdentity(1, "key", mint, clock=lambda: now)
     assert identity.token == "token 0"
     now += 3600 - 301
     assert identity.token == "token 0"
@@ -74,7 +74,7 @@ def test_where_our_clock_is_far_ahead_a_token_is_used_for_a_minute_not_for_one_r
         minted.append("token")
         return "token", datetime.fromtimestamp(now - 3600, UTC)
 
-    identity = InstallationIdentity(1, mint, clock=lambda: now)
+    identity = InstallationIdentity(1, "key", mint, clock=lambda: now)
     assert [identity.token for _ in range(5)] == ["token"] * 5
     assert len(minted) == 1
 
@@ -86,7 +86,7 @@ def test_many_threads_mint_one_token() -> None:
         minted.append("token")
         return "token", datetime.now(UTC) + timedelta(hours=1)
 
-    identity = InstallationIdentity(1, mint)
+    identity = InstallationIdentity(1, "key", mint)
     with ThreadPoolExecutor(8) as pool:
         assert set(pool.map(lambda _: identity.token, range(64))) == {"token"}
     assert len(minted) == 1

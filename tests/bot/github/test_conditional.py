@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.core.errors import NotFound
-from bot.github import http
+from bot.github import app, http
 from bot.github.http import Answers, Raw
 from bot.pipeline.readings import ReadOnce
 from tests.bot.github.conftest import NAME, Site
@@ -64,14 +64,26 @@ def test_a_job_asks_each_question_once_and_a_second_look_asks_anew(site: Site) -
     assert statuses(site, "bouncer.yml") == [404]
 
 
-def test_what_is_kept_stays_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http, "KEPT", 100)
-    monkeypatch.setattr(http, "KEPT_ANSWER", 40)
+def test_stored_answers_stay_within_their_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "CACHE_BYTES", 3 * http.CACHE_OVERHEAD + 1_000)
+    monkeypatch.setattr(http, "CACHED_ANSWER_BYTES", http.CACHE_OVERHEAD + 200)
     answers = Answers()
-    answers.keep(("large",), Raw(200, {"etag": "1"}, "x" * 41))
-    answers.keep(("unmarked",), Raw(200, {}, "x"))
+    answers.store("large", Raw(200, {"etag": "1"}, "x" * 201))
+    answers.store("wide", Raw(200, {"etag": "1"}, "\U0001f600" * 60))
+    answers.store("unmarked", Raw(200, {}, "x"))
     for key in range(10):
-        answers.keep((key,), Raw(200, {"etag": "1"}, "x" * 30))
-        answers.keep((key,), Raw(200, {"etag": "2"}, "x" * 30))
-    assert [key for key in range(10) if answers.find((key,))] == [7, 8, 9]
-    assert answers.find(("large",)) is answers.find(("unmarked",)) is None
+        answers.store(key, Raw(200, {"etag": "1"}, "x" * 30))
+        answers.store(key, Raw(200, {"etag": "2", "date": "today"}, "x" * 30))
+    assert [key for key in range(10) if answers.find(key)] == [7, 8, 9]
+    assert answers.find(9) == Raw(200, {"etag": "2"}, "x" * 30)
+    assert answers.find("large") is answers.find("wide") is answers.find("unmarked") is None
+
+
+def test_a_dropped_token_is_minted_again_and_etags_still_hold(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "REPOSITORIES", 1)
+    number = site.github.open_issue(NAME, "Reading fails")
+    for _ in range(2):
+        assert site.forge.issue(number).title == "Reading fails"
+        site.app.forge(site.installation.id, "octo/secret")[0].about()
+    assert statuses(site, f"/issues/{number}") == [200, 304]
+    assert statuses(site, "/access_tokens") == [201] * 4

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Any
 
 import pytest
@@ -16,7 +16,7 @@ from bot.core.errors import ForgeError, NotFound, TransientError
 from bot.core.subjects import Actor
 from bot.github import http
 from bot.github.archive import Archives
-from bot.github.http import Client
+from bot.github.http import Client, Transport
 from bot.github.reader import GitHubForge
 from bot.github.writer import GitHubWriter
 
@@ -27,6 +27,7 @@ class Known:
     """A token that is never replaced."""
 
     installation = None
+    cache_key = "known"
     token = "secret"
 
     def refuse(self, secret: str) -> bool:
@@ -35,9 +36,8 @@ class Known:
 
 @pytest.fixture
 def client(httpserver: HTTPServer) -> Iterator[Client]:
-    client = Client(Known(), httpserver.url_for(""))
-    yield client
-    client.close()
+    with closing(Transport()) as transport:
+        yield Client(Known(), httpserver.url_for(""), transport)
 
 
 @pytest.fixture

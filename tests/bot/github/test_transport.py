@@ -1,0 +1,82 @@
+"""All installations share one HTTP client, and nothing of one account is sent with another one's requests."""
+
+from __future__ import annotations
+
+import gc
+import ssl
+from collections.abc import Callable, Generator
+from contextlib import closing
+
+import httpx2
+import pytest
+from pytest_httpserver import HTTPServer
+from werkzeug import Response
+
+from bot.core.http_client import HttpClient
+from bot.github.http import Client, Holder, Transport
+from bot.models import anthropic, openai
+from bot.models.remote import BoundedClient
+from tests.bot.github.conftest import Site
+
+
+def count(kind: type) -> int:
+    gc.collect()
+    return sum(isinstance(item, kind) for item in gc.get_objects())
+
+
+def test_installations_share_one_client_and_one_tls_context(site: Site) -> None:
+    first = site.app.forge(site.installation.id, "octo/demo")[0].about()
+    clients, contexts = count(httpx2.Client), count(ssl.SSLContext)
+    for index in range(30):
+        name = f"owner-{index}/project"
+        site.github.create_repository(name)
+        number = site.github.open_issue(name, "Reading fails")
+        forge, writer = site.app.forge(site.github.install(site.registered, name).id, name)
+        assert forge.about().full_name == name != first.full_name
+        writer.create_comment(number, "Which version?")
+    assert (count(httpx2.Client), count(ssl.SSLContext)) == (clients, contexts)
+
+
+def test_clients_of_models_share_the_tls_context(httpserver: HTTPServer) -> None:
+    Transport().close()
+    contexts = count(ssl.SSLContext)
+    connections = [
+        connect(f"model-{index}", "sk-secret", httpserver.url_for(""))
+        for connect in (openai.connect, anthropic.connect)
+        for index in range(3)
+    ]
+    assert len(connections) == 6
+    assert count(ssl.SSLContext) == contexts
+
+
+def of_github(url: str) -> Generator[Callable[[str], object]]:
+    with closing(Transport()) as transport:
+        yield lambda token: Client(Holder(token), url, transport).get("/user")
+
+
+def of_a_model(url: str) -> Generator[Callable[[str], object]]:
+    with BoundedClient() as client:
+        yield lambda token: client.post(f"{url}/user", headers={"Authorization": token})
+
+
+@pytest.mark.parametrize("connect", [of_github, of_a_model])
+def test_a_cookie_of_one_account_is_not_sent_with_another(
+    httpserver: HTTPServer, connect: Callable[[str], Generator[Callable[[str], object]]]
+) -> None:
+    answer = Response('{"login": "alice"}', headers={"Set-Cookie": "session=of-alice; Path=/"})
+    httpserver.expect_request("/user").respond_with_response(answer)
+    ask = next(asks := connect(httpserver.url_for("").rstrip("/")))
+    ask("token-of-alice")
+    ask("token-of-bob")
+    asks.close()
+    assert len(httpserver.log) == 2
+    assert all("Cookie" not in request.headers for request, _ in httpserver.log)
+
+
+def test_no_client_follows_a_redirect_with_its_key(httpserver: HTTPServer) -> None:
+    httpserver.expect_request("/there").respond_with_data("{}")
+    httpserver.expect_request("/here").respond_with_data("", 307, {"Location": httpserver.url_for("/there")})
+    with HttpClient(5.0) as plain, BoundedClient() as bounded:
+        for client in (plain, bounded):
+            assert client.post(httpserver.url_for("/here"), headers={"x-api-key": "sk-secret"}).status_code == 307
+    assert [request.path for request, _ in httpserver.log] == ["/here", "/here"]
