@@ -180,7 +180,7 @@ def address(settings: Settings) -> Iterator[Diagnosis]:
         "X-Forwarded-Host": _FORGED_HOST,
     }
     try:
-        with httpx2.Client(timeout=_SECONDS, follow_redirects=False) as client:
+        with HttpClient(_SECONDS) as client:
             response = client.get(f"{url}/doctor", headers=headers)
     except httpx2.HTTPError as error:
         told = f"{url} does not answer from here ({type(error).__name__})"
