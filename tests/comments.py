@@ -20,6 +20,7 @@ from bot.features.commands import handler as commands
 from bot.features.config import handler as config
 from bot.features.reproduce import texts as reproduce
 from bot.features.reproduce.texts import Place
+from bot.features.review import dismissal
 from bot.features.review import texts as review
 from bot.features.review.texts import Page
 from bot.features.shared import input_bouncer as bouncer
@@ -61,6 +62,9 @@ def on_issues() -> Iterator[Text]:
         _bounced((), missing=("steps to reproduce", "version")),
     )
     yield "A bounced issue, where it names nothing that is missing", _bounced(())
+    yield "An issue that a maintainer labelled", _bounced(asked, marked_by="mia")
+    yield "... where the model has no question", _bounced((), marked_by="mia")
+    yield "A bounced issue, while paused", _bounced(asked, paused=True)
     yield "After an answer that leaves a question open", _bounced(asked[:1], again=True)
     yield "After an answer that leaves all open", _bounced((), again=True)
     yield "The same comment once the issue is clear", bouncer.cleared("en")
@@ -76,6 +80,10 @@ def in_other_languages() -> Iterator[Text]:
     for code in sorted(bouncer.translations().keys() - {"en"}):
         yield f"{code}: a bounced issue", _bounced(("?",), language=code)
         yield f"{code}: after an answer", _bounced((), language=code, again=True)
+        yield (
+            f"{code}: labelled by a maintainer, and paused",
+            _bounced((), language=code, marked_by="mia", paused=True),
+        )
         yield f"{code}: nothing asked", _bounced((), language=code)
         yield f"{code}: clear", bouncer.cleared(code)
         yield f"{code}: accepted", bouncer.accepted("mia", "#7", code)
@@ -86,7 +94,13 @@ def in_other_languages() -> Iterator[Text]:
 
 
 def _bounced(
-    questions: tuple[str, ...], *, missing: tuple[str, ...] = (), again: bool = False, language: str = "en"
+    questions: tuple[str, ...],
+    *,
+    missing: tuple[str, ...] = (),
+    again: bool = False,
+    paused: bool = False,
+    language: str = "en",
+    marked_by: str = "",
 ) -> str:
     verdict = InputVerdict(
         label=InputLabel.VAGUE,
@@ -96,8 +110,9 @@ def _bounced(
         questions=questions,
         missing=missing,
         language=language,
+        marked_by=marked_by,
     )
-    return bouncer.comment(verdict, MODEL, DAY, ACME, "bouncer[bot]", again=again)
+    return bouncer.comment(verdict, MODEL, DAY, ACME, "bouncer[bot]", again=again, paused=paused)
 
 
 def to_commands() -> Iterator[Text]:
@@ -111,6 +126,12 @@ def to_commands() -> Iterator[Text]:
     yield "/bouncer why, from somebody who may not", _refused("why", _said("", MIA))
     yield "/bouncer review on an issue", _refused("review", on_issue)
     yield "/bouncer accept on a pull request", _refused("accept", _said("", ANN, pull=True))
+    yield "/bouncer recheck by the author, while paused", _refused("recheck", on_issue, paused=True)
+    yield "/bouncer review, where reviews are off", commands.off("review")
+    yield "/bouncer dismiss below a pull request with several findings", dismissal.WHICH.format(count=2)
+    yield "... with none", dismissal.NO_FINDING
+    yield "... in a thread that is about none", dismissal.NOT_A_FINDING
+    yield "A dismissed finding", dismissal.dismissed("mia", "the caller checks it.")
     yield "/bouncer why", why.answer("`load` is called with a file that the text does not name.", MODEL, "en")
     yield "/bouncer why, where there is nothing to explain", why.NOTHING
     yield "/bouncer why, once too often", why.ENOUGH
@@ -121,9 +142,9 @@ def _said(body: str, by: Actor, *, pull: bool = False) -> CommentCreated:
     return CommentCreated(sender=by, repository=ACME, issue=issue, comment=Comment(id=9, body=body, author=by))
 
 
-def _refused(word: str, event: CommentCreated) -> str:
+def _refused(word: str, event: CommentCreated, *, paused: bool = False) -> str:
     fits = commands.ON_PULLS if event.issue.is_pull_request else commands.ON_ISSUES
-    return commands.refusal(Command(word=word), event, fits)
+    return commands.refusal(Command(word=word), event, fits, paused=paused)
 
 
 def on_settings() -> Iterator[Text]:

@@ -134,6 +134,11 @@ def read_marker(body: str) -> tuple[str, str] | None:
     return (found["task"], found["extra"] or "") if found else None
 
 
+def without_marker(body: str) -> str:
+    """Return a body as it was before its marker was added."""
+    return _MARKER_LINE.sub("", body.rstrip()).rstrip()
+
+
 def content_hash(sent: str) -> str:
     """Tells whether what is to be sent differs from what was sent."""
     return hashlib.sha256(sent.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -19,7 +19,7 @@ from bot.features.shared.findings import Finding
 from bot.features.shared.labels import InputLabel
 from bot.features.shared.taxonomy import Category, Impact, Severity
 from bot.github.protocol import Forge
-from bot.pipeline.body import read_marker
+from bot.pipeline.body import read_marker, without_marker
 
 _LABEL = re.compile("|".join(InputLabel))
 _SEVERITY = re.compile(r"^Severity: (low|medium|high)\.", re.MULTILINE)
@@ -71,17 +71,18 @@ class StandingHistory(NoHistory):
             if comment.author.id != me or sign is None or sign[0] != "triage":
                 continue
             folded = comment.body.partition("</summary>")[2].partition("</details>")[0]
-            found = _LABEL.search(folded.rpartition("\n\n")[2])
-            if found is None or label.lower() not in map(str.lower, self._issue().labels):
+            if not folded or label.lower() not in map(str.lower, self._issue().labels):
                 return
             asked = [line[2:] for line in comment.body.partition("<details>")[0].split("\n") if line[:2] == "- "]
             number = self._event.number
+            # The footer of an issue that a maintainer marked names no label.
+            found = _LABEL.search(folded.rpartition("\n\n")[2])
             yield Decision(
                 kind="triage",
                 subject=self._subject(),
-                verdict=found[0],
+                verdict=found[0] if found else InputLabel.VAGUE,
                 actions=(
-                    UpsertComment(task="triage", number=number, body=comment.body),
+                    UpsertComment(task="triage", number=number, body=without_marker(comment.body)),
                     SetLabels(number=number, add=(label,)),
                 ),
                 evidence={

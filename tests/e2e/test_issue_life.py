@@ -105,7 +105,9 @@ def test_a_maintainer_accepts_and_it_is_never_bounced_again(shop: Site, home: st
     shop.github.edit(home, number, body="Shorter.")
     shop.github.comment(home, number, "/bouncer recheck", "alice")
     shop.quiet()
-    assert read(shop, home, number).startswith("Accepted as is by mia.")
+    accepted, told = shop.said(home, number)
+    assert accepted.startswith("Accepted as is by mia.")
+    assert told.startswith("alice: I can't read this again: a maintainer accepted this issue.")
     assert shop.github.labels(home, number) == []
 
 
@@ -119,7 +121,10 @@ def test_a_maintainer_takes_the_label_off_and_sets_it_again(shop: Site, home: st
     assert shop.github.labels(home, number) == []
     shop.github.label(home, number, "needs-info", by="mia")
     shop.quiet()
-    assert "- Which version is this?" in read(shop, home, number)
+    marked = read(shop, home, number)
+    assert marked.startswith("Thanks for the report. mia asked for more details. To work on this,")
+    assert "- Which version is this?" in marked
+    assert "VAGUE" not in marked, "the maintainer decided, not the model"
     shop.github.comment(home, number, "It is version 4.2, on an empty file.", "alice")
     shop.quiet()
     assert (read(shop, home, number), shop.github.labels(home, number)) == (CLEARED, [])
@@ -142,7 +147,7 @@ def test_a_stranger_cannot_accept(shop: Site, home: str) -> None:
     assert reactions(shop, home, said) == ["confused"]
     bounce, told = shop.said(home, number)
     assert "a maintainer will probably need" in bounce
-    assert told.startswith("Only people with triage permission in this repository can use `/bouncer accept`.\n")
+    assert told.startswith("stranger: Only people with triage permission in this repository can use `/bouncer a")
     assert shop.github.labels(home, number) == ["needs-info"]
 
 
@@ -160,31 +165,51 @@ def test_pause_and_resume(shop: Site, home: str) -> None:
     assert (read(shop, home, number), shop.github.labels(home, number)) == (CLEARED, [])
 
 
-def test_help_is_one_comment_however_often_it_is_asked_for(shop: Site, home: str) -> None:
+def test_each_comment_with_commands_gets_an_answer_of_its_own(shop: Site, home: str) -> None:
     number = bounced(shop, home)
-    for _ in range(2):
-        shop.github.comment(home, number, "/bouncer help", "alice")
+    for author, body in (
+        ("alice", "/bouncer help"),
+        ("mia", "/bouncer acept"),
+        ("stranger", "/bouncer accept\n/bouncer help"),
+    ):
+        shop.github.comment(home, number, body, author)
         shop.quiet()
-    bounce, told = shop.said(home, number)
+    bounce, helped, hinted, refused = shop.said(home, number)
     assert "a maintainer will probably need" in bounce
-    assert "- `/bouncer accept`: this issue is fine as is; it is not bounced again" in told
+    assert helped.startswith("alice: Commands")
+    assert hinted.startswith("mia: I don't know that command. Did you mean `/bouncer accept`?")
+    assert "- `/bouncer accept`: this issue is fine" in refused, "the same comment asked for help"
+    assert "Only people with triage permission in this repository can use `/bouncer accept`." in refused
+    for _ in range(12):
+        shop.github.comment(home, number, "/bouncer accept", "stranger")
+    shop.quiet()
+    assert len(shop.said(home, number)) <= 12, "nobody can have a wall of answers written"
 
 
-def test_a_wrong_bouncer_yml_is_reported_once_and_the_rest_of_it_counts(
-    shop: Site, repository: Repository
-) -> None:
-    home = repository(**{".github/bouncer.yml": "triage:\n  label: more-please\n  mode: loud\n  nonsense: 1\n"})
-    first = shop.github.open_issue(home, "It breaks", "Help.")
+def test_a_recheck_that_cannot_be_done_is_answered(shop: Site, home: str) -> None:
+    number = bounced(shop, home)
+    shop.github.comment(home, number, "/bouncer pause", "mia")
     shop.quiet()
-    report = next(body for body in shop.said(home, first) if "bouncer.yml" in body)
-    assert "has 2 problems; the defaults are used instead" in report
-    assert "line 3, triage.mode" in report
-    assert "'comment', 'label', 'shadow' or 'off'" in report
-    assert "line 4, triage.nonsense" in report
-    assert shop.github.labels(home, first) == ["more-please"]
-    second = shop.github.open_issue(home, "It breaks too", "Help.")
+    promise = "Edit the issue or reply below and I'll read it again."
+    assert promise not in read(shop, home, number)
+    assert "A maintainer paused me here, so I won't read this again for now." in read(shop, home, number)
+    asked = shop.github.comment(home, number, "/bouncer recheck", "alice")
     shop.quiet()
-    assert len(shop.said(home, second)) == 1
+    assert shop.said(home, number)[1].startswith("alice: A maintainer paused me here.")
+    assert reactions(shop, home, asked) == ["confused"]
+    before = len(shop.decided(home, number, "triage"))
+    shop.github.comment(home, number, "/bouncer recheck", "mia")
+    shop.quiet()
+    assert [each.verdict for each in shop.decided(home, number, "triage")][before:] == ["VAGUE"]
+    assert promise not in shop.said(home, number)[0], "still paused"
+    shop.github.comment(home, number, "/bouncer resume", "mia")
+    shop.quiet()
+    assert promise in shop.said(home, number)[0]
+    shop.github.close(home, number, by="mia")
+    asked = shop.github.comment(home, number, "/bouncer recheck", "mia")
+    shop.quiet()
+    assert shop.said(home, number)[-1].startswith("mia: I can't read this again: the issue is closed.")
+    assert reactions(shop, home, asked) == ["confused"]
 
 
 def test_an_issue_closed_as_not_planned_counts_as_a_right_bounce(shop: Site, home: str) -> None:

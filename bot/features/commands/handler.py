@@ -6,22 +6,30 @@ it is; here they are only acknowledged or refused, so that nobody waits in vain.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
 
 from bot.core import events
-from bot.core.actions import Action, Decision, React, SetIssueState, SetLabels, UpsertComment
+from bot.core.actions import Action, Decision, SetIssueState, SetLabels, UpsertComment
 from bot.core.commands import AUTHORS, MEANINGS, Command, Word, near_miss, read
 from bot.core.events import Event
 from bot.core.subjects import at_least
 from bot.features.services import Services
 from bot.features.shared import history
 from bot.features.shared import input_bouncer as bouncer
-from bot.features.shared.rights import Said, explains, granted
+from bot.features.shared.rights import Said, answer, explains, granted, paused, react
 
 #: Words that mean something on an issue, and on a pull request.
 ON_ISSUES = frozenset({"help", "recheck", "accept", "pause", "resume", "reproduce", "why"})
 ON_PULLS = frozenset({"help", "recheck", "pause", "resume", "review", "verify", "dismiss", "why"})
+#: On a pull request: the sections of which one must not be switched off.
+_NEEDED: Mapping[Word, tuple[str, ...]] = {
+    "recheck": ("verify", "review"),
+    "verify": ("verify",),
+    "review": ("review",),
+    "dismiss": ("review",),
+}
+#: Hints and refusals for people without rights on one issue or pull request; later ones get a reaction alone.
+MOST_ANSWERS = 10
 
 
 def concerns(event: Event) -> bool:
@@ -43,8 +51,15 @@ def handle(event: Event, services: Services) -> Decision | None:
     if {command.word for command in commands} == {"why"} and not explains(event, services.config):
         return None
     fits = ON_PULLS if _on_pull(event) else ON_ISSUES
-    done = tuple(command for command in granted(event, services) if command.word in fits)
-    refused = [refusal(each, event, fits) for each in commands if each not in done]
+    allowed = tuple(command for command in granted(event, services) if command.word in fits)
+    obstacles = {command.word: _obstacle(command, event, services) for command in allowed}
+    done = tuple(command for command in allowed if not obstacles[command.word])
+    is_paused = "recheck" in {command.word for command in commands} and paused(event, services)
+    refused = [
+        obstacles.get(each.word) or refusal(each, event, fits, paused=is_paused)
+        for each in commands
+        if each not in done
+    ]
     if not commands:
         refused = [meant(near_miss(event.comment.body) or "help")]
     return Decision(
@@ -66,18 +81,20 @@ def handle(event: Event, services: Services) -> Decision | None:
 def _unlabeled(event: events.IssueUnlabeled, services: Services) -> Decision | None:
     """A maintainer who takes the label of a bounce off means that the issue is fine."""
     config = services.config.triage
-    if config.mode in ("off", "shadow") or event.label.lower() != config.label.lower():
+    if config.mode == "off" or event.label.lower() != config.label.lower():
         return None
     past = services.history.decisions(event.subject.key, "triage", "commands")
     if not history.bounced(history.last_verdict(past)) or history.accepted(past):
         return None
     if not at_least(services.forge.permission(event.sender.login), "triage"):
         return None
+    actions, in_shadow = _accept(event, services, ""), config.mode == "shadow"
     return Decision(
         kind="commands",
         subject=event.subject,
         verdict="accept",
-        actions=_accept(event, services, ""),
+        actions=() if in_shadow else actions,
+        withheld=actions if in_shadow else (),
         reason=f"{event.sender.login} removed {config.label}",
         evidence={"done": ["accept"], "by": event.sender.login, "at": services.clock().timestamp()},
     )
@@ -91,12 +108,32 @@ def meant(word: Word) -> str:
     )
 
 
-def refusal(command: Command, event: Said, fits: frozenset[str]) -> str:
+def _obstacle(command: Command, event: Said, services: Services) -> str:
+    """Return why an allowed command cannot be carried out; empty if it can."""
+    config, word = services.config, command.word
+    if word == "recheck" and not _on_pull(event) and not isinstance(event, events.ReviewCommentCreated):
+        past = services.history.decisions(event.subject.key, "triage", "commands")
+        if config.triage.mode == "off":
+            return off("triage")
+        skip = bouncer.skip_reason(event.issue, config.triage, past, despite_pause=True)
+        return f"I can't read this again: {skip[1]}." if skip else ""
+    needed = _NEEDED.get(word, ())
+    return off(*needed) if needed and all(getattr(config, name).mode == "off" for name in needed) else ""
+
+
+def off(*sections: str) -> str:
+    """Return the answer to a command whose features are all switched off."""
+    return f"This is switched off here ({', '.join(f'`{name}.mode: off`' for name in sections)})."
+
+
+def refusal(command: Command, event: Said, fits: frozenset[str], *, paused: bool = False) -> str:
     """Why a command was not carried out, for the person who gave it."""
     name = f"`/bouncer {command.word}`"
     if command.word not in fits:
         there, here = ("issues", "pull requests") if _on_pull(event) else ("pull requests", "issues")
         return f"{name} works on {there}, not on {here}."
+    if paused and command.word == "recheck":
+        return f"A maintainer paused me here. Only people with triage permission can still use {name}."
     if command.word in AUTHORS and event.by_author:
         often = "every ten minutes, six times a day" if command.word == "recheck" else "three times a day"
         return f"Authors can use {name} {often}. Please try again later."
@@ -111,17 +148,45 @@ def _on_pull(event: Said) -> bool:
 def _actions(
     event: Said, done: Sequence[Command], refused: Sequence[str], services: Services
 ) -> tuple[Action, ...]:
-    on: Literal["issue", "review"] = "review" if isinstance(event, events.ReviewCommentCreated) else "issue"
-    actions: list[Action] = [
-        React(comment_id=event.comment.id, on=on, content="+1" if done else "confused"),
-    ]
-    said = {command.word: command for command in done}
-    told = help_text() if "help" in said else "\n".join(refused)
-    if told:
-        actions.append(UpsertComment(task="commands", number=event.number, body=told))
-    if "accept" in said:
-        actions += _accept(event, services, said["accept"].reason)
+    actions: list[Action] = []
+    words = {command.word: command for command in done}
+    # The review handler, which knows the findings, answers to `dismiss`.
+    if refused or set(words) != {"dismiss"}:
+        actions.append(react(event, "+1" if set(words) - {"dismiss"} else "confused"))
+    answers = [*([help_text()] if "help" in words else []), *dict.fromkeys(refused)]
+    if answers and not _answered_enough(event, services):
+        actions.append(answer(event, "\n\n".join(answers)))
+    if "accept" in words:
+        actions += _accept(event, services, words["accept"].reason)
+    elif "pause" in words or "resume" in words:
+        last = next(word for word in reversed(words) if word in ("pause", "resume"))
+        actions += _invitation(event, services, paused=last == "pause")
     return tuple(actions)
+
+
+def _answered_enough(event: Said, services: Services) -> bool:
+    answered = [
+        decision
+        for decision in services.history.decisions(event.subject.key, "commands")
+        if decision.evidence.get("comment") != event.comment.id
+        and any(isinstance(action, UpsertComment) and action.task == "commands" for action in decision.actions)
+    ]
+    return len(answered) >= MOST_ANSWERS and not at_least(services.forge.permission(event.sender.login), "triage")
+
+
+def _invitation(event: Said, services: Services, *, paused: bool) -> tuple[Action, ...]:
+    """While paused, the comment of a bounce must not promise that the issue will be read again."""
+    past = services.history.decisions(event.subject.key, "triage", "commands")
+    last = history.last_verdict(past)
+    if last is None or not history.bounced(last) or history.accepted(past):
+        return ()
+    said = bouncer.sentences(history.language(past))
+    for action in last.actions:
+        if isinstance(action, UpsertComment):
+            body = action.body.replace(said["paused"], said["answer"])
+            body = body.replace(said["answer"], said["paused"]) if paused else body
+            return (action.model_copy(update={"body": body, "only_edit": True}),)
+    return ()
 
 
 def _accept(event: Said | events.IssueUnlabeled, services: Services, why: str) -> tuple[Action, ...]:
@@ -150,7 +215,7 @@ def _reason(event: Said, commands: tuple[Command, ...], done: tuple[Command, ...
     refused = [command.word for command in commands if command not in done]
     if not refused:
         return f"{event.sender.login} asked for {', '.join(command.word for command in done)}"
-    return f"{event.sender.login} may not, not so soon again, or cannot here: {', '.join(refused)}"
+    return f"refused to {event.sender.login}: {', '.join(refused)}"
 
 
 def help_text() -> str:

@@ -21,6 +21,9 @@ from bot.features.shared import pull_requests as pull_request
 from bot.features.shared.findings import Finding
 from bot.features.shared.review_history import MAX_REACTIONS, finding_of, our_comments, recall, turned_down
 
+#: In a comment that answers a command: what becomes of it says nothing about the bounce.
+_ANSWER = "<!-- bouncer:commands:"
+
 OnReviewComment = events.ReviewCommentDeleted | events.ReviewCommentEdited
 OnFinding = events.ReviewThreadResolved | OnReviewComment | events.PullRequestClosed
 OnBounce = events.IssueClosed | events.CommentDeleted | events.CommentEdited
@@ -155,6 +158,8 @@ def _on_bounce(event: OnBounce, services: Services) -> Iterator[Signal]:
         # Closed as not planned: nobody could act on it either. Closed otherwise: it says nothing.
         unplanned = event.issue.state_reason == "not_planned"
         found = ("addressed", "not_planned") if unplanned else ("ignored", "closed")
+    elif _ANSWER in event.comment.body:
+        return
     elif event.comment.author.id == services.forge.identity().id != event.sender.id:
         found = "dismissed", "deleted" if isinstance(event, events.CommentDeleted) else "edited"
     else:

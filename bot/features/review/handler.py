@@ -21,6 +21,7 @@ from bot.core.events import Event
 from bot.core.subjects import Subject
 from bot.features.review import strategies, texts
 from bot.features.review.background import Background, background
+from bot.features.review.dismissal import dismiss
 from bot.features.review.doubt import Doubting
 from bot.features.review.filtering import DOUBTED, Policy, Suppressed, select
 from bot.features.review.meaning import reformatted
@@ -35,7 +36,8 @@ from bot.features.shared.findings import Finding
 from bot.features.shared.investigation import Notes
 from bot.features.shared.output_bouncer import CHECK
 from bot.features.shared.pull_requests import Asked
-from bot.features.shared.review_history import PastFindings, dismiss, last_on, live, outdated, recall, submitted
+from bot.features.shared.review_history import PastFindings, last_on, live, outdated, recall, submitted
+from bot.features.shared.rights import Said, answer
 from bot.features.shared.taxonomy import Severity
 
 
@@ -50,7 +52,7 @@ def handle(event: Event, services: Services) -> Decision | None:
         return None
     asked = pull_request.asked(event, services, "review")
     if asked is None:
-        return dismiss(event, services)
+        return dismiss(event, services) if isinstance(event, Said) else None
     pull = asked.pull_request
     subject = Subject(repository=services.forge.repository, number=pull.number, revision=pull.revision)
     past = services.history.decisions(subject.key, "review", "commands", "feedback")
@@ -62,7 +64,11 @@ def handle(event: Event, services: Services) -> Decision | None:
     if earlier is not None and not asked.explicitly:
         return None
     if submitted(earlier):
-        return review.abstain("skipped:reviewed", "this commit was reviewed already")
+        decision = review.abstain("skipped:reviewed", "this commit was reviewed already")
+        if isinstance(event, Said) and asked.command and asked.command.word == "review":
+            text = f"I have reviewed {pull.head_sha[:7]} already. A new commit gets a new review."
+            decision = decision.model_copy(update={"actions": (answer(event, text, "review"),)})
+        return decision
     return review.decide()
 
 

@@ -16,11 +16,13 @@ from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from bot.core.actions import Decision
 from bot.core.config import TriageConfig
 from bot.core.frozen import Frozen, Lenient
 from bot.core.markdown import clean, clean_line
 from bot.core.subjects import Comment, Issue, Repository
 from bot.core.text import folded, without_middle
+from bot.features.shared import history
 from bot.features.shared.labels import Chance, InputLabel, agreeing, bounces, tidy_label
 from bot.models.prompts import Prompts
 from bot.models.protocol import Prompt, caveat
@@ -91,6 +93,7 @@ class InputVerdict(Frozen):
     questions: tuple[str, ...]
     missing: tuple[Missing, ...]
     language: str = Field("en", description="what its author is answered in")
+    marked_by: str = Field("", description="the maintainer who asked for details by setting the label")
 
 
 #: What an issue can be, as far as it tells by its type, labels, title or headings.
@@ -120,6 +123,27 @@ def kind(issue: Issue) -> Kind:
     return "plain"
 
 
+def skip_reason(
+    issue: Issue, config: TriageConfig, past: Sequence[Decision], *, despite_pause: bool = False
+) -> tuple[str, str] | None:
+    """Return why this issue is left alone, as a word to count by and a clause; None if it is not."""
+    if history.paused(past) and not despite_pause:
+        return "skipped:paused", "paused by a maintainer"
+    if history.accepted(past):
+        return "skipped:accepted", "a maintainer accepted this issue"
+    if issue.state == "closed":
+        return "skipped:closed", "the issue is closed"
+    if issue.author.is_bot:
+        return "skipped:bot", f"the author {issue.author.login} is a bot"
+    if issue.author.login.lower() in {login.lower() for login in config.ignore_authors}:
+        return "skipped:author", f"triage.ignore_authors names {issue.author.login}"
+    ignored = {label.lower() for label in config.ignore_labels}
+    for label in issue.labels:
+        if label.lower() in ignored:
+            return "skipped:label", f"triage.ignore_labels names {label}"
+    return None
+
+
 def question(
     prompts: Prompts,
     config: TriageConfig,
@@ -144,27 +168,35 @@ def question(
     return Prompt(purpose="triage", system=system, user=user)
 
 
-def verdict(reply: InputReply, config: TriageConfig, answered: Iterable[str] = ()) -> InputVerdict:
-    """The verdict at the maintainer's line; questions in ``answered`` are not asked again."""
+def verdict(
+    reply: InputReply, config: TriageConfig, answered: Iterable[str] = (), marked_by: str = ""
+) -> InputVerdict:
+    """The verdict at the maintainer's line; questions in ``answered`` are not asked again.
+
+    ``marked_by``: a maintainer says that details are missing, so the issue bounces, and all that is open is asked.
+    """
     # The paper's labels are kept as they were given.
     label = reply.label if config.prompt == "paper" else agreeing(reply.label, reply.p_bounce)
     bounced = bounces(label, InputLabel(config.bounce_at), reply.p_bounce, config.bounce_above)
+    bounced = bounced or bool(marked_by)
+    points = [each.question for each in reply.open_points if each.blocking or marked_by]
     return InputVerdict(
         label=label,
         bounced=bounced,
         p_bounce=reply.p_bounce,
         explanation=reply.explanation,
-        questions=_questions(reply.open_points, answered) if bounced else (),
+        questions=_questions(points, answered) if bounced else (),
         missing=tuple(dict.fromkeys(reply.missing)) if bounced else (),
         language=reply.language.lower()[:2] if isinstance(reply, TranslatedReply) else config.language,
+        marked_by=marked_by,
     )
 
 
-def _questions(open_points: Sequence[OpenPoint], answered: Iterable[str]) -> tuple[str, ...]:
-    """Those that block; what would only be nice to know is no reason to write to anybody."""
+def _questions(points: Sequence[str], answered: Iterable[str]) -> tuple[str, ...]:
+    """Return those that were not answered before, without repetitions."""
     known = [_words(each) for each in answered]
     chosen: list[str] = []
-    for point in (each.question for each in open_points if each.blocking):
+    for point in points:
         text, words = " ".join(point.split()), _words(point)
         if not words or any(_alike(words, each) for each in known):
             continue
@@ -208,38 +240,54 @@ _MISSING: Mapping[Missing, str] = {
 
 
 def comment(
-    verdict: InputVerdict, model: str, day: date, repository: Repository, app: str, *, again: bool = False
+    verdict: InputVerdict,
+    model: str,
+    day: date,
+    repository: Repository,
+    app: str,
+    *,
+    again: bool = False,
+    paused: bool = False,
 ) -> str:
     """The comment on an issue that was turned back; ``app`` is the login of our own account.
 
     ``again``: its author has answered before, so nothing is listed that they may have been asked already.
+    ``paused``: it is not read again on an answer.
     """
     said = sentences(verdict.language)
-    host = repository.host
+    lines = _asking(verdict, repository.host, again=again)
+    lines += ["", f"{said['paused' if paused else 'answer']} *{said['disclosed']}*"]
+    if note := caveat(model):
+        lines += ["", f"_{note}_"]
+    about = f"[{said['about']}]({_about(repository, app)})" if repository.html_url else "posted by Bouncer"
+    footer = f"`{model}`, {day.isoformat()}, {about}"
+    explanation = [clean(verdict.explanation, host=repository.host, limit=EXPLANATION)]
+    if verdict.marked_by:
+        # The maintainer decided, not the model; its explanation only says why it asks its questions.
+        explanation = explanation if verdict.questions else []
+    else:
+        chance = "" if verdict.p_bounce is None else f" ({verdict.p_bounce}%)"
+        footer = f"{verdict.label}{chance}, {footer}"
+    folded = "\n\n".join([*explanation, footer])
+    return "\n".join([*lines, "", f"<details><summary>{said['why']}</summary>", "", folded, "</details>"])
+
+
+def _asking(verdict: InputVerdict, host: str, *, again: bool) -> list[str]:
+    """Return who asks and what is asked, as lines."""
+    said = sentences(verdict.language)
     wanted = [clean_line(question, host=host, limit=QUESTION) for question in verdict.questions]
-    if not wanted and not again:
+    thanks = said["again" if again else "thanks"]
+    if verdict.marked_by:
+        thanks = f"{thanks} {said['marked'].format(login=verdict.marked_by)}"
+        if not wanted:
+            return [thanks]
+    elif not wanted and not again:
         # The names of what is missing are English.
         named = [_MISSING[each] for each in verdict.missing] if said is sentences("en") else []
         wanted = named or [said["generic"]]
-    thanks = said["again" if again else "thanks"]
-    lines = [f"{thanks} {said['needed']}", *(f"- {each}" for each in wanted)]
     if not wanted:
-        lines = [f"{thanks} {said['unclear']}"]
-    lines += ["", f"{said['answer']} *{said['disclosed']}*"]
-    if note := caveat(model):
-        lines += ["", f"_{note}_"]
-    chance = "" if verdict.p_bounce is None else f" ({verdict.p_bounce}%)"
-    about = f"[{said['about']}]({_about(repository, app)})" if repository.html_url else "posted by Bouncer"
-    lines += [
-        "",
-        f"<details><summary>{said['why']}</summary>",
-        "",
-        clean(verdict.explanation, host=host, limit=EXPLANATION),
-        "",
-        f"{verdict.label}{chance}, `{model}`, {day.isoformat()}, {about}",
-        "</details>",
-    ]
-    return "\n".join(lines)
+        return [f"{thanks} {said['unclear']}"]
+    return [f"{thanks} {said['needed']}", *(f"- {each}" for each in wanted)]
 
 
 def cleared(language: str) -> str:

@@ -9,10 +9,8 @@ from bot.code.diff import Diff
 from bot.code.quotes import Index
 from bot.core import events
 from bot.core.actions import Decision, SubmitReview, UpsertComment
-from bot.core.commands import may, read
-from bot.core.events import Event
-from bot.core.subjects import PullRequest, ReviewComment, Subject
-from bot.features.services import Services
+from bot.core.commands import may
+from bot.core.subjects import PullRequest, ReviewComment
 from bot.features.shared.findings import Finding
 from bot.github.protocol import Forge, Reactions
 
@@ -28,6 +26,12 @@ class PastFindings:
     gone: tuple[Finding, ...] = ()
     dismissed: tuple[Finding, ...] = ()
     summarised: bool = False
+    resolved: frozenset[str] = frozenset()
+
+    @property
+    def open(self) -> tuple[Finding, ...]:
+        """Findings that stand, and whose thread no person resolved."""
+        return tuple(each for each in self.posted if each.fingerprint not in self.resolved)
 
     @property
     def known(self) -> tuple[Finding, ...]:
@@ -40,6 +44,7 @@ def recall(past: Sequence[Decision]) -> PastFindings:
     posted: dict[str, Finding] = {}
     gone: dict[str, Finding] = {}
     dismissed: dict[str, Finding] = {}
+    resolved: set[str] = set()
     summarised = False
     for decision in past:
         for finding in said(decision):
@@ -48,14 +53,25 @@ def recall(past: Sequence[Decision]) -> PastFindings:
         for print_ in decision.evidence.get("outdated", ()):
             if print_ in posted:
                 gone[print_] = posted.pop(print_)
+        resolved |= _resolved(decision)
         for print_ in rejected(decision, (*posted, *gone)):
             found = posted.pop(print_, None) or gone.pop(print_, None)
             if found is not None:
                 dismissed[print_] = found
         summarised |= decision.kind == "review" and any(
-            isinstance(action, UpsertComment) for action in decision.actions
+            isinstance(action, UpsertComment) and action.task == "review" for action in decision.actions
         )
-    return PastFindings(tuple(posted.values()), tuple(gone.values()), tuple(dismissed.values()), summarised)
+    return PastFindings(
+        tuple(posted.values()), tuple(gone.values()), tuple(dismissed.values()), summarised, frozenset(resolved)
+    )
+
+
+def _resolved(decision: Decision) -> frozenset[str]:
+    """Return the fingerprints of findings whose thread was resolved, as feedback recorded it."""
+    signals = decision.evidence.get("signals", ()) if decision.kind == "feedback" else ()
+    return frozenset(
+        str(signal.get("key", "")).rpartition(":")[2] for signal in signals if signal.get("source") == "resolved"
+    )
 
 
 def said(decision: Decision) -> tuple[Finding, ...]:
@@ -137,37 +153,6 @@ def in_thread(event: events.ReviewCommentCreated, findings: Iterable[Finding], f
 def turned_down(thumbs: Reactions, forge: Forge) -> bool:
     """Whether somebody put a thumbs-down who may dismiss findings."""
     return any(may("dismiss", forge.permission(each.login), is_author=False) for each in thumbs.down)
-
-
-def dismiss(event: Event, services: Services) -> Decision | None:
-    """Take back the finding in whose thread ``/bouncer dismiss`` was said, or all where it was said on the
-    pull request; None where nobody said it who may.
-    """
-    if not isinstance(event, events.CommentCreated | events.ReviewCommentCreated) or event.sender.is_bot:
-        return None
-    if not any(command.word == "dismiss" for command in read(event.comment.body)):
-        return None
-    if isinstance(event, events.CommentCreated) and not event.issue.is_pull_request:
-        return None
-    if not may("dismiss", services.forge.permission(event.sender.login), is_author=False):
-        return None
-    memory = recall(services.history.decisions(event.subject.key, "review", "commands", "feedback"))
-    meant = (*memory.posted, *memory.gone)
-    if isinstance(event, events.ReviewCommentCreated):
-        finding = in_thread(event, meant, services.forge)
-        meant = () if finding is None else (finding,)
-    # The state of the code plays no part: what is turned down stays so on every later push.
-    subject = Subject(repository=services.forge.repository, number=event.number, revision=event.subject.revision)
-    if not meant:
-        reason = "there is no finding of this app to dismiss here"
-        return Decision(kind="review", subject=subject, abstained="skipped:no-finding", reason=reason)
-    return Decision(
-        kind="review",
-        subject=subject,
-        verdict="dismissed",
-        reason=f"{event.sender.login} dismissed {len(meant)} of {len(memory.posted)} findings",
-        evidence={"dismissed": [finding.fingerprint for finding in meant], "by": event.sender.login},
-    )
 
 
 def live(memory: PastFindings, pull: PullRequest, forge: Forge) -> PastFindings:

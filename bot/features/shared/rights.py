@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Literal
 
 from bot.core import events
-from bot.core.actions import Decision
+from bot.core.actions import Decision, React, UpsertComment
 from bot.core.commands import AUTHORS, Command, Word, may, read
 from bot.core.config import RepoConfig
 from bot.core.events import Event
 from bot.features.services import Services
+from bot.features.shared import history
 
 Said = events.CommentCreated | events.ReviewCommentCreated
 
@@ -34,9 +36,38 @@ def granted(event: Said, services: Services) -> tuple[Command, ...]:
         now = services.clock()
         recent = services.history.commands(event.repository.full_name, now - timedelta(days=1))
         is_author = not any(too_soon(recent, event, now, word) for word in wanted)
+        is_author = is_author and not ("recheck" in wanted and paused(event, services))
     free = all(may(command.word, "none", is_author) for command in commands)
     permission = "none" if free else services.forge.permission(event.sender.login)
     return tuple(command for command in commands if may(command.word, permission, is_author))
+
+
+def paused(event: Said, services: Services) -> bool:
+    """Return True if a maintainer paused the subject: then only a maintainer's recheck counts."""
+    return history.paused(services.history.decisions(event.subject.key, "commands"))
+
+
+def answer(event: Said, text: str, part: str = "") -> UpsertComment:
+    """Return the answer to one comment's commands: below that comment, addressed by login without a mention.
+
+    ``part`` tells the answers of several handlers to one comment apart.
+    """
+    about = f"{event.comment.id}-{part}" if part else str(event.comment.id)
+    body = f"{event.sender.login}: {text}"
+    return UpsertComment(task="commands", number=event.number, body=body, about=about, thread=thread_of(event))
+
+
+def react(event: Said, content: Literal["+1", "confused"]) -> React:
+    """Return the reaction that acknowledges a comment."""
+    on: Literal["issue", "review"] = "review" if isinstance(event, events.ReviewCommentCreated) else "issue"
+    return React(comment_id=event.comment.id, on=on, content=content)
+
+
+def thread_of(event: Said) -> int | None:
+    """Return the first comment of the review thread that a comment stands in; None outside of one."""
+    if not isinstance(event, events.ReviewCommentCreated):
+        return None
+    return event.comment.in_reply_to or event.comment.id
 
 
 def asked_for(word: Word, event: Event, services: Services) -> Command | None:

@@ -53,7 +53,10 @@ def handle(event: Event, services: Services) -> Decision | None:
     asked = isinstance(event, events.RecheckRequested) or asked_for("recheck", event, services) is not None
     if not asked and not _gives_cause(event, past):
         return None
-    why_not = _why_not(event.issue, services, past) or (None if asked else _not_meant(event.issue, services))
+    # Only maintainers can ask while the subject is paused.
+    why_not = bouncer.skip_reason(event.issue, services.config.triage, past, despite_pause=asked) or (
+        None if asked else _not_meant(event.issue, services)
+    )
     if why_not:
         word, reason = why_not
         return Decision(kind="triage", subject=event.subject, abstained=word, reason=reason)
@@ -80,26 +83,6 @@ def _gives_cause(event: Judged | Said, past: Sequence[Decision]) -> bool:
     if isinstance(event, Said):
         return not read(event.comment.body) and history.bounced(last)
     return True
-
-
-def _why_not(issue: Issue, services: Services, past: Sequence[Decision]) -> tuple[str, str] | None:
-    """Why this issue is left alone: a word to count by and a sentence."""
-    config = services.config.triage
-    if history.paused(past):
-        return "skipped:paused", "paused by a maintainer"
-    if history.accepted(past):
-        return "skipped:accepted", "a maintainer accepted this issue"
-    if issue.state == "closed":
-        return "skipped:closed", "the issue is closed"
-    if issue.author.is_bot:
-        return "skipped:bot", f"the author {issue.author.login} is a bot"
-    if issue.author.login.lower() in {login.lower() for login in config.ignore_authors}:
-        return "skipped:author", f"triage.ignore_authors names {issue.author.login}"
-    ignored = {label.lower() for label in config.ignore_labels}
-    for label in issue.labels:
-        if label.lower() in ignored:
-            return "skipped:label", f"triage.ignore_labels names {label}"
-    return None
 
 
 def _not_meant(issue: Issue, services: Services) -> tuple[str, str] | None:
@@ -132,22 +115,22 @@ def _judge(event: Judged | Said, services: Services, past: Sequence[Decision]) -
     schema: type[InputReply] = TranslatedReply if config.language == "auto" else InputReply
     reply = services.model.complete(prompt, schema)
     by = event.sender.login if isinstance(event, events.IssueLabeled) else ""
-    line = config.model_copy(update={"bounce_at": "WELL_SPECIFIED", "bounce_above": None}) if by else config
-    verdict = bouncer.verdict(reply.value, line, answered)
+    verdict = bouncer.verdict(reply.value, config, answered, by)
+    reason = "not specified well enough" if verdict.bounced else "specified well enough"
+    reason = f"{by} asked for details" if by else reason
     return Decision(
         kind="triage",
         subject=event.subject,
         verdict=verdict.label,
         actions=(
             *_seen(event, services),
-            *_actions(verdict, issue, services, reply.model, history.label_stands(past), again=bool(answered)),
+            *_actions(verdict, issue, services, reply.model, past, again=bool(answered)),
         ),
-        reason="not specified well enough" if verdict.bounced else "specified well enough",
+        reason=reason,
         evidence={
             **_evidence(verdict, reply, prompt.hash, services),
             **investigation.evidence(notes),
             "answers": [each.id for each in answers],
-            **({"marked_by": by} if by else {}),
             **_timed(event, services),
         },
         again_days=_until_warning(verdict, services),
@@ -198,9 +181,9 @@ def _seen(event: Judged | Said, services: Services) -> tuple[Action, ...]:
 
 
 def _actions(
-    verdict: InputVerdict, issue: Issue, services: Services, model: str, was_bounced: bool, *, again: bool
+    verdict: InputVerdict, issue: Issue, services: Services, model: str, past: Sequence[Decision], *, again: bool
 ) -> tuple[Action, ...]:
-    config, number = services.config.triage, issue.number
+    config, number, was_bounced = services.config.triage, issue.number, history.label_stands(past)
     accepted = (config.accepted_label,) if config.accepted_label else ()
     if verdict.bounced:
         labels = SetLabels(number=number, add=(config.label,), remove=accepted)
@@ -208,7 +191,8 @@ def _actions(
             return (labels,)
         app = services.forge.identity().login
         day = services.clock().date()
-        body = bouncer.comment(verdict, model, day, services.repository, app, again=again)
+        paused = history.paused(past)
+        body = bouncer.comment(verdict, model, day, services.repository, app, again=again, paused=paused)
         return (UpsertComment(task="triage", number=number, body=body), labels)
     gone = (config.label,) if was_bounced else ()
     actions: list[Action] = []
@@ -224,7 +208,7 @@ def _evidence(
     verdict: InputVerdict, reply: Reply[InputReply], prompt_hash: str, services: Services
 ) -> dict[str, object]:
     return {
-        **verdict.model_dump(mode="json"),
+        **verdict.model_dump(mode="json", exclude=set() if verdict.marked_by else {"marked_by"}),
         "prompt": services.prompts.hash(f"triage.{services.config.triage.prompt}"),
         "prompt_hash": prompt_hash,
         "reply": reply.text[:20_000],

@@ -29,7 +29,7 @@ from bot.features.shared.finding_code import around
 from bot.features.shared.findings import Finding
 from bot.features.shared.input_bouncer import sentences
 from bot.features.shared.review_history import in_thread, recall
-from bot.features.shared.rights import Said, asked_for, explains
+from bot.features.shared.rights import Said, asked_for, explains, thread_of
 from bot.models.protocol import Prompt, caveat
 
 #: Answers on one issue or pull request, whoever asks; characters of what is shown to the model, and of an answer.
@@ -105,14 +105,12 @@ def answer(text: str, model: str, language: str, host: str = "") -> str:
 
 
 def _said(event: Said, body: str, verdict: str) -> Decision:
-    comment, thread = event.comment, None
-    if isinstance(event, events.ReviewCommentCreated):
-        thread = event.comment.in_reply_to or event.comment.id
+    about = str(event.comment.id)
     return Decision(
         kind="why",
         subject=event.subject,
         verdict=verdict,
-        actions=(UpsertComment(task="why", number=event.number, body=body, about=str(comment.id), thread=thread),),
+        actions=(UpsertComment(task="why", number=event.number, body=body, about=about, thread=thread_of(event)),),
         reason=f"{event.sender.login} asked why",
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bot.core import events
-from bot.core.actions import Decision, SubmitReview, UpsertComment
+from bot.core.actions import Decision, React, SubmitReview, UpsertComment
 from bot.core.subjects import Actor, Comment, Issue, ReviewComment
 from bot.features.services import Services
 from bot.github.protocol import Reactions
@@ -159,7 +159,11 @@ def test_a_finding_dismissed_in_its_thread_never_comes_back(services: Build, his
     comments = on_github(first)
     shot = snapshot(recorded={"review_comments": {20: comments}})
     decision = review(dismissal(comments), services(ScriptedModel(), shot))
-    assert (decision.verdict, decision.actions) == ("dismissed", ())
+    assert decision.verdict == "dismissed"
+    thumb, note = decision.actions
+    assert thumb == React(comment_id=900, on="review", content="+1")
+    assert isinstance(note, UpsertComment)
+    assert (note.thread, note.body) == (comments[0].id, "Dismissed by mia. I won't post it here again.")
     assert decision.reason == "mia dismissed 1 of 2 findings"
     history.past.append(decision)
     again = next_push(services, MOVED, reply(finding(), other), comments)
@@ -168,13 +172,46 @@ def test_a_finding_dismissed_in_its_thread_never_comes_back(services: Build, his
     assert again.evidence["counts"]["suppressed:already_posted"] == 1
 
 
-def test_a_dismissal_on_the_pull_request_means_all_of_them(services: Build, history: Remembered) -> None:
-    first_push(services, history, finding(), finding(quote="data = parse(file)", comment="Leaks."))
+def below(body: str = "/bouncer dismiss", comment: int = 5) -> events.CommentCreated:
+    """An ordinary comment of a maintainer on the pull request."""
     issue = Issue(number=20, title="Read files", author=ANN, is_pull_request=True)
-    comment = Comment(id=5, body="Thanks, but no.\n\n/bouncer dismiss", author=MIA)
-    said = events.CommentCreated(sender=MIA, repository=REPOSITORY, issue=issue, comment=comment)
-    decision = review(said, services(ScriptedModel(), snapshot()))
-    assert len(decision.evidence["dismissed"]) == 2
+    written = Comment(id=comment, body=body, author=MIA)
+    return events.CommentCreated(sender=MIA, repository=REPOSITORY, issue=issue, comment=written)
+
+
+def test_dismiss_below_the_pull_request_means_the_only_open_finding(services: Build, history: Remembered) -> None:
+    comments = on_github(first_push(services, history))
+    shot = snapshot(recorded={"review_comments": {20: comments}})
+    decision = review(below("/bouncer dismiss, checked by the caller"), services(ScriptedModel(), shot))
+    assert len(decision.evidence["dismissed"]) == 1
+    thumb, note = decision.actions
+    assert thumb == React(comment_id=5, content="+1")
+    assert isinstance(note, UpsertComment)
+    assert note.body == "Dismissed by mia: checked by the caller. I won't post it here again."
+    assert note.thread == comments[0].id, "it stands below the finding"
+    history.past.append(decision)
+    again = review(below(comment=6), services(ScriptedModel(), shot))
+    assert again.abstained == "skipped:no-finding"
+    assert [each.type for each in again.actions] == ["react", "upsert_comment"]
+    assert again.actions[1].body == "mia: I have no open finding here to dismiss."
+
+
+def test_dismiss_below_a_pull_request_with_several_findings_asks_which(
+    services: Build, history: Remembered
+) -> None:
+    first = first_push(services, history, finding(), finding(quote="data = parse(file)", comment="Leaks."))
+    shot = snapshot(recorded={"review_comments": {20: on_github(first)}})
+    decision = review(below(), services(ScriptedModel(), shot))
+    assert (decision.verdict, decision.evidence) == (None, {})
+    confused, told = decision.actions
+    assert confused == React(comment_id=5, content="confused")
+    assert told.body == "mia: I have 2 open findings here. Reply below the finding that you mean."
+    resolved = {"key": f"acme/rocket#20:{first.evidence['posted'][0]['fingerprint']}", "source": "resolved"}
+    history.past.append(
+        Decision(kind="feedback", subject=first.subject, evidence={"signals": [resolved]}, verdict="addressed")
+    )
+    decision = review(below(), services(ScriptedModel(), shot))
+    assert decision.evidence["dismissed"] == [first.evidence["posted"][1]["fingerprint"]], "the other is resolved"
 
 
 def test_who_may_not_triage_cannot_dismiss(services: Build, history: Remembered) -> None:
@@ -192,6 +229,7 @@ def test_a_dismissal_in_somebody_else_s_thread_is_about_nothing_of_ours(
     shot = snapshot(recorded={"review_comments": {20: comments}})
     decision = review(dismissal(comments), services(ScriptedModel(), shot))
     assert (decision.verdict, decision.abstained) == (None, "skipped:no-finding")
+    assert decision.actions[1].body == "mia: This thread is not about an open finding of mine."
 
 
 def test_a_maintainer_s_thumbs_down_is_a_dismissal_and_a_stranger_s_is_not(

@@ -262,7 +262,7 @@ def test_an_author_who_asks_again_and_again_is_told_once_by_a_reaction(
     assert ask(1) == ["recheck", "VAGUE"]
     assert ask(1) == ["recheck", "VAGUE"]  # the same comment, delivered to another handler
     assert ask(2, minutes=5) == ["refused"]
-    assert "not so soon again" in history.past[-1].reason
+    assert history.past[-1].reason == "refused to ann: recheck"
     assert ask(3, by=MAINTAINER, minutes=5) == ["recheck", "VAGUE"]
     assert ask(4, minutes=11) == ["recheck", "VAGUE"]
     for number in range(20, 24):
@@ -320,3 +320,34 @@ def test_who_asks_for_it_has_their_own_issue_judged(services: Build) -> None:
     event = said("/bouncer recheck", author_association="OWNER")
     decisions = decide(event, services(ScriptedModel([CLEAR]), snapshot()), only="triage")
     assert [each.verdict for each in decisions] == ["WELL_SPECIFIED"]
+
+
+def labelled(by: Actor, *, removed: bool = False) -> events.Event:
+    kind = events.IssueUnlabeled if removed else events.IssueLabeled
+    return kind(sender=by, repository=REPOSITORY, issue=issue(), label="needs-info")
+
+
+def test_a_label_set_by_a_maintainer_says_who_asked_and_asks_only_what_is_open(services: Build) -> None:
+    clear = {**CLEAR, "label": "REASONABLY_SPECIFIED", "p_bounce": 1, "missing": ["output format"]}
+    (decision,) = decide(labelled(MAINTAINER), services(ScriptedModel([{**clear, "open_points": []}]), snapshot()))
+    body = decision.actions[0].body  # type: ignore[union-attr]
+    assert body.startswith("Thanks for the report. mia asked for more details.\n\nEdit the issue or reply below")
+    assert "REASONABLY" not in body
+    assert "- " not in body.partition("<details>")[0], "no built-in question"
+    assert (decision.evidence["bounced"], decision.evidence["marked_by"]) == (True, "mia")
+    point = {"question": "Is there a deadline?", "blocking": False}
+    (decision,) = decide(
+        labelled(MAINTAINER), services(ScriptedModel([{**clear, "open_points": [point]}]), snapshot())
+    )
+    assert "need:\n- Is there a deadline?\n\nEdit" in decision.actions[0].body  # type: ignore[union-attr]
+
+
+def test_a_label_removed_in_shadow_mode_is_remembered(services: Build, history: Remembered) -> None:
+    built = services(ScriptedModel([VAGUE]), snapshot(), "triage: {mode: shadow}")
+    history.past += decide(opened(), built)
+    (decision,) = decide(labelled(MAINTAINER, removed=True), built)
+    assert (decision.verdict, decision.actions) == ("accept", ())
+    assert SetLabels(number=5, remove=("needs-info",)) in decision.withheld
+    history.past.append(decision)
+    (later,) = decide(opened(), services(ScriptedModel([VAGUE]), snapshot()))
+    assert later.abstained == "skipped:accepted"

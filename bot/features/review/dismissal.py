@@ -1,0 +1,77 @@
+"""``/bouncer dismiss``: a finding that a maintainer turns down is not posted on that pull request again."""
+
+from __future__ import annotations
+
+from bot.core import events
+from bot.core.actions import Decision, UpsertComment
+from bot.core.markdown import clean_line
+from bot.core.subjects import Subject
+from bot.features.services import Services
+from bot.features.shared.findings import Finding
+from bot.features.shared.review_history import finding_of, in_thread, our_comments, recall
+from bot.features.shared.rights import Said, answer, asked_for, react, thread_of
+
+#: Characters of a maintainer's reason.
+REASON = 240
+
+NOT_A_FINDING = "This thread is not about an open finding of mine."
+NO_FINDING = "I have no open finding here to dismiss."
+WHICH = "I have {count} open findings here. Reply below the finding that you mean."
+
+
+def dismiss(event: Said, services: Services) -> Decision | None:
+    """Dismiss the finding in whose thread the command was given, or on the pull request the only open one.
+
+    None if the event does not give the command, or not by a person who may.
+    """
+    command = asked_for("dismiss", event, services)
+    if command is None or (isinstance(event, events.CommentCreated) and not event.issue.is_pull_request):
+        return None
+    memory = recall(services.history.decisions(event.subject.key, "review", "commands", "feedback"))
+    if isinstance(event, events.ReviewCommentCreated):
+        finding = in_thread(event, (*memory.posted, *memory.gone), services.forge)
+        candidates = () if finding is None else (finding,)
+    else:
+        candidates = memory.open
+    # The state of the code plays no part: what is dismissed stays so on every later push.
+    subject = Subject(repository=services.forge.repository, number=event.number, revision="")
+    if len(candidates) != 1:
+        nothing = NOT_A_FINDING if isinstance(event, events.ReviewCommentCreated) else NO_FINDING
+        text = WHICH.format(count=len(candidates)) if candidates else nothing
+        return Decision(
+            kind="review",
+            subject=subject,
+            actions=(react(event, "confused"), answer(event, text, "review")),
+            abstained="skipped:which-finding" if candidates else "skipped:no-finding",
+            reason=f"{event.sender.login} asked to dismiss one of {len(candidates)} findings",
+        )
+    (finding,) = candidates
+    return Decision(
+        kind="review",
+        subject=subject,
+        verdict="dismissed",
+        actions=(react(event, "+1"), _note(event, finding, command.reason, services)),
+        reason=f"{event.sender.login} dismissed 1 of {len(memory.posted)} findings",
+        evidence={"dismissed": [finding.fingerprint], "by": event.sender.login, "why": command.reason},
+    )
+
+
+def _note(event: Said, finding: Finding, reason: str, services: Services) -> UpsertComment:
+    """Return the note below the finding that says who dismissed it, and why."""
+    thread = thread_of(event)
+    if thread is None:
+        comments = our_comments(event.number, services.forge)
+        thread = next((each.id for each in comments if finding_of(each, (finding,))), None)
+    return UpsertComment(
+        task="commands",
+        number=event.number,
+        body=dismissed(event.sender.login, reason),
+        about=f"{event.comment.id}-review",
+        thread=thread,
+    )
+
+
+def dismissed(login: str, reason: str) -> str:
+    """Return what is said below a finding that was dismissed."""
+    why = f": {clean_line(reason, limit=REASON).rstrip('.')}" if reason else ""
+    return f"Dismissed by {login}{why}. I won't post it here again."
