@@ -33,7 +33,8 @@ MEANINGS: dict[Word, str] = {
     "that commit of a fork",
     "verify": "check the pull request against its issue now; `--run <commit>` also runs a stored test on "
     "that commit of a fork",
-    "dismiss": "as a reply to a finding: it is wrong or unwanted, and is not posted here again",
+    "dismiss": "below a finding, or below the pull request if there is only one: it is wrong or unwanted, and "
+    "is not posted here again",
     "reproduce": "draft a test that fails the way the issue describes",
     "why": "explain what the verdict rests on, or in a finding's thread, that finding (its author may ask too)",
 }

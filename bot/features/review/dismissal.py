@@ -30,7 +30,7 @@ def dismiss(event: Said, services: Services) -> Decision | None:
     memory = recall(services.history.decisions(event.subject.key, "review", "commands", "feedback"))
     if isinstance(event, events.ReviewCommentCreated):
         finding = in_thread(event, (*memory.posted, *memory.gone), services.forge)
-        candidates = () if finding is None else (finding,)
+        candidates: tuple[Finding, ...] = () if finding is None else (finding,)
     else:
         candidates = memory.open
     # The state of the code plays no part: what is dismissed stays so on every later push.
