@@ -1,4 +1,4 @@
-"""The explicit table from what happened to who deals with it, and the one function that decides.
+"""The list of features, and the one function that decides.
 
 live:        publish(decide(event))
 evaluation:  score(decide(event))
@@ -6,78 +6,48 @@ evaluation:  score(decide(event))
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
 from bot.core import events
 from bot.core.actions import Decision, Task, Usage
 from bot.core.config import PATH
 from bot.core.errors import BudgetExceeded, ForgeError, ModelError, SandboxError, TransientError, UserError
 from bot.core.events import Event
-from bot.features.closing import handler as closing
-from bot.features.commands import handler as commands
-from bot.features.config import handler as config
-from bot.features.feedback import handler as feedback
-from bot.features.reproduce import handler as reproduce
-from bot.features.review import handler as review
-from bot.features.services import Handler, Services
-from bot.features.triage import handler as triage
-from bot.features.verify import handler as verify
-from bot.features.why import handler as why
+from bot.features.closing.feature import FEATURE as CLOSING
+from bot.features.commands.feature import FEATURE as COMMANDS
+from bot.features.config.feature import FEATURE as CONFIG
+from bot.features.feature import Feature
+from bot.features.feedback.feature import FEATURE as FEEDBACK
+from bot.features.reproduce.feature import FEATURE as REPRODUCE
+from bot.features.review.feature import FEATURE as REVIEW
+from bot.features.services import Services
+from bot.features.triage.feature import FEATURE as TRIAGE
+from bot.features.verify.feature import FEATURE as VERIFY
+from bot.features.why.feature import FEATURE as WHY
 
-#: Who deals with a task, and what can be told of an event before anything is read for it.
-HANDLERS: Mapping[Task, tuple[Handler, Callable[[Event], bool]]] = {
-    "closing": (closing.handle, closing.concerns),
-    "commands": (commands.handle, commands.concerns),
-    "config": (config.handle, config.concerns),
-    "feedback": (feedback.handle, feedback.concerns),
-    "reproduce": (reproduce.handle, reproduce.concerns),
-    "review": (review.handle, review.concerns),
-    "triage": (triage.handle, triage.concerns),
-    "verify": (verify.handle, verify.concerns),
-    "why": (why.handle, why.concerns),
-}
+#: All features, in the order in which they decide about one event. Every other table about them is derived.
+FEATURES: tuple[Feature, ...] = (
+    CONFIG,
+    COMMANDS,
+    CLOSING,
+    TRIAGE,
+    REPRODUCE,
+    VERIFY,
+    REVIEW,
+    WHY,
+    FEEDBACK,
+)
+_BY_NAME = {feature.name: feature for feature in FEATURES}
 
-ROUTES: Mapping[type[Event], tuple[Task, ...]] = {
-    # Reproduction comes after triage: by itself it only tries what triage found clear enough.
-    events.BranchPushed: ("config",),
-    events.IssueOpened: ("triage", "reproduce"),
-    events.IssueEdited: ("closing", "triage", "reproduce"),
-    events.IssueReopened: ("triage", "reproduce"),
-    events.IssueLabeled: ("triage", "reproduce"),
-    events.IssueUnlabeled: ("commands",),
-    events.IssueClosed: ("feedback",),
-    events.IssueUnanswered: ("closing",),
-    events.CommentCreated: ("commands", "closing", "triage", "reproduce", "verify", "review", "why"),
-    events.CommentEdited: ("closing", "triage", "feedback"),
-    events.CommentDeleted: ("feedback",),
-    events.PullRequestOpened: ("config", "verify", "review"),
-    events.PullRequestSynchronized: ("config", "verify", "review"),
-    events.PullRequestReopened: ("config", "verify", "review"),
-    events.PullRequestReadied: ("verify", "review"),
-    events.PullRequestEdited: ("verify", "review"),
-    events.PullRequestClosed: ("feedback",),
-    events.ReviewCommentCreated: ("commands", "verify", "review", "why"),
-    events.ReviewCommentEdited: ("feedback",),
-    events.ReviewCommentDeleted: ("feedback",),
-    events.ReviewThreadResolved: ("feedback",),
-    events.CheckRerequested: ("verify", "review"),
-    events.RecheckRequested: ("triage", "verify", "review"),
-    events.MergeGroupRequested: ("verify",),
-}
 
-#: What a task builds upon: it does not begin while one of these may still decide about the same event. A command
-#: changes what the others find, and reproduction by itself takes only what triage found clear.
-BUILDS_ON: Mapping[Task, frozenset[Task]] = {
-    "triage": frozenset({"commands"}),
-    "reproduce": frozenset({"commands", "triage"}),
-    "verify": frozenset({"commands"}),
-    "review": frozenset({"commands"}),
-}
+def feature_named(name: Task) -> Feature:
+    """Return the feature of that name."""
+    return _BY_NAME[name]
 
 
 def tasks(event: Event) -> tuple[Task, ...]:
-    """Who deals with an event, in this order; nobody where it is of no interest."""
-    return tuple(task for task in ROUTES.get(type(event), ()) if HANDLERS[task][1](event))
+    """Return the names of the features that an event may concern, in order; empty if it is of no interest."""
+    return tuple(
+        feature.name for feature in FEATURES if isinstance(event, feature.events) and feature.concerns(event)
+    )
 
 
 def decide(event: Event, services: Services, only: Task | None = None) -> tuple[Decision, ...]:
@@ -103,8 +73,7 @@ def decide(event: Event, services: Services, only: Task | None = None) -> tuple[
 
 def _decide_one(task: Task, event: Event, services: Services) -> Decision | None:
     try:
-        handle, _ = HANDLERS[task]
-        return _in_shadow(handle(event, services), services)
+        return _in_shadow(feature_named(task).handle(event, services), services)
     except BudgetExceeded as error:
         # Not a failure and no verdict: nobody was asked (or nobody any more), and tomorrow somebody will be.
         return _abstain(task, event, "skipped:budget", str(error), error.usage)

@@ -20,22 +20,15 @@ from bot.core.errors import ForgeError, NotFound, OperatorError, TransientError
 
 if TYPE_CHECKING:
     from bot.app import Access
-    from bot.core.actions import Decision
+    from bot.core.actions import Decision, Task
     from bot.core.config import RepoConfig
     from bot.core.events import Event, RepositoryEvent
     from bot.features.services import Services
     from bot.pipeline.publisher import Publisher
     from bot.settings import Settings, Workflow
 
-#: What a workflow can ask for. Code is never executed here, so there is no ``reproduce``.
+#: What a workflow can ask for; code is never executed here.
 TASKS = ("triage", "verify", "review")
-#: What GitHub calls the permission that a task's writes need.
-PERMISSIONS: dict[str, str] = {
-    "triage": "issues: write",
-    "commands": "issues: write` and `pull-requests: write",
-    "verify": "checks: write",
-    "review": "pull-requests: write",
-}
 
 
 class Done(NamedTuple):
@@ -196,8 +189,16 @@ def _publish(publisher: Publisher, decision: Decision, services: Services, acces
     except ForgeError as error:
         if error.status != 403:
             raise
-        return Done(decision, f"not posted: {error}", PERMISSIONS.get(decision.kind, ""))
+        return Done(decision, f"not posted: {error}", _permissions(decision.kind))
     return Done(decision, "; ".join((published.outcome, *published.notes)))
+
+
+def _permissions(task: Task) -> str:
+    """Return what a workflow's ``permissions:`` needs for the actions of a feature, as a workflow writes it."""
+    from bot import router
+
+    needed = router.feature_named(task).permissions
+    return "` and `".join(f"{name.replace('_', '-')}: {level}" for name, level in needed.items())
 
 
 def _read_only_by_design(workflow: Workflow, event: RepositoryEvent) -> bool:

@@ -17,7 +17,6 @@ from bot.models.protocol import Model
 from bot.sandbox.protocol import Sandbox
 
 if TYPE_CHECKING:
-    from bot.core.events import Event
     from bot.reproduction.execution import Harness
     from bot.reproduction.setup import Environments
 
@@ -67,7 +66,3 @@ class Services:
     environments: Environments | None = None
     harness: Harness | None = None
     """How the operator has tests run; None: as the repository says, after its own set-up."""
-
-
-#: Returns None where the event is not this handler's business: then nothing is recorded.
-Handler = Callable[["Event", Services], Decision | None]

@@ -8,14 +8,14 @@ is certain to look at the same thing again because of it. Commands and feedback 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, get_args
+from collections.abc import Sequence
+from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
+from bot import router
 from bot.core import events
 from bot.core.actions import Task
-from bot.core.commands import read
 from bot.core.events import Event
 from bot.core.frozen import Frozen
 
@@ -112,23 +112,12 @@ def workflow_id(job: str, attempt: int) -> str:
     return job if attempt == 0 else f"{job}:{attempt}"
 
 
-#: Each of these is looked at for the same as the ones before it. Another title is no reason to review again.
-_SAME: Mapping[Task, tuple[type[Event], ...]] = {
-    "triage": get_args(events.IssueShown),
-    "verify": get_args(events.PullShown),
-    "review": get_args(events.HeadShown),
-}
-
-
 def supersedes(task: Task, newer: Event, older: Event) -> bool:
     """Whether ``task`` need not run for ``older`` any more once ``newer`` has happened on the same subject."""
     if newer.sender.is_bot and not older.sender.is_bot:
         # Handlers may pass over what bots do; what a person did must not get lost with it.
         return False
-    if task == "triage" and _answer(newer):
-        return _answer(older)
-    same = _SAME.get(task, ())
-    return isinstance(newer, same) and isinstance(older, same)
+    return router.feature_named(task).supersedes(newer, older)
 
 
 def successor(task: Task, event: Event, later: Sequence[tuple[str, str]]) -> str | None:
@@ -139,8 +128,3 @@ def successor(task: Task, event: Event, later: Sequence[tuple[str, str]]) -> str
         if not isinstance(newer, str) and supersedes(task, newer, event):
             return f"{delivery}:{task}"
     return None
-
-
-def _answer(event: Event) -> bool:
-    """A comment of the issue's author that is no command; a later one is read together with all before it."""
-    return isinstance(event, events.CommentCreated) and event.by_author and not read(event.comment.body)

@@ -14,16 +14,14 @@ from typing import Any
 import httpx2
 import structlog
 
-from bot import __version__
-from bot.core.actions import Decision, Task
+from bot import __version__, router
+from bot.core.actions import Decision
 from bot.core.errors import TransientError
 from bot.core.http_client import HttpClient
 from bot.github.webhook import sign
 from bot.pipeline.job import Job, Notice
 from bot.pipeline.store.overview import Filter, Overview, row
 
-#: What people want to hear of; commands and feedback are their own words.
-TASKS: frozenset[Task] = frozenset({"triage", "verify", "review", "reproduce"})
 #: How long a receiver may take, seconds.
 TIMEOUT = 10.0
 
@@ -41,8 +39,11 @@ class Notices:
 
     @staticmethod
     def worth(decisions: Iterable[Decision]) -> bool:
-        """Whether one of these reached a verdict, or says why it did not."""
-        return any(each.kind in TASKS and (each.verdict or each.abstained) for each in decisions)
+        """Return True if a feature that judges reached a verdict, or says why it did not."""
+        return any(
+            router.feature_named(decision.kind).judges and (decision.verdict or decision.abstained)
+            for decision in decisions
+        )
 
     @staticmethod
     def about(job: Job, notice: Notice, now: float, detail: str = "") -> Job:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import partial
 
+from bot import router
 from bot.code.diff import Diff, parse
 from bot.core import actions
 from bot.core.errors import ForgeError, NotFound
@@ -94,9 +95,6 @@ class Publisher:
         if wait > 0:
             time.sleep(wait)
 
-
-#: Kinds of decisions that hold whatever became of the text meanwhile: people's words and operators' matters.
-_TIMELESS = frozenset({"commands", "feedback", "config", "why"})
 
 #: A drafted test, characters.
 MAX_TEST = 200_000
@@ -336,7 +334,7 @@ class Executor:
         """
         self.pause()
         subject = self.decision.subject
-        if self.decision.kind in _TIMELESS or not subject.number:
+        if not router.feature_named(self.decision.kind).checks_staleness or not subject.number:
             return
         if subject.revision.startswith("sha:"):
             self._present = self.services.forge.pull_request(subject.number)

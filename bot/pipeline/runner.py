@@ -146,7 +146,7 @@ class Runner:
 
     def _awaited(self, job: Job) -> Job | None:
         """What this job builds upon and what has not ended, although it began before: it waits for another try."""
-        needed = router.BUILDS_ON.get(job.task, frozenset())
+        needed = router.feature_named(job.task).after
         if not job.position or not needed or job.notice:
             return None
         waiting = self._queue.open_among([f"{job.delivery}:{task}" for task in needed])

@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 from pydantic import Field
 
-from bot.core.actions import Decision
+from bot.core.actions import Decision, Task
 from bot.core.frozen import Frozen
 
 #: addressed: the line was changed or the thread resolved; dismissed: somebody said no; ignored: neither.
@@ -69,6 +69,10 @@ class Row(Frozen):
         """Whether it was dismissed so often that it is not posted any more."""
         # Bounces are the maintainers' own line to move; only review categories are muted.
         return self.category != "bounce" and self.total >= MIN_OUTCOMES and self.interval[0] > MUTE_ABOVE
+
+
+#: Features whose decisions ``signals`` reads.
+SOURCES: tuple[Task, ...] = ("triage", "review", "commands", "feedback")
 
 
 def signals(decisions: Iterable[Decision]) -> tuple[Signal, ...]:

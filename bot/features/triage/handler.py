@@ -40,6 +40,17 @@ def concerns(event: Event) -> bool:
     return event.by_author
 
 
+def supersedes(newer: Event, older: Event) -> bool:
+    """Return True if judging the newer event covers the older one; answers are read with all before them."""
+    if _answers_bounce(newer):
+        return _answers_bounce(older)
+    return isinstance(newer, events.IssueShown) and isinstance(older, events.IssueShown)
+
+
+def _answers_bounce(event: Event) -> bool:
+    return isinstance(event, events.CommentCreated) and event.by_author and not read(event.comment.body)
+
+
 def handle(event: Event, services: Services) -> Decision | None:
     """Judge the issue of an event; None where the event gives no cause to."""
     if services.config.triage.mode == "off" or not isinstance(event, Judged | Said):

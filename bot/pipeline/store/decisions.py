@@ -16,16 +16,14 @@ from pydantic import Field, ValidationError
 from pydantic_core import PydanticSerializationError
 from sqlalchemy import Connection, case, delete, func, or_, select, update
 
+from bot import router
 from bot.calibration.fates import GRACE, KnownFate
 from bot.core.actions import Decision, Task
 from bot.core.frozen import Frozen
-from bot.features.feedback.signals import Counts, Outcome, Row, Signal, outcomes, rates, signals
+from bot.features.feedback.signals import SOURCES, Counts, Outcome, Row, Signal, outcomes, rates, signals
 from bot.pipeline.store.counters import Counted, Counters, counted
 from bot.pipeline.store.database import Database
 from bot.pipeline.store.tables import DECISIONS, FATES, PACES, POSTINGS, SIGNALS
-
-#: Decisions that say, or imply, what people made of an earlier one.
-_SIGNS: tuple[Task, ...] = ("triage", "review", "commands", "feedback")
 
 #: Commands that are looked at to tell whether somebody asks too often.
 _NEWEST = 500
@@ -64,8 +62,8 @@ class Decisions:
             for row, decision in zip(rows, decisions, strict=True):
                 if connection.execute(insert.returning(DECISIONS.c.id), row).first() is not None:
                     self._counters.add({_count(decision): 1}, connection)
-        for subject in {each.subject.key: each.subject for each in decisions if each.kind in _SIGNS}.values():
-            self._signals.refresh(subject.repository, self.decisions(subject.key, *_SIGNS))
+        for subject in {each.subject.key: each.subject for each in decisions if each.kind in SOURCES}.values():
+            self._signals.refresh(subject.repository, self.decisions(subject.key, *SOURCES))
         self._fates.record(decisions)
         return self.of_job(job)
 
@@ -201,7 +199,7 @@ def _read(text: str) -> Decision | None:
 
 def _count(decision: Decision) -> Counted:
     # Only the bouncers' labels are a closed set; a command's verdict is what somebody typed.
-    shown = decision.verdict if decision.kind in ("triage", "verify", "review", "reproduce") else ""
+    shown = decision.verdict if router.feature_named(decision.kind).judges else ""
     return counted(
         "bouncer_decisions", kind=decision.kind, verdict=shown or "", abstained=decision.abstained or ""
     )

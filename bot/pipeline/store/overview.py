@@ -13,6 +13,7 @@ from typing import Any, Literal
 from pydantic import Field
 from sqlalchemy import ColumnElement, Integer, Row, Select, and_, case, cast, func, or_, select
 
+from bot import router
 from bot.core.actions import Decision, Task
 from bot.core.frozen import Frozen
 from bot.core.redaction import redact
@@ -23,6 +24,8 @@ from bot.pipeline.store.tables import BUDGETS, DECISIONS, MODEL_CALLS, POSTINGS
 Came = Literal["bounced", "passed", "abstained"]
 PAGE = 50
 _DAY = 86_400
+#: Features of which every event is judged, so that their verdicts can be plotted over time.
+_JUDGES = tuple(feature.name for feature in router.FEATURES if feature.judges and not feature.executes)
 
 _COLUMNS = [
     column for column in DECISIONS.c if column.name not in ("decision", "position", "revision", "config_hash")
@@ -190,9 +193,7 @@ class Overview:
         number = cast(func.floor((DECISIONS.c.created_at - start.timestamp()) / _DAY), Integer)
         query = (
             select(number, *(func.sum(case((_CAME[came], 1), else_=0)) for came in _CAME))
-            .where(
-                DECISIONS.c.created_at >= start.timestamp(), DECISIONS.c.kind.in_(("triage", "verify", "review"))
-            )
+            .where(DECISIONS.c.created_at >= start.timestamp(), DECISIONS.c.kind.in_(_JUDGES))
             .group_by(number)
         )
         if repository:

@@ -79,7 +79,7 @@ def recheck(settings: DashboardSettings, backend: Backend, number: int) -> Answe
     line, subject = _about(backend, number)
 
     def ask() -> None:
-        pull = line.kind in ("verify", "review") or subject.revision.startswith("sha:")
+        pull = subject.revision.startswith("sha:")
         backend.jobs().recheck(line.repository, line.number, who(), pull=pull)
 
     return _act("recheck", subject.key, ask, url_for("dashboard.jobs"))

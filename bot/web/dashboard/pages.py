@@ -92,5 +92,5 @@ def _guard(routes: Blueprint, settings: DashboardSettings, sessions: session.Ses
 
 def _link(line: Line, web_url: str) -> str:
     """Where people see the subject of a decision; empty for one about a whole repository."""
-    kind = "issues" if line.kind in ("triage", "reproduce") else "pull"
-    return f"{web_url}/{line.repository}/{kind}/{line.number}" if line.number else ""
+    # GitHub redirects the address of an issue to the pull request of that number.
+    return f"{web_url}/{line.repository}/issues/{line.number}" if line.number else ""

@@ -1,0 +1,13 @@
+"""Closing: a bounced issue that its author never answers is closed after a warning, if maintainers opt in."""
+
+from bot.core import events
+from bot.features.closing.handler import concerns, handle
+from bot.features.feature import Feature
+
+FEATURE = Feature(
+    name="closing",
+    handle=handle,
+    concerns=concerns,
+    events=(events.IssueUnanswered, events.IssueEdited, events.CommentCreated, events.CommentEdited),
+    permissions={"issues": "write"},
+)

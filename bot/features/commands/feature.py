@@ -1,0 +1,14 @@
+"""Commands: acknowledge or refuse ``/bouncer ...`` and remember what was accepted, paused or resumed."""
+
+from bot.core import events
+from bot.features.commands.handler import concerns, handle
+from bot.features.feature import Feature
+
+FEATURE = Feature(
+    name="commands",
+    handle=handle,
+    concerns=concerns,
+    events=(events.CommentCreated, events.ReviewCommentCreated, events.IssueUnlabeled),
+    checks_staleness=False,
+    permissions={"issues": "write", "pull_requests": "write"},
+)

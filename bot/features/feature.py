@@ -1,0 +1,45 @@
+"""What a feature is. Every table about features is derived from these declarations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from bot.core.actions import Decision, Task
+from bot.core.events import Event
+from bot.features.services import Services
+
+
+def always(event: Event) -> bool:
+    """Every event of the declared types concerns the feature."""
+    return True
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One behaviour of the bot: what it listens to, what it needs, and the function that decides."""
+
+    name: Task
+    handle: Callable[[Any, Services], Decision | None]
+    """Takes an event of one of the types in ``events``. None: the event is not its business."""
+    events: tuple[type[Event], ...]
+    concerns: Callable[[Event], bool] = always
+    """Return True if an event of those types may need a decision; reads nothing but the event."""
+    after: tuple[Task, ...] = ()
+    """Features that decide about the same event first."""
+    supersedes: Callable[[Event, Event], bool] = lambda newer, older: False
+    """Return True if a job for the older event has nothing left to do once the newer one happened."""
+    checks_staleness: bool = True
+    """Actions are dropped if the subject changed since the decision."""
+    judges: bool = False
+    """Its verdicts come from a closed set: they are counted by label, and operators are notified of them."""
+    executes: bool = False
+    """It runs the repository's code, so it never runs without a sandbox of our own."""
+    permissions: Mapping[str, str] = field(default_factory=dict)
+    """GitHub permissions that its actions need, as in app.yml: ``{"issues": "write"}``."""
+
+
+def same_text(*types: type[Event]) -> Callable[[Event, Event], bool]:
+    """Return a ``supersedes`` for events of which each shows the whole subject: the newest is enough."""
+    return lambda newer, older: isinstance(newer, types) and isinstance(older, types)

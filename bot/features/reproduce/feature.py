@@ -1,0 +1,23 @@
+"""Reproduce: draft a test that fails as an issue reports, run it in the sandbox, and offer it."""
+
+from bot.core import events
+from bot.features.feature import Feature
+from bot.features.reproduce.handler import concerns, handle
+
+FEATURE = Feature(
+    name="reproduce",
+    handle=handle,
+    concerns=concerns,
+    events=(
+        events.IssueOpened,
+        events.IssueEdited,
+        events.IssueReopened,
+        events.IssueLabeled,
+        events.CommentCreated,
+    ),
+    # Without being asked it only tries issues that triage found clear.
+    after=("commands", "triage"),
+    judges=True,
+    executes=True,
+    permissions={"issues": "write"},
+)

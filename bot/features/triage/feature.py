@@ -1,0 +1,24 @@
+"""Triage, the input bouncer: is this issue specified well enough to act on?"""
+
+from bot.core import events
+from bot.features.feature import Feature
+from bot.features.triage.handler import concerns, handle, supersedes
+
+FEATURE = Feature(
+    name="triage",
+    handle=handle,
+    concerns=concerns,
+    events=(
+        events.IssueOpened,
+        events.IssueEdited,
+        events.IssueReopened,
+        events.IssueLabeled,
+        events.CommentCreated,
+        events.CommentEdited,
+        events.RecheckRequested,
+    ),
+    after=("commands",),
+    supersedes=supersedes,
+    judges=True,
+    permissions={"issues": "write"},
+)

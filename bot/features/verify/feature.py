@@ -1,0 +1,25 @@
+"""Verify, the output bouncer: does this patch solve the issue that it says it solves?"""
+
+from typing import get_args
+
+from bot.core import events
+from bot.features.feature import Feature, same_text
+from bot.features.verify.handler import concerns, handle
+
+FEATURE = Feature(
+    name="verify",
+    handle=handle,
+    concerns=concerns,
+    events=(
+        *get_args(events.PullShown),
+        events.CommentCreated,
+        events.ReviewCommentCreated,
+        events.CheckRerequested,
+        events.RecheckRequested,
+        events.MergeGroupRequested,
+    ),
+    after=("commands",),
+    supersedes=same_text(*get_args(events.PullShown)),
+    judges=True,
+    permissions={"checks": "write"},
+)
