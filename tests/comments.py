@@ -13,6 +13,7 @@ from pathlib import Path
 from bot.code.packing import Skipped
 from bot.core.actions import Usage
 from bot.core.commands import Command
+from bot.core.config import VerifyConfig
 from bot.core.config_file import load
 from bot.core.events import CommentCreated
 from bot.core.subjects import Actor, Comment, Issue, PullRequest, Repository
@@ -225,7 +226,15 @@ def _check(
     note: str = "",
 ) -> Iterator[Text]:
     check = output.check(
-        SHA, verdicts, others or [], runs or [], gate=False, repository=ACME, usage=USAGE, model=MODEL, note=note
+        SHA,
+        verdicts,
+        others or [],
+        runs or [],
+        config=VerifyConfig(),
+        repository=ACME,
+        usage=USAGE,
+        model=MODEL,
+        note=note,
     )
     yield name, f"{Rules(host=HOST).title(check.title)}\n\n{check.summary}"
 

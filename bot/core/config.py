@@ -120,6 +120,12 @@ class VerifyConfig(Frozen):
         description="most tokens of surrounding code in one question; 0 = none",
     )
     gate: bool = Field(False, description="a bounced patch fails the check instead of leaving it neutral")
+    gate_unjudged: Literal["pass", "fail"] = Field(
+        "pass",
+        description="what a gate does if a verdict was due and there is none (model or budget gone, patch too "
+        "large); `pass`: the check is skipped, which GitHub takes for passed. Without a linked issue, or left out "
+        "by `pulls`, nothing is due",
+    )
     execute: bool = Field(
         False, description="run an issue's stored reproducing test on base and head, in the sandbox"
     )

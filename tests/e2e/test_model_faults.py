@@ -130,7 +130,7 @@ def test_a_fault_that_lasts_is_an_abstention_with_its_reason(ended: tuple[Site, 
     why = LASTING[name].ends
     verify, review = (shop.decided(home, number, kind)[-1] for kind in ("verify", "review"))
     assert verify.verdict is None
-    assert verify.abstained == "model"
+    assert verify.abstained == f"model:{why}"
     assert why in verify.reason
     (check,) = shop.github.checks(home)
     assert (check.conclusion, check.output["title"]) == (

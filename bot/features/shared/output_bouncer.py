@@ -128,6 +128,7 @@ class Unjudged(Frozen):
 
     issue: str = "the patch"
     why: str
+    due: bool = Field(False, description="a verdict was due, and an error stood in its way")
 
 
 class ExecutedTest(Frozen):
@@ -144,12 +145,12 @@ class ExecutedTest(Frozen):
     output: str = ""
 
 
-def skipped(head_sha: str, why: str) -> SetCheck:
-    """A check that says that nothing was judged."""
+def skipped(head_sha: str, why: str, *, fails: bool = False) -> SetCheck:
+    """A check that says that nothing was judged. ``fails``: a gate that stays shut then."""
     return SetCheck(
         name=CHECK,
         head_sha=head_sha,
-        conclusion="skipped",
+        conclusion="failure" if fails else "skipped",
         title=f"Not judged: {why}",
         summary=f"Nothing was judged: {why}.",
     )
@@ -161,7 +162,7 @@ def check(
     unjudged: Sequence[Unjudged],
     runs: Sequence[ExecutedTest],
     *,
-    gate: bool,
+    config: VerifyConfig,
     repository: Repository,
     usage: Usage,
     model: str,
@@ -169,8 +170,10 @@ def check(
 ) -> SetCheck:
     """The check for a pull request with at least one linked issue; ``note`` stands first."""
     host = repository.host
+    shut = stays_shut(config) and any(each.due for each in unjudged)
     if not verdicts:
-        return skipped(head_sha, "; ".join(clean_line(each.why, host=host, limit=POINT) for each in unjudged))
+        why = "; ".join(clean_line(each.why, host=host, limit=POINT) for each in unjudged)
+        return skipped(head_sha, why, fails=shut)
     by_issue = {run.issue: run for run in runs}
     parts = [_section(verdict, by_issue.get(verdict.issue), host) for verdict in verdicts]
     parts += [
@@ -183,10 +186,19 @@ def check(
     return SetCheck(
         name=CHECK,
         head_sha=head_sha,
-        conclusion=_conclusion(verdicts, gate),
-        title=_title(verdicts, by_issue),
+        conclusion="failure" if shut else _conclusion(verdicts, config.gate),
+        title=_title(verdicts, by_issue) + (f"; not judged: {_due(unjudged)}" if shut else ""),
         summary="\n\n".join(filter(None, (note, *parts))),
     )
+
+
+def stays_shut(config: VerifyConfig) -> bool:
+    """Return True if the check fails when a verdict was due and there is none."""
+    return config.gate and config.gate_unjudged == "fail"
+
+
+def _due(unjudged: Sequence[Unjudged]) -> str:
+    return ", ".join(each.issue for each in unjudged if each.due)
 
 
 def _conclusion(verdicts: Sequence[OutputVerdict], gate: bool) -> Conclusion:

@@ -25,6 +25,9 @@ from bot.features.shared.output_bouncer import ExecutedTest, OutputVerdict, Unju
 from bot.features.shared.stored_tests import run_stored
 from bot.models.protocol import Prompt, voices
 
+#: Why an empty patch is not judged.
+EMPTY = "the patch is empty"
+
 
 def concerns(event: Event) -> bool:
     """Whether an event can ask for a verdict on its pull request."""
@@ -65,9 +68,9 @@ def _passed_on(event: events.MergeGroupRequested) -> Decision:
     return Decision(kind="verify", subject=event.subject, actions=actions, abstained="skipped:queue", reason=why)
 
 
-def _abstain(subject: Subject, pull: PullRequest, word: str, why: str) -> Decision:
+def _abstain(subject: Subject, pull: PullRequest, word: str, why: str, *, fails: bool = False) -> Decision:
     """Nothing was judged; the check says why, so that a required check does not wait for ever."""
-    actions = (bouncer.skipped(pull.head_sha, why),) if pull.state == "open" else ()
+    actions = (bouncer.skipped(pull.head_sha, why, fails=fails),) if pull.state == "open" else ()
     return Decision(kind="verify", subject=subject, actions=actions, abstained=word, reason=why)
 
 
@@ -101,6 +104,7 @@ class _Judgement:
         self.replies: list[dict[str, object]] = []
         self.looks = 0
         self.spent = False
+        self.failure: ModelError | None = None
         self.context = CodeContext()
         self.omitted: tuple[str, ...] = ()
 
@@ -109,7 +113,8 @@ class _Judgement:
         patch, unfit = self._patch()
         if unfit or not issues:
             why = unfit or self._why_unjudged
-            return _abstain(self.subject, self.pull, "unfit" if unfit else "no-issue", why)
+            fails = bool(unfit) and unfit != EMPTY and bouncer.stays_shut(self.config)
+            return _abstain(self.subject, self.pull, "unfit" if unfit else "no-issue", why, fails=fails)
         patch = self._prepare(patch)
         for issue in issues:
             self._judge(issue, patch)
@@ -121,11 +126,17 @@ class _Judgement:
             verdict=max((verdict.label for verdict in self.verdicts), key=severity, default=None),
             actions=(check,),
             reason=check.title if self.verdicts else self._why_unjudged,
-            abstained=None if self.verdicts else "skipped:budget" if self.spent else "model",
-            evidence={**self._evidence(), "judged": _revisions(issues)},
+            abstained=None if self.verdicts else self._abstained,
+            evidence={**self._evidence(), "judged": _revisions(issues), "failure": str(self.failure or "")},
             usage=self.usage,
             model=self.model,
         )
+
+    @property
+    def _abstained(self) -> str:
+        if self.spent:
+            return "skipped:budget"
+        return f"model:{self.failure.reason}" if self.failure else "model"
 
     @property
     def _why_unjudged(self) -> str:
@@ -141,7 +152,7 @@ class _Judgement:
             return "", f"the patch is too large, GitHub leaves out {len(diff.omitted)} of its files"
         if len(diff.text) > bouncer.MAX_PATCH:
             return "", f"the patch is too large ({len(diff.text):,} characters)"
-        return diff.text, "" if diff.text.strip() else "the patch is empty"
+        return diff.text, "" if diff.text.strip() else EMPTY
 
     def _prepare(self, patch: str) -> str:
         """The patch as it is judged; the code around it is gathered beside."""
@@ -168,11 +179,13 @@ class _Judgement:
             reply = services.model.complete(prompt, bouncer.OutputReply)
         except BudgetExceeded:
             self.spent = True
-            self.unjudged.append(Unjudged(issue=name, why="skipped, today's model budget is spent"))
+            self.unjudged.append(Unjudged(issue=name, why="skipped, today's model budget is spent", due=True))
             return
         except ModelError as error:
             self.usage += error.usage or Usage()
-            self.unjudged.append(Unjudged(issue=name, why=f"the model gave no usable answer ({error.reason})"))
+            why = f"the model gave no usable answer ({error.reason})"
+            self.failure = error
+            self.unjudged.append(Unjudged(issue=name, why=why, due=True))
             return
         self.usage += reply.usage
         self.model = reply.model
@@ -210,7 +223,7 @@ class _Judgement:
             self.verdicts,
             self.unjudged,
             self.runs,
-            gate=self.config.gate,
+            config=self.config,
             repository=self.services.repository,
             usage=self.usage,
             model=self.model,

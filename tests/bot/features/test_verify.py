@@ -205,6 +205,45 @@ def test_a_model_that_fails_leaves_a_skipped_check(services: Build, error: Model
     assert [(check.conclusion, check.title) for check in decision.actions] == [("skipped", title)]
 
 
+SHUT = "verify: {gate: true, gate_unjudged: fail}"
+
+
+@pytest.mark.parametrize(
+    ("config", "conclusion"),
+    [(SHUT, "failure"), ("verify: {gate: true}", "skipped"), ("verify: {gate_unjudged: fail}", "skipped")],
+)
+@pytest.mark.parametrize("error", [ModelError("x", reason="refused"), BudgetExceeded("x")])
+def test_a_gate_stays_shut_without_a_verdict_only_if_that_is_wanted(
+    services: Build, config: str, conclusion: str, error: ModelError
+) -> None:
+    (check,) = verify(opened(), services(ScriptedModel([error]), snapshot(12), config)).actions
+    assert (check.conclusion, check.title[:10]) == (conclusion, "Not judged")
+
+
+def test_a_gate_stays_shut_if_only_some_issues_could_be_judged(services: Build) -> None:
+    model = ScriptedModel([GOOD, ModelError("x", reason="refused")])
+    (check,) = verify(opened(), services(model, snapshot(12, 13), SHUT)).actions
+    assert (check.conclusion, check.title) == (
+        "failure",
+        "Appears to solve #12 (not executed); not judged: #13",
+    )
+
+
+@pytest.mark.parametrize(
+    ("links", "values", "conclusion"),
+    [
+        ((), {}, "skipped"),
+        ((12,), {"patch": ""}, "skipped"),
+        ((12,), {"patch": "+" * 1_000_001}, "failure"),
+    ],
+)
+def test_a_gate_stays_shut_only_where_a_verdict_was_due(
+    services: Build, links: tuple[int, ...], values: dict[str, Any], conclusion: str
+) -> None:
+    (check,) = verify(opened(), services(ScriptedModel([]), snapshot(*links, **values), SHUT)).actions
+    assert check.conclusion == conclusion
+
+
 def test_an_edit_that_changes_no_link_is_not_judged_again(services: Build, history: Remembered) -> None:
     history.past.append(verify(opened(), services(ScriptedModel([GOOD]), snapshot(12))))
     edited = events.PullRequestEdited(sender=ANN, repository=REPOSITORY, pull_request=pull(title="Better title"))

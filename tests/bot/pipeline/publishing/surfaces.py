@@ -8,7 +8,7 @@ from typing import Any
 
 from bot.code.packing import Skipped
 from bot.core.actions import Action, Decision, InlineComment, SubmitReview, UpsertComment, Usage
-from bot.core.config import RepoConfig
+from bot.core.config import RepoConfig, VerifyConfig
 from bot.core.subjects import Actor, PullRequest, Repository, Subject
 from bot.features.review import texts
 from bot.features.services import NoHistory, Services
@@ -131,7 +131,7 @@ class Press:
         )
         action = output.check(
             SHA, (verdict,), (Unjudged(issue="x", why=text),), (),
-            gate=False, repository=REPOSITORY, usage=Usage(calls=1), model="scripted:test",
+            config=VerifyConfig(), repository=REPOSITORY, usage=Usage(calls=1), model="scripted:test",
         )  # fmt: skip
         _, summary, _ = self.post(action)
         found = fault(summary, HOST, ours="#12", folds=None if _late(text) else 2, marker=False)
