@@ -351,7 +351,7 @@ class Live:
         from bot.models.budget import Budget
 
         budget = Budget(self._ledger.budgets, limits(self._settings, repository, reserve=reserve), now)
-        return self._models.build(self._settings.bouncer_model, budget, attempts=2)
+        return self._models.build(self._settings.bouncer_model, budget)
 
 
 def limits(settings: Settings, repository: str, *, reserve: bool = False) -> tuple[Limit, ...]:

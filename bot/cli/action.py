@@ -170,7 +170,7 @@ def _config(settings: Settings, access: Access, event: Event) -> RepoConfig:
 @contextmanager
 def _publisher(settings: Settings) -> Iterator[Publisher]:
     """The live publisher, with a register that is thrown away: what stands is told by its markers."""
-    from bot.pipeline.publisher import Publisher
+    from bot.pipeline.publisher import Publisher, Spaced
     from bot.pipeline.store import Ledger, migrated
 
     with (
@@ -178,19 +178,19 @@ def _publisher(settings: Settings) -> Iterator[Publisher]:
         migrated(f"sqlite:///{folder}/register.db") as database,
     ):
         ledger = Ledger(database)
-        yield Publisher(ledger.postings, ledger.paces, secrets=settings.secrets)
+        yield Publisher(ledger.postings, settings.secrets, Spaced())
 
 
 def _publish(publisher: Publisher, decision: Decision, services: Services, access: Access) -> Done:
     try:
-        published = publisher.publish(decision, "action", 0, services, access.writer)
+        published = publisher.publish(decision, "action", services, access.writer)
     except NotFound as error:
         return Done(decision, f"gone: {error}")
     except ForgeError as error:
         if error.status != 403:
             raise
         return Done(decision, f"not posted: {error}", _permissions(decision.kind))
-    return Done(decision, "; ".join((published.outcome, *published.notes)))
+    return Done(decision, str(published))
 
 
 def _permissions(task: Task) -> str:

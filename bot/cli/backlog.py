@@ -102,7 +102,7 @@ def command(
 
     Answers are kept below BOUNCER_DATA_DIR: the same command goes on where it stopped, and pays nothing twice.
     """
-    from bot.pipeline.publisher import Publisher
+    from bot.pipeline.publisher import Publisher, Spaced
 
     judging = Judging(model, prompts, config, {"triage": {"mode": "label"}})
     settings = judging.settings()
@@ -114,7 +114,7 @@ def command(
         with _kept(settings, name) as ledger:
             services = _services(settings, access, config_here, ledger, name, max_cost)
             _agree(settings, services, issues, yes=yes)
-            publisher = Publisher(ledger.postings, ledger.paces, secrets=settings.secrets) if applied else None
+            publisher = Publisher(ledger.postings, settings.secrets, Spaced()) if applied else None
             rows, refused = _rows(issues, services, access, publisher)
     if out:
         write_text(out, rendered("backlog.html.jinja", name=name, rows=rows, cost=_cost(rows)))
@@ -191,7 +191,7 @@ def _rows(
             outcome = ""
             if publisher is not None and not refused:
                 try:
-                    outcome = publisher.publish(decision, "backlog", 0, services, access.writer).outcome
+                    outcome = publisher.publish(decision, "backlog", services, access.writer).outcome
                 except ForgeError as error:
                     refused = str(error)
             rows.append(BacklogIssue(issue, decision, outcome if decision.actions else ""))

@@ -88,7 +88,7 @@ def _worker(settings: Settings, concurrency: int, apart: float) -> None:
         time.sleep(LOOK_SECONDS)
         settings = settings.completed()
     observe(settings)
-    worker.run(settings, Pace(concurrency=concurrency), apart)
+    worker.run(settings, Pace(concurrency=concurrency, apart=apart))
 
 
 class Child:

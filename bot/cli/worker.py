@@ -48,7 +48,7 @@ def command(concurrency: int, apart: float, **values: Any) -> None:
     check_app(settings)
     check_thinking(settings)
     opened_database(settings).close()
-    run(settings, Pace(concurrency=concurrency), apart)
+    run(settings, Pace(concurrency=concurrency, apart=apart))
 
 
 def check_app(settings: Settings) -> None:
@@ -72,13 +72,13 @@ def check_thinking(settings: Settings) -> None:
     prompts(settings)
 
 
-def run(settings: Settings, pace: Pace, apart: float) -> None:
+def run(settings: Settings, pace: Pace) -> None:
     """Work until SIGTERM or SIGINT, then end the process."""
     from bot.core import tracing
 
     stop = stopped()
     own_folder(settings.bouncer_data_dir)
-    kept = work(settings, stop, pace, apart=apart)
+    kept = work(settings, stop, pace)
     tracing.flush()
     sys.stderr.flush()
     # A job that would not end in time is left as if the process had been killed: it is recovered.
@@ -99,11 +99,10 @@ def own_folder(folder: Path) -> None:
             close_to_others(folder)
 
 
-def work(settings: Settings, stop: threading.Event, pace: Pace, *, apart: float = 1.0) -> bool:
+def work(settings: Settings, stop: threading.Event, pace: Pace) -> bool:
     """Work until ``stop`` is set; False where another worker took the place.
 
-    A database that is away is waited for. ``apart`` is the pause between two writes through one installation,
-    seconds. Raises SettingsError before anything starts.
+    A database that is away is waited for. Raises SettingsError before anything starts.
     """
     from bot.app import Live
     from bot.pipeline.metrics import Counts
@@ -124,13 +123,13 @@ def work(settings: Settings, stop: threading.Event, pace: Pace, *, apart: float 
     reconciler = Reconciler(live.app, database)
     threading.Thread(target=reconciler.run, args=(stop,), name="reconciler", daemon=True).start()
     try:
-        runner = _runner(settings, queue, ledger, live, apart)
+        runner = _runner(settings, queue, ledger, live, paced=pace.apart > 0)
         return Worker(ledger, queue, runner, counts, pace, settings.bouncer_keep_days).run(stop)
     finally:
         live.close()
 
 
-def _runner(settings: Settings, queue: Queue, ledger: Ledger, live: Live, apart: float) -> Runner:
+def _runner(settings: Settings, queue: Queue, ledger: Ledger, live: Live, *, paced: bool) -> Runner:
     """Runs a job: what it is decided with, and who publishes it."""
     from bot.app import notices
     from bot.pipeline.publisher import Publisher
@@ -140,7 +139,8 @@ def _runner(settings: Settings, queue: Queue, ledger: Ledger, live: Live, apart:
         queue,
         ledger,
         live.services_for,
-        Publisher(ledger.postings, ledger.paces, apart=apart, secrets=settings.secrets),
+        Publisher(ledger.postings, settings.secrets),
+        paced=paced,
         paused=settings.bouncer_paused,
         notices=notices(settings, ledger),
     )

@@ -68,8 +68,12 @@ class Jobs:
         return self._received.untaken()
 
     def oldest_age(self) -> float:
-        """Seconds that the longest-overdue job has been due, or an untaken delivery waits; 0 where none does."""
-        since = [job.due for job in self._queue.list(OPEN, limit=10_000) if job.state == "queued"]
+        """Seconds that the longest-overdue job has been due, or an untaken delivery waits; 0 where none does.
+
+        A job that waits for its turn to write is not overdue.
+        """
+        queued = [job for job in self._queue.list(OPEN, limit=10_000) if job.state == "queued"]
+        since = [job.due for job in queued if job.stage == "decide"]
         oldest = self._received.oldest()
         since += [] if oldest is None else [oldest]
         return max(0.0, self._clock() - min(since)) if since else 0.0

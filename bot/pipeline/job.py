@@ -8,6 +8,7 @@ is certain to look at the same thing again because of it. Commands and feedback 
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -25,8 +26,15 @@ State = Literal["waiting", "queued", "running", "done", "dead", "cancelled", "su
 #: What a job may tell somebody else of, instead of doing anything itself.
 Notice = Literal["decision", "failure"]
 
-#: The queues: for work, and for telling others of it.
-JOBS, NOTICES = "jobs", "notices"
+#: What an attempt of a job does: decide, or publish what was decided.
+Stage = Literal["decide", "publish"]
+
+#: The queues: for deciding, for writing to GitHub, and for notices.
+JOBS, WRITES, NOTICES = "jobs", "writes", "notices"
+
+#: Jobs of one installation that decide at the same time, at most: fewer than a worker has threads by default, so
+#: that a busy installation leaves some for the others. Jobs of one subject share a lane, so they keep their order.
+LANES = 6
 
 #: Jobs that may still do something.
 OPEN: tuple[State, ...] = ("waiting", "queued", "running")
@@ -58,6 +66,8 @@ class Job(Frozen):
     position: int = Field(description="order among the jobs of one delivery")
     task: Task
     kind: str = Field(description="what happened, e.g. ``issue_opened``")
+    installation: int = 0
+    stage: Stage = "decide"
     repository: str
     number: int
     state: State = "queued"
@@ -81,13 +91,24 @@ class Job(Frozen):
 
     @property
     def partition(self) -> str:
-        """What it is about: jobs on one issue or pull request run one after the other, others beside them."""
-        return f"{self.repository}#{self.number}"
+        """Its queue partition: the engine runs one job of each at a time, and chooses among them at random.
+
+        So an installation with a thousand waiting jobs has ``LANES`` chances, and one with a single job has one.
+        Writes of one installation are made one after the other.
+        """
+        subject = f"{self.repository}#{self.number}"
+        if self.notice:
+            return subject
+        if self.stage == "publish":
+            return str(self.installation)
+        return f"{self.installation}/{zlib.crc32(subject.encode()) % LANES}"
 
     @property
     def queue(self) -> str:
-        """Where it waits: a notice holds no work up."""
-        return NOTICES if self.notice else JOBS
+        """The queue in which it waits."""
+        if self.notice:
+            return NOTICES
+        return WRITES if self.stage == "publish" else JOBS
 
     @property
     def workflow(self) -> str:

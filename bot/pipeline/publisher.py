@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from functools import partial
 
 from bot import router
 from bot.code.diff import Diff, parse
@@ -19,9 +18,9 @@ from bot.core.subjects import Issue, PullRequest
 from bot.features.services import Services
 from bot.github.writer import GitHubWriter
 from bot.pipeline.body import MAX_CHECK, Rules, content_hash, read_marker
-from bot.pipeline.store.decisions import Paces, Posting, Postings, PublishOutcome
+from bot.pipeline.store.decisions import Posting, Postings, PublishOutcome
 
-#: Seconds between two creations through one installation (GitHub's best practices for integrators).
+#: Seconds between two writes through one installation (GitHub's best practices for integrators).
 APART_SECONDS = 1.0
 
 
@@ -36,42 +35,64 @@ class Published:
     outcome: PublishOutcome
     notes: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        return "; ".join((self.outcome, *self.notes))
+
+
+class Paced(Exception):
+    """The next write has to wait for its turn."""
+
+
+def unpaced() -> None:
+    """Allow every write at once."""
+
+
+class OneWrite:
+    """Allow one write. Raise Paced before the second: the job's next attempt makes it."""
+
+    def __init__(self) -> None:
+        self._used = False
+
+    def __call__(self) -> None:
+        if self._used:
+            raise Paced
+        self._used = True
+
+
+class Spaced:
+    """Sleep until the last write is a second ago: for commands, which do one thing after the other."""
+
+    def __init__(self) -> None:
+        self._last = -APART_SECONDS
+
+    def __call__(self) -> None:
+        time.sleep(max(0.0, self._last + APART_SECONDS - time.monotonic()))
+        self._last = time.monotonic()
+
 
 @dataclass(frozen=True)
 class Publisher:
     """Publishes decisions. Publishing one again writes what is missing and nothing else.
 
-    ``apart``: seconds between two creations through one installation; ``secrets`` are never written.
+    ``secrets`` are never written. ``before_write`` is called before each write that creates or changes content. If
+    it raises Paced, the outcome is PACED, and publishing again goes on with the rest.
     """
 
     postings: Postings
-    paces: Paces
-    apart: float = APART_SECONDS
     secrets: Collection[str] = field(default=(), repr=False)
+    before_write: Callable[[], None] = unpaced
 
-    def publish(
-        self,
-        decision: actions.Decision,
-        job: str,
-        installation: int,
-        services: Services,
-        writer: GitHubWriter,
-        *,
-        unseen: bool = False,
-    ) -> Published:
+    def publish(self, decision: actions.Decision, job: str, services: Services, writer: GitHubWriter) -> Published:
         """Carry out a decision's actions.
-
-        ``unseen``: nothing was ever begun on this head, so no check of ours is looked for on it.
 
         Raises TransientError where a write may or may not have been applied (publishing again finds out), and
         ForgeError, after the other actions had their turn, where GitHub refused one for good; Refused where
         nothing is left that stands.
         """
         if not decision.actions:
-            return Published("withheld" if decision.withheld else "nothing")
+            return Published(PublishOutcome.WITHHELD if decision.withheld else PublishOutcome.NOTHING)
         rules = Rules(host=services.repository.host, secrets=tuple(self.secrets))
-        pause = partial(self._pause, installation)
-        executor = Executor(decision, job, services, writer, self.postings, pause, rules, unseen)
+        executor = Executor(decision, job, services, writer, self.postings, self.before_write, rules)
         notes: list[str] = []
         refused: ForgeError | None = None
         try:
@@ -80,20 +101,19 @@ class Publisher:
                     notes += executor.carry_out(action)
                 except ForgeError as error:
                     refused = refused or error
+                    # It took nobody's turn. If it did, the next attempt would come no further than this one.
+                    executor.before_write = unpaced
         except Moved:
-            return Published("moved", tuple(notes))
+            return Published(PublishOutcome.MOVED, tuple(notes))
+        except Paced:
+            return Published(PublishOutcome.PACED)
         if refused is not None:
             raise (
                 refused
                 if executor.done or isinstance(refused, NotFound)
                 else Refused(str(refused), refused.status)
             )
-        return Published("posted" if executor.done else "refused", tuple(notes))
-
-    def _pause(self, installation: int) -> None:
-        wait = self.paces.reserve(installation, self.apart)
-        if wait > 0:
-            time.sleep(wait)
+        return Published(PublishOutcome.POSTED if executor.done else PublishOutcome.REFUSED, tuple(notes))
 
 
 #: A drafted test, characters.
@@ -116,9 +136,8 @@ class Executor:
     services: Services
     writer: GitHubWriter
     postings: Postings
-    pause: Callable[[], None]
+    before_write: Callable[[], None]
     rules: Rules
-    unseen: bool = False
     done: int = 0
     _present: Issue | PullRequest | None = field(default=None, init=False)
 
@@ -137,7 +156,7 @@ class Executor:
             case actions.OpenDraftPull():
                 return self._draft(action)
             case actions.React():
-                self.pause()
+                # Not paced: it creates no content and can be repeated.
                 self.writer.react(action.comment_id, action.content, review=action.on == "review")
                 self.done += 1
                 return ()
@@ -150,23 +169,26 @@ class Executor:
         if known and known.content_hash == content_hash(body):
             self.done += 1
             return ()
-        self._turn()
+        self._look()
         if action.thread is None and known and self._edited(known, body):
             return ()
         standing = self._own_comment(action)
+        if standing is None and action.thread is None and action.only_edit:
+            self.done += 1
+            return ("no comment to edit",)
+        if standing is None or action.thread is None:
+            self.before_write()
         if action.thread is not None:
             standing = standing or self.writer.reply(action.number, action.thread, body)
         elif standing is not None:
             self.writer.edit_comment(standing, body)
-        elif action.only_edit:
-            self.done += 1
-            return ("no comment to edit",)
         else:
             standing = self.writer.create_comment(action.number, body)
         self._stands(key, action, action.number, standing, body)
         return ()
 
     def _edited(self, known: Posting, body: str) -> bool:
+        self.before_write()
         try:
             self.writer.edit_comment(known.github_id, body)
         except NotFound:
@@ -200,25 +222,27 @@ class Executor:
         remove = tuple(label for label in action.remove if label in allowed and label not in add)
         if not add and not remove:
             return notes
-        self._turn()
+        self._look()
         present = {label.lower() for label in self._issue(action.number).labels}
         missing = tuple(label for label in add if label.lower() not in present)
         if missing:
+            self.before_write()
             self.writer.add_labels(action.number, missing)
         for label in remove:
             if label.lower() in present:
-                self.pause()
+                self.before_write()
                 self.writer.remove_label(action.number, label)
         self.done += 1
         return notes
 
     def _state(self, action: actions.SetIssueState) -> tuple[str, ...]:
-        self._turn()
+        self._look()
         here = self._issue(action.number)
         if action.state == "closed" and action.comments not in (None, here.comments):
             # Somebody spoke while it was being decided.
             raise Moved
         if here.state != action.state:
+            self.before_write()
             self.writer.set_issue_state(action.number, action.state)
         self.done += 1
         return ()
@@ -233,7 +257,7 @@ class Executor:
         if self.postings.find(key):
             self.done += 1
             return ("this commit has its review",)
-        self._turn()
+        self._look()
         diff = parse(self.services.forge.diff(action.number).text)
         comments = tuple(self.rules.inline(each) for each in action.comments if _anchored(each, diff))
         notes = [f"{len(action.comments) - len(comments)} comments without a line"] * (
@@ -244,6 +268,7 @@ class Executor:
         body = self.rules.marked(action.body, "review", action.commit_id)
         standing = self._own_review(action)
         if standing is None:
+            self.before_write()
             standing = self.writer.create_review(action.number, action.commit_id, body, comments)
         self._stands(key, action, action.number, standing, body)
         return tuple(notes)
@@ -272,8 +297,9 @@ class Executor:
         if known and known.content_hash == content_hash(sent):
             self.done += 1
             return ()
-        self._turn()
+        self._look()
         standing = known.github_id if known else self._own_check(action)
+        self.before_write()
         if standing is not None:
             try:
                 self.writer.edit_check(standing, action.conclusion, *texts)
@@ -285,8 +311,6 @@ class Executor:
         return ()
 
     def _own_check(self, action: actions.SetCheck) -> int | None:
-        if self.unseen:
-            return None
         runs = self.services.forge.check_runs(action.head_sha, action.name)
         return runs[0].id if runs else None
 
@@ -298,15 +322,15 @@ class Executor:
         if self.postings.find(key):
             self.done += 1
             return ("its pull request was opened before",)
-        self._turn()
+        self._look()
         standing = self.writer.find_pull(action.branch)
         if standing is None:
+            # One turn for all three: a branch and a file notify nobody.
+            self.before_write()
             title = self.rules.title(action.title)
             self.writer.create_branch(action.branch, action.base_sha)
-            self.pause()
             # A model wrote it: the repository's own CI, with its secrets, waits until somebody has read it.
             self.writer.put_file(action.branch, action.path, action.content, f"{title}\n\n[skip ci]")
-            self.pause()
             body = self.rules.marked(action.body, "reproduce")
             standing = self.writer.create_draft_pull(action.branch, action.base, title, body)
         self._stands(key, action, action.number, standing, action.content)
@@ -327,12 +351,8 @@ class Executor:
         )
         self.done += 1
 
-    def _turn(self) -> None:
-        """Wait for the turn to write, and look at the subject then: afresh, whatever the job has read before.
-
-        Raises Moved where it is not any more what was judged.
-        """
-        self.pause()
+    def _look(self) -> None:
+        """Read the subject again. Raises Moved if it is no longer what was judged."""
         subject = self.decision.subject
         if not router.feature_named(self.decision.kind).checks_staleness or not subject.number:
             return

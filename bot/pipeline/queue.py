@@ -22,12 +22,14 @@ from typing import Any
 from dbos import DBOS, DBOSClient, DBOSConfig, WorkflowSerializationFormat, WorkflowStatus
 from sqlalchemy import Connection
 
-from bot.pipeline.job import JOBS, NOTICES, OPEN, GaveUp, Job, State, workflow_id
+from bot.pipeline.job import JOBS, NOTICES, OPEN, WRITES, GaveUp, Job, State, workflow_id
 from bot.pipeline.store.database import Database
 from bot.pipeline.store.locks import held
 
 NAME = "bouncer"
 WORKFLOW = "job"
+#: Installations that a worker writes to at the same time.
+WRITE_CONCURRENCY = 4
 #: Notices that are sent at once, and seconds between two looks for more.
 NOTICE_CONCURRENCY, NOTICE_SECONDS = 2, 0.5
 #: What a workflow was called when a table of ours still held the state of its job.
@@ -239,11 +241,13 @@ class Consumer:
         *,
         concurrency: int = 8,
         polling_seconds: float = 0.05,
+        apart: float = 0.0,
     ) -> None:
         """Begin to run jobs under a name that no other process has or had.
 
-        ``run`` is called in threads of which there are ``concurrency`` at most. What it returns is the job's
-        outcome; what it raises makes a failed job of it.
+        ``run`` is called in threads of which ``concurrency`` decide at most. What it returns is the job's
+        outcome; what it raises makes a failed job of it. Attempts to publish of one installation start ``apart``
+        seconds after each other, on whichever worker.
         """
         _quiet()
         with held(database.locks, "migrate", 120.0):
@@ -257,14 +261,17 @@ class Consumer:
                     raise GaveUp(database.cut(str(error))) from None
 
             DBOS.launch()
-        for queue, most, seconds in (
-            (JOBS, concurrency, polling_seconds),
-            (NOTICES, NOTICE_CONCURRENCY, max(NOTICE_SECONDS, polling_seconds)),
+        pace: Any = {"limit": 1, "period": apart} if apart > 0 else None
+        for queue, most, limiter, seconds in (
+            (JOBS, concurrency, None, polling_seconds),
+            (WRITES, WRITE_CONCURRENCY, pace, polling_seconds),
+            (NOTICES, NOTICE_CONCURRENCY, None, max(NOTICE_SECONDS, polling_seconds)),
         ):
             DBOS.register_queue(
                 queue,
                 worker_concurrency=most,
                 partition_concurrency=1,
+                partition_limiter=limiter,
                 polling_interval_sec=seconds,
                 on_conflict="always_update",
             )
@@ -281,7 +288,7 @@ def _config(database: Database, name: str, concurrency: int) -> DBOSConfig:
         "executor_id": name,
         "application_version": VERSION,
         "use_listen_notify": False,
-        "sys_db_pool_size": concurrency + NOTICE_CONCURRENCY + 4,
+        "sys_db_pool_size": concurrency + WRITE_CONCURRENCY + NOTICE_CONCURRENCY + 4,
         "log_level": "WARNING",
         "enable_otlp": False,
     }

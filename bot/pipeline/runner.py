@@ -25,14 +25,15 @@ from bot.core.events import Event
 from bot.features.services import Services
 from bot.github.writer import GitHubWriter
 from bot.pipeline.inbox import Received
-from bot.pipeline.job import GaveUp, Job, Notice, stored_event, successor
+from bot.pipeline.job import GaveUp, Job, Notice, Stage, stored_event, successor
 from bot.pipeline.notices import Notices
-from bot.pipeline.publisher import Publisher, Refused
+from bot.pipeline.publisher import OneWrite, Published, Publisher, Refused
 from bot.pipeline.queue import Queue
-from bot.pipeline.readings import AskAnew, Readings, at_present
+from bot.pipeline.readings import at_present
 from bot.pipeline.recovery import MAX_DEATHS
 from bot.pipeline.store import Ledger
 from bot.pipeline.store.calls import AskOnce
+from bot.pipeline.store.decisions import PublishOutcome
 
 #: What a job is given to work with; raises TransientError or ForgeError where GitHub will not have it.
 ServicesFor = Callable[[Event], tuple[Services, GitHubWriter]]
@@ -79,11 +80,14 @@ class Runner:
         services_for: ServicesFor,
         publisher: Publisher,
         *,
+        paced: bool = True,
         paused: bool = False,
         notices: Notices | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """``paused`` is the operator's pause: no model is asked and nothing is written.
+        """``paced``: an attempt makes one write; the engine spaces attempts of one installation.
+
+        ``paused`` is the operator's pause: no model is asked and nothing is written.
 
         ``notices`` tells somebody else; None where the operator named nobody.
         """
@@ -92,10 +96,10 @@ class Runner:
         self._ledger = ledger
         self._services_for = services_for
         self._publisher = publisher
+        self._paced = paced
         self._paused = paused
         self._notices = notices
         self._clock = clock
-        self._readings = Readings()
 
     def run(self, job: Job, executor: str) -> str:
         """Run one attempt to its end, on behalf of the worker of that name; what it came to.
@@ -123,7 +127,7 @@ class Runner:
         if (deaths := self._queue.deaths(job)) > MAX_DEATHS:
             raise self._gave_up(job, f"its worker died {deaths} times while it ran")
         if first := self._awaited(job):
-            # Both become due at once, and the line of their subject keeps the order.
+            # Both become due at once, and the lane of their subject keeps the order.
             return self._again(job, job.tries, first.due, f"waits for {first.task}")
         try:
             outcome = self._work(job, executor)
@@ -145,31 +149,46 @@ class Runner:
         return outcome
 
     def _awaited(self, job: Job) -> Job | None:
-        """What this job builds upon and what has not ended, although it began before: it waits for another try."""
+        """Return a job that this one builds on and that has not decided yet, although it began before."""
         needed = router.feature_named(job.task).after
-        if not job.position or not needed or job.notice:
+        if not job.position or not needed or job.notice or job.stage == "publish":
             return None
-        waiting = self._queue.open_among([f"{job.delivery}:{task}" for task in needed])
+        started = self._queue.open_among([f"{job.delivery}:{task}" for task in needed])
+        waiting = [other for other in started if other.stage == "decide"]
         return max(waiting, key=lambda each: each.due, default=None)
 
     def _work(self, job: Job, executor: str) -> str:
         if job.notice:
             return self._notices.send(job) if self._notices else "nobody is to be told any more"
         if self._paused or self._ledger.installations.paused(job.repository):
+            self._ledger.decisions.stop(job.id)
             return "skipped: paused by the operator"
         event = self._event(job)
         if newer := self._newer(job, event):
             return self._superseded(job, newer)
         services, writer = self._services_for(event)
-        if job.attempt:
+        if job.stage == "decide" and job.attempt:
             self._ledger.decisions.take_up(job.id, (SPENT, UNREACHABLE))
-        known = self._readings.of(job, services.forge)
-        recorded = self._ledger.decisions.of_job(job.id)
-        # What a job recorded it may have begun to write, and an older event's job on the same head as well.
-        unseen = isinstance(event, events.PullRequestOpened) and not recorded
-        decisions = recorded or self._decide(job, event, replace(services, forge=known))
-        services = replace(services, forge=AskAnew(known))
-        outcomes: list[str] = []
+        decisions = self._ledger.decisions.of_job(job.id) or self._decide(job, event, services)
+        if job.stage == "decide" and any(decision.actions for decision in decisions):
+            if not self._queue.holds(job, executor):
+                self._ledger.decisions.stop(job.id)
+                return "stopped"
+            return self._again(job, job.tries, self._clock(), None, "publish")
+        return self._publish(job, event, decisions, services, writer, executor)
+
+    def _publish(
+        self,
+        job: Job,
+        event: Event,
+        decisions: tuple[Decision, ...],
+        services: Services,
+        writer: GitHubWriter,
+        executor: str,
+    ) -> str:
+        """Publish what was decided, or as much of it as may be written in one attempt."""
+        publisher = replace(self._publisher, before_write=OneWrite()) if self._paced else self._publisher
+        results: list[Published] = []
         for position, decision in enumerate(decisions):
             # What happened while the model was thinking counts: this is the last look before a write.
             if not self._queue.holds(job, executor):
@@ -177,17 +196,25 @@ class Runner:
                 return "stopped"
             if newer := self._newer(job, event):
                 return self._superseded(job, newer)
-            outcomes.append(self._publish(job, position, decision, event, services, writer, unseen=unseen))
-            known.forget(decision.subject.number)
-        if any(outcome.startswith("moved") for outcome in outcomes):
-            self._readings.drop(job)
-            if job.tries + 1 < MAX_TRIES_BUG:
-                return self._again(job, job.tries + 1, self._clock() + MOVED_SECONDS, "it moved")
+            try:
+                published = publisher.publish(decision, job.id, services, writer)
+            except Refused:
+                self._ledger.decisions.settle(job.id, position, PublishOutcome.REFUSED)
+                raise
+            if published.outcome == PublishOutcome.PACED:
+                return self._again(job, job.tries, self._clock(), None)
+            outcome = self._ledger.decisions.settle(job.id, position, published.outcome)
+            _log.info("published", outcome=outcome, notes=published.notes)
+            if outcome == PublishOutcome.POSTED and decision.again_days is not None:
+                self._remind(job, decision, event)
+            results.append(replace(published, outcome=outcome))
+        if any(result.outcome == PublishOutcome.MOVED for result in results) and job.tries + 1 < MAX_TRIES_BUG:
+            return self._again(job, job.tries + 1, self._clock() + MOVED_SECONDS, "it moved", "decide")
         if job.tries < MAX_DAYS and any(decision.abstained == SPENT for decision in decisions):
             return self._tomorrow(job)
         if self._notices and self._notices.worth(decisions):
             self._tell(job, "decision")
-        return "; ".join(outcomes) or "nothing to do"
+        return "; ".join(map(str, results)) or "nothing to do"
 
     def _event(self, job: Job) -> Event:
         stored = self._received.event(job.delivery)
@@ -225,29 +252,6 @@ class Runner:
         for decision in decisions:
             _log.info("decided", verdict=decision.verdict, abstained=decision.abstained, model=decision.model)
         return self._ledger.decisions.record(job.id, decisions, services.config.hash)
-
-    def _publish(
-        self,
-        job: Job,
-        position: int,
-        decision: Decision,
-        event: Event,
-        services: Services,
-        writer: GitHubWriter,
-        *,
-        unseen: bool,
-    ) -> str:
-        installation = event.installation or 0
-        try:
-            published = self._publisher.publish(decision, job.id, installation, services, writer, unseen=unseen)
-        except Refused:
-            self._ledger.decisions.settle(job.id, position, "refused")
-            raise
-        outcome = self._ledger.decisions.settle(job.id, position, published.outcome)
-        _log.info("published", outcome=outcome, notes=published.notes)
-        if outcome == "posted" and decision.again_days is not None:
-            self._remind(job, decision, event)
-        return "; ".join((outcome, *published.notes))
 
     def _remind(self, job: Job, decision: Decision, event: Event) -> None:
         """Have the issue looked at again; a job that runs again asks for the same once."""
@@ -289,16 +293,21 @@ class Runner:
     def _waited_enough(self, job: Job) -> bool:
         return self._clock() - job.created_at > OPERATOR_SECONDS
 
-    def _again(self, job: Job, tries: int, due: float, error: str) -> str:
-        """Queue another attempt, which begins when it is due; ``error`` says why there has to be one."""
-        error = error.replace("\0", "")[:1000]
-        changed = {"attempt": job.attempt + 1, "tries": tries, "due": due, "error": error}
+    def _again(self, job: Job, tries: int, due: float, error: str | None, stage: Stage | None = None) -> str:
+        """Queue another attempt, which begins when it is due: the way to wait for anything.
+
+        ``error`` says what went wrong, if something did. ``stage`` is what the attempt does, if not the same.
+        """
+        error = error and error.replace("\0", "")[:1000]
+        changed = {
+            "attempt": job.attempt + 1, "tries": tries, "due": due, "error": error, "stage": stage or job.stage,
+        }  # fmt: skip
         later = job.model_copy(update=changed)
         with self._queue.transaction() as connection:
             self._queue.enqueue(connection, later, max(0.0, due - self._clock()))
         # In between, a death makes this attempt run again, which ends in the same one after it.
         self._queue.replaced(job, later.workflow)
-        return error
+        return error or "goes on"
 
     def _gave_up(self, job: Job, error: str) -> GaveUp:
         _log.error("job_dead", error=error, tries=job.tries + 1)

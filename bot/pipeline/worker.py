@@ -19,6 +19,7 @@ from bot.core.actions import Task
 from bot.core.events import Event
 from bot.pipeline.job import Job, stored_event
 from bot.pipeline.metrics import Counts
+from bot.pipeline.publisher import APART_SECONDS
 from bot.pipeline.queue import Consumer, Queue
 from bot.pipeline.recovery import Lease, Recovery, take_lease
 from bot.pipeline.retention import Retention
@@ -55,9 +56,10 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class Pace:
-    """How busy a worker is."""
+    """How busy a worker is. Writes of one installation are ``apart`` seconds apart."""
 
     concurrency: int = 8
+    apart: float = APART_SECONDS
     polling_seconds: float = 0.05
     debounce: Mapping[type[Event], float] = field(default_factory=lambda: DEBOUNCE)
     day_seconds: float = 86_400.0
@@ -133,6 +135,7 @@ class Dispatcher:
                 position=position,
                 task=task,
                 kind=event.kind,
+                installation=event.installation or 0,
                 repository=row.repository,
                 number=row.number,
                 due=due,
@@ -183,6 +186,7 @@ class Worker:
             partial(self._runner.run, executor=lease.executor),
             concurrency=self._pace.concurrency,
             polling_seconds=self._pace.polling_seconds,
+            apart=self._pace.apart,
         )
         retention = Retention(database, self._queue, keep_days=self._keep_days)
         dispatcher = Dispatcher(database, self._queue, router.tasks, retention.uninstalled, self._pace)

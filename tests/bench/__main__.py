@@ -9,7 +9,8 @@ from pathlib import Path
 
 def main() -> None:
     """Run ``tests.bench.NAME.main()``."""
-    names = sorted(file.stem for file in Path(__file__).parent.glob("[a-z]*.py"))
+    files = Path(__file__).parent.glob("[a-z]*.py")
+    names = sorted(file.stem for file in files if "\ndef main(" in file.read_text())
     if len(sys.argv) < 2 or sys.argv[1] not in names:
         sys.exit(f"usage: python -m tests.bench NAME [ARGUMENTS]; benchmarks: {', '.join(names)}")
     module = import_module(f"tests.bench.{sys.argv[1]}")

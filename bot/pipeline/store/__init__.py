@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.pipeline.store.calls import Budgets, Calls, Faults
 from bot.pipeline.store.counters import Counters
 from bot.pipeline.store.database import Database, database_at, open_database, withhold
-from bot.pipeline.store.decisions import Decisions, Fates, Paces, Posting, Postings, Signals
+from bot.pipeline.store.decisions import Decisions, Fates, Posting, Postings, Signals
 from bot.pipeline.store.installations import Installations
 from bot.pipeline.store.logins import Logins
 from bot.pipeline.store.tables import await_database, migrate, migrated
@@ -35,7 +35,6 @@ class Ledger:
         self.postings = Postings(database)
         self.faults = Faults(database)
         self.budgets = Budgets(database)
-        self.paces = Paces(database)
         self.counters = Counters(database)
         self.logins = Logins(database)
         self.installations = Installations(database)

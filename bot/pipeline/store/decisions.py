@@ -1,6 +1,6 @@
 """Decisions, each recorded once for its job: the history that handlers read. And what followed from them.
 
-``Postings``: what stands on GitHub, by the key under which it must not stand twice; ``Paces``: who writes when.
+``Postings``: what stands on GitHub, by the key under which it must not stand twice.
 ``Signals``: what people made of what was posted, one row each. ``Fates``: what became of what was judged.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
+from enum import StrEnum
 from typing import Any, Literal
 
 import structlog
@@ -23,23 +24,40 @@ from bot.core.frozen import Frozen
 from bot.features.feedback.signals import SOURCES, Counts, Outcome, Row, Signal, outcomes, rates, signals
 from bot.pipeline.store.counters import Counted, Counters, counted
 from bot.pipeline.store.database import Database
-from bot.pipeline.store.tables import DECISIONS, FATES, PACES, POSTINGS, SIGNALS
+from bot.pipeline.store.tables import DECISIONS, FATES, POSTINGS, SIGNALS
 
 #: Commands that are looked at to tell whether somebody asks too often.
 _NEWEST = 500
 #: Fates that one question returns: the newest.
 _MOST = 5000
 
-#: posted: all that was to be written stands; nothing: there was nothing to write; withheld: shadow mode kept it
-#: back; moved: the subject changed meanwhile; stopped: superseded or cancelled; partly posted: moved or stopped
-#: after a part was written, which stands; refused: GitHub or our own rules would not have it; taken up again: it
-#: was an abstention for want of budget, and a later day decided.
-PublishOutcome = Literal[
-    "posted", "nothing", "withheld", "moved", "stopped", "partly posted", "refused", "taken up again"
-]
+
+class PublishOutcome(StrEnum):
+    """What publishing a decision came to."""
+
+    POSTED = "posted"
+    #: There was nothing to write.
+    NOTHING = "nothing"
+    #: Shadow mode kept it back.
+    WITHHELD = "withheld"
+    #: The subject changed meanwhile.
+    MOVED = "moved"
+    #: Superseded or cancelled.
+    STOPPED = "stopped"
+    #: Moved or stopped after a part was written, which stands.
+    PARTLY_POSTED = "partly posted"
+    #: GitHub or our own rules did not allow it.
+    REFUSED = "refused"
+    #: An abstention for lack of budget; a later day decided.
+    TAKEN_UP = "taken up again"
+    #: The rest waits for its turn to be written; never recorded.
+    PACED = "paced"
+
 
 #: People have seen these, or may be about to.
-_SEEN: tuple[PublishOutcome, ...] = ("posted", "nothing", "withheld", "partly posted")
+_SEEN = (
+    PublishOutcome.POSTED, PublishOutcome.NOTHING, PublishOutcome.WITHHELD, PublishOutcome.PARTLY_POSTED,
+)  # fmt: skip
 
 _log = structlog.get_logger(__name__)
 
@@ -76,8 +94,8 @@ class Decisions:
         """Let a job decide anew where it abstained with one of ``words``; the abstention stays on record."""
         abstained = DECISIONS.c.abstained.in_(words)
         # What nobody saw, because its subject had changed, is decided anew as well.
-        again = or_(abstained, DECISIONS.c.outcome == "moved")
-        outcome = case((abstained, "taken up again"), else_=DECISIONS.c.outcome)
+        again = or_(abstained, DECISIONS.c.outcome == PublishOutcome.MOVED)
+        outcome = case((abstained, PublishOutcome.TAKEN_UP), else_=DECISIONS.c.outcome)
         with self._database.write() as connection:
             connection.execute(
                 update(DECISIONS)
@@ -116,20 +134,20 @@ class Decisions:
         open_ = DECISIONS.c.job == job, DECISIONS.c.outcome.is_(None)
         with self._database.write() as connection:
             for position in connection.scalars(select(DECISIONS.c.position).where(*open_)).all():
-                self._settle(connection, job, position, "stopped")
+                self._settle(connection, job, position, PublishOutcome.STOPPED)
 
     def _settle(self, connection: Connection, job: str, position: int, outcome: PublishOutcome) -> PublishOutcome:
         here = DECISIONS.c.job == job, DECISIONS.c.position == position
         values: dict[str, str] = {"outcome": outcome}
         text = connection.scalar(select(DECISIONS.c.decision).where(*here))
-        if outcome in ("moved", "stopped") and text is not None:
+        if outcome in (PublishOutcome.MOVED, PublishOutcome.STOPPED) and text is not None:
             decision = Decision.model_validate_json(text)
             posted = (POSTINGS.c.job == job, POSTINGS.c.task == decision.kind)
             written = set(connection.scalars(select(POSTINGS.c.type).where(*posted)))
             standing = tuple(action for action in decision.actions if action.type in written)
             if standing:
                 # Later decisions go by what people see: the part that was never written was never said.
-                outcome = "partly posted"
+                outcome = PublishOutcome.PARTLY_POSTED
                 narrowed = decision.model_copy(update={"actions": standing})
                 values = {"outcome": outcome, "decision": narrowed.model_dump_json()}
         connection.execute(update(DECISIONS).where(*here).values(**values))
@@ -270,30 +288,6 @@ class Postings:
         """Note that somebody took it away."""
         with self._database.write() as connection:
             connection.execute(delete(POSTINGS).where(POSTINGS.c.key == key))
-
-
-class Paces:
-    """Hands out moments at which content may be created: across all workers, one installation's are kept apart."""
-
-    def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
-        self._database = database
-        self._clock = clock
-
-    def reserve(self, installation: int, apart: float) -> float:
-        """Take the next free moment of an installation; how long to wait for it, in seconds."""
-        with self._database.write() as connection:
-            fresh = {"installation": installation, "next_at": 0.0}
-            connection.execute(self._database.insert(PACES).on_conflict_do_nothing(), fresh)
-            free_at = connection.scalar(
-                select(PACES.c.next_at).where(PACES.c.installation == installation).with_for_update()
-            )
-            now = self._clock()
-            # A moment far ahead is a clock that was set back, not a queue.
-            start = now if free_at is None or free_at > now + 60 * apart else max(now, free_at)
-            connection.execute(
-                PACES.update().where(PACES.c.installation == installation).values(next_at=start + apart)
-            )
-        return start - now
 
 
 class Signals:

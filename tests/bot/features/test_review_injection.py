@@ -25,7 +25,7 @@ from tests.bot.code.diffs import quoted
 from tests.bot.features.conftest import Remembered
 from tests.bot.features.reviews import DIFF, finding, opened, reply, snapshot
 from tests.bot.pipeline.publishing.rendering import fault
-from tests.bot.pipeline.publishing.surfaces import HOST, Pacing, Register
+from tests.bot.pipeline.publishing.surfaces import HOST, Register
 from tests.scripted import ScriptedModel
 
 Build = Callable[..., Services]
@@ -60,8 +60,8 @@ def perform(services: Build, history: Remembered) -> Perform:
         paper = Paper()
         (decision,) = decide(opened(**values), built, only="review")
         history.past.append(decision)
-        publisher = Publisher(Register(), Pacing())  # type: ignore[arg-type]
-        publisher.publish(decision, "job", 1, built, paper)  # type: ignore[arg-type]
+        publisher = Publisher(Register())  # type: ignore[arg-type]
+        publisher.publish(decision, "job", built, paper)  # type: ignore[arg-type]
         return paper
 
     return act

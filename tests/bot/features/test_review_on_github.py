@@ -49,7 +49,7 @@ class Site:
         self.forge: GitHubForge
         self.writer: Any
         self.forge, self.writer = app.forge(installation, NAME)
-        self.publisher = Publisher(ledger.postings, ledger.paces, apart=0)
+        self.publisher = Publisher(ledger.postings)
         self.jobs = 0
 
     def happen(self, event: events.Event, publish: int = 1) -> Decision | None:
@@ -68,7 +68,7 @@ class Site:
         decisions = self.ledger.decisions.record(job, decide(event, services, only="review"), "c")
         for position, decision in enumerate(decisions):
             for _ in range(publish):
-                published = self.publisher.publish(decision, job, 1, services, self.writer)
+                published = self.publisher.publish(decision, job, services, self.writer)
                 self.ledger.decisions.settle(job, position, published.outcome)
         return decisions[0] if decisions else None
 

@@ -10,11 +10,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from sqlalchemy import text
 
-from bot.pipeline.job import GaveUp, Job
+from bot.pipeline.job import LANES, GaveUp, Job
 from bot.pipeline.queue import Consumer, Queue
 from bot.pipeline.retention import DAY, KEEP_SECONDS
 from bot.pipeline.store import Database
@@ -27,7 +28,7 @@ def job(name: str = "d", number: int = 7, order: int = 1, **values: object) -> J
 
 
 class Runs:
-    """Notes what ran, and how many at once of each partition."""
+    """Notes what ran, and how many at once about each subject."""
 
     def __init__(self, seconds: float = 0.0) -> None:
         self.done: list[str] = []
@@ -39,12 +40,13 @@ class Runs:
 
     def __call__(self, job: Job) -> str:
         with self._lock:
-            self._running[job.partition] = self._running.get(job.partition, 0) + 1
-            self.busiest[job.partition] = max(self.busiest.get(job.partition, 0), self._running[job.partition])
+            subject = f"{job.repository}#{job.number}"
+            self._running[subject] = self._running.get(subject, 0) + 1
+            self.busiest[subject] = max(self.busiest.get(subject, 0), self._running[subject])
             self.all_busiest = max(self.all_busiest, sum(self._running.values()))
         time.sleep(self._seconds)
         with self._lock:
-            self._running[job.partition] -= 1
+            self._running[subject] -= 1
             self.done.append(job.workflow)
         return "posted"
 
@@ -57,8 +59,9 @@ def queue(database: Database) -> Iterator[Queue]:
 
 
 @contextmanager
-def running(database: Database, run: Callable[[Job], str]) -> Iterator[None]:
-    executor = Consumer(database, "worker-of-a-test", run, polling_seconds=0.05, concurrency=4)
+def running(database: Database, run: Callable[[Job], str], **options: Any) -> Iterator[None]:
+    options = {"polling_seconds": 0.05, "concurrency": 4, **options}
+    executor = Consumer(database, "worker-of-a-test", run, **options)
     try:
         yield
     finally:
@@ -89,12 +92,40 @@ def test_a_job_about_no_repository_is_refused_and_what_is_queued_with_it_was_nev
     assert queue.get("d:triage") is None
 
 
+def test_a_busy_installation_leaves_room_for_a_quiet_one(database, queue):
+    runs = Runs(seconds=0.1)
+    put(queue, *(job(f"busy-{number}", number, installation=1) for number in range(120)))
+    put(queue, job("quiet", 1, order=999, installation=2))
+    with running(database, runs, concurrency=LANES + 2):
+        wait(lambda: "quiet:triage" in runs.done)
+        # The busy one fills its lanes at every look for work; the quiet one has a free thread from the first on.
+        assert len(runs.done) <= 4 * LANES
+        queue.forget_repository("acme/rocket")
+    assert runs.all_busiest <= LANES + 1
+
+
+def test_writes_of_an_installation_are_spaced_and_delay_no_other_one(database, queue):
+    starts: dict[int, list[float]] = {1: [], 2: []}
+
+    def run(job: Job) -> str:
+        starts[job.installation].append(time.monotonic())
+        return "posted"
+
+    put(queue, *(job(f"busy-{number}", number, installation=1, stage="publish") for number in range(30)))
+    put(queue, job("quiet", 1, order=999, installation=2, stage="publish"))
+    with running(database, run, apart=0.5):
+        wait(lambda: starts[2] and len(starts[1]) >= 4)
+        queue.forget_repository("acme/rocket")
+    assert starts[2][0] < starts[1][3]
+    assert all(later - earlier > 0.3 for earlier, later in zip(starts[1], starts[1][1:], strict=False))
+
+
 def test_one_at_a_time_about_a_subject_and_several_subjects_of_a_repository_at_once(database, queue):
     runs = Runs(seconds=0.15)
-    put(queue, *(job(f"d-{n}-{seq}", n, seq) for seq in (3, 2, 1, 4) for n in (1, 2)))
+    put(queue, *(job(f"d-{n}-{seq}", n, seq) for seq in (3, 2, 1, 4) for n in (1, 3)))
     with running(database, runs):
         wait(lambda: len(runs.done) == 8)
-    assert runs.busiest == {"acme/rocket#1": 1, "acme/rocket#2": 1}
+    assert runs.busiest == {"acme/rocket#1": 1, "acme/rocket#3": 1}
     assert runs.all_busiest == 2
     assert [each for each in runs.done if each.startswith("d-1")] == [f"d-1-{n}:triage" for n in (1, 2, 3, 4)]
 

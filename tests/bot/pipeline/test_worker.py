@@ -30,7 +30,7 @@ def jobs(database: Database) -> Jobs:
 @pytest.fixture
 def worker(ledger: Ledger, database: Database) -> Worker:
     """One whose operator has paused it: jobs end without a GitHub."""
-    publisher = Publisher(ledger.postings, ledger.paces)
+    publisher = Publisher(ledger.postings)
     queue = Queue(database)
     runner = Runner(queue, ledger, lambda event: pytest.fail("asked for services"), publisher, paused=True)
     pace = Pace(concurrency=2, polling_seconds=0.05, debounce={})

@@ -45,14 +45,14 @@ class Desk:
             revision = self.forge.pull_request(number).revision
         subject = Subject(repository=NAME, number=number, revision=revision)
         decision = Decision(kind=kind, subject=subject, verdict="VAGUE", actions=actions)
-        return self.publisher.publish(decision, job, 1, self.services, self.writer)
+        return self.publisher.publish(decision, job, self.services, self.writer)
 
     def forgetful(self, folder: Path) -> Desk:
         """The same with an empty register, as after a crash between a write and its record."""
         database = open_database(f"sqlite:///{folder}/forgot-{len(list(folder.iterdir()))}.db")
         migrate(database)
         ledger = Ledger(database)
-        publisher = Publisher(ledger.postings, ledger.paces, apart=0, secrets=[SECRET])
+        publisher = Publisher(ledger.postings, [SECRET])
         return replace(self, ledger=ledger, publisher=publisher)
 
     def written(self) -> list[tuple[str, str]]:
@@ -83,6 +83,6 @@ def make_desk(database: Database) -> Iterator[Desk]:
                 history=NoHistory(),
                 repository=forge.about(),
             )
-            publisher = Publisher(ledger.postings, ledger.paces, apart=0, secrets=[SECRET])
+            publisher = Publisher(ledger.postings, [SECRET])
             yield Desk(github, ledger, publisher, services, writer, forge)
         assert violations(github.requests) == []

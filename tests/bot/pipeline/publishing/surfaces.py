@@ -44,11 +44,6 @@ class Register:
     def put(self, posting: Posting) -> None: ...
 
 
-class Pacing:
-    def reserve(self, installation: int, apart: float) -> float:
-        return 0.0
-
-
 class Forge:
     """Says what the publisher asks before it writes: nothing stands yet."""
 
@@ -93,7 +88,7 @@ class Press:
 
     def __init__(self) -> None:
         self._paper = Paper()
-        self._publisher = Publisher(Register(), Pacing(), apart=0, secrets=[OWN_SECRET])  # type: ignore[arg-type]
+        self._publisher = Publisher(Register(), [OWN_SECRET])  # type: ignore[arg-type]
         self._services = Services(
             forge=Forge(),  # type: ignore[arg-type]
             model=ScriptedModel(),
@@ -108,7 +103,7 @@ class Press:
         # A kind whose decisions hold whatever became of the subject meanwhile: nothing is read again before.
         subject = Subject(repository=REPOSITORY.full_name, number=20, revision="")
         decision = Decision(kind="feedback", subject=subject, verdict="said", actions=(action,))
-        self._publisher.publish(decision, "job", 1, self._services, self._paper)  # type: ignore[arg-type]
+        self._publisher.publish(decision, "job", self._services, self._paper)  # type: ignore[arg-type]
         return self._paper.texts
 
     def comment(self, text: str) -> str:

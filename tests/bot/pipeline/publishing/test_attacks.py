@@ -8,7 +8,7 @@ from bot.pipeline.body import Rules
 from bot.pipeline.publisher import Publisher
 from tests.bot.pipeline.publishing.attacks import generated
 from tests.bot.pipeline.publishing.rendering import fault
-from tests.bot.pipeline.publishing.surfaces import HOST, OWN_SECRET, Pacing, Press, Register
+from tests.bot.pipeline.publishing.surfaces import HOST, OWN_SECRET, Press, Register
 
 #: Texts in continuous integration; ``python -m tests.bench markdown`` takes any number.
 TEXTS, PARTS = 10_000, 4
@@ -24,7 +24,7 @@ def test_generated_attacks_stay_dead(part):
 
 
 def test_what_is_withheld_is_in_no_traceback_s_words():
-    publisher = Publisher(Register(), Pacing(), secrets=[OWN_SECRET])
+    publisher = Publisher(Register(), secrets=[OWN_SECRET])
     assert OWN_SECRET not in repr((publisher, Rules(secrets=(OWN_SECRET,))))
 
 

@@ -8,8 +8,7 @@ import pytest
 
 from bot.core.actions import React, SetLabels, UpsertComment
 from bot.core.errors import ForgeError, TransientError
-from bot.pipeline.publisher import Publisher
-from bot.pipeline.store.decisions import Paces
+from bot.pipeline.publisher import OneWrite
 
 ISSUE = "/repos/octo/demo/issues/1"
 
@@ -97,18 +96,33 @@ def test_an_issue_that_was_edited_meanwhile_is_left_alone(desk, issue):
     assert desk.written() == []
 
 
-def test_an_issue_that_is_edited_at_the_last_moment_is_left_alone_too(desk, issue):
+def one_write(desk):
+    """The same desk with the permission for one write, as a worker's attempt has it."""
+    return replace(desk, publisher=replace(desk.publisher, before_write=OneWrite()))
+
+
+def test_an_attempt_makes_one_write_and_the_next_one_goes_on(desk, issue):
+    said, label = says("Which version?"), SetLabels(number=1, add=("needs-info",))
+    assert one_write(desk).publish(said, label, number=issue).outcome == "paced"
+    assert [path.rpartition("/")[2] for _, path in desk.written()] == ["comments"]
+    assert one_write(desk).publish(said, label, number=issue).outcome == "posted"
+    assert [path.rpartition("/")[2] for _, path in desk.written()] == ["comments", "labels"]
+
+
+def test_a_refused_write_does_not_keep_the_next_attempt_from_the_others(desk, issue):
+    desk.github.fail("forbidden", "POST", "/comments$")
+    with pytest.raises(ForgeError, match="not accessible"):
+        one_write(desk).publish(says("Which version?"), SetLabels(number=1, add=("needs-info",)), number=issue)
+    assert desk.github.labels("octo/demo", 1) == ["needs-info"]
+
+
+def test_an_issue_that_is_edited_between_two_writes_gets_no_second_one(desk, issue):
     judged = desk.forge.issue(1).revision
-
-    class EditedWhileWaiting(Paces):
-        def reserve(self, installation: int, apart: float) -> float:
-            desk.github.edit("octo/demo", 1, body="With 4.2.")
-            return 0.0
-
-    paces = EditedWhileWaiting(desk.ledger.database)
-    desk = replace(desk, publisher=Publisher(desk.ledger.postings, paces))
-    assert desk.publish(says("Which version?"), number=1, revision=judged).outcome == "moved"
-    assert desk.github.comments("octo/demo", 1) == []
+    said, label = says("Which version?"), SetLabels(number=1, add=("needs-info",))
+    assert one_write(desk).publish(said, label, number=1, revision=judged).outcome == "paced"
+    desk.github.edit("octo/demo", 1, body="With 4.2.")
+    assert one_write(desk).publish(said, label, number=1, revision=judged).outcome == "moved"
+    assert desk.github.labels("octo/demo", 1) == []
 
 
 def test_what_people_asked_for_holds_whatever_became_of_the_text(desk, issue):

@@ -6,7 +6,6 @@ import pytest
 
 from bot.core.actions import InlineComment, OpenDraftPull, SetCheck, SubmitReview, UpsertComment
 from bot.core.errors import TransientError
-from bot.pipeline.store.decisions import Paces
 
 NEW = "def read():\n    return 2\n\n\ndef write():\n    return 3\n"
 
@@ -183,15 +182,3 @@ def test_a_draft_stays_where_drafts_belong(desk, issue, more, problem):
     assert published.outcome == "refused"
     assert problem in published.notes[0]
     assert desk.written() == []
-
-
-def test_creations_of_one_installation_are_kept_apart_across_workers(database):
-    now = [1000.0]
-    first, second = (Paces(database, lambda: now[0]) for _ in range(2))
-    assert [first.reserve(1, 1.0), second.reserve(1, 1.0), first.reserve(1, 1.0)] == [0.0, 1.0, 2.0]
-    assert second.reserve(2, 1.0) == 0.0
-    now[0] += 10
-    assert second.reserve(1, 1.0) == 0.0
-    # A clock that was set back does not stop everything for as long as it was set back.
-    now[0] -= 5000
-    assert second.reserve(1, 1.0) == 0.0
