@@ -17,6 +17,7 @@ from bot.core.subjects import Subject
 from bot.features.shared import history
 from bot.pipeline.admin import Jobs
 from bot.pipeline.job import ASKED, OPEN, Job, State
+from bot.pipeline.store.decisions import PublishOutcome
 from bot.pipeline.store.installations import EVERYTHING
 from bot.pipeline.store.overview import Line, Overview
 from bot.web import session
@@ -100,7 +101,7 @@ def leave(settings: DashboardSettings, backend: Backend, number: int) -> Answer:
         )
         job = f"{ASKED}{uuid.uuid4().hex}:commands"
         backend.ledger().decisions.record(job, (told,), "")
-        backend.ledger().decisions.settle(job, 0, "nothing")
+        backend.ledger().decisions.settle(job, 0, PublishOutcome.NOTHING)
 
     return _act(word, subject.key, note, url_for("dashboard.decision", number=number))
 
