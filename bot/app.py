@@ -135,22 +135,22 @@ def build_models(settings: Settings, refusals: Refusals | None = None) -> Models
         anthropic_api_key=settings.anthropic_api_key,
         anthropic_base_url=settings.anthropic_base_url,
         seconds=settings.bouncer_model_seconds,
-        weights_dir=settings.bouncer_data_dir / "models",
     )
     maps = load_maps(settings.bouncer_maps_file) if settings.bouncer_maps_file else None
     return Models(keys, load_prices(settings.bouncer_prices_file), maps, refusals)
 
 
 def build_model(settings: Settings, model_id: str | None = None) -> Model:
-    """The model of that id, asked again where that helps; no budget. The operator's where none is given, and the
-    packaged one where nobody named any.
+    """Return the model of that id, or the operator's. It is retried and has no budget.
 
-    What it says is written down where the settings name a file for it.
+    Its replies are written to BOUNCER_RECORD_FILE if that is set. Raises SettingsError if no model is named.
     """
     from bot.models.recorded import Recording
-    from bot.models.registry import UNNAMED
 
-    model = build_models(settings).build(model_id or settings.bouncer_model or UNNAMED, attempts=3)
+    model_id = model_id or settings.bouncer_model
+    if not model_id:
+        raise SettingsError("no model is named: use --model or BOUNCER_MODEL, for example openai:gpt-5-mini")
+    model = build_models(settings).build(model_id, attempts=3)
     return Recording(model, settings.bouncer_record_file) if settings.bouncer_record_file else model
 
 
@@ -284,12 +284,10 @@ class Live:
     """
 
     def __init__(self, settings: Settings, ledger: Ledger, observe: Observe | None = None) -> None:
-        from bot.models.registry import carries_signal
         from bot.pipeline.readings import Configurations
         from bot.reproduction.setup import Environments
 
         settings.check_model()
-        self._shadow = not carries_signal(settings.bouncer_model)
         self._settings = settings
         self._ledger = ledger
         self._app = build_app(settings, observe)
@@ -312,7 +310,7 @@ class Live:
             forge=forge,
             model=self._model_for(repository.full_name, reserve=not by_maintainer(event)),
             sandbox=self._sandbox,
-            config=config.in_shadow() if self._shadow else config,
+            config=config,
             clock=now,
             history=self._ledger.decisions,
             repository=repository,

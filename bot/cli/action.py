@@ -157,14 +157,12 @@ def _reviewed(event: RepositoryEvent, services: Services) -> Decision | None:
 def _config(settings: Settings, access: Access, event: Event) -> RepoConfig:
     """The repository's own, except that nothing is executed."""
     from bot import app
-    from bot.models.registry import carries_signal
     from bot.pipeline.readings import configuration
 
     config, problems = configuration(access.forge, access.forge.about())
     for problem in problems:
         click.echo(f"bouncer: {problem}", err=True)
-    config = app.laid_over(config, {"verify": {"execute": False}, "reproduce": {"mode": "off"}})
-    return config if carries_signal(settings.bouncer_model or "") else config.in_shadow()
+    return app.laid_over(config, {"verify": {"execute": False}, "reproduce": {"mode": "off"}})
 
 
 @contextmanager

@@ -166,15 +166,11 @@ def _check(where: Path, model: str) -> None:
 
 
 def _who(model: str) -> str:
-    from bot.models.registry import carries_signal
-
     if model == RECORDED:
         return (
             "The answers are a capable language model's, recorded on 2026-11-22. Ask one yourself: "
             "OPENAI_API_KEY=... bouncer demo --model openai:gpt-5-mini"
         )
-    if not carries_signal(model):
-        return f"{model} answers. It is no better than chance, so it runs in shadow mode: nothing is posted."
     return f"{model} answers."
 
 

@@ -183,7 +183,7 @@ def _micros(cost: float | None) -> int:
 #: The largest table of prices, bytes.
 _LARGEST = 1 << 20
 PACKAGED = Path(__file__).parent / "prices.yml"
-_FREE_PROVIDERS = ("local", "recorded", "scripted")
+_FREE_PROVIDERS = ("recorded", "scripted")
 # gpt-4.1-2025-04-14, claude-haiku-4-5-20251001, claude-3-7-sonnet-latest: a snapshot costs what its model costs.
 _SNAPSHOT = re.compile(r"-(\d{4}-\d{2}-\d{2}|20\d{6}|latest)$")
 

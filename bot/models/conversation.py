@@ -305,30 +305,14 @@ def _faults(error: ValidationError) -> str:
 _KEPT = frozenset(
     {"type", "properties", "items", "enum", "const", "anyOf", "$ref", "$defs", "description", "required"}
 )
-_BOUNDS = frozenset({"minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems"})
 _NAMED = frozenset({"properties", "$defs"})
 
 
 def strict(schema: type[BaseModel]) -> dict[str, Any]:
     """JSON Schema of ``schema`` with closed objects, every field required, and no keyword outside the subset."""
-    return _object(schema.model_json_schema(), _KEPT)
-
-
-def bounded(schema: type[BaseModel], max_length: int, max_items: int) -> dict[str, Any]:
-    """For grammars: bounds are kept, and free text and lists without one are given one.
-
-    A small model that loops is then cut off and still ends validly.
-    """
-    found = _bounded(_object(schema.model_json_schema(), _KEPT | _BOUNDS), max_length, max_items)
-    assert isinstance(found, dict)
-    return found
-
-
-def _object(node: dict[str, Any], kept: frozenset[str]) -> dict[str, Any]:
-    found = _closed(node, kept)
-    assert isinstance(found, dict)
-    found.pop("description", None)
-    return found
+    closed: dict[str, Any] = _closed(schema.model_json_schema(), _KEPT)
+    closed.pop("description", None)
+    return closed
 
 
 def _closed(node: Any, kept: frozenset[str]) -> Any:
@@ -349,17 +333,4 @@ def _closed(node: Any, kept: frozenset[str]) -> Any:
     if found.get("type") == "object":
         found["required"] = list(found.setdefault("properties", {}))
         found["additionalProperties"] = False
-    return found
-
-
-def _bounded(node: Any, max_length: int, max_items: int) -> Any:
-    if isinstance(node, list):
-        return [_bounded(each, max_length, max_items) for each in node]
-    if not isinstance(node, dict):
-        return node
-    found = {key: _bounded(value, max_length, max_items) for key, value in node.items()}
-    if found.get("type") == "string" and not {"enum", "const"} & found.keys():
-        found["maxLength"] = min(max_length, found.get("maxLength", max_length))
-    if found.get("type") == "array":
-        found["maxItems"] = min(max_items, found.get("maxItems", max_items))
     return found

@@ -1,6 +1,6 @@
 """OpenAI, and every server that speaks its chat completions (Ollama, vLLM, LM Studio, Azure, OpenRouter).
 
-The SDK is imported when a connection is made: batches and the local model need the format alone.
+The SDK is imported when a connection is made: batches need the format alone.
 """
 
 from __future__ import annotations

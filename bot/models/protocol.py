@@ -123,7 +123,6 @@ def ask_all(
 _PROVIDERS = re.compile(r"(?:^|[(,])([a-z]+):")
 
 _CAVEATS = {
-    "local": "A small model on this machine answered: do not rely on it.",
     "scripted": "A scripted model answered: this is a rehearsal, not a verdict.",
     "recorded": "This is a recorded answer: no model was asked just now.",
 }

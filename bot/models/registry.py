@@ -1,6 +1,6 @@
 """From a model id to a Model: ``provider:name``, or several separated by commas as a fallback chain.
 
-openai:NAME  anthropic:NAME  local:smollm2  local:FILE.gguf  recorded:FILE#NAME
+openai:NAME  anthropic:NAME  recorded:FILE#NAME
 mean(ID,ID,samples=N)  cascade(SMALL@LOW-HIGH,LARGE)
 
 SDKs are imported when a model of theirs is built, not before.
@@ -23,19 +23,6 @@ from bot.models.conversation import Checked, Conversation, Provider
 from bot.models.protocol import Model
 from bot.models.wrappers import Awaited, Cascade, Fallback, Maps, Mean, Refusals, Retried
 
-SMOLLM2 = "smollm2"
-
-
-#: What commands on files ask where no model is named: they print, and post nothing.
-UNNAMED = f"local:{SMOLLM2}"
-
-
-def carries_signal(model_id: str) -> bool:
-    """Whether every model in an id may be taken seriously; the packaged small one is known to be no better than
-    chance.
-    """
-    return UNNAMED not in leaves(model_id)
-
 
 class ModelKeys(Frozen):
     """What providers need to be reached; secrets do not show in ``repr``."""
@@ -45,7 +32,6 @@ class ModelKeys(Frozen):
     anthropic_api_key: SecretStr | None = None
     anthropic_base_url: str | None = None
     seconds: float = Field(300.0, gt=0, description="how long one answer over the network may take")
-    weights_dir: Path = Field(Path("bouncer-data/models"), description="where downloaded weights are kept")
 
 
 class Models:
@@ -175,19 +161,6 @@ def _key(secret: SecretStr | None, base_url: str | None, lacking: str) -> str:
     return key
 
 
-def _local(name: str, keys: ModelKeys) -> Provider:
-    from bot.models.local import Local, smollm2
-
-    if name == SMOLLM2:
-        return Local(lambda: smollm2(keys.weights_dir))
-    file = Path(name)
-    if not file.is_file():
-        raise SettingsError(
-            f"model local:{name}: must be {SMOLLM2!r} or a .gguf file, and there is no file {file}"
-        )
-    return Local(lambda: file)
-
-
 def _recorded(name: str, keys: ModelKeys) -> Provider:
     from bot.models.recorded import Recorded
 
@@ -195,11 +168,10 @@ def _recorded(name: str, keys: ModelKeys) -> Provider:
     return Recorded(Path(file), model)
 
 
-_FORMS = "openai:NAME, anthropic:NAME, local:smollm2, local:FILE.gguf, recorded:FILE#NAME, mean(...), cascade(...)"
+_FORMS = "openai:NAME, anthropic:NAME, recorded:FILE#NAME, mean(...), cascade(...)"
 
 _PROVIDERS: dict[str, Callable[[str, ModelKeys], Provider]] = {
     "openai": _openai,
     "anthropic": _anthropic,
-    "local": _local,
     "recorded": _recorded,
 }

@@ -51,7 +51,7 @@ def imported(folder: str) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("folder", "extras"),
     [
-        ("bot", {"local", "tracing"}),
+        ("bot", {"tracing"}),
         ("evaluation", {"evaluation"}),
         ("tests", set(EXTRAS)),
     ],
@@ -85,7 +85,7 @@ def locked(file: str) -> set[str]:
 
 def test_the_locks_hold_what_is_declared() -> None:
     assert not BASE.union(*EXTRAS.values()) - locked("requirements.txt"), "run: .ci/lock"
-    assert not BASE.union(EXTRAS["local"], EXTRAS["tracing"]) - locked("requirements-image.txt"), "run: .ci/lock"
+    assert not BASE.union(EXTRAS["tracing"]) - locked("requirements-image.txt"), "run: .ci/lock"
 
 
 @pytest.mark.parametrize("file", LOCKS)

@@ -49,7 +49,7 @@ try:
 except SystemExit:
     pass
 assert "site-packages" in sys.modules["bot"].__file__
-heavy = {"openai", "anthropic", "xllamacpp", "pydantic", "sqlalchemy", "flask", "dbos", "alembic", "httpx2"}
+heavy = {"openai", "anthropic", "pydantic", "sqlalchemy", "flask", "dbos", "alembic", "httpx2"}
 print("read:", sorted(heavy & set(sys.modules)), "seconds:", time.process_time() - begun, file=sys.stderr)
 """
     done = subprocess.run(
@@ -65,7 +65,7 @@ print("read:", sorted(heavy & set(sys.modules)), "seconds:", time.process_time()
 def test_a_start_reads_no_sdk_of_a_model_that_is_not_asked() -> None:
     script = (
         "import sys, bot.cli.serve, bot.cli.web, bot.cli.worker, bot.app, bot.models.registry, bot.web.app;"
-        "print(sorted({'openai', 'anthropic', 'xllamacpp'} & set(sys.modules)))"
+        "print(sorted({'openai', 'anthropic'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.strip() == "[]"

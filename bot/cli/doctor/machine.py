@@ -15,7 +15,6 @@ from sqlalchemy.engine import make_url
 from bot import app
 from bot.cli.doctor import Diagnosis, fail, note, ok
 from bot.core.errors import SandboxError, SettingsError
-from bot.models.registry import carries_signal
 from bot.pipeline.store.database import database_at, open_database
 from bot.pipeline.store.tables import HEAD, known, version
 from bot.sandbox import network
@@ -57,9 +56,6 @@ def _about_running(settings: Settings) -> Iterator[Diagnosis]:
     if not model:
         remedy = "name a model, such as openai:gpt-5-mini"
         yield fail("BOUNCER_MODEL", "not set: nothing is judged or posted", remedy)
-    elif not carries_signal(model):
-        told = f"{model}: no better than chance, so everything runs in shadow mode and nothing is posted"
-        yield note("BOUNCER_MODEL", told, "name a real model")
     if settings.bouncer_admin_password is None and not settings.bouncer_admins:
         remedy = "set it, or BOUNCER_ADMINS, to open the one at /"
         yield note("BOUNCER_ADMIN_PASSWORD", "not set: there is no dashboard", remedy)

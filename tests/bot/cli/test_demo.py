@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-
-import pytest
 
 
 def demo(folder: Path, *arguments: str, seconds: int = 280) -> subprocess.CompletedProcess[str]:
@@ -59,22 +56,3 @@ def test_a_page_that_cannot_be_written_is_said_before_the_day_is_played(tmp_path
     done = demo(tmp_path, "--html", "nowhere/day.html")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "bouncer: nowhere/day.html: No such file or directory\n"
-
-
-@pytest.mark.local_model
-def test_the_small_model_speaks_and_is_named_for_what_it_is(tmp_path: Path) -> None:
-    # The weights are shared with the other tests: they are fetched once.
-    (tmp_path / "issue.md").write_text("# Bug\n\nIt broke.\n")
-    done = subprocess.run(
-        [sys.executable, "-m", "bot", "triage", "issue.md", "--model", "local:smollm2", "--json"],
-        capture_output=True,
-        text=True,
-        timeout=280,
-        cwd=tmp_path,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    reply = json.loads(done.stdout)
-    assert reply["model"] in ("local:smollm2", "")
-    assert reply["label"] in ("WELL_SPECIFIED", "REASONABLY_SPECIFIED", "VAGUE", "IMPOSSIBLE_TO_SOLVE", None)
-    assert (reply["label"] is None) == bool(reply["abstained"])

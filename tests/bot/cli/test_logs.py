@@ -150,7 +150,7 @@ def test_a_wrong_setting_ends_a_start_with_one_line_that_names_it(tmp_path, comm
             "PATH": "/usr/bin:/bin",
             "PYTHONPATH": str(ROOT),
             "DATABASE_URL": f"sqlite:///{tmp_path}/x.db",
-            "BOUNCER_MODEL": "local:smollm2",
+            "BOUNCER_MODEL": "recorded:replies.jsonl",
             **environment,
         },
         cwd=tmp_path,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,8 +16,6 @@ from bot.models.budget import Price
 from bot.models.conversation import Conversation
 from tests.bot.models.replies import CLEAR
 
-#: Weights are kept between runs: they are 90 MB.
-WEIGHTS = Path.home() / ".cache" / "bouncer" / "models"
 KEY = "sk-canary-1234567890"
 
 Script = list[Response | Callable[[Request], Response]]

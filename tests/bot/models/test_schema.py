@@ -8,7 +8,7 @@ import jsonschema
 from pydantic import Field
 
 from bot.core.frozen import Frozen
-from bot.models.conversation import bounded, strict
+from bot.models.conversation import strict
 from tests.bot.models.replies import CLEAR, Verdict
 
 
@@ -51,15 +51,7 @@ def test_a_value_of_the_type_fits_its_schema() -> None:
     jsonschema.validate(value.model_dump(mode="json"), strict(Review))
 
 
-def test_a_small_model_is_held_to_bounds() -> None:
-    schema = bounded(Review, 200, 3)
-    assert schema["properties"]["findings"]["maxItems"] == 3
-    assert schema["$defs"]["Finding"]["properties"]["description"]["maxLength"] == 200
-    assert schema["$defs"]["Finding"]["properties"]["line"]["minimum"] == 1
-    assert "maxLength" not in schema["properties"]["kind"]
-
-
-def test_a_large_model_is_given_no_bounds_that_providers_refuse() -> None:
+def test_a_model_is_given_no_bounds_that_providers_refuse() -> None:
     text = str(strict(Review)) + str(strict(Verdict))
     for keyword in ("maxItems", "minimum", "maximum", "default", "title"):
         assert f"'{keyword}'" not in text

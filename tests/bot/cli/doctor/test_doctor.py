@@ -257,14 +257,6 @@ def test_a_model_that_cannot_answer_fails(run: Run, office: Office, status: int)
     assert "fail  model openai:gpt-5-mini: openai " in said
 
 
-def test_a_model_without_signal_is_told_to_run_in_shadow_mode(run: Run) -> None:
-    _, said = run("--skip", "model", BOUNCER_MODEL="openai:gpt-5-mini,local:smollm2")
-    assert (
-        "note  BOUNCER_MODEL: openai:gpt-5-mini,local:smollm2: no better than chance, so everything runs in"
-        in said
-    )
-
-
 def test_a_model_that_ignores_the_schema_fails(run: Run, office: Office) -> None:
     office.model.clear()
     said = {"choices": [{"message": {"content": "ok!"}, "finish_reason": "stop"}]}
