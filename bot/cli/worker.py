@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import sys
 import threading
+import time
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -29,6 +31,8 @@ concurrency_option = click.option(
 )
 #: GitHub asks for a second between two writes; a simulated one does not.
 apart_option = click.option("--apart", type=click.FloatRange(0, 60), default=1.0, hidden=True)
+#: How long a worker's heartbeat may be missing before the worker is ended, seconds.
+FROZEN_SECONDS = 60.0
 #: How the names of everything begin that Bouncer, or the volume itself, puts into a data folder.
 _OURS = (
     "archives", "bouncer.db", "calibration", "credentials.json", ".credentials.json", "environments", "lost+found",
@@ -77,12 +81,28 @@ def run(settings: Settings, pace: Pace) -> None:
     from bot.core import tracing
 
     stop = stopped()
+    end_if_frozen(FROZEN_SECONDS)
     own_folder(settings.bouncer_data_dir)
     kept = work(settings, stop, pace)
     tracing.flush()
     sys.stderr.flush()
     # A job that would not end in time is left as if the process had been killed: it is recovered.
     os._exit(0 if kept else 1)
+
+
+def end_if_frozen(seconds: float) -> None:
+    """End this process, with a traceback on stderr, if its heartbeat does not run for ``seconds``.
+
+    What supervises the process starts it again. The timer needs no lock of the interpreter: native code that holds
+    the lock stops every other thread, but not the timer.
+    """
+
+    def beat() -> None:
+        while True:
+            faulthandler.dump_traceback_later(seconds, exit=True)
+            time.sleep(seconds / 10)
+
+    threading.Thread(target=beat, name="heartbeat", daemon=True).start()
 
 
 def own_folder(folder: Path) -> None:

@@ -61,6 +61,15 @@ def family(pid: int) -> list[int]:
     return [each for child in children(pid) for each in (child, *family(child))]
 
 
+@pytest.mark.timeout(120)
+def test_a_frozen_worker_is_ended_and_started_again(rig: Rig) -> None:
+    starts = rig.folder / "starts"
+    process = rig.start("tests.bot.cli.frozen", str(starts))
+    wait(lambda: starts.exists() and starts.read_text().count("started") > 1, 90, "the second start")
+    assert "Timeout (0:00:01)" in rig.log.read_text()
+    process.terminate()
+
+
 @pytest.mark.timeout(240)
 def test_it_works_survives_its_children_and_ends_with_all_of_them(rig: Rig) -> None:
     data = rig.folder / "data"
