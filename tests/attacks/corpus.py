@@ -28,6 +28,7 @@ CLASSES = {
     "dashboard": "dashboard",
     "set-up": "setup",
     "file commands": "files",
+    "source code": "code",
 }
 
 

@@ -41,11 +41,18 @@ class Parser:
     """Texts that it reads to their end: what is changed a little reaches further than what is thrown together."""
     limit: int = 64_000
     """Characters that are worth measuring: readers with a cap of their own refuse more."""
+    apart: bool = False
+    """Whether a child process parses: then this process's time counts, and its own may grow."""
 
     def texts(self, size: int) -> Iterator[tuple[str, str]]:
         """What is repeated, and a text of about ``size`` characters of it."""
         for start, unit, end in (*(("", unit, "") for unit in COMMON), *self.hard):
             yield f"{start}{unit}{end}"[:40], start + unit * max(1, size // len(unit)) + end
+
+    def repeated(self, dice: random.Random) -> str:
+        """A sequence of one to four of its words, repeated to the length that is worth measuring."""
+        unit = "".join(dice.choices(_vocabulary(self.words, self.hard), k=dice.randint(1, 4))) or " "
+        return (unit * (self.limit // len(unit) + 1))[: self.limit]
 
     def random(self, dice: random.Random) -> str:
         """One of its samples with a few words changed, or a short text of its own words and everybody's."""

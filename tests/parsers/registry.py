@@ -5,7 +5,7 @@ One registry for the benchmark (``python -m tests.bench parsers``) and the prope
 
 from __future__ import annotations
 
-from tests.parsers import benchmarks, live, reproduction
+from tests.parsers import benchmarks, grammars, live, reproduction
 from tests.parsers.parser import Parser
 
-PARSERS: tuple[Parser, ...] = (*live.PARSERS, *reproduction.PARSERS, *benchmarks.PARSERS)
+PARSERS: tuple[Parser, ...] = (*live.PARSERS, *reproduction.PARSERS, *benchmarks.PARSERS, *grammars.PARSERS)

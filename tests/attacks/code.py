@@ -1,0 +1,43 @@
+# ruff: noqa: E501 - one attack a line
+"""Source files of a pull request: what costs a parser minutes, and changes that look like layout."""
+
+from __future__ import annotations
+
+#: Path, and what is repeated to 1 MB.
+SLOW: dict[str, dict[str, tuple[str, str]]] = {
+    "a source file holds up the jobs beside it": {
+        "Java, comparisons": ("A.java", "a<"),
+        "Java, type arguments": ("A.java", "a<b,"),
+        "Rust, references": ("a.rs", "&;"),
+        "TypeScript, type arguments": ("a.ts", "a<b,"),
+        "JavaScript, arrows": ("a.js", "->"),
+        "Go, cases": ("a.go", "case a:"),
+        "Python, arrows": ("a.py", "<-"),
+        "Python, statements": ("a.py", "x=1\n"),
+        "Python, a tuple": ("a.py", "a,"),
+    },
+}
+#: Path, and the text before and after.
+DISGUISED: dict[str, dict[str, tuple[str, str, str]]] = {
+    "a change of what runs counts as layout": {
+        "a cgo preamble": (
+            "a.go", 'package a\n// int f();\nimport "C"\n', 'package a\n// int f() { g(); }\nimport "C"\n'
+        ),
+        "cgo by an escaped name": ("a.go", 'package a\nimport "\\x43"\nvar a = 1\n', 'package a\nimport "\\x43"\nvar a  = 1\n'),
+        "a Java comment that an escape ends": (
+            "A.java", "class A { /* a */ int x; }", "class A { /* \\u002a/ static { f(); } /* */ int x; }"
+        ),
+        "a Java line comment that an escape ends": ("A.java", "class A { // a\n }", "class A { // \\u000a int x;\n }"),
+        "a Java character that becomes a string": ("A.java", "class A { int x = f('a'); }", 'class A { int x = f("a"); }'),
+        "a C brace in a line comment": ("a.c", "if (a) // b\n{\nc;\n}", "if (a) // b {\n\nc;\n}"),
+        "a PHP semicolon in a line comment": ("a.php", "f() // b\n;", "f() // b ;\n"),
+        "a Kotlin call in a line comment": ("a.kt", "// b\nf()", "// b f()\n"),
+        "a C line that is continued": ("a.c", "// a\nf();", "// a \\\nf();"),
+        "a Go build constraint": ("a.go", "//go:build linux\n\npackage a\n", "//go:build !linux\n\npackage a\n"),
+        "a linter that is switched off": ("a.py", "f()\n", "f()  # noqa\n"),
+        "a line break behind return": ("a.js", "function f() { return a }", "function f() { return\na }"),
+        "an HTML comment in a script": ("a.js", "x = a --> b", "x = a\n--> b"),
+    },
+}  # fmt: skip
+
+TABLES = (SLOW, DISGUISED)

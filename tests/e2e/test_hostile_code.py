@@ -1,0 +1,35 @@
+"""A pull request full of code that costs its parser minutes, and everybody else on the same worker."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tests.e2e.site import Site
+
+#: By file: 1 MB that its parser would take minutes over.
+SLOW = {"src/A.java": "a<", "src/b.rs": "&;", "src/c.ts": "a<b,", "src/d.go": "case a:", "src/e.py": "x=1\n"}
+
+
+def hostile(unit: str, first: str) -> str:
+    return f"{first}\n\n\n\n\n\n{unit * (990_000 // len(unit))}\n"
+
+
+@pytest.mark.timeout(280)
+def test_a_hostile_pull_request_delays_no_other_installation(shop: Site) -> None:
+    home = shop.repository("acme/hostile", {path: hostile(unit, "a  =  1") for path, unit in SLOW.items()})
+    quiet = shop.repository("globex/quiet")
+    ages: list[float] = []
+    files = {path: hostile(unit, "a = 1") for path, unit in SLOW.items()}
+    pull = shop.github.open_pull(home, "Tidy up", files=files)
+    issue = shop.github.open_issue(quiet, "Broken", "It does not work.")
+    began, answered = time.monotonic(), 0.0
+    while not (answered and shop.decided(home, pull, "review")) and time.monotonic() < began + 240:
+        ages.append(shop.jobs.worker_age() or 0.0)
+        answered = answered or (time.monotonic() - began if shop.decided(quiet, issue, "triage") else 0.0)
+        time.sleep(0.2)
+    (review,) = shop.decided(home, pull, "review")
+    assert "means the same" not in review.reason
+    assert 0 < answered < 60
+    assert max(ages) < 20, "the heartbeat, which is stored every 2 s, went on"

@@ -1,0 +1,26 @@
+# ruff: noqa: E501 - lists of words
+"""The grammars of source code: whatever stands in a file, this process goes on."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from bot.code.syntax import definitions, fingerprint
+from tests.parsers.parser import Parser
+
+_TOKENS = (
+    "a<", "&;", "(", "[", "{", "}", "a.", "a(", "`${", "`", "<a>", "<", "@A ", "?:", "a?", "=>", "(a)=>", "'", "/*", "//", "*/",
+    "a:", "a,", ";", "&", "*", "!", "-", "/", "if(a)", "else ", "class A{", "fn a(", "|a|", "::", "a<b,", "<T>(", "->", "#[", '"',
+    'r#"', "b'", "=", "async ", "yield ", "{}", "()", "[]", "case a:", "import a;", "func ", "<-", "map[", "impl ", "a as ", "</",
+    "...", "f'{", "lambda:", "def f():\n", "x=1\n", "a,", "x;", "if a:\n ", "\\u000a", "\n", " ", "a ", "1",
+)  # fmt: skip
+
+
+def _read(text: str, path: str) -> object:
+    return definitions(text, path), fingerprint(text, path)
+
+
+PARSERS: tuple[Parser, ...] = tuple(
+    Parser(f"code: {path}", partial(_read, path=path), words=_TOKENS, limit=40_000, apart=True)
+    for path in ("a.py", "a.js", "a.ts", "a.tsx", "a.go", "A.java", "a.rs")
+)
