@@ -10,15 +10,12 @@ import pytest
 
 from bot.core.actions import Decision, Task
 from bot.core.config_file import load
-from bot.core.subjects import Repository
 from bot.features.services import Services
 from bot.github.offline import ReplayForge, Snapshot
 from bot.models.protocol import Model
+from tests.builders import REPOSITORY
 
 NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
-REPOSITORY = Repository(
-    id=7, owner="acme", name="rocket", default_branch="main", html_url="https://ghe.example/acme/rocket"
-)
 
 
 class Remembered:

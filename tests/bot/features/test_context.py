@@ -15,10 +15,10 @@ from bot.github.protocol import IssueLink
 from bot.router import decide
 from tests.bot.features import reviews
 from tests.bot.features import test_verify as verify
+from tests.builders import ANN, BASE, HEAD, pull, pull_opened
 from tests.scripted import ScriptedModel
 
 Build = Callable[..., Services]
-HEAD, BASE = "a" * 40, "b" * 40
 
 OLD = """from lib.parsing import parse
 
@@ -68,7 +68,7 @@ SIMPLE = "triage: {mode: comment}"
 
 def review(services: Build, model: ScriptedModel, config: str = "", diff: str = DIFF, **recorded: Any) -> Decision:
     snapshot = reviews.snapshot(diff, recorded={"linked_issues": {20: ()}, **recorded}, base_sha=BASE)
-    (decision,) = decide(reviews.opened(base_sha=BASE), services(model, snapshot, config), only="review")
+    (decision,) = decide(pull_opened(base_sha=BASE), services(model, snapshot, config), only="review")
     return decision
 
 
@@ -192,7 +192,7 @@ def test_house_rules_come_from_the_default_branch_and_instructions_by_their_glob
 def test_the_linked_issue_goes_to_the_reviewer_with_long_logs_cut(services: Build) -> None:
     model = ScriptedModel([reviews.CLEAN])
     body = "It fails.\n```\n" + "\n".join(f"row {number}" for number in range(500)) + "\n```\nPlease help."
-    issue = Issue(number=7, title="Loading fails", body=body, author=reviews.ANN)
+    issue = Issue(number=7, title="Loading fails", body=body, author=ANN)
     links = {20: (IssueLink(repository="acme/rocket", number=7),)}
     review(services, model, linked_issues=links, issues={7: issue})
     question = model.asked[0].user
@@ -217,12 +217,12 @@ def test_a_patch_is_judged_with_the_code_around_it_and_without_what_came_along(s
     )
     snapshot: Snapshot = verify.snapshot(
         12,
-        pull_request=verify.pull(base_sha=BASE),
+        pull_request=pull(base_sha=BASE),
         diffs={20: {"text": DIFF + stray}},
         checkouts={BASE: {**FILES, "src/app.py": OLD.encode()}},
     )
     model = ScriptedModel([verify.GOOD])
-    decision = verify.verify(verify.opened(base_sha=BASE), services(model, snapshot, "verify: {prompt: careful}"))
+    decision = verify.verify(pull_opened(base_sha=BASE), services(model, snapshot, "verify: {prompt: careful}"))
     question = model.asked[0].user
     assert "--- src/app.py, Loader.load (after the change):" in question
     assert "reproduce_bug.py: environment noise" in question

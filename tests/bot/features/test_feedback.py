@@ -9,7 +9,7 @@ import pytest
 
 from bot.core import events
 from bot.core.actions import Decision, SubmitReview
-from bot.core.subjects import Actor, Issue, PullRequest, ReviewComment, Subject
+from bot.core.subjects import Actor, ReviewComment, Subject
 from bot.features.feedback.signals import Signal, signals
 from bot.features.services import Services
 from bot.features.shared.findings import Finding
@@ -17,14 +17,12 @@ from bot.features.shared.taxonomy import Category, Impact, Severity
 from bot.github.offline import Snapshot
 from bot.github.protocol import IssueLink, Reactions
 from bot.router import decide
-from tests.bot.features.conftest import REPOSITORY, Remembered
+from tests import builders
+from tests.bot.features.conftest import Remembered
+from tests.builders import ANN, BOUNCER, HELPER, MIA, issue, pull
 from tests.scripted import ScriptedModel
 
-ANN = Actor(id=11, login="ann")
-MAINTAINER = Actor(id=13, login="mia")
-OURS = Actor(id=1, login="bouncer[bot]", is_bot=True)
-PULL = PullRequest(number=20, title="x", author=ANN, head_sha="a" * 40, state="closed", merged=True)
-ISSUE = Issue(number=5, title="x", author=ANN)
+PULL = pull(state="closed", merged=True)
 Build = Callable[..., Services]
 
 
@@ -41,7 +39,7 @@ def finding(name: str) -> Finding:
     )
 
 
-def comment(number: int, name: str, author: Actor = OURS) -> ReviewComment:
+def comment(number: int, name: str, author: Actor = BOUNCER) -> ReviewComment:
     return ReviewComment(id=number, author=author, path="x.py", line=3, body=f"{name} breaks. print-{name}")
 
 
@@ -63,9 +61,6 @@ def reviewed(history: Remembered) -> Remembered:
 
 def snapshot(**values: Any) -> Snapshot:
     given: dict[str, Any] = {
-        "repository": REPOSITORY.full_name,
-        "identity": OURS,
-        "permissions": {"ann": "read", "mia": "triage"},
         "review_comments": {
             20: (
                 comment(1, "one"),
@@ -78,13 +73,13 @@ def snapshot(**values: Any) -> Snapshot:
         "resolved_threads": {20: (3,)},
         "linked_issues": {20: ()},
         "reactions": {
-            "review:1": Reactions(down=(MAINTAINER,)),
+            "review:1": Reactions(down=(MIA,)),
             "review:2": Reactions(up=(ANN,), down=(ANN,)),
             "review:3": Reactions(),
             "review:4": Reactions(),
         },
     }
-    return Snapshot(**{**given, **values})
+    return builders.snapshot(**{**given, **values})
 
 
 def told(event: events.Event, services: Services) -> dict[str, tuple[str, str]]:
@@ -95,7 +90,7 @@ def told(event: events.Event, services: Services) -> dict[str, tuple[str, str]]:
 
 @pytest.mark.usefixtures("reviewed")
 def test_at_the_end_every_finding_has_an_outcome(services: Build) -> None:
-    event = events.PullRequestClosed(sender=ANN, repository=REPOSITORY, pull_request=PULL)
+    event = builders.event(events.PullRequestClosed, PULL)
     assert told(event, services(ScriptedModel(), snapshot())) == {
         "print-one": ("dismissed", "reaction"),
         "print-two": ("addressed", "reaction"),
@@ -106,18 +101,14 @@ def test_at_the_end_every_finding_has_an_outcome(services: Build) -> None:
 
 @pytest.mark.usefixtures("reviewed")
 def test_resolving_a_thread_of_ours_is_a_sign(services: Build) -> None:
-    event = events.ReviewThreadResolved(
-        sender=ANN, repository=REPOSITORY, pull_request=PULL, comment_ids=(2, 5, 99)
-    )
+    event = builders.event(events.ReviewThreadResolved, PULL, comment_ids=(2, 5, 99))
     assert told(event, services(ScriptedModel(), snapshot())) == {"print-two": ("addressed", "resolved")}
 
 
 @pytest.mark.usefixtures("reviewed")
-@pytest.mark.parametrize(("by", "outcome"), [(MAINTAINER, {"print-one": ("dismissed", "deleted")}), (OURS, {})])
+@pytest.mark.parametrize(("by", "outcome"), [(MIA, {"print-one": ("dismissed", "deleted")}), (BOUNCER, {})])
 def test_deleting_a_comment_of_ours_is_a_no(services: Build, by: Actor, outcome: dict[str, Any]) -> None:
-    event = events.ReviewCommentDeleted(
-        sender=by, repository=REPOSITORY, pull_request=PULL, comment=comment(1, "one")
-    )
+    event = builders.event(events.ReviewCommentDeleted, PULL, by, comment=comment(1, "one"))
     assert told(event, services(ScriptedModel(), snapshot())) == outcome
 
 
@@ -127,9 +118,7 @@ def test_deleting_a_comment_of_ours_is_a_no(services: Build, by: Actor, outcome:
 def test_how_a_bounced_issue_ends(
     services: Build, history: Remembered, reason: str, outcome: tuple[str, str]
 ) -> None:
-    event = events.IssueClosed(
-        sender=MAINTAINER, repository=REPOSITORY, issue=ISSUE.model_copy(update={"state_reason": reason})
-    )
+    event = builders.event(events.IssueClosed, issue(state_reason=reason), MIA)
     assert told(event, services(ScriptedModel(), snapshot())) == {}
     history.past.append(
         Decision(kind="triage", subject=event.subject, verdict="VAGUE", evidence={"bounced": True})
@@ -148,10 +137,7 @@ def test_how_a_bounced_issue_ends(
 def test_a_bounced_issue_that_goes_stale_without_an_answer_was_probably_bounced_rightly(
     services: Build, history: Remembered, labels: tuple[str, ...], reason: str, known: list[str]
 ) -> None:
-    issue = ISSUE.model_copy(update={"state_reason": reason, "labels": labels})
-    event = events.IssueClosed(
-        sender=Actor(id=99, login="stale[bot]", is_bot=True), repository=REPOSITORY, issue=issue
-    )
+    event = builders.event(events.IssueClosed, issue(state_reason=reason, labels=labels), HELPER)
     history.past.append(
         Decision(kind="triage", subject=event.subject, verdict="VAGUE", evidence={"bounced": True, "p_bounce": 80})
     )
@@ -163,17 +149,17 @@ def test_a_bounced_issue_that_goes_stale_without_an_answer_was_probably_bounced_
 
 
 def test_other_decisions_imply_signs(reviewed: Remembered) -> None:
-    pull = reviewed.past[0].subject
-    issue = Subject(repository="acme/rocket", number=5, revision="")
+    of_pull = reviewed.past[0].subject
+    of_issue = Subject(repository="acme/rocket", number=5, revision="")
     later = [
         Decision(
-            kind="review", subject=pull, evidence={"outdated": ["print-one"], "dismissed": ["print-two", "?"]}
+            kind="review", subject=of_pull, evidence={"outdated": ["print-one"], "dismissed": ["print-two", "?"]}
         ),
-        Decision(kind="triage", subject=issue, verdict="VAGUE", evidence={"bounced": True}),
-        Decision(kind="triage", subject=issue, verdict="WELL_SPECIFIED", evidence={"bounced": False}),
-        Decision(kind="commands", subject=issue, evidence={"done": ["accept"], "by": "mia"}),
-        Decision(kind="triage", subject=issue, verdict="VAGUE", evidence={"bounced": True}),
-        Decision(kind="commands", subject=issue, evidence={"done": ["accept"], "by": "mia"}),
+        Decision(kind="triage", subject=of_issue, verdict="VAGUE", evidence={"bounced": True}),
+        Decision(kind="triage", subject=of_issue, verdict="WELL_SPECIFIED", evidence={"bounced": False}),
+        Decision(kind="commands", subject=of_issue, evidence={"done": ["accept"], "by": "mia"}),
+        Decision(kind="triage", subject=of_issue, verdict="VAGUE", evidence={"bounced": True}),
+        Decision(kind="commands", subject=of_issue, evidence={"done": ["accept"], "by": "mia"}),
     ]
     category = str(next(iter(Category)))
     assert signals([*reviewed.past, *later]) == (
@@ -204,7 +190,7 @@ def fates(event: events.Event, services: Services) -> dict[str, tuple[bool, int 
 def test_a_merge_tells_what_became_of_its_issues_and_of_itself(services: Build, history: Remembered) -> None:
     """Of the issue what was said first counts: later answers may have made it clear."""
     history.past += [judged("triage", 5, 70, 5), judged("triage", 5, 10), judged("verify", 20, 30)]
-    event = events.PullRequestClosed(sender=ANN, repository=REPOSITORY, pull_request=PULL)
+    event = builders.event(events.PullRequestClosed, PULL)
     links = {20: (IssueLink(repository="acme/rocket", number=5), IssueLink(repository="acme/rocket", number=6))}
     assert fates(event, services(ScriptedModel(), snapshot(linked_issues=links))) == {
         "triage acme/rocket#5": (True, 70, True, "closed by the merged pull request #20"),
@@ -216,13 +202,12 @@ def test_a_revert_tells_on_what_it_reverts_and_shadow_mode_learns_too(
     services: Build, history: Remembered
 ) -> None:
     history.past += [judged("verify", 8, 20), judged("triage", 5, 20)]
-    pull = PULL.model_copy(update={"title": 'Revert "Read"', "body": "Reverts acme/rocket#8"})
-    event = events.PullRequestClosed(sender=ANN, repository=REPOSITORY, pull_request=pull)
+    revert = pull(state="closed", merged=True, title='Revert "Read"', body="Reverts acme/rocket#8")
+    event = builders.event(events.PullRequestClosed, revert)
     assert fates(event, services(ScriptedModel(), snapshot(), "verify: {mode: shadow}")) == {
         "verify acme/rocket#8": (False, 20, False, "reverted or repaired by #20")
     }
-    closed = ISSUE.model_copy(update={"state_reason": "not_planned"})
-    event_of_issue = events.IssueClosed(sender=MAINTAINER, repository=REPOSITORY, issue=closed)
+    event_of_issue = builders.event(events.IssueClosed, issue(state_reason="not_planned"), MIA)
     assert fates(event_of_issue, services(ScriptedModel(), snapshot())) == {
         "triage acme/rocket#5": (False, 20, False, "closed as not planned")
     }

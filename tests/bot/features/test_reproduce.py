@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,21 +13,20 @@ import pytest
 from bot.core import events
 from bot.core.actions import Decision, OpenDraftPull, SetLabels, UpsertComment
 from bot.core.errors import ModelError
-from bot.core.subjects import Actor, Comment, Issue
+from bot.core.subjects import Actor, Comment
 from bot.features.services import Services
 from bot.features.shared import stored_tests as evidence
 from bot.github.offline import Snapshot
 from bot.reproduction.setup import Environments
 from bot.router import decide
 from bot.sandbox.bubblewrap import Bubblewrap
-from tests.bot.features.conftest import REPOSITORY, Remembered
+from tests import builders
+from tests.bot.features.conftest import Remembered
+from tests.builders import ANN, BOUNCER, MIA
 from tests.scripted import ScriptedModel
 
 pytestmark = pytest.mark.debian("bubblewrap")
 
-ANN = Actor(id=11, login="ann")
-MAINTAINER = Actor(id=13, login="mia")
-OURS = Actor(id=1, login="bouncer[bot]", is_bot=True)
 SHA = "abc1234" + "0" * 33
 PYTEST = "python -m pytest -q -p no:cacheprovider {tests}"
 
@@ -48,33 +48,21 @@ BODY = "`split([1, 2, 3], 2)` returns `[[1, 2]]`. I expect `[[1, 2], [3]]`."
 CONFIG = f"reproduce:\n  mode: comment\n  samples: 1\n  command: {PYTEST}\n"
 
 
-def issue(**values: Any) -> Issue:
-    return Issue(**{"number": 12, "title": "split drops the rest", "body": BODY, "author": ANN, **values})
+issue = partial(builders.issue, number=12, title="split drops the rest", body=BODY)
 
 
 def snapshot(*comments: Comment, **values: Any) -> Snapshot:
-    return Snapshot(
-        **{
-            "repository": REPOSITORY.full_name,
-            "identity": OURS,
-            "comments": {12: comments},
-            "permissions": {"ann": "read", "mia": "triage"},
-            "heads": {"main": SHA},
-            "checkouts": {SHA: FILES},
-            **values,
-        }
-    )
+    rights = {"ann": "read", "mia": "triage"}
+    given = {"permissions": rights, "heads": {"main": SHA}, "checkouts": {SHA: FILES}, **values}
+    return builders.snapshot(comments={12: comments}, **given)
 
 
-def said(body: str, by: Actor = MAINTAINER, **values: Any) -> events.CommentCreated:
-    comment = Comment(id=900, body=body, author=by)
-    return events.CommentCreated(sender=by, repository=REPOSITORY, issue=issue(**values), comment=comment)
+def commented(body: str, by: Actor = MIA, **values: Any) -> events.CommentCreated:
+    return builders.comment_created(body, by, issue(**values))
 
 
 def labelled(label: str = "bug", **values: Any) -> events.IssueLabeled:
-    return events.IssueLabeled(
-        sender=ANN, repository=REPOSITORY, issue=issue(labels=(label,), **values), label=label
-    )
+    return builders.event(events.IssueLabeled, issue(labels=(label,), **values), label=label)
 
 
 def drafts(*codes: str) -> ScriptedModel:
@@ -91,7 +79,7 @@ def reproduce(event: events.Event, services: Services) -> Decision | None:
 def test_a_maintainer_asks_and_the_test_is_offered_in_a_comment(services: Build) -> None:
     here = services(drafts(RIGHT), snapshot(), CONFIG, sandbox=Bubblewrap())
 
-    decision = reproduce(said("/bouncer reproduce"), here)
+    decision = reproduce(commented("/bouncer reproduce"), here)
 
     assert decision is not None
     assert decision.verdict == "reproduced"
@@ -114,7 +102,7 @@ def test_a_maintainer_asks_and_the_test_is_offered_in_a_comment(services: Build)
 def test_the_test_comes_as_a_draft_pull_request_that_adds_it_and_nothing_else(services: Build) -> None:
     here = services(drafts(RIGHT), snapshot(), CONFIG.replace("comment", "pull"), sandbox=Bubblewrap())
 
-    decision = reproduce(said("/bouncer reproduce"), here)
+    decision = reproduce(commented("/bouncer reproduce"), here)
 
     assert decision is not None
     pull, label = decision.actions
@@ -133,7 +121,7 @@ def test_the_decision_keeps_the_test_so_that_a_patch_can_be_held_against_it(
     services: Build, tmp_path: Any
 ) -> None:
     here = services(drafts(RIGHT), snapshot(), CONFIG, sandbox=Bubblewrap())
-    decision = reproduce(said("/bouncer reproduce"), here)
+    decision = reproduce(commented("/bouncer reproduce"), here)
     assert decision is not None
 
     test = evidence.recall([Decision.model_validate_json(decision.model_dump_json())])
@@ -153,7 +141,7 @@ def test_what_was_tried_in_vain_is_said_to_those_who_asked(services: Build) -> N
         sandbox=Bubblewrap(),
     )
 
-    decision = reproduce(said("/bouncer reproduce"), here)
+    decision = reproduce(commented("/bouncer reproduce"), here)
 
     assert decision is not None
     assert decision.verdict == "not reproduced"
@@ -172,10 +160,10 @@ def test_what_was_tried_in_vain_is_said_to_those_who_asked(services: Build) -> N
 @pytest.mark.parametrize(
     ("event", "config"),
     [
-        (said("/bouncer reproduce", by=ANN), CONFIG),
-        (said("please /bouncer reproduce"), CONFIG),
-        (said("/bouncer reproduce", is_pull_request=True), CONFIG),
-        (said("/bouncer reproduce", by=OURS), CONFIG),
+        (commented("/bouncer reproduce", by=ANN), CONFIG),
+        (commented("please /bouncer reproduce"), CONFIG),
+        (commented("/bouncer reproduce", is_pull_request=True), CONFIG),
+        (commented("/bouncer reproduce", by=BOUNCER), CONFIG),
         (labelled(), CONFIG),
         (labelled("question"), CONFIG + "  automatic: true\n"),
         (labelled(), CONFIG + "  automatic: true\n"),
@@ -273,7 +261,7 @@ def test_not_run_is_a_state_of_its_own_with_its_reason(
 ) -> None:
     here = services(model, snapshot(), config, sandbox=Bubblewrap() if sandbox else None)
 
-    decision = reproduce(said("/bouncer reproduce"), here)
+    decision = reproduce(commented("/bouncer reproduce"), here)
 
     assert decision is not None
     assert decision.verdict is None
@@ -291,7 +279,7 @@ def test_the_authors_answers_and_earlier_issues_of_the_repository_inform_the_dra
     }
     answers = (
         Comment(id=1, body="It happens with tuples, too.", author=ANN),
-        Comment(id=2, body="me too", author=MAINTAINER),
+        Comment(id=2, body="me too", author=MIA),
         Comment(id=3, body="/bouncer recheck", author=ANN),
     )
     earlier = issue(number=3, title="split of an empty list fails", body="`split([], 2)` should be `[]`.")
@@ -303,7 +291,7 @@ def test_the_authors_answers_and_earlier_issues_of_the_repository_inform_the_dra
         sandbox=Bubblewrap(),
     )
 
-    reproduce(said("/bouncer reproduce"), here)
+    reproduce(commented("/bouncer reproduce"), here)
 
     (prompt,) = model.asked
     assert "The author added:\n\nIt happens with tuples, too." in prompt.user
@@ -333,7 +321,7 @@ def test_the_repositorys_set_up_runs_first_and_is_kept(services: Build, tmp_path
         environments=Environments(tmp_path / "environments"),
     )
 
-    decision = reproduce(said("/bouncer reproduce"), here)
+    decision = reproduce(commented("/bouncer reproduce"), here)
 
     assert decision is not None
     assert decision.verdict == "reproduced", decision.evidence
@@ -346,7 +334,7 @@ def test_a_set_up_that_fails_is_not_run_with_what_it_printed(services: Build, tm
     sandbox = Bubblewrap(offline=True)
     here = services(ScriptedModel(), snapshot(), config, sandbox=sandbox, environments=environments)
 
-    decision = reproduce(said("/bouncer reproduce"), here)
+    decision = reproduce(commented("/bouncer reproduce"), here)
 
     assert decision is not None
     assert decision.abstained == "setup"

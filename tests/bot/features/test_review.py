@@ -10,14 +10,14 @@ import pytest
 from bot.core import events
 from bot.core.actions import Decision, SubmitReview, UpsertComment
 from bot.core.errors import ForgeError, ModelError
-from bot.core.subjects import Actor, Comment, Issue
 from bot.features.services import Services
 from bot.github.offline import ReplayForge, Snapshot
 from bot.github.protocol import PullDiff
 from bot.models.protocol import Prompt
 from bot.router import decide
 from tests.bot.features.conftest import REPOSITORY, Remembered
-from tests.bot.features.reviews import ANN, CLEAN, DIFF, MIA, finding, opened, pull, reply, snapshot
+from tests.bot.features.reviews import CLEAN, DIFF, reply, snapshot
+from tests.builders import ANN, HELPER, MIA, comment_on_pull, event, finding, pull, pull_opened
 from tests.scripted import ScriptedModel
 
 Build = Callable[..., Services]
@@ -40,7 +40,7 @@ def summary(decision: Decision) -> UpsertComment:
 
 def test_a_defect_becomes_one_comment_on_its_line(services: Build) -> None:
     model = ScriptedModel([reply(finding(suggestion="        return data.get('value')"))])
-    decision = review(opened(), services(model, snapshot()))
+    decision = review(pull_opened(), services(model, snapshot()))
     (action,) = decision.actions
     assert (action.number, action.commit_id) == (20, "a" * 40)
     assert action.body == (
@@ -60,14 +60,14 @@ def test_a_defect_becomes_one_comment_on_its_line(services: Build) -> None:
 
 
 def test_a_change_without_defects_gets_silence(services: Build) -> None:
-    decision = review(opened(), services(ScriptedModel([CLEAN]), snapshot()))
+    decision = review(pull_opened(), services(ScriptedModel([CLEAN]), snapshot()))
     assert decision.actions == ()
     assert (decision.verdict, decision.reason) == ("clean", "0 new findings, 0 held back, 0 dropped")
 
 
 def test_the_model_reads_the_change_as_data_with_new_line_numbers(services: Build) -> None:
     model = ScriptedModel([CLEAN])
-    review(opened(title="Read files", body="Does it."), services(model, snapshot(title="Read files")))
+    review(pull_opened(title="Read files", body="Does it."), services(model, snapshot(title="Read files")))
     (prompt,) = model.asked
     assert (prompt.purpose, prompt.subject) == ("review", "acme/rocket#20")
     assert "   12 +         return data.value" in prompt.user
@@ -84,7 +84,7 @@ def test_every_fate_of_a_finding_is_counted(services: Build) -> None:
         finding(quote="with open(path) as file:", impact="maintainability"),
         finding(),
     ]
-    decision = review(opened(), services(ScriptedModel([reply(*findings)]), snapshot()))
+    decision = review(pull_opened(), services(ScriptedModel([reply(*findings)]), snapshot()))
     assert decision.evidence["counts"] == {
         "reported": 7,
         "posted": 1,
@@ -100,7 +100,7 @@ def test_every_fate_of_a_finding_is_counted(services: Build) -> None:
 
 def test_a_finding_that_no_line_can_carry_goes_to_the_summary_with_a_permalink(services: Build) -> None:
     model = ScriptedModel([reply(finding(quote="def load(path):", comment="Callers rely on the old result."))])
-    decision = review(opened(), services(model, snapshot()))
+    decision = review(pull_opened(), services(model, snapshot()))
     (action,) = decision.actions
     assert action.body == (
         "**AI review of aaaaaaa**\n\n"
@@ -116,7 +116,7 @@ def test_whatever_was_not_reviewed_is_named(services: Build) -> None:
     lock = "diff --git a/uv.lock b/uv.lock\n--- a/uv.lock\n+++ b/uv.lock\n@@ -1 +1 @@\n-a\n+b\n"
     config = "review: {call_tokens: 2000, max_calls: 1}"
     shot = snapshot(diff=DIFF + big + lock, omitted=("huge.py",))
-    decision = review(opened(), services(ScriptedModel([CLEAN]), shot, config))
+    decision = review(pull_opened(), services(ScriptedModel([CLEAN]), shot, config))
     assert summary(decision).body == (
         "**AI review of aaaaaaa**\n\n"
         "Not reviewed:\n"
@@ -128,12 +128,12 @@ def test_whatever_was_not_reviewed_is_named(services: Build) -> None:
 
 def test_files_left_out_on_purpose_are_no_reason_to_speak(services: Build) -> None:
     lock = "diff --git a/uv.lock b/uv.lock\n--- a/uv.lock\n+++ b/uv.lock\n@@ -1 +1 @@\n-a\n+b\n"
-    decision = review(opened(), services(ScriptedModel([CLEAN]), snapshot(diff=DIFF + lock)))
+    decision = review(pull_opened(), services(ScriptedModel([CLEAN]), snapshot(diff=DIFF + lock)))
     assert decision.actions == ()
-    only = review(opened(), services(ScriptedModel(), snapshot(diff=lock)))
+    only = review(pull_opened(), services(ScriptedModel(), snapshot(diff=lock)))
     assert (only.verdict, only.actions, only.reason) == ("not_reviewed", (), "there was nothing to review")
     assert only.evidence["skipped"] == [{"path": "uv.lock", "reason": "lock file"}]
-    told = review(opened(), services(ScriptedModel([reply(finding())]), snapshot(diff=DIFF + lock)))
+    told = review(pull_opened(), services(ScriptedModel([reply(finding())]), snapshot(diff=DIFF + lock)))
     assert submitted(told).body.endswith("Not reviewed: `uv.lock` (lock file).")
 
 
@@ -147,7 +147,7 @@ class Refusing(ReplayForge):
 def test_a_change_that_github_does_not_show_is_said_to_be_unreviewed(services: Build) -> None:
     built = services(ScriptedModel(), snapshot())
     built = Services(**{**vars(built), "forge": Refusing(snapshot())})
-    decision = review(opened(), built)
+    decision = review(pull_opened(), built)
     assert "`the whole change`: the forge does not show it" in summary(decision).body
     assert decision.verdict == "not_reviewed"
 
@@ -165,21 +165,23 @@ def test_calls_are_merged_and_a_failed_one_is_named(services: Build) -> None:
         return reply(finding(path="a.py", quote="value_7 = load(7)", symbol="load"))
 
     config = "review: {call_tokens: 2200}"
-    decision = review(opened(), services(ScriptedModel(answer), snapshot(diff=parts), config))
+    decision = review(pull_opened(), services(ScriptedModel(answer), snapshot(diff=parts), config))
     assert submitted(decision).comments[0].line == 8
     assert "- `b.py`: no usable answer (refused)" in summary(decision).body
 
 
 def test_a_model_that_says_nothing_usable_leaves_an_abstention(services: Build) -> None:
-    decision = review(opened(), services(ScriptedModel([ModelError("no", "refused")]), snapshot()))
+    decision = review(pull_opened(), services(ScriptedModel([ModelError("no", "refused")]), snapshot()))
     assert (decision.verdict, decision.abstained, decision.actions) == (None, "model:refused", ())
 
 
 def test_shadow_mode_records_and_writes_nothing(services: Build) -> None:
-    decision = review(opened(), services(ScriptedModel([reply(finding())]), snapshot(), "review: {mode: shadow}"))
+    decision = review(
+        pull_opened(), services(ScriptedModel([reply(finding())]), snapshot(), "review: {mode: shadow}")
+    )
     assert (decision.verdict, decision.actions) == ("defects", ())
     assert [action.type for action in decision.withheld] == ["submit_review"]
-    assert review(opened(), services(ScriptedModel(), snapshot(), "review: {mode: 'off'}")) is None
+    assert review(pull_opened(), services(ScriptedModel(), snapshot(), "review: {mode: 'off'}")) is None
 
 
 REFLEXION = "review: {strategy: reflexion, iterations: 3}"
@@ -190,7 +192,7 @@ def test_reflexion_looks_again_with_what_it_found(services: Build) -> None:
     model = ScriptedModel(
         [reply(finding()), reply(finding(), second), reply(second, finding(comment="Reworded."))]
     )
-    decision = review(opened(), services(model, snapshot(), REFLEXION))
+    decision = review(pull_opened(), services(model, snapshot(), REFLEXION))
     # The third round changed words and order only: there is no fourth.
     assert len(model.asked) == decision.evidence["rounds"] == 3
     assert "Fails for an empty file." in model.asked[1].user
@@ -200,17 +202,17 @@ def test_reflexion_looks_again_with_what_it_found(services: Build) -> None:
 
 def test_reflexion_can_take_a_finding_back(services: Build) -> None:
     model = ScriptedModel([reply(finding()), CLEAN, CLEAN])
-    assert review(opened(), services(model, snapshot(), REFLEXION)).actions == ()
+    assert review(pull_opened(), services(model, snapshot(), REFLEXION)).actions == ()
 
 
 def test_a_second_look_that_fails_does_not_cost_the_first(services: Build) -> None:
     model = ScriptedModel([reply(finding()), ModelError("no", "length")])
-    assert len(submitted(review(opened(), services(model, snapshot(), REFLEXION))).comments) == 1
+    assert len(submitted(review(pull_opened(), services(model, snapshot(), REFLEXION))).comments) == 1
 
 
 FILTERED = [
     ("", {"draft": True}, "skipped:draft"),
-    ("", {"author": Actor(id=9, login="renovate[bot]", is_bot=True)}, "skipped:bot"),
+    ("", {"author": HELPER}, "skipped:bot"),
     ("pulls: {ignore_labels: [wip]}", {"labels": ("WIP",)}, "skipped:label"),
     ("pulls: {branches: [main]}", {"base_ref": "stable"}, "skipped:branch"),
     ("pulls: {ignore_titles: ['chore:']}", {"title": "Chore: bump"}, "skipped:title"),
@@ -222,41 +224,34 @@ FILTERED = [
 def test_pull_requests_that_are_left_alone(
     config: str, values: dict[str, Any], word: str, services: Build
 ) -> None:
-    decision = review(opened(**values), services(ScriptedModel(), snapshot(**values), config))
+    decision = review(pull_opened(**values), services(ScriptedModel(), snapshot(**values), config))
     assert (decision.abstained, decision.actions) == (word, ())
 
 
 def test_an_event_that_a_newer_push_overtook_costs_nothing(services: Build) -> None:
-    decision = review(opened(head_sha="b" * 40), services(ScriptedModel(), snapshot()))
+    decision = review(pull_opened(head_sha="b" * 40), services(ScriptedModel(), snapshot()))
     assert (decision.abstained, decision.actions) == ("superseded", ())
 
 
 def test_a_commit_is_never_reviewed_twice(services: Build, history: Remembered) -> None:
     built = services(ScriptedModel([reply(finding())]), snapshot())
-    history.past.append(review(opened(), built))
-    edited = events.PullRequestEdited(sender=ANN, repository=REPOSITORY, pull_request=pull(title="Better"))
+    history.past.append(review(pull_opened(), built))
+    edited = event(events.PullRequestEdited, pull(title="Better"))
     assert review(edited, built) is None
-    again = review(said("/bouncer review"), built)
+    again = review(comment_on_pull("/bouncer review"), built)
     assert (again.abstained, again.actions) == ("skipped:reviewed", ())
-
-
-def said(body: str, by: Actor = MIA) -> events.CommentCreated:
-    issue = Issue(number=20, title="Read files", author=ANN, is_pull_request=True)
-    return events.CommentCreated(
-        sender=by, repository=REPOSITORY, issue=issue, comment=Comment(id=5, body=body, author=by)
-    )
 
 
 def test_who_asks_for_a_review_gets_an_answer(services: Build, history: Remembered) -> None:
     built = services(ScriptedModel([CLEAN, CLEAN]), snapshot(draft=True))
-    decision = review(said("/bouncer review"), built)
+    decision = review(comment_on_pull("/bouncer review"), built)
     assert summary(decision).body.startswith("**AI review of aaaaaaa**: no defects found. `scripted:test`")
     history.past.append(decision)
-    assert review(said("/bouncer review"), built).verdict == "clean"
+    assert review(comment_on_pull("/bouncer review"), built).verdict == "clean"
 
 
 def test_a_stranger_s_command_is_no_command(services: Build) -> None:
-    assert review(said("/bouncer review", by=ANN), services(ScriptedModel(), snapshot())) is None
+    assert review(comment_on_pull("/bouncer review", by=ANN), services(ScriptedModel(), snapshot())) is None
 
 
 @pytest.mark.parametrize("name", ["bouncer / verify", ""])
@@ -268,26 +263,26 @@ def test_re_run_reviews_the_commit_that_was_checked(name: str, services: Build) 
 
 
 def test_a_paused_pull_request_is_left_alone_until_somebody_asks(services: Build, history: Remembered) -> None:
-    pause = said("/bouncer pause")
+    pause = comment_on_pull("/bouncer pause")
     built = services(ScriptedModel([CLEAN]), snapshot())
     history.past += decide(pause, built, only="commands")
-    assert review(opened(), built).abstained == "skipped:paused"
-    assert review(said("/bouncer review"), built).verdict == "clean"
+    assert review(pull_opened(), built).abstained == "skipped:paused"
+    assert review(comment_on_pull("/bouncer review"), built).verdict == "clean"
 
 
 def test_an_empty_change_is_an_abstention(services: Build) -> None:
-    assert review(opened(), services(ScriptedModel(), snapshot(diff=""))).abstained == "empty"
+    assert review(pull_opened(), services(ScriptedModel(), snapshot(diff=""))).abstained == "empty"
 
 
 def test_a_review_survives_being_stored(services: Build) -> None:
-    decision = review(opened(), services(ScriptedModel([reply(finding())]), snapshot()))
+    decision = review(pull_opened(), services(ScriptedModel([reply(finding())]), snapshot()))
     assert Decision.model_validate_json(decision.model_dump_json()) == decision
 
 
 def test_what_is_reviewed_is_all_that_is_read(services: Build) -> None:
     shot: Snapshot = snapshot()
     bare = Snapshot(repository=shot.repository, pull_requests=shot.pull_requests, diffs=shot.diffs)
-    assert review(opened(), services(ScriptedModel([CLEAN]), bare)).verdict == "clean"
+    assert review(pull_opened(), services(ScriptedModel([CLEAN]), bare)).verdict == "clean"
 
 
 def test_one_cause_at_several_places_is_one_comment_that_names_them(services: Build) -> None:
@@ -295,7 +290,7 @@ def test_one_cause_at_several_places_is_one_comment_that_names_them(services: Bu
         {"path": "src/app.py", "quote": "raise Missing(path)", "line": 13},
         {"path": "src/app.py", "quote": "not in the change", "line": 14},
     ]
-    decision = review(opened(), services(ScriptedModel([reply(finding(places=again))]), snapshot()))
+    decision = review(pull_opened(), services(ScriptedModel([reply(finding(places=again))]), snapshot()))
     assert [each.body for each in submitted(decision).comments] == [
         "Fails for an empty file. `parse` returns None then.\n\nThe same in `src/app.py:13`.\n\n"
         "Severity: high. *AI review, may be wrong.*"

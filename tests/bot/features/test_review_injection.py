@@ -23,9 +23,11 @@ from bot.router import decide
 from tests.attacks.injections import PAYLOADS, WORD
 from tests.bot.code.diffs import quoted
 from tests.bot.features.conftest import Remembered
-from tests.bot.features.reviews import DIFF, finding, opened, reply, snapshot
+from tests.bot.features.reviews import DIFF, reply, snapshot
 from tests.bot.pipeline.publishing.rendering import fault
 from tests.bot.pipeline.publishing.surfaces import HOST, Register
+from tests.builders import finding
+from tests.builders import pull_opened as opened
 from tests.scripted import ScriptedModel
 
 Build = Callable[..., Services]

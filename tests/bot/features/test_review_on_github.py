@@ -21,7 +21,8 @@ from bot.pipeline.store import Ledger, migrate, open_database
 from bot.router import decide
 from bot.simgithub import SimulatedGitHub
 from tests.bot.features.conftest import NOON
-from tests.bot.features.reviews import finding, reply
+from tests.bot.features.reviews import reply
+from tests.builders import finding
 from tests.scripted import ScriptedModel
 
 NAME = "acme/rocket"

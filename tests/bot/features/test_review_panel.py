@@ -11,7 +11,8 @@ from bot.core.errors import ModelError
 from bot.features.services import Services
 from bot.models.protocol import Prompt
 from bot.router import decide
-from tests.bot.features.reviews import finding, opened, reply, snapshot
+from tests.bot.features.reviews import reply, snapshot
+from tests.builders import finding, pull_opened
 from tests.scripted import ScriptedModel
 
 Build = Callable[..., Services]
@@ -38,7 +39,7 @@ OTHER = finding(
 
 
 def review(services: Services) -> Any:
-    (decision,) = decide(opened(), services, only="review")
+    (decision,) = decide(pull_opened(), services, only="review")
     return decision
 
 

@@ -15,7 +15,6 @@ import pytest
 from bot.code.diff import parse
 from bot.core import events
 from bot.core.actions import Decision, SubmitReview
-from bot.core.subjects import Comment, Issue, PullRequest
 from bot.features.review.proof import NotReversible, take_back
 from bot.features.services import Services
 from bot.github.offline import Snapshot
@@ -23,11 +22,11 @@ from bot.github.protocol import PullDiff
 from bot.models.protocol import Prompt
 from bot.router import decide
 from bot.sandbox.bubblewrap import Bubblewrap
-from tests.bot.features.conftest import REPOSITORY
-from tests.bot.features.reviews import ANN, BOUNCER, MIA, finding, reply
+from tests import builders
+from tests.bot.features.reviews import reply
+from tests.builders import BASE, HEAD, comment_on_pull, finding, pull, pull_opened
 from tests.scripted import ScriptedModel
 
-BASE, HEAD = "b" * 40, "a" * 40
 CONFIG = """
 reproduce: {command: "python -m unittest {tests}"}
 review: {strategy: panel, doubt: true, prove: true, max_findings: 12, min_severity: low}
@@ -135,22 +134,13 @@ def diff() -> str:
     return "\n".join(lines) + "\n"
 
 
-def pull(**values: Any) -> PullRequest:
-    repository = {"head_repository": "acme/rocket", "base_repository": "acme/rocket"}
-    given = {"number": 20, "title": "Simplify", "author": ANN, "head_sha": HEAD, "base_sha": BASE, **repository}
-    return PullRequest(**{**given, **values})
-
-
-def snapshot(opened: PullRequest | None = None) -> Snapshot:
+def snapshot(**values: Any) -> Snapshot:
     head = {"calc.py": source(1).encode(), "test_calc.py": TESTS.encode()}
     moved_on = {"calc.py": b"# the base branch has moved on\n"}
-    return Snapshot(
-        repository=REPOSITORY.full_name,
-        identity=BOUNCER,
-        pull_requests={20: opened or pull()},
+    return builders.snapshot(
+        pull_requests={20: pull(**{"base_sha": BASE, **values})},
         diffs={20: PullDiff(text=diff())},
         comments={20: ()},
-        permissions={"mia": "write"},
         checkouts={BASE: moved_on, HEAD: head},
         files={f"{HEAD}:calc.py": source(1).encode()},
     )
@@ -184,8 +174,7 @@ def spoken(*looks: tuple[str, ...]) -> ScriptedModel:
 
 
 def reviewed(services: Services, event: events.Event | None = None) -> Decision:
-    opened = events.PullRequestOpened(sender=ANN, repository=REPOSITORY, pull_request=pull())
-    (decision,) = decide(event or opened, services, only="review")
+    (decision,) = decide(event or pull_opened(base_sha=BASE), services, only="review")
     return decision
 
 
@@ -222,21 +211,15 @@ def test_ten_planted_regressions_are_seen_doubted_and_proven(services: Build) ->
 
 
 def test_nothing_of_a_fork_is_run_without_a_maintainers_word_on_the_commit(services: Build) -> None:
-    forked = pull(head_repository="ann/rocket")
-    opened = events.PullRequestOpened(sender=ANN, repository=REPOSITORY, pull_request=forked)
-    here = services(spoken(("clamp",), (), (), ()), snapshot(forked), CONFIG, sandbox=Bubblewrap())
-    assert reviewed(here, opened).evidence["proofs"] == {}
-    for said, tried in (("/bouncer review", False), ("/bouncer review --run aaaaaaa", True)):
-        comment = Comment(id=9, body=said, author=MIA)
-        told = events.CommentCreated(sender=MIA, repository=REPOSITORY, issue=issue_of(forked), comment=comment)
+    fork = {"base_sha": BASE, "head_repository": "ann/rocket"}
+    forked = snapshot(**fork)
+    here = services(spoken(("clamp",), (), (), ()), forked, CONFIG, sandbox=Bubblewrap())
+    assert reviewed(here, pull_opened(**fork)).evidence["proofs"] == {}
+    for command, tried in (("/bouncer review", False), ("/bouncer review --run aaaaaaa", True)):
         # Where nothing can be checked out, that it was tried is what is seen.
-        held = snapshot(forked).model_copy(update={"diffs": {20: PullDiff(text=diff(), omitted=("big.bin",))}})
+        held = forked.model_copy(update={"diffs": {20: PullDiff(text=diff(), omitted=("big.bin",))}})
         here = services(spoken(("clamp",), (), (), ()), held, CONFIG, sandbox=Bubblewrap())
-        assert reviewed(here, told).evidence["proofs"] == ({"not run": 1} if tried else {})
-
-
-def issue_of(opened: PullRequest) -> Issue:
-    return Issue(number=opened.number, title=opened.title, author=opened.author, is_pull_request=True)
+        assert reviewed(here, comment_on_pull(command)).evidence["proofs"] == ({"not run": 1} if tried else {})
 
 
 def test_the_merge_base_is_the_head_with_the_change_taken_back(tmp_path: Path) -> None:

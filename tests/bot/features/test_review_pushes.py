@@ -12,7 +12,10 @@ from bot.features.services import Services
 from bot.github.protocol import Reactions
 from bot.router import decide
 from tests.bot.features.conftest import REPOSITORY, Remembered
-from tests.bot.features.reviews import ANN, BOUNCER, CLEAN, MIA, finding, opened, pull, pushed, reply, snapshot
+from tests.bot.features.reviews import CLEAN, reply, snapshot
+from tests.builders import ANN, BOUNCER, MIA, finding, pull
+from tests.builders import pull_opened as opened
+from tests.builders import pull_pushed as pushed
 from tests.scripted import ScriptedModel
 
 Build = Callable[..., Services]

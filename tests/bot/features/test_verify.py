@@ -11,16 +11,16 @@ import pytest
 from bot.core import events
 from bot.core.actions import SetCheck
 from bot.core.errors import BudgetExceeded, ModelError
-from bot.core.subjects import Actor, Comment, Issue, PullRequest
+from bot.core.subjects import Actor, PullRequest
 from bot.features.services import Services
 from bot.github.offline import Snapshot
 from bot.github.protocol import IssueLink, PullDiff
 from bot.router import decide
-from tests.bot.features.conftest import REPOSITORY, Remembered
+from tests import builders
+from tests.bot.features.conftest import Remembered
+from tests.builders import ANN, HELPER, MIA, REPOSITORY, comment_on_pull, event, issue, pull, pull_opened
 from tests.scripted import ScriptedModel
 
-ANN = Actor(id=11, login="ann")
-MAINTAINER = Actor(id=13, login="mia")
 PATCH = "--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a\n+b\n"
 GOOD: dict[str, Any] = {
     "explanation": "It does what is asked.",
@@ -37,40 +37,20 @@ BAD: dict[str, Any] = {
 }
 
 
-def pull(**values: Any) -> PullRequest:
-    given = {
-        "number": 20,
-        "title": "Read empty files",
-        "body": "",
-        "author": ANN,
-        "head_sha": "a" * 40,
-        "head_repository": "acme/rocket",
-        "base_repository": "acme/rocket",
-    }
-    return PullRequest(**{**given, **values})
-
-
 def snapshot(*links: int, pull_request: PullRequest | None = None, patch: str = PATCH, **values: Any) -> Snapshot:
     given = {
-        "repository": REPOSITORY.full_name,
-        "identity": Actor(id=1, login="bouncer[bot]", is_bot=True),
         "missing": ("issues 15",),
         "issues": {
-            12: Issue(number=12, title="Empty files", body="fail", author=ANN),
-            13: Issue(number=13, title="Header only", body="fails", author=ANN),
-            14: Issue(number=14, title="A pull request", author=ANN, is_pull_request=True),
+            12: issue(number=12),
+            13: issue(number=13),
+            14: issue(number=14, is_pull_request=True),
         },
         "pull_requests": {20: pull_request or pull()},
         "diffs": {20: PullDiff(text=patch)},
         "linked_issues": {20: tuple(IssueLink(repository="acme/rocket", number=number) for number in links)},
-        "permissions": {"ann": "read", "mia": "write"},
         "comments": {20: ()},
     }
-    return Snapshot(**{**given, **values})
-
-
-def opened(**values: Any) -> events.PullRequestOpened:
-    return events.PullRequestOpened(sender=ANN, repository=REPOSITORY, pull_request=pull(**values))
+    return builders.snapshot(**{**given, **values})
 
 
 Build = Callable[..., Services]
@@ -82,7 +62,7 @@ def verify(event: events.Event, services: Services) -> Any:
 
 
 def test_a_patch_that_solves_its_issue_passes(services: Build) -> None:
-    decision = verify(opened(), services(ScriptedModel([GOOD]), snapshot(12)))
+    decision = verify(pull_opened(), services(ScriptedModel([GOOD]), snapshot(12)))
     (check,) = decision.actions
     assert isinstance(check, SetCheck)
     assert (check.name, check.conclusion) == ("bouncer / verify", "success")
@@ -102,7 +82,7 @@ def test_a_patch_that_solves_its_issue_passes(services: Build) -> None:
 
 @pytest.mark.parametrize(("config", "conclusion"), [("", "neutral"), ("verify: {gate: true}", "failure")])
 def test_a_patch_that_falls_short_is_neutral_unless_gated(services: Build, config: str, conclusion: str) -> None:
-    decision = verify(opened(), services(ScriptedModel([BAD]), snapshot(12), config))
+    decision = verify(pull_opened(), services(ScriptedModel([BAD]), snapshot(12), config))
     (check,) = decision.actions
     assert (check.conclusion, check.title) == (conclusion, "May not fully solve #12")
     assert "- files with a header only" in check.summary
@@ -111,7 +91,7 @@ def test_a_patch_that_falls_short_is_neutral_unless_gated(services: Build, confi
 
 
 def test_each_linked_issue_has_its_verdict(services: Build) -> None:
-    decision = verify(opened(), services(ScriptedModel([GOOD, BAD]), snapshot(12, 13)))
+    decision = verify(pull_opened(), services(ScriptedModel([GOOD, BAD]), snapshot(12, 13)))
     assert [each["label"] for each in decision.evidence["verdicts"]] == [
         "CORRECT_AND_PRECISE",
         "BROAD_MISSING_KEY_ASPECTS",
@@ -143,14 +123,14 @@ def test_each_linked_issue_has_its_verdict(services: Build) -> None:
 def test_what_cannot_be_judged_is_said_to_be_so(
     services: Build, links: tuple[int, ...], values: dict[str, Any], title: str
 ) -> None:
-    decision = verify(opened(), services(ScriptedModel([]), snapshot(*links, **values)))
+    decision = verify(pull_opened(), services(ScriptedModel([]), snapshot(*links, **values)))
     (check,) = decision.actions
     assert (check.conclusion, check.title, decision.verdict) == ("skipped", title, None)
     assert decision.abstained
 
 
 def test_closing_words_count_where_the_forge_links_nothing(services: Build) -> None:
-    event = opened(body="Fixes #12")
+    event = pull_opened(body="Fixes #12")
     decision = verify(event, services(ScriptedModel([GOOD]), snapshot(pull_request=event.pull_request)))
     assert decision.actions[0].title.startswith("Appears to solve #12")
 
@@ -159,7 +139,7 @@ def test_closing_words_count_where_the_forge_links_nothing(services: Build) -> N
     ("values", "config", "title"),
     [
         ({"draft": True}, "", "Not judged: it is a draft"),
-        ({"author": Actor(id=3, login="bot", is_bot=True)}, "", "Not judged: its author is a bot"),
+        ({"author": HELPER}, "", "Not judged: its author is a bot"),
         (
             {"labels": ("Skip",)},
             "pulls: {ignore_labels: [skip]}",
@@ -181,12 +161,12 @@ def test_closing_words_count_where_the_forge_links_nothing(services: Build) -> N
 def test_filters_leave_pull_requests_alone(
     services: Build, values: dict[str, Any], config: str, title: str
 ) -> None:
-    decision = verify(opened(**values), services(ScriptedModel([]), snapshot(12), config))
+    decision = verify(pull_opened(**values), services(ScriptedModel([]), snapshot(12), config))
     assert [(check.conclusion, check.title) for check in decision.actions] == [("skipped", title)]
 
 
 def test_shadow_mode_writes_nothing(services: Build) -> None:
-    decision = verify(opened(), services(ScriptedModel([BAD]), snapshot(12), "verify: {mode: shadow}"))
+    decision = verify(pull_opened(), services(ScriptedModel([BAD]), snapshot(12), "verify: {mode: shadow}"))
     assert (decision.verdict, decision.actions) == ("BROAD_MISSING_KEY_ASPECTS", ())
     (check,) = decision.withheld
     assert isinstance(check, SetCheck)
@@ -201,7 +181,7 @@ def test_shadow_mode_writes_nothing(services: Build) -> None:
     ],
 )
 def test_a_model_that_fails_leaves_a_skipped_check(services: Build, error: ModelError, title: str) -> None:
-    decision = verify(opened(), services(ScriptedModel([error]), snapshot(12)))
+    decision = verify(pull_opened(), services(ScriptedModel([error]), snapshot(12)))
     assert [(check.conclusion, check.title) for check in decision.actions] == [("skipped", title)]
 
 
@@ -245,20 +225,18 @@ def test_a_gate_stays_shut_only_where_a_verdict_was_due(
 
 
 def test_an_edit_that_changes_no_link_is_not_judged_again(services: Build, history: Remembered) -> None:
-    history.past.append(verify(opened(), services(ScriptedModel([GOOD]), snapshot(12))))
-    edited = events.PullRequestEdited(sender=ANN, repository=REPOSITORY, pull_request=pull(title="Better title"))
+    history.past.append(verify(pull_opened(), services(ScriptedModel([GOOD]), snapshot(12))))
+    edited = event(events.PullRequestEdited, pull(title="Better title"))
     assert verify(edited, services(ScriptedModel([]), snapshot(12))) is None
     assert verify(edited, services(ScriptedModel([GOOD, BAD]), snapshot(12, 13))).verdict
 
 
 @pytest.mark.parametrize(
     ("by", "said", "judged"),
-    [(MAINTAINER, "verify", True), (ANN, "verify", False), (MAINTAINER, "recheck", True), (ANN, "recheck", True)],
+    [(MIA, "verify", True), (ANN, "verify", False), (MIA, "recheck", True), (ANN, "recheck", True)],
 )
 def test_who_may_ask_for_it(services: Build, by: Actor, said: str, judged: bool) -> None:
-    issue = Issue(number=20, title="Read empty files", author=ANN, is_pull_request=True)
-    comment = Comment(id=1, body=f"/bouncer {said}", author=by)
-    event = events.CommentCreated(sender=by, repository=REPOSITORY, issue=issue, comment=comment)
+    event = comment_on_pull(f"/bouncer {said}", by)
     draft = snapshot(12, pull_request=pull(draft=True))
     assert bool(verify(event, services(ScriptedModel([GOOD]), draft))) is judged
 
@@ -266,7 +244,7 @@ def test_who_may_ask_for_it(services: Build, by: Actor, said: str, judged: bool)
 def test_re_run_maps_a_fork_s_commit(services: Build) -> None:
     fork = pull(head_repository="ann/rocket")
     event = events.CheckRerequested(
-        sender=MAINTAINER, repository=REPOSITORY, name="bouncer / verify", head_sha=fork.head_sha
+        sender=MIA, repository=REPOSITORY, name="bouncer / verify", head_sha=fork.head_sha
     )
     found = snapshot(12, pull_request=fork, pulls_for_commit={fork.head_sha: (fork,)})
     assert verify(event, services(ScriptedModel([GOOD]), found)).verdict == "CORRECT_AND_PRECISE"
@@ -284,7 +262,7 @@ def test_two_chances_are_told_apart_and_a_stray_file_is_only_a_remark(services: 
         "p_objects": 85,
         "label": "CORRECT_BUT_INCOMPLETE",
     }
-    decision = verify(opened(), services(ScriptedModel([said]), snapshot(12)))
+    decision = verify(pull_opened(), services(ScriptedModel([said]), snapshot(12)))
     (check,) = decision.actions
     assert check.title == "May not fully solve #12"
     assert check.summary.partition("<details>")[0] == (
@@ -296,6 +274,6 @@ def test_two_chances_are_told_apart_and_a_stray_file_is_only_a_remark(services: 
         "Why: BROAD_MISSING_KEY_ASPECTS (61% that it falls short, 85% that a careful reviewer objects; "
         "the first decides)" in check.summary
     )
-    decision = verify(opened(), services(ScriptedModel([said]), snapshot(12), "verify: {prompt: paper}"))
+    decision = verify(pull_opened(), services(ScriptedModel([said]), snapshot(12), "verify: {prompt: paper}"))
     assert decision.verdict == "CORRECT_BUT_INCOMPLETE"
     assert "objects; the label decides)" in decision.actions[0].summary

@@ -11,22 +11,20 @@ import pytest
 
 from bot.core import events
 from bot.core.actions import Decision, SetCheck
-from bot.core.subjects import Actor, Comment, Issue, PullRequest, Subject
+from bot.core.subjects import Subject
 from bot.features.services import Services
 from bot.features.shared.stored_tests import StoredTest
 from bot.github.offline import Snapshot
 from bot.github.protocol import IssueLink, PullDiff
 from bot.router import decide
 from bot.sandbox.bubblewrap import Bubblewrap
-from tests.bot.features.conftest import REPOSITORY, Remembered
+from tests import builders
+from tests.bot.features.conftest import Remembered
+from tests.builders import BASE, HEAD, comment_on_pull, issue, pull, pull_opened
 from tests.scripted import ScriptedModel
 
 pytestmark = pytest.mark.debian("bubblewrap")
 
-ANN = Actor(id=11, login="ann")
-MAINTAINER = Actor(id=13, login="mia")
-OURS = Actor(id=1, login="bouncer[bot]", is_bot=True)
-BASE, HEAD = "b" * 40, "a" * 40
 GOOD: dict[str, Any] = {"explanation": "Reads well.", "p_bounce": 4, "label": "CORRECT_AND_PRECISE"}
 BAD: dict[str, Any] = {"explanation": "Looks wrong.", "p_bounce": 90, "label": "INCORRECT"}
 TEST = "from rocket import half\n\n\ndef test_issue_12():\n    assert half(3) == 1.5\n"
@@ -34,28 +32,13 @@ BROKEN, FIXED = b"def half(x):\n    return x // 2\n", b"def half(x):\n    return
 Build = Callable[..., Services]
 
 
-def pull(**values: Any) -> PullRequest:
-    given = {
-        "number": 20,
-        "title": "Halve",
-        "author": ANN,
-        "head_sha": HEAD,
-        "base_sha": BASE,
-        "head_repository": "acme/rocket",
-        "base_repository": "acme/rocket",
-    }
-    return PullRequest(**{**given, **values})
-
-
-def snapshot(head: bytes, pull_request: PullRequest | None = None) -> Snapshot:
-    return Snapshot(
-        repository=REPOSITORY.full_name,
-        identity=OURS,
-        issues={12: Issue(number=12, title="half(3) is 1", body="It should be 1.5.", author=ANN)},
-        pull_requests={20: pull_request or pull()},
+def snapshot(head: bytes, **values: Any) -> Snapshot:
+    """The pull request (``values`` are its fields), its issue, and the code before and after it."""
+    return builders.snapshot(
+        issues={12: issue(number=12)},
+        pull_requests={20: pull(base_sha=BASE, **values)},
         diffs={20: PullDiff(text="--- a/rocket.py\n+++ b/rocket.py\n@@ -2 +2 @@\n-    return 1\n+    return 2\n")},
         linked_issues={20: (IssueLink(repository="acme/rocket", number=12),)},
-        permissions={"mia": "write"},
         checkouts={BASE: {"rocket.py": BROKEN}, HEAD: {"rocket.py": head}},
     )
 
@@ -85,8 +68,9 @@ def reproduced(history: Remembered) -> Remembered:
 
 
 def verify(services: Services, event: events.Event | None = None) -> Decision:
-    opened = events.PullRequestOpened(sender=ANN, repository=REPOSITORY, pull_request=pull())
-    (decision,) = decide(event or opened, replace(services, sandbox=Bubblewrap()), only="verify")
+    (decision,) = decide(
+        event or pull_opened(base_sha=BASE), replace(services, sandbox=Bubblewrap()), only="verify"
+    )
     return decision
 
 
@@ -166,15 +150,6 @@ def test_without_a_stored_test_reading_decides(services: Build) -> None:
     assert not decision.evidence["bounced"]
 
 
-def said(body: str) -> events.CommentCreated:
-    return events.CommentCreated(
-        sender=MAINTAINER,
-        repository=REPOSITORY,
-        issue=Issue(number=20, title="Halve", author=ANN, is_pull_request=True),
-        comment=Comment(id=1, body=body, author=MAINTAINER),
-    )
-
-
 @pytest.mark.usefixtures("reproduced")
 @pytest.mark.parametrize(
     "body",
@@ -186,8 +161,8 @@ def said(body: str) -> events.CommentCreated:
     ],
 )
 def test_a_fork_s_code_runs_where_a_maintainer_names_its_commit(services: Build, body: str) -> None:
-    fork = snapshot(FIXED, pull(head_repository="ann/rocket"))
-    decision = verify(services(ScriptedModel([GOOD]), fork, EXECUTE), said(body))
+    fork = snapshot(FIXED, head_repository="ann/rocket")
+    decision = verify(services(ScriptedModel([GOOD]), fork, EXECUTE), comment_on_pull(body))
     assert decision.evidence["runs"]
 
 
@@ -204,8 +179,8 @@ def test_a_fork_s_code_runs_where_a_maintainer_names_its_commit(services: Build,
 def test_another_commit_of_a_fork_does_not_run_and_one_line_says_what_to_type(
     services: Build, body: str, told: bool
 ) -> None:
-    fork = snapshot(FIXED, pull(head_repository="ann/rocket"))
-    decision = verify(services(ScriptedModel([GOOD]), fork, EXECUTE), said(body))
+    fork = snapshot(FIXED, head_repository="ann/rocket")
+    decision = verify(services(ScriptedModel([GOOD]), fork, EXECUTE), comment_on_pull(body))
     assert decision.evidence["runs"] == []
     line = (
         "Not executed, this is a fork's code: read commit aaaaaaa, then comment `/bouncer verify --run aaaaaaa`."
@@ -215,8 +190,6 @@ def test_another_commit_of_a_fork_does_not_run_and_one_line_says_what_to_type(
 
 @pytest.mark.usefixtures("reproduced")
 def test_a_fork_s_code_is_never_executed_by_itself(services: Build) -> None:
-    event = events.PullRequestOpened(
-        sender=ANN, repository=REPOSITORY, pull_request=pull(head_repository="ann/rocket")
-    )
+    event = pull_opened(base_sha=BASE, head_repository="ann/rocket")
     decision = verify(services(ScriptedModel([GOOD]), snapshot(FIXED), EXECUTE), event)
     assert decision.evidence["runs"] == []

@@ -7,7 +7,7 @@ from typing import Any
 from evaluation.crbench.judge import Judgement, Said, said_in
 from evaluation.crbench.sections import groups
 from evaluation.run.folder import Record
-from tests.bot.features.reviews import finding
+from tests.builders import finding
 
 
 def posted(**values: Any) -> dict[str, Any]:
