@@ -22,7 +22,7 @@ from bot.router import decide
 from bot.sandbox.bubblewrap import Bubblewrap
 from tests import builders
 from tests.bot.features.conftest import Remembered
-from tests.builders import ANN, BOUNCER, MIA
+from tests.builders import ANN, BOUNCER, MIA, NO_PLUGINS
 from tests.scripted import ScriptedModel
 
 pytestmark = pytest.mark.debian("bubblewrap")
@@ -30,11 +30,8 @@ pytestmark = pytest.mark.debian("bubblewrap")
 SHA = "abc1234" + "0" * 33
 PYTEST = "python -m pytest -q -p no:cacheprovider {tests}"
 
-#: Without the plugins that happen to be installed here pytest starts several times as fast.
-_PLUGINS = ("anyio", "hypothesispytest", "platformdirs", "pytest_cov", "pytest_httpserver", "timeout", "xdist")
-
 FILES = {
-    "pytest.ini": f"[pytest]\naddopts = {' '.join(f'-p no:{name}' for name in _PLUGINS)}\n".encode(),
+    **NO_PLUGINS,
     "shapes/__init__.py": b"",
     "shapes/lists.py": b"def split(items, size):\n"
     b"    return [items[i * size : (i + 1) * size] for i in range(len(items) // size)]\n",

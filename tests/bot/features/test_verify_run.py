@@ -20,7 +20,7 @@ from bot.router import decide
 from bot.sandbox.bubblewrap import Bubblewrap
 from tests import builders
 from tests.bot.features.conftest import Remembered
-from tests.builders import BASE, HEAD, comment_on_pull, issue, pull, pull_opened
+from tests.builders import BASE, HEAD, NO_PLUGINS, comment_on_pull, issue, pull, pull_opened
 from tests.scripted import ScriptedModel
 
 pytestmark = pytest.mark.debian("bubblewrap")
@@ -39,7 +39,7 @@ def snapshot(head: bytes, **values: Any) -> Snapshot:
         pull_requests={20: pull(base_sha=BASE, **values)},
         diffs={20: PullDiff(text="--- a/rocket.py\n+++ b/rocket.py\n@@ -2 +2 @@\n-    return 1\n+    return 2\n")},
         linked_issues={20: (IssueLink(repository="acme/rocket", number=12),)},
-        checkouts={BASE: {"rocket.py": BROKEN}, HEAD: {"rocket.py": head}},
+        checkouts={BASE: NO_PLUGINS | {"rocket.py": BROKEN}, HEAD: NO_PLUGINS | {"rocket.py": head}},
     )
 
 
@@ -111,7 +111,7 @@ os._exit(0)
 @pytest.mark.parametrize("files", [{"rocket.py": FIXED}, {"rocket.py": BROKEN, "conftest.py": FORGED.encode()}])
 def test_no_pass_lifts_a_verdict_or_opens_the_gate(services: Build, files: dict[str, bytes]) -> None:
     state = snapshot(BROKEN)
-    state = state.model_copy(update={"checkouts": {**state.checkouts, HEAD: files}})
+    state = state.model_copy(update={"checkouts": {**state.checkouts, HEAD: NO_PLUGINS | files}})
     decision = verify(services(ScriptedModel([BAD]), state, "verify: {execute: true, gate: true}"))
     check = check_of(decision)
     assert (check.conclusion, check.title) == ("failure", "Probably doesn't solve #12")

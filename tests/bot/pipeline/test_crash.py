@@ -16,8 +16,9 @@ from bot.pipeline.job import OPEN
 from bot.simgithub import SimulatedGitHub
 from tests.bot.pipeline.rig import Rig, wait
 
-DELIVERED = 200
-KILLS = 24
+#: Enough for kills to hit every stage; `python -m tests.bench kills` makes 1,000 on each database.
+DELIVERED = 64
+KILLS = 16
 REPOSITORIES = tuple(f"acme/rocket{number}" for number in range(8))
 
 
@@ -83,8 +84,8 @@ def test_nothing_is_lost_and_nothing_is_said_twice(database_url: str, tmp_path: 
             for sender in senders:
                 sender.join()
             killer.join()
-            assert killer.killed["web"] >= 4
-            assert killer.killed["worker"] >= 8
+            assert killer.killed["web"] >= 2
+            assert killer.killed["worker"] >= 4
             assert len(accepted) == DELIVERED
 
             wait(lambda: unfinished(rig) == 0, 180, "all jobs ended")
