@@ -239,7 +239,10 @@ def test_a_commit_is_never_reviewed_twice(services: Build, history: Remembered) 
     edited = event(events.PullRequestEdited, pull(title="Better"))
     assert review(edited, built) is None
     again = review(comment_on_pull("/bouncer review"), built)
-    assert (again.abstained, again.actions) == ("skipped:reviewed", ())
+    assert again.abstained == "skipped:reviewed"
+    assert [action.body for action in again.actions] == [
+        "mia: I have reviewed aaaaaaa already. A new commit gets a new review."
+    ]
 
 
 def test_who_asks_for_a_review_gets_an_answer(services: Build, history: Remembered) -> None:

@@ -196,13 +196,13 @@ SHUT = "verify: {gate: true, gate_unjudged: fail}"
 def test_a_gate_stays_shut_without_a_verdict_only_if_that_is_wanted(
     services: Build, config: str, conclusion: str, error: ModelError
 ) -> None:
-    (check,) = verify(opened(), services(ScriptedModel([error]), snapshot(12), config)).actions
+    (check,) = verify(pull_opened(), services(ScriptedModel([error]), snapshot(12), config)).actions
     assert (check.conclusion, check.title[:10]) == (conclusion, "Not judged")
 
 
 def test_a_gate_stays_shut_if_only_some_issues_could_be_judged(services: Build) -> None:
     model = ScriptedModel([GOOD, ModelError("x", reason="refused")])
-    (check,) = verify(opened(), services(model, snapshot(12, 13), SHUT)).actions
+    (check,) = verify(pull_opened(), services(model, snapshot(12, 13), SHUT)).actions
     assert (check.conclusion, check.title) == (
         "failure",
         "Appears to solve #12 (not executed); not judged: #13",
@@ -220,7 +220,7 @@ def test_a_gate_stays_shut_if_only_some_issues_could_be_judged(services: Build) 
 def test_a_gate_stays_shut_only_where_a_verdict_was_due(
     services: Build, links: tuple[int, ...], values: dict[str, Any], conclusion: str
 ) -> None:
-    (check,) = verify(opened(), services(ScriptedModel([]), snapshot(*links, **values), SHUT)).actions
+    (check,) = verify(pull_opened(), services(ScriptedModel([]), snapshot(*links, **values), SHUT)).actions
     assert check.conclusion == conclusion
 
 
