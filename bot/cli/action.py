@@ -77,6 +77,10 @@ def command(
     if environment.github_token is None:
         raise OperatorError("GITHUB_TOKEN is not set: give the step the workflow's token")
     with reached(environment, event.repository.full_name) as access:
+        if access.forge.identity().id < 0:
+            raise OperatorError(
+                "GitHub's GraphQL API cannot be used: without it this step would repeat its comments"
+            )
         done = tuple(_deal(environment, access, event, tasks, max_cost))
     reviews = [each.decision for each in done if each.decision.kind == "review"]
     if sarif_file and reviews:

@@ -13,8 +13,9 @@ import click
 
 from bot.cli.files import (
     Judging,
-    answered,
     data_folder,
+    decided,
+    failure,
     model_options,
     print_json,
     rendered,
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 ANSWER_TOKENS = 400
 #: Questions at a time.
 WORKERS = 4
+#: The same error so many times is not one issue's.
+EQUAL_ERRORS = 3
 
 
 class BacklogIssue(NamedTuple):
@@ -123,6 +126,8 @@ def command(
         print_json({"repository": name, "cost_usd": cost, "issues": [each.as_object() for each in rows]})
     else:
         show_card(_text(rows))
+    if errors := [error for each in rows if (error := failure(each.decision))]:
+        raise OperatorError(f"{name}: {len(errors)} of {len(rows)} issues could not be judged: {errors[0]}")
     if refused:
         raise OperatorError(f"{name}: labels were not set: {refused}. {access.by or 'This'} needs `issues: write`")
     return 0
@@ -186,9 +191,15 @@ def _rows(
     """What is made of each issue, newest first, and why labels could not be set; empty where they could."""
     rows: list[BacklogIssue] = []
     refused = ""
+    errors: Counter[str] = Counter()
     with ThreadPoolExecutor(WORKERS) as pool:
         for issue, decision in zip(issues, pool.map(lambda each: _judged(each, services), issues), strict=True):
             outcome = ""
+            if error := failure(decision):
+                errors[error] += 1
+                if errors[error] == EQUAL_ERRORS:
+                    pool.shutdown(wait=False, cancel_futures=True)
+                    raise OperatorError(f"stopped after {EQUAL_ERRORS} equal errors: {error}")
             if publisher is not None and not refused:
                 try:
                     outcome = publisher.publish(decision, "backlog", services, access.writer).outcome
@@ -203,7 +214,10 @@ def _judged(issue: Issue, services: Services) -> Decision:
 
     # With what was answered below it.
     event = IssueReopened(sender=issue.author, repository=services.repository, issue=issue)
-    return answered("triage", event, services, "bouncer.yml")
+    decision = decided("triage", event, services)
+    if decision is None:
+        raise OperatorError("triage is switched off in bouncer.yml")
+    return decision
 
 
 def _text(rows: Sequence[BacklogIssue]) -> str:

@@ -172,11 +172,24 @@ def _commit(snapshot: Snapshot, repo: Path) -> str:
 
 
 def answered(task: Task, event: RepositoryEvent, services: Services, place: str) -> Decision:
-    """What the handler of ``task`` decides; ``place`` is where it may have been switched off."""
+    """What the handler of ``task`` decides; ``place`` is where it may have been switched off.
+
+    Raises OperatorError for an error of the provider's, of GitHub's or of the sandbox: that is no abstention.
+    """
     decision = decided(task, event, services)
     if decision is None:
         raise OperatorError(f"{task} is switched off in {place}")
+    if error := failure(decision):
+        raise OperatorError(error)
     return decision
+
+
+def failure(decision: Decision) -> str:
+    """Return the error that prevented a verdict; empty for a verdict and for an abstention."""
+    word = decision.abstained or ""
+    if word not in ("model:unavailable", "model:unreachable", "sandbox") and not word.startswith("forge:"):
+        return ""
+    return " ".join(str(decision.evidence.get("failure") or decision.reason).split())
 
 
 def decided(task: Task, event: RepositoryEvent, services: Services) -> Decision | None:

@@ -50,7 +50,7 @@ _VIEWER = "query { viewer { login databaseId } }"
 QUERIES = (_VIEWER,)
 
 #: Who we are to somebody without a token: nobody writes, so nothing that stands anywhere is ours.
-_STRANGER = Actor(id=-1, login="bouncer[bot]", is_bot=True)
+STRANGER = Actor(id=-1, login="bouncer[bot]", is_bot=True)
 
 #: Mints a token: its value, and the moment it expires.
 Mint = Callable[[], tuple[str, datetime]]
@@ -297,7 +297,11 @@ def forge_as(
         @cache
         def viewer(_: object) -> Actor:
             # The one question that people, installations and workflows are all answered.
-            return read(_viewer, client.graphql(_VIEWER, {})) if token else _STRANGER
+            try:
+                return read(_viewer, client.graphql(_VIEWER, {})) if token else STRANGER
+            except ForgeError:
+                # Without GraphQL, commands that only read do what they do without a token.
+                return STRANGER
 
         yield GitHubForge(client, repository, viewer, archives), GitHubWriter(client, client, repository)
 

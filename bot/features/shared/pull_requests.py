@@ -165,7 +165,8 @@ def links(pull: PullRequest, services: Services) -> tuple[IssueLink, ...]:
     """The issues that the forge links, else those that closing words name (other base branches, old servers)."""
     try:
         linked = services.forge.linked_issues(pull.number)
-    except NotFound:
+    except ForgeError:
+        # Without GraphQL, or without the right to ask.
         linked = ()
     if linked:
         return linked

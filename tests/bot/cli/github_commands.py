@@ -51,6 +51,7 @@ class Desk:
         self.github, self.folder, self._captured = github, folder, captured
         self.replies: dict[str, dict[str, Any]] = {}
         self.questions: list[str] = []
+        self.refused = 0
         github.create_repository("acme/rocket", {"app.py": "count = 0\n"})
         server.expect_request("/v1/chat/completions").respond_with_handler(self._answer)
         self._model_url = server.url_for("/v1")
@@ -58,6 +59,9 @@ class Desk:
     def _answer(self, request: Request) -> Response:
         text = json.dumps(request.get_json()["messages"])
         self.questions.append(text)
+        if self.refused:
+            self.refused -= 1
+            return Response('{"error": {"message": "Incorrect API key"}}', status=401)
         said = next((reply for word, reply in self.replies.items() if word in text), CLEAR)
         message = {"role": "assistant", "content": json.dumps(said)}
         choice = {"index": 0, "message": message, "finish_reason": "stop"}

@@ -64,3 +64,18 @@ def test_the_cost_has_a_limit(desk: Desk) -> None:
     ran = desk.run("backlog", "acme/rocket", "--yes", "--max-cost", "0.000001")
     assert "2 not judged" in ran.out
     assert desk.questions == []
+
+
+def test_equal_errors_stop_it_and_one_is_told_at_the_end(desk: Desk) -> None:
+    for number in range(20):
+        desk.github.open_issue("acme/rocket", f"It crashes {number}", "Sometimes.")
+    desk.refused = 99
+    ran = desk.run("backlog", "acme/rocket", "--yes")
+    assert (ran.code, ran.out) == (2, "")
+    assert "stopped after 3 equal errors: openai refused the key (401): check OPENAI_API_KEY" in ran.err
+    assert len(desk.questions) < 12, "what waits is not asked"
+    desk.refused = 1
+    ran = desk.run("backlog", "acme/rocket", "--yes", "--limit", "5")
+    assert ran.code == 2
+    assert "4 pass, 1 not judged" in ran.out
+    assert "acme/rocket: 1 of 5 issues could not be judged: openai refused the key" in ran.err

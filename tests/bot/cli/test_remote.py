@@ -76,3 +76,17 @@ def test_each_thing_that_is_missing_is_named_in_one_line(desk: Desk) -> None:
         assert (ran.out, ran.err.count("\n")) == ("", 1), ran
         assert why in ran.err
     assert desk.questions == []
+
+
+def test_without_graphql_a_command_does_what_it_does_without_a_token(desk: Desk) -> None:
+    desk.replies |= {"It crashes": VAGUE, "Mean of nothing": SOLVES}
+    number = desk.github.open_issue("acme/rocket", "It crashes", "Sometimes.")
+    issue = desk.github.open_issue("acme/rocket", "Mean of nothing", "It should be 0.")
+    files = {"app.py": "count = 1\n"}
+    pull = desk.github.open_pull("acme/rocket", "Mean", f"Fixes #{issue}", files=files, closes=[issue])
+    desk.github.fail("forbidden", path="/graphql", times=99)
+    token = desk.github.token("acme/rocket", READ)
+    ran = desk.run("triage", desk.url("issues", number), token=token)
+    assert (ran.code, ran.out[:12]) == (0, "VAGUE (80%):"), ran.err
+    ran = desk.run("verify", desk.url("pull", pull), token=token)
+    assert (ran.code, ran.out[:19]) == (0, "CORRECT_AND_PRECISE"), ran.err
