@@ -26,21 +26,21 @@ F = TypeVar("F", bound=Callable[..., Any])
 _log = structlog.get_logger(__name__)
 
 
-def load_settings(**overrides: Any) -> Settings:
+def load_settings(*, traces: bool = True, **overrides: Any) -> Settings:
     """The settings, of a ``.env`` file in the working directory too; raises SettingsError."""
     from bot import settings
 
     loaded = settings.load(env_file=Path(".env"), **overrides)
-    observe(loaded)
+    observe(loaded, traces=traces)
     return loaded
 
 
-def observe(settings: Settings) -> None:
+def observe(settings: Settings, *, traces: bool = True) -> None:
     """Let this process log without its secrets, and send traces where they are wanted. Each process does it."""
     from bot.cli import logs
 
     logs.configure(settings.log_level, settings.secrets)
-    if settings.otel_exporter_otlp_endpoint:
+    if traces and settings.otel_exporter_otlp_endpoint:
         from bot.core import tracing
 
         tracing.configure(settings.otel_exporter_otlp_endpoint)

@@ -70,14 +70,14 @@ def test_a_frozen_worker_is_ended_and_started_again(rig: Rig) -> None:
     process.terminate()
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(480)
 def test_it_works_survives_its_children_and_ends_with_all_of_them(rig: Rig) -> None:
     data = rig.folder / "data"
     (data / "archives").mkdir(parents=True)
     data.chmod(0o755)  # as an older version left it
     rig.environment["BOUNCER_DATA_DIR"] = str(data)
     serve = rig.start("bot", "serve")
-    wait(rig.ready, 60, "ready")
+    wait(rig.ready, 180, "ready")
     first = rig.github.open_issue(REPOSITORY, "Broken", "It does not work.")
     assert rig.deliver("issues", rig.opened(first)) == 202
     wait(lambda: rig.github.comments(REPOSITORY, first), 30, "the first comment")
@@ -108,10 +108,10 @@ def test_a_folder_that_may_be_somebody_else_s_too_stays_as_open_as_it_is(tmp_pat
     assert tmp_path.stat().st_mode & 0o777 == 0o755
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(480)
 def test_a_job_that_runs_when_the_end_comes_is_finished(rig: Rig) -> None:
     serve = rig.start("bot", "serve")
-    wait(rig.ready, 60, "ready")
+    wait(rig.ready, 180, "ready")
     rig.github.fail("slow", "POST", "/comments$", wait=4)
     number = rig.github.open_issue(REPOSITORY, "Broken", "It does not work.")
     rig.deliver("issues", rig.opened(number), "d")
@@ -122,10 +122,10 @@ def test_a_job_that_runs_when_the_end_comes_is_finished(rig: Rig) -> None:
     assert rig.jobs.get("d:triage").outcome == "posted"
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(480)
 def test_children_do_not_outlive_a_killed_parent(rig: Rig) -> None:
     serve = rig.start("bot", "serve")
-    wait(rig.ready, 60, "ready")
+    wait(rig.ready, 180, "ready")
     everybody = family(serve.pid)
     assert len(everybody) >= 3
     os.kill(serve.pid, signal.SIGKILL)
@@ -133,12 +133,12 @@ def test_children_do_not_outlive_a_killed_parent(rig: Rig) -> None:
     wait(lambda: not any(alive(pid) for pid in everybody), 40, "the children ended too")
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(480)
 def test_a_database_that_is_away_for_a_while_is_waited_for(tmp_path: Path, own_postgres: PostgresServer) -> None:
     with SimulatedGitHub() as github:
         rig = Rig(github, own_postgres.get_uri(), tmp_path)
         serve = rig.start("bot", "serve")
-        wait(rig.ready, 60, "ready")
+        wait(rig.ready, 180, "ready")
         first = github.open_issue(REPOSITORY, "Broken", "It does not work.")
         assert rig.deliver("issues", rig.opened(first), "first") == 202
         wait(lambda: github.comments(REPOSITORY, first), 60, "the first comment")
@@ -161,12 +161,12 @@ def test_a_database_that_is_away_for_a_while_is_waited_for(tmp_path: Path, own_p
         rig.close()
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(480)
 def test_a_worker_that_starts_into_an_outage_waits_too(tmp_path: Path, own_postgres: PostgresServer) -> None:
     with SimulatedGitHub() as github:
         rig = Rig(github, own_postgres.get_uri(), tmp_path)
         serve = rig.start("bot", "serve")
-        wait(rig.ready, 60, "ready")
+        wait(rig.ready, 180, "ready")
         own_postgres.stop()
         for child in children(serve.pid):
             os.kill(child, signal.SIGKILL)
@@ -185,7 +185,7 @@ def test_spans_of_a_job_reach_the_collector(rig: Rig, httpserver: HTTPServer) ->
     httpserver.expect_request("/v1/traces", method="POST").respond_with_data(b"")
     rig.environment["OTEL_EXPORTER_OTLP_ENDPOINT"] = httpserver.url_for("").rstrip("/")
     serve = rig.start("bot", "serve")
-    wait(rig.ready, 60, "ready")
+    wait(rig.ready, 180, "ready")
     number = rig.github.open_issue(REPOSITORY, "Broken", "It does not work.")
     rig.deliver("issues", rig.opened(number))
     wait(lambda: rig.github.comments(REPOSITORY, number), 60, "the comment")
