@@ -186,9 +186,9 @@ class Client:
         self._api_url = api_url.rstrip("/")
         self._api = urlsplit(self._api_url)
 
-    def value(self, path: str, query: Query | None = None) -> Any:
-        """Whatever JSON there is."""
-        return self._json(_Request("GET", self._url(path), f"GET {path}", query))
+    def value(self, path: str, query: Query | None = None, *, redirects: str = "/") -> Any:
+        """Whatever JSON there is. A redirect is followed only to a path that starts with ``redirects``."""
+        return self._json(_Request("GET", self._url(path), f"GET {path}", query, redirects=redirects))
 
     def get(self, path: str, query: Query | None = None) -> Object:
         """One object."""
@@ -273,6 +273,8 @@ class Client:
         target = urlsplit(urljoin(self._api_url, answer.headers.get("location", "")))
         if (target.scheme, target.netloc) != (self._api.scheme, self._api.netloc):
             raise ForgeError(f"{request.what}: GitHub redirects to another host; credentials are not sent there")
+        if not (request.redirects and target.path.startswith(self._api.path + request.redirects)):
+            raise ForgeError(f"{request.what}: GitHub redirects to another repository; it is not read there")
         if request.method != "GET" and answer.status not in (301, 307, 308):
             raise ForgeError(f"{request.what}: GitHub redirects a write", answer.status)
         return target.geturl()
@@ -330,6 +332,7 @@ class _Request:
     query: Query | None = None
     body: Any = None
     accept: str = JSON
+    redirects: str = "/"
 
     def key(self, identity: Identity) -> Hashable:
         return identity.cache_key, self.url, tuple(sorted((self.query or {}).items())), self.accept

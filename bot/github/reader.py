@@ -165,18 +165,27 @@ class GitHubForge:
     def file(self, path: str, ref: str) -> bytes:
         return self._file(self._path, path, {"ref": ref})
 
-    def shared_file(self, path: str) -> bytes:
-        """The same of the owner's public repository ``.github``, as it stands on its default branch."""
-        owner = self._repository.partition("/")[0]
-        return self._file(f"/repos/{quote(owner)}/.github", path, {})
+    def policy_file(self, path: str, repository: Repository) -> bytes:
+        """A file that decides policy, as it stands on the default branch.
 
-    def _file(self, repository: str, path: str, query: Query) -> bytes:
-        value = self._client.value(f"{repository}/contents/{below(path)}", query)
+        A redirect is followed to this very repository only, which was renamed since its name was read.
+        """
+        query = {"ref": repository.default_branch}
+        return self._file(self._path, path, query, redirects=f"/repositories/{repository.id}/")
+
+    def shared_file(self, path: str) -> bytes:
+        """The same of the owner's public repository ``.github``. A renamed or transferred one is not there."""
+        owner = self._repository.partition("/")[0]
+        return self._file(f"/repos/{quote(owner)}/.github", path, {}, redirects="")
+
+    def _file(self, repository: str, path: str, query: Query, *, redirects: str = "/") -> bytes:
+        value = self._client.value(f"{repository}/contents/{below(path)}", query, redirects=redirects)
         if not isinstance(value, dict) or value.get("type") != "file":
             raise NotFound(f"{path}: not a file")
         if value.get("encoding") != "base64":
             # Over 1 MB the contents come by their hash.
-            value = self._client.get(f"{repository}/git/blobs/{segment(str(value.get('sha')))}")
+            blob = f"{repository}/git/blobs/{segment(str(value.get('sha')))}"
+            value = self._client.value(blob, redirects=redirects)
         return read(lambda found: base64.b64decode(found["content"]), value)
 
     def checkout(self, ref: str, folder: Path) -> None:

@@ -241,7 +241,7 @@ class Configurations:
         Of the owner's file only the problems that put something into shadow mode are among them.
         """
         name, branch = repository.full_name, repository.default_branch
-        found = self._read((installation, name, branch), lambda: own(forge, branch))
+        found = self._read((installation, name, branch), lambda: own(forge, repository))
         if repository.name == SHARED:
             return found
         everywhere = f"{repository.owner}/{SHARED}"
@@ -282,14 +282,14 @@ class Configurations:
 
 def configuration(forge: GitHubForge, repository: Repository) -> Configuration:
     """The same as ``Configurations.of``, read now."""
-    found = own(forge, repository.default_branch)
+    found = own(forge, repository)
     return found if repository.name == SHARED else _over(shared(forge), found)
 
 
-def own(forge: GitHubForge, branch: str) -> Configuration:
+def own(forge: GitHubForge, repository: Repository) -> Configuration:
     """A repository's own file."""
     try:
-        return config_file.load(forge.file(PATH, branch))
+        return config_file.load(forge.policy_file(PATH, repository))
     except NotFound:
         return RepoConfig(), ()
 

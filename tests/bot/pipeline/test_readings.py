@@ -6,13 +6,24 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pytest_httpserver import HTTPServer
 
 from bot.core.config import RepoConfig
+from bot.core.errors import ForgeError
 from bot.core.events import BranchPushed
 from bot.core.subjects import Actor, Repository
+from bot.github.http import Client, Holder
 from bot.pipeline.inbox import Inbox
 from bot.pipeline.job import Job
-from bot.pipeline.readings import FRESH_SECONDS, KEPT_SECONDS, AskAnew, Configurations, Readings, ReadOnce
+from bot.pipeline.readings import (
+    FRESH_SECONDS,
+    KEPT_SECONDS,
+    AskAnew,
+    Configurations,
+    Readings,
+    ReadOnce,
+    configuration,
+)
 from bot.pipeline.store import Database, migrate, open_database
 from tests.bot.github.conftest import NAME, Site, site
 
@@ -160,3 +171,37 @@ def test_what_is_read_anew_before_a_write_is_known_after_it_and_what_was_written
     assert known.comments(number) == ()
     known.forget(number)
     assert len(known.comments(number)) == 1
+
+
+def test_an_owner_s_file_is_not_read_through_a_redirect(kept: Kept) -> None:
+    """GitHub redirects from a renamed or transferred repository; its new owner decides nothing here."""
+    github = kept.site.github
+    github.create_repository("evil/.github", {PATH: "triage:\n  label: evil\n"})
+    location = f"{github.api_url}/repos/evil/.github/contents/{PATH}"
+    github.fail("redirect", "GET", f"/repos/{SHARED}/contents", location=location, times=9)
+    assert kept.label() == "needs-info"
+    asked = [request.path for request in github.requests]
+    assert any(path.startswith(f"/repos/{SHARED}/contents") for path in asked)
+    assert not any("evil" in path for path in asked)
+
+
+def test_a_repository_s_own_file_is_read_through_a_redirect_to_itself_only(kept: Kept) -> None:
+    github = kept.site.github
+    repository = kept.site.forge.about()
+    for place in ("/repos/evil/demo/contents/x", f"/repositories/{repository.id}0/contents/x"):
+        github.fail("redirect", "GET", f"/repos/{NAME}/contents", location=f"{github.api_url}{place}")
+        with pytest.raises(ForgeError, match="another repository"):
+            configuration(kept.site.forge, repository)
+
+
+def test_a_redirect_is_followed_below_the_path_that_may_be_read(httpserver: HTTPServer) -> None:
+    httpserver.expect_request("/repos/octo/demo/x").respond_with_data(
+        status=301, headers={"Location": httpserver.url_for("/repositories/7/x")}
+    )
+    httpserver.expect_request("/repositories/7/x").respond_with_json({"id": 1})
+    client = Client(Holder(), httpserver.url_for(""))
+    assert client.value("/repos/octo/demo/x", redirects="/repositories/7/") == {"id": 1}
+    for redirects in ("", "/repositories/70/"):
+        with pytest.raises(ForgeError, match="another repository"):
+            client.value("/repos/octo/demo/x", redirects=redirects)
+    client.close()
