@@ -11,6 +11,7 @@ from bot.core.actions import Decision, Task, Usage
 from bot.core.config import PATH
 from bot.core.errors import BudgetExceeded, ForgeError, ModelError, SandboxError, TransientError, UserError
 from bot.core.events import Event
+from bot.core.redaction import protecting
 from bot.features.closing.feature import FEATURE as CLOSING
 from bot.features.commands.feature import FEATURE as COMMANDS
 from bot.features.config.feature import FEATURE as CONFIG
@@ -73,7 +74,8 @@ def decide(event: Event, services: Services, only: Task | None = None) -> tuple[
 
 def _decide_one(task: Task, event: Event, services: Services) -> Decision | None:
     try:
-        return _in_shadow(feature_named(task).handle(event, services), services)
+        with protecting(services.secrets):
+            return _in_shadow(feature_named(task).handle(event, services), services)
     except BudgetExceeded as error:
         # Not a failure and no verdict: nobody was asked (or nobody any more), and tomorrow somebody will be.
         return _abstain(task, event, "skipped:budget", str(error), error.usage)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
+from html import unescape
+from urllib.parse import quote, unquote, unquote_plus
 
 #: A plain word: nothing in it can become part of Markdown around it.
 REDACTED = "REDACTED"
@@ -50,17 +54,33 @@ _NAMED = re.compile(
 )
 #: Shorter values are too likely to be a word of ordinary text.
 _SHORTEST_OWN = 6
+#: White space of a secret, as text, Markdown, JSON, HTML or an address has it.
+_BLANK = r"(?:[\s\u200b>+]|\\[nrt]|%20|%0[AaDd9]|&nbsp;|&\#(?:32|10|13|9|[xX]20|[xX]0?[aAdD9]);)+"
 #: So much of a secret at the end of a text that was cut is recognised.
 _PREFIX = 8
+
+
+#: The operator's secrets while handlers write their texts.
+_PROTECTED: ContextVar[tuple[str, ...]] = ContextVar("protected", default=())
+
+
+@contextmanager
+def protecting(secrets: Iterable[str]) -> Iterator[None]:
+    """Redact ``secrets`` in every text that is made safe inside, before Markdown could take them apart."""
+    token = _PROTECTED.set(tuple(secrets))
+    try:
+        yield
+    finally:
+        _PROTECTED.reset(token)
 
 
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
     """``text`` without whatever looks like a credential, and without the given ``secrets`` themselves.
 
-    A secret is recognised by value also where Markdown escapes or zero-width breaks stand in it, or where the
-    text was cut within it.
+    A secret is recognised by value also with Markdown escapes, zero-width breaks, other white space, percent or
+    HTML encoding in it, or if the text was cut within it. Those of ``protecting`` are taken out, too.
     """
-    own = _own(tuple(secrets))
+    own = _own((*secrets, *_PROTECTED.get()))
     if own is not None:
         text = own.sub(REDACTED, text)
     text = _SHAPES.sub(REDACTED, text)
@@ -76,8 +96,42 @@ def _own(secrets: tuple[str, ...]) -> re.Pattern[str] | None:
     return re.compile("|".join([*whole, *cut])) if known else None
 
 
+def leaks(text: str, secrets: Iterable[str]) -> bool:
+    """Return True if a secret can be read in ``text``, whatever white space or encoding it has there."""
+    known = [short for secret in secrets if len(short := _compact(secret)) >= _SHORTEST_OWN]
+    if not known:
+        return False
+    forms = {
+        text,
+        unescape(text),
+        unescape(unescape(text)),
+        unquote(text),
+        unquote_plus(text),
+        unquote(unquote(text)),
+    }
+    return any(secret in form for form in map(_compact, forms) for secret in known)
+
+
+def _compact(text: str) -> str:
+    return "".join(text.replace("\u200b", "").split())
+
+
 def _spelled(secret: str) -> str:
-    return "\u200b*".join(
-        r"(?:\s|\\[nr])" if char.isspace() else re.escape(char) if char.isalnum() else rf"\\?{re.escape(char)}"
-        for char in secret
-    )
+    words = secret.split()
+    return _BLANK.join("\u200b*".join(map(_character, word)) for word in words)
+
+
+def _character(char: str) -> str:
+    """One character of a secret, plain, escaped by Markdown, or encoded."""
+    if char.isascii() and char.isalnum():
+        return char
+    hexadecimal = f"{ord(char):x}"
+    digits = "".join(f"[{digit}{digit.upper()}]" if digit.isalpha() else digit for digit in hexadecimal)
+    forms = [rf"\\?{re.escape(char)}", f"&\\#0*{ord(char)};", f"&\\#[xX]0*{digits};"]
+    encoded = quote(char, safe="")
+    if encoded.startswith("%"):
+        forms.append(f"(?i:{encoded})".replace("%", "%(?:25)?"))
+    name = {"<": "lt", ">": "gt", "&": "amp", '"': "quot", "'": "apos"}.get(char)
+    if name:
+        forms.append(f"&(?:amp;)?{name};")
+    return f"(?:{'|'.join(reversed(forms))})"

@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 class History(Protocol):
     """What was decided before: the only memory, from which everything that a handler knows follows."""
 
+    @property
+    def counts_authors(self) -> bool:
+        """True if authors cannot delete what their commands are counted by; if not, they give none."""
+        ...
+
     def decisions(self, subject: str, *kinds: Task) -> tuple[Decision, ...]:
         """Decisions on ``owner/name#number`` of these kinds (all kinds where none is named), oldest first."""
         ...
@@ -39,6 +44,8 @@ class History(Protocol):
 
 class NoHistory:
     """A first meeting: used by the command line and by evaluation."""
+
+    counts_authors = False
 
     def decisions(self, subject: str, *kinds: Task) -> tuple[Decision, ...]:
         return ()
@@ -64,5 +71,6 @@ class Services:
     prompts: Prompts = field(default_factory=Prompts)
     config_problems: tuple[Problem, ...] = ()
     environments: Environments | None = None
+    secrets: tuple[str, ...] = field(default=(), repr=False)
     harness: Harness | None = None
     """How the operator has tests run; None: as the repository says, after its own set-up."""

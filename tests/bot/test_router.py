@@ -43,7 +43,7 @@ def on_line(kind: type[Event], by: Actor, author: Actor, body: str = "hm") -> Ev
         (changed(events.CommentEdited, ANN, ANN), ("closing", "triage")),
         (changed(events.CommentEdited, BOB, BOB), ()),
         (changed(events.CommentEdited, BOB, BOUNCER), ("feedback",)),
-        (changed(events.CommentDeleted, BOB, BOB), ()),
+        (changed(events.CommentDeleted, BOB, BOB), ("closing",)),
         (changed(events.CommentDeleted, BOB, BOUNCER), ("feedback",)),
         (on_line(events.ReviewCommentCreated, BOB, BOB), ()),
         (on_line(events.ReviewCommentCreated, BOUNCER, BOUNCER), ()),

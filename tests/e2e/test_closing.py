@@ -91,6 +91,18 @@ def test_an_edit_opens_it_again_and_what_a_maintainer_closed_stays_closed(hasty:
     assert state(hasty, home, second) == ("closed", "not_planned")
 
 
+def test_a_comment_that_is_deleted_in_time_still_keeps_it_open(hasty: Site) -> None:
+    home = hasty.repository("acme/tidy", CONFIG)
+    number = hasty.github.open_issue(home, *VAGUE)
+    wait(lambda: hasty.said(home, number), 60, "bounced")
+    comment = hasty.github.comment(home, number, "I have the same.", "carol")
+    hasty.github.delete_comment(home, comment, by="carol")
+    wait(lambda: len(hasty.decided(home, number, "closing")) > 1, 60, "time is up")
+    assert hasty.decided(home, number, "closing")[-1].reason == "people were talking about it"
+    hasty.quiet()
+    assert (state(hasty, home, number), len(hasty.said(home, number))) == (("open", None), 1)
+
+
 def test_without_the_setting_nothing_is_ever_closed(hasty: Site, tmp_path: Path) -> None:
     home = hasty.repository("acme/easy")
     number = hasty.github.open_issue(home, *VAGUE)

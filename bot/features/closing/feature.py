@@ -8,6 +8,12 @@ FEATURE = Feature(
     name="closing",
     handle=handle,
     concerns=concerns,
-    events=(events.IssueUnanswered, events.IssueEdited, events.CommentCreated, events.CommentEdited),
+    events=(
+        events.IssueUnanswered,
+        events.IssueEdited,
+        events.CommentCreated,
+        events.CommentEdited,
+        events.CommentDeleted,
+    ),
     permissions={"issues": "write"},
 )

@@ -13,19 +13,23 @@ from bot.core import events
 from bot.core.actions import Action, Decision, SetIssueState, UpsertComment
 from bot.core.commands import read
 from bot.core.events import Event
-from bot.core.subjects import Issue
+from bot.core.subjects import Comment, Issue
 from bot.features.services import Services
 from bot.features.shared import history
 from bot.features.shared import input_bouncer as bouncer
 from bot.features.shared.input_bouncer import WARNING
 
+#: Evidence of a comment that was deleted.
+_TAKEN_UP = "taken_up_by"
 _Answer = events.CommentCreated | events.CommentEdited | events.IssueEdited
 
 
 def concerns(event: Event) -> bool:
-    """Whether time is up, or the author of an issue says something."""
+    """Return True if time is up, the author of an issue says something, or a person's comment is deleted."""
     if isinstance(event, events.IssueUnanswered):
         return True
+    if isinstance(event, events.CommentDeleted):
+        return not (event.issue.is_pull_request or event.comment.author.is_bot)
     if not isinstance(event, _Answer) or event.issue.is_pull_request or not event.by_author:
         return False
     return isinstance(event, events.IssueEdited) or not read(event.comment.body)
@@ -33,9 +37,11 @@ def concerns(event: Event) -> bool:
 
 def handle(event: Event, services: Services) -> Decision | None:
     """Warn, close, or take either back; None where nothing of it is due."""
-    if not isinstance(event, events.IssueUnanswered | _Answer):
+    if not isinstance(event, events.IssueUnanswered | events.CommentDeleted | _Answer):
         return None
     past = services.history.decisions(event.subject.key, "triage", "commands", "closing")
+    if isinstance(event, events.CommentDeleted):
+        return _deleted(event, past)
     if isinstance(event, events.IssueUnanswered):
         return _time_is_up(event, services, past)
     return _answered(event, services, past)
@@ -87,11 +93,32 @@ def _why_not(issue: Issue, event: events.IssueUnanswered, services: Services, pa
     bounce = next(each for each in reversed(past) if each.kind == "triage" and each.verdict)
     if bounce.evidence.get("reopened"):
         return "somebody opened it again"
-    read_before = bounce.evidence.get("answers", ())
-    others = [each for each in services.forge.comments(issue.number) if not each.author.is_bot]
-    if any(each.author.id != issue.author.id or each.id not in read_before for each in others):
+    if any(_takes_up(comment, issue, bounce) for comment in services.forge.comments(issue.number)):
         return "people are talking about it"
+    if any(decision.evidence.get(_TAKEN_UP) for decision in past):
+        return "people were talking about it"
     return ""
+
+
+def _takes_up(comment: Comment, issue: Issue, bounce: Decision) -> bool:
+    """Return True if a person other than the author wrote the comment, or the author did after the bounce."""
+    if comment.author.is_bot:
+        return False
+    return comment.author.id != issue.author.id or comment.id not in bounce.evidence.get("answers", ())
+
+
+def _deleted(event: events.CommentDeleted, past: Sequence[Decision]) -> Decision | None:
+    """Remember that a person took a bounced issue up: the comment cannot be read any more when time is up."""
+    bounces = [decision for decision in past if history.bounced(decision)]
+    if not bounces or not _takes_up(event.comment, event.issue, bounces[-1]):
+        return None
+    return Decision(
+        kind="closing",
+        subject=event.subject,
+        abstained="skipped:touched",
+        reason=f"a comment by {event.comment.author.login} was deleted",
+        evidence={_TAKEN_UP: event.comment.author.login},
+    )
 
 
 def _answered(event: _Answer, services: Services, past: Sequence[Decision]) -> Decision | None:

@@ -13,7 +13,7 @@ from bot.core.subjects import Comment
 from bot.features.services import Services
 from bot.router import decide
 from tests.bot.features.conftest import NOON, REPOSITORY, Remembered
-from tests.bot.features.test_triage import ANN, BOB, MAINTAINER, VAGUE, issue, opened, said, snapshot
+from tests.bot.features.test_triage import ANN, BOB, MAINTAINER, OURS, VAGUE, issue, opened, said, snapshot
 from tests.scripted import ScriptedModel
 
 Build = Callable[..., Services]
@@ -75,6 +75,31 @@ def test_whoever_else_touches_it_keeps_it_open(
         decision = later(services, history, *comments, **values)
         assert (decision.abstained, decision.reason, decision.actions) == ("skipped:touched", reason, ())
         history.past.append(later(services, history))
+
+
+@pytest.mark.parametrize("author", [MAINTAINER, BOB, ANN])
+def test_a_deleted_comment_keeps_it_open(services: Build, history: Remembered, author: Any) -> None:
+    bounced(services, history)
+    gone = events.CommentDeleted(
+        sender=author, repository=REPOSITORY, issue=issue(), comment=Comment(id=9, body="I see.", author=author)
+    )
+    timer = due(history.past)
+    history.past += decide(gone, services(ScriptedModel([]), snapshot(), CONFIG))
+    now = snapshot(issues={5: issue(labels=("needs-info",))})
+    (decision,) = decide(timer, services(ScriptedModel([]), now, CONFIG))
+    assert (decision.abstained, decision.reason) == ("skipped:touched", "people were talking about it")
+
+
+def test_deleting_what_was_read_before_the_bounce_or_a_bot_s_words_changes_nothing(
+    services: Build, history: Remembered
+) -> None:
+    bounced(services, history)
+    bounce = history.past[-1]
+    history.past[-1] = bounce.model_copy(update={"evidence": {**bounce.evidence, "answers": [9]}})
+    for author in (ANN, OURS):
+        gone = Comment(id=9, body="I see.", author=author)
+        event = events.CommentDeleted(sender=ANN, repository=REPOSITORY, issue=issue(), comment=gone)
+        assert decide(event, services(ScriptedModel([]), snapshot(), CONFIG), only="closing") == ()
 
 
 def test_a_maintainer_s_word_keeps_it_open_for_good(services: Build, history: Remembered) -> None:
