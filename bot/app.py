@@ -69,6 +69,7 @@ def offline_services(settings: Settings, forge: Forge, config: RepoConfig, model
         history=NoHistory(),
         repository=forge.about(),
         prompts=prompts(settings),
+        secrets=settings.secrets,
     )
 
 
@@ -292,6 +293,7 @@ class Live:
         self._ledger = ledger
         self._app = build_app(settings, observe)
         self._models = build_models(settings, ledger.faults)
+        self._secrets = settings.secrets
         self._prompts = prompts(settings)
         self._sandbox = build_sandbox(settings)
         self._environments = Environments(settings.bouncer_data_dir / "environments")
@@ -317,6 +319,7 @@ class Live:
             prompts=self._prompts,
             config_problems=problems,
             environments=self._environments,
+            secrets=self._secrets,
         )
         return services, writer
 

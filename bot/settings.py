@@ -107,6 +107,9 @@ class Settings(BaseSettings):
     bouncer_notify_secret: SecretStr | None = Field(
         None, description="secret that signs what is sent to BOUNCER_NOTIFY_URL"
     )
+    bouncer_marker_key: SecretStr | None = Field(
+        None, description="secret that signs hidden markers in the Action; otherwise the model's key does"
+    )
     bouncer_prompts_dir: Path | None = Field(None, description="folder with your own prompt templates")
     bouncer_prices_file: Path | None = Field(None, description="file with your own model prices")
     bouncer_maps_file: Path | None = Field(
@@ -264,6 +267,12 @@ class Settings(BaseSettings):
         organizations = tuple(name.removeprefix("org:") for name in names if name.startswith("org:"))
         logins = frozenset(name.lower() for name in names if not name.isdigit() and not name.startswith("org:"))
         return ids, logins, organizations
+
+    @property
+    def marker_key(self) -> bytes:
+        """What signs hidden markers in the Action; empty if there is no secret to sign with."""
+        keys = (self.bouncer_marker_key, self.openai_api_key, self.anthropic_api_key)
+        return next((key.get_secret_value().encode() for key in keys if key and key.get_secret_value()), b"")
 
     def check_model(self) -> None:
         """Refuse to serve while nobody is named who judges; raises SettingsError."""

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 #: What a workflow can ask for; code is never executed here.
 TASKS = ("triage", "verify", "review")
+#: A key that is shorter could be guessed from a marker, characters.
+SHORTEST_KEY = 20
+NO_KEY = "no key signs comments, so nothing that was posted before is remembered"
 
 
 class Done(NamedTuple):
@@ -76,6 +79,9 @@ def command(
     environment.check_model()
     if environment.github_token is None:
         raise OperatorError("GITHUB_TOKEN is not set: give the step the workflow's token")
+    if len(environment.marker_key) < SHORTEST_KEY:
+        why = "the key that signs comments is short" if environment.marker_key else NO_KEY
+        click.echo(f"bouncer: {why}: set BOUNCER_MARKER_KEY to a random secret", err=True)
     with reached(environment, event.repository.full_name) as access:
         if access.forge.identity().id < 0:
             raise OperatorError(
@@ -137,7 +143,7 @@ def _deal(
             if task not in ("commands", "why", *tasks):
                 continue
             reading = replace(services, forge=ReadOnce(services.forge))
-            reading = replace(reading, history=StandingHistory(event, reading))
+            reading = replace(reading, history=StandingHistory(event, reading, settings.marker_key))
             try:
                 decisions = router.decide(at_present(event, task, reading.forge), reading, only=task)
                 for decision in decisions:
@@ -180,7 +186,7 @@ def _publisher(settings: Settings) -> Iterator[Publisher]:
         migrated(f"sqlite:///{folder}/register.db") as database,
     ):
         ledger = Ledger(database)
-        yield Publisher(ledger.postings, settings.secrets, Spaced())
+        yield Publisher(ledger.postings, settings.secrets, Spaced(), settings.marker_key)
 
 
 def _publish(publisher: Publisher, decision: Decision, services: Services, access: Access) -> Done:

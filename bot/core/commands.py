@@ -22,10 +22,10 @@ WORDS: tuple[Word, ...] = get_args(Word)
 #: What the author of an issue or pull request may say too.
 AUTHORS: frozenset[Word] = frozenset({"recheck", "why"})
 
-#: What each word does, as ``/bouncer help`` shows it.
+#: What each word does, as ``/bouncer help`` shows it, which also says which ones authors may give.
 MEANINGS: dict[Word, str] = {
     "help": "show this list",
-    "recheck": "read the issue or pull request again (its author may ask too)",
+    "recheck": "read the issue or pull request again",
     "accept": "this issue is fine as is; it is not bounced again",
     "pause": "leave this issue or pull request alone",
     "resume": "look at it again from now on",
@@ -36,7 +36,7 @@ MEANINGS: dict[Word, str] = {
     "dismiss": "below a finding, or below the pull request if there is only one: it is wrong or unwanted, and "
     "is not posted here again",
     "reproduce": "draft a test that fails the way the issue describes",
-    "why": "explain what the verdict rests on, or in a finding's thread, that finding (its author may ask too)",
+    "why": "explain what the verdict rests on, or in a finding's thread, that finding",
 }
 
 #: A reason may follow, behind a mark that ends the word: "/bouncer accept would be wrong" is no command.

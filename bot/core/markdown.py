@@ -3,7 +3,8 @@
 ``clean`` and ``clean_line`` take secrets out, read what is left as Markdown, and write a small subset of it anew:
 paragraphs, lists, quotes, emphasis, code, and links to the repository's own host. Nobody is mentioned, nothing is
 referenced, closed, commanded, shown or linked that a template of ours did not ask for, and nothing is left open
-that could swallow what follows. All functions are pure, and take time in proportion to their input.
+that could swallow what follows. All functions take time in proportion to their input. Handlers run inside
+``bot.core.redaction.protecting``, so that the operator's secrets are taken out, too.
 
 A zero-width space (U+200B) is what breaks a mention or reference: entities would not do, GitHub looks for mentions
 after it has decoded them.
@@ -96,13 +97,13 @@ def clean(text: str, *, host: str = "", limit: int) -> str:
     Paragraphs, lists, emphasis and code survive; HTML, images, tables and foreign links do not. ``host`` is
     where the repository lives (``repository.host``): plain links into it stay links.
     """
-    whole = redact(visible(text)).strip()[: 2 * limit]
+    whole = redact(visible(redact(text))).strip()[: 2 * limit]
     return _within(whole, limit, lambda part: _Writer(host).blocks(iter(_parser().parse(part))))
 
 
 def clean_line(text: str, *, host: str = "", limit: int = 300) -> str:
     """One line of a model's text for a bullet, a sentence or a heading of a template; never opens a block."""
-    whole = " ".join(re.sub(r"`{3,}|~{3,}", " ", redact(visible(text))[: 4 * limit]).split())
+    whole = " ".join(re.sub(r"`{3,}|~{3,}", " ", redact(visible(redact(text)))[: 4 * limit]).split())
     line = _within(whole, limit, lambda part: _Writer(host).prose(_parser().parseInline(part)[0]))
     # A bullet without a word would underline what stands above it.
     return line or "…"

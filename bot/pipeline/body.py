@@ -8,6 +8,7 @@ parses it, and every token has to be one that our templates write. It is a quest
 from __future__ import annotations
 
 import hashlib
+import hmac
 import re
 from collections.abc import Iterable
 from functools import cache
@@ -31,7 +32,7 @@ from bot.core.markdown import (
     host_of,
     visible,
 )
-from bot.core.redaction import redact
+from bot.core.redaction import leaks, protecting, redact
 from bot.core.text import cap, seen
 
 if TYPE_CHECKING:
@@ -43,10 +44,16 @@ MAX_BODY = 65_536
 MAX_CHECK = 65_535
 MAX_TITLE = 250
 
+#: Stands for a whole text from which a secret could not be taken out.
+WITHHELD = "This text is withheld: a secret of this bot's operator could be read in it."
+
 _FINGERPRINT = re.compile(r"[^A-Za-z0-9_.:-]")
 _STRAY_BREAK = re.compile(rf"(?<![@#:</!])(?<!gh-){BREAK}+", re.IGNORECASE)
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
-_MARKER_LINE = re.compile(r"<!-- bouncer:(?P<task>[a-z]+):v1(?: (?P<extra>[A-Za-z0-9_.:-]+))? -->\s*\Z")
+_MARKER_LINE = re.compile(
+    r"<!-- bouncer:(?P<task>[a-z]+):v1(?: (?P<extra>[A-Za-z0-9_.:-]+))?"
+    r"(?: sig=(?P<signature>[0-9a-f]{32}))? -->\s*\Z"
+)
 
 #: A hidden marker.
 _COMMENT = re.compile(r"<!--.*?-->\s*", re.DOTALL)
@@ -54,6 +61,7 @@ _COMMENT = re.compile(r"<!--.*?-->\s*", re.DOTALL)
 _WIDE_BLANK = re.compile(r"[^\S\x00-\x7f]")
 #: The tags that templates write.
 _TAG = re.compile(r"</?(?:details|summary|sub|sup|br|code|b|i|em|strong|kbd)\s*/?>|<details open>")
+_ANY_TAG = re.compile(r"<[^>]*>")
 _NAMES = (
     r"@[A-Za-z0-9_.-]"
     r"|\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s{1,3}(?:[\w./-]{0,100}#\d|gh-\d)"
@@ -76,6 +84,42 @@ _SPANS = frozenset(
 )
 
 
+class Seal(Frozen):
+    """Writes and reads the hidden markers of one issue or pull request.
+
+    If other programs share our account, a marker is signed with ``key``: it counts only in the repository, on the
+    number and for the task that it was written for. The text above it is not covered, because maintainers edit
+    our comments; copying a marker within its subject gains nothing, because the oldest comment counts.
+    """
+
+    repository: str = ""
+    number: int = 0
+    key: bytes = Field(b"", repr=False)
+
+    def marker(self, task: Task, extra: str = "") -> str:
+        """The hidden line at the end of what we write."""
+        signature = f" sig={self._signature(task, extra)}" if self.key else ""
+        return f"<!-- bouncer:{task}:v1{f' {extra}' if extra else ''}{signature} -->"
+
+    def read(self, body: str) -> tuple[str, str] | None:
+        """Return (task, extra) of the marker that a body ends with; None if its signature is not ours."""
+        match = _MARKER_LINE.search(body.rstrip())
+        if match is None:
+            return None
+        task, extra = match["task"], match["extra"] or ""
+        if self.key and not hmac.compare_digest(self._signature(task, extra), match["signature"] or ""):
+            return None
+        return task, extra
+
+    def _signature(self, task: str, extra: str) -> str:
+        signed = f"bouncer marker v1\n{self.repository.lower()}#{self.number}\n{task}\n{extra}"
+        return hmac.new(self.key, signed.encode(), hashlib.sha256).hexdigest()[:32]
+
+
+#: Markers of an account that is ours alone.
+UNSIGNED = Seal()
+
+
 class Rules(Frozen):
     """What a text may hold at the place where it goes."""
 
@@ -84,23 +128,31 @@ class Rules(Frozen):
 
     def text(self, body: str, limit: int) -> str:
         """A body without a marker: as its template wrote it, or, if that is not harmless, as a stranger's text."""
-        body = _cut(redact(_revealed(body), self.secrets), limit)
-        if harmless(body, self.host):
-            return body
-        return redact(clean(body, host=self.host, limit=limit), self.secrets)
+        with protecting(self.secrets):
+            body = _cut(redact(_revealed(redact(body))), limit)
+            if not harmless(body, self.host):
+                body = redact(clean(body, host=self.host, limit=limit))
+        # What is posted is what people read: looked at again as GitHub shows it.
+        return WITHHELD if self.tells(body) or self.tells(_shown(body)) else body
+
+    def tells(self, text: str) -> bool:
+        """Return True if one of the operator's secrets can be read in ``text``."""
+        return leaks(text, self.secrets)
 
     def title(self, text: str) -> str:
         """A title: plain text, one line."""
-        line = cap(redact(" ".join(visible(text).split()), self.secrets), MAX_TITLE)
-        return clean_line(line, limit=MAX_TITLE) if _LIVE.search(line) else line
+        with protecting(self.secrets):
+            line = cap(redact(" ".join(visible(redact(text)).split())), MAX_TITLE)
+            line = clean_line(line, limit=MAX_TITLE) if _LIVE.search(line) else line
+        return WITHHELD if self.tells(line) or self.tells(_shown(line)) else line
 
-    def marked(self, body: str, task: Task, extra: str = "") -> str:
+    def marked(self, body: str, task: Task, extra: str = "", seal: Seal = UNSIGNED) -> str:
         """A body that can be found again by its hidden marker."""
-        sign = marker(task, extra)
+        sign = seal.marker(task, extra)
         text = self.text(body, MAX_BODY - len(sign) - 2)
         return f"{text}\n\n{sign}" if text else sign
 
-    def inline(self, comment: InlineComment) -> InlineComment:
+    def inline(self, comment: InlineComment, seal: Seal = UNSIGNED) -> InlineComment:
         """A review's comment with its suggestion as a block and its fingerprint as a marker.
 
         A suggestion is code that somebody may take over with one click, so it is sent as it is or not at all.
@@ -110,7 +162,7 @@ class Rules(Frozen):
         if new is not None and comment.side == "RIGHT" and self._takes(new):
             ticks = fence(new).partition("\n")[0]
             body += f"\n\n{ticks}suggestion\n{new}\n{ticks}"
-        sign = marker("review", _FINGERPRINT.sub("", comment.fingerprint)[:100])
+        sign = seal.marker("review", _FINGERPRINT.sub("", comment.fingerprint)[:100])
         return comment.model_copy(update={"body": f"{body}\n\n{sign}", "suggestion": None})
 
     def _takes(self, code: str) -> bool:
@@ -118,20 +170,15 @@ class Rules(Frozen):
             len(code) <= MAX_BODY // 4
             and seen(code) == code
             and redact(code, self.secrets) == code
+            and not self.tells(code)
             and COMMAND.search(code) is None
             and MARKER.search(code) is None
         )
 
 
-def marker(task: Task, extra: str = "") -> str:
-    """The hidden line at the end of what we write. Anyone can type it: it counts with our own account only."""
-    return f"<!-- bouncer:{task}:v1{f' {extra}' if extra else ''} -->"
-
-
 def read_marker(body: str) -> tuple[str, str] | None:
-    """(task, extra) of the marker that a body ends with."""
-    found = _MARKER_LINE.search(body.rstrip())
-    return (found["task"], found["extra"] or "") if found else None
+    """Return (task, extra) of the marker that a body ends with. Anyone can type it: check the account, too."""
+    return UNSIGNED.read(body)
 
 
 def without_marker(body: str) -> str:
@@ -246,6 +293,11 @@ def _html_allowed(source: str) -> bool:
     """Whether nothing but our own tags stands in HTML, and text in which nothing lives between them."""
     text = _TAG.sub("\0", source)
     return not (_TAGGED.search(text) or _NAMED.search(unescape(text)))
+
+
+def _shown(body: str) -> str:
+    """The words of a body as GitHub shows them: tags left out, entities decoded."""
+    return unescape(_ANY_TAG.sub("", _renderer().render(body)))
 
 
 def as_html(body: str) -> Markup:

@@ -17,7 +17,7 @@ from bot.core.errors import ForgeError, NotFound
 from bot.core.subjects import Issue, PullRequest
 from bot.features.services import Services
 from bot.github.writer import GitHubWriter
-from bot.pipeline.body import MAX_CHECK, Rules, content_hash, read_marker
+from bot.pipeline.body import MAX_CHECK, Rules, Seal, content_hash
 from bot.pipeline.store.decisions import Posting, Postings, PublishOutcome
 
 #: Seconds between two writes through one installation (GitHub's best practices for integrators).
@@ -75,12 +75,14 @@ class Publisher:
     """Publishes decisions. Publishing one again writes what is missing and nothing else.
 
     ``secrets`` are never written. ``before_write`` is called before each write that creates or changes content. If
-    it raises Paced, the outcome is PACED, and publishing again goes on with the rest.
+    it raises Paced, the outcome is PACED, and publishing again goes on with the rest. ``marker_key`` signs our
+    markers where other programs share our account.
     """
 
     postings: Postings
     secrets: Collection[str] = field(default=(), repr=False)
     before_write: Callable[[], None] = unpaced
+    marker_key: bytes = field(default=b"", repr=False)
 
     def publish(self, decision: actions.Decision, job: str, services: Services, writer: GitHubWriter) -> Published:
         """Carry out a decision's actions.
@@ -92,7 +94,9 @@ class Publisher:
         if not decision.actions:
             return Published(PublishOutcome.WITHHELD if decision.withheld else PublishOutcome.NOTHING)
         rules = Rules(host=services.repository.host, secrets=tuple(self.secrets))
-        executor = Executor(decision, job, services, writer, self.postings, self.before_write, rules)
+        executor = Executor(
+            decision, job, services, writer, self.postings, self.before_write, rules, self.marker_key
+        )
         notes: list[str] = []
         refused: ForgeError | None = None
         try:
@@ -138,6 +142,7 @@ class Executor:
     postings: Postings
     before_write: Callable[[], None]
     rules: Rules
+    marker_key: bytes = field(default=b"", repr=False)
     done: int = 0
     _present: Issue | PullRequest | None = field(default=None, init=False)
 
@@ -164,7 +169,7 @@ class Executor:
     def _comment(self, action: actions.UpsertComment) -> tuple[str, ...]:
         about = f":{action.about}" if action.about else ""
         key = f"comment:{self.services.forge.repository}#{action.number}:{action.task}{about}"
-        body = self.rules.marked(action.body, action.task, action.about)
+        body = self.rules.marked(action.body, action.task, action.about, self._seal(action.number))
         known = self.postings.find(key)
         if known and known.content_hash == content_hash(body):
             self.done += 1
@@ -199,6 +204,9 @@ class Executor:
         self.done += 1
         return True
 
+    def _seal(self, number: int) -> Seal:
+        return Seal(repository=self.services.forge.repository, number=number, key=self.marker_key)
+
     def _own_comment(self, action: actions.UpsertComment) -> int | None:
         here = self._present
         if isinstance(here, Issue) and here.number == action.number and here.comments == 0:
@@ -206,8 +214,9 @@ class Executor:
         me = self.services.forge.identity().id
         forge = self.services.forge
         there = forge.comments(action.number) if action.thread is None else forge.review_comments(action.number)
+        seal = self._seal(action.number)
         for comment in there:
-            if comment.author.id == me and read_marker(comment.body) == (action.task, action.about):
+            if comment.author.id == me and seal.read(comment.body) == (action.task, action.about):
                 return comment.id
         return None
 
@@ -258,14 +267,14 @@ class Executor:
             self.done += 1
             return ("this commit has its review",)
         self._look()
-        diff = parse(self.services.forge.diff(action.number).text)
-        comments = tuple(self.rules.inline(each) for each in action.comments if _anchored(each, diff))
+        diff, seal = parse(self.services.forge.diff(action.number).text), self._seal(action.number)
+        comments = tuple(self.rules.inline(each, seal) for each in action.comments if _anchored(each, diff))
         notes = [f"{len(action.comments) - len(comments)} comments without a line"] * (
             len(comments) < len(action.comments)
         )
         if not comments:
             return tuple(notes)
-        body = self.rules.marked(action.body, "review", action.commit_id)
+        body = self.rules.marked(action.body, "review", action.commit_id, seal)
         standing = self._own_review(action)
         if standing is None:
             self.before_write()
@@ -281,7 +290,7 @@ class Executor:
         me = self.services.forge.identity().id
         sign = ("review", action.commit_id)
         for review in self.services.forge.reviews(action.number):
-            if review.author.id == me and read_marker(review.body) == sign:
+            if review.author.id == me and self._seal(action.number).read(review.body) == sign:
                 return review.id
         return None
 
@@ -316,6 +325,8 @@ class Executor:
 
     def _draft(self, action: actions.OpenDraftPull) -> tuple[str, ...]:
         problem = _bad_draft(action)
+        if self.rules.tells(action.content):
+            problem = "the draft holds a secret of the operator's"
         if problem:
             return (problem,)
         key = f"pull:{self.services.forge.repository}:{action.branch}"

@@ -19,7 +19,7 @@ from bot.features.shared.findings import Finding
 from bot.features.shared.labels import InputLabel
 from bot.features.shared.taxonomy import Category, Impact, Severity
 from bot.github.protocol import Forge
-from bot.pipeline.body import read_marker, without_marker
+from bot.pipeline.body import Seal, without_marker
 
 _LABEL = re.compile("|".join(InputLabel))
 _SEVERITY = re.compile(r"^Severity: (low|medium|high)\.", re.MULTILINE)
@@ -28,18 +28,25 @@ _SEVERITY = re.compile(r"^Severity: (low|medium|high)\.", re.MULTILINE)
 class StandingHistory(NoHistory):
     """Implements ``bot.features.services.History`` for one issue or pull request.
 
-    Our own comments and reviews count, by account and marker, and commands of those who may give them. What
-    defect class an earlier finding had is not known: it is recognised by its fingerprint alone.
+    Our own comments and reviews count, by account and signed marker, and commands of people with rights. Authors
+    give no commands: they could delete the comments by which their commands are counted. What defect class an
+    earlier finding had is not known: it is recognised by its fingerprint alone.
     """
 
-    def __init__(self, event: events.RepositoryEvent, services: Services) -> None:
+    def __init__(self, event: events.RepositoryEvent, services: Services, marker_key: bytes) -> None:
         self._event = event
+        self._seal = Seal(repository=services.forge.repository, number=event.number or 0, key=marker_key)
         self._services = replace(services, history=NoHistory())
 
     def decisions(self, subject: str, *kinds: Task) -> tuple[Decision, ...]:
         if subject != self._event.subject.key or not self._event.number:
             return ()
-        readers = {"triage": self._triage, "commands": self._commands, "review": self._reviews}
+        readers = {
+            "triage": self._triage,
+            "commands": self._commands,
+            "review": self._reviews,
+            "why": self._explanations,
+        }
         wanted = [read for kind, read in readers.items() if not kinds or kind in kinds]
         return tuple(decision for read in wanted for decision in read())
 
@@ -67,7 +74,7 @@ class StandingHistory(NoHistory):
         me, label = self._forge.identity().id, self._services.config.triage.label
         conversation = self._conversation()
         for comment in conversation:
-            sign = read_marker(comment.body)
+            sign = self._sign(comment.body)
             if comment.author.id != me or sign is None or sign[0] != "triage":
                 continue
             folded = comment.body.partition("</summary>")[2].partition("</details>")[0]
@@ -107,6 +114,19 @@ class StandingHistory(NoHistory):
             decision = commands.handle(event, replace(self._services, clock=said))
             if decision is not None:
                 yield decision
+        # An author can delete a command, but not our answer to it: the answer counts.
+        asked = {str(comment.id) for comment in self._conversation()}
+        for about in self._answers("commands"):
+            comment_id = about.partition("-")[0]
+            if comment_id not in asked:
+                answer = UpsertComment(task="commands", number=self._event.number, body="", about=about)
+                yield Decision(
+                    kind="commands",
+                    subject=self._subject(),
+                    actions=(answer,),
+                    abstained="deleted",
+                    evidence={"comment": int(comment_id or 0), "at": 0.0},
+                )
 
     def _reviews(self) -> Iterator[Decision]:
         if isinstance(self._event, CommentCreated) and not self._event.issue.is_pull_request:
@@ -114,9 +134,13 @@ class StandingHistory(NoHistory):
         if isinstance(self._event, events.IssueEvent):
             return
         me, number = self._forge.identity().id, self._event.number
-        posted = [_finding(each) for each in self._forge.review_comments(number) if each.author.id == me]
+        posted = [
+            _finding(comment, self._sign(comment.body))
+            for comment in self._forge.review_comments(number)
+            if comment.author.id == me
+        ]
         for review in self._forge.reviews(number):
-            sign = read_marker(review.body)
+            sign = self._sign(review.body)
             if review.author.id == me and sign is not None and sign[0] == "review":
                 yield Decision(
                     kind="review",
@@ -126,14 +150,35 @@ class StandingHistory(NoHistory):
                     evidence={"posted": [each.model_dump(mode="json") for each in posted if each]},
                 )
 
+    def _explanations(self) -> Iterator[Decision]:
+        """Answers to ``/bouncer why``, but the one to this event."""
+        comment = getattr(self._event, "comment", None)
+        for about in self._answers("why"):
+            if comment is None or about != str(comment.id):
+                yield Decision(kind="why", subject=self._subject(), verdict="answered")
+
+    def _answers(self, task: Task) -> tuple[str, ...]:
+        """What our own answers are about, each once: the ids of comments that may be deleted since."""
+        on_pull = not isinstance(self._event, events.IssueEvent) and (
+            not isinstance(self._event, CommentCreated) or self._event.issue.is_pull_request
+        )
+        threads = self._forge.review_comments(self._event.number) if on_pull else ()
+        comments: tuple[Comment | ReviewComment, ...] = (*self._conversation(), *threads)
+        me = self._forge.identity().id
+        signs = (self._sign(comment.body) for comment in comments if comment.author.id == me)
+        return tuple(dict.fromkeys(sign[1] for sign in signs if sign is not None and sign[0] == task))
+
+    def _sign(self, body: str) -> tuple[str, str] | None:
+        """Return (task, extra) of a marker of ours; without a key to sign with, none counts."""
+        return self._seal.read(body) if self._seal.key else None
+
 
 def _when(comment: Comment, services: Services) -> datetime:
     return comment.created_at or services.clock()
 
 
-def _finding(comment: ReviewComment) -> Finding | None:
+def _finding(comment: ReviewComment, sign: tuple[str, str] | None) -> Finding | None:
     """What one of our comments on a line says; without a line, for the code is not what it was."""
-    sign = read_marker(comment.body)
     if sign is None or sign[0] != "review" or not sign[1]:
         return None
     severity = _SEVERITY.search(comment.body)

@@ -29,6 +29,7 @@ CLASSES = {
     "set-up": "setup",
     "file commands": "files",
     "source code": "code",
+    "workflow": "action",
 }
 
 

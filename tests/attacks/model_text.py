@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from html import escape
 from typing import Any
+from urllib.parse import quote, quote_plus
 
+from tests.attacks.corpus import Table
 from tests.attacks.injections import PAYLOADS
 from tests.bot.pipeline.publishing.surfaces import HOST, OWN_SECRET
 
@@ -146,4 +149,43 @@ REPLIES = {
     },
 }
 
-TABLES = (TABLE, REPLIES)
+#: Secrets of an operator's that Markdown, HTML or an address takes apart.
+_SECRETS = {
+    "with a bracket": "pa<ss word1",
+    "with tags": "pa<b>ss</b>word",
+    "with a blank": "pass word two",
+    "with two blanks": "a  double blank",
+    "with a tab": "tab\tsecret1",
+    "on two lines": "line one\nline two",
+    "in paragraphs": "a\n\nb\n\nc-secret",
+    "like a link": "p[ss](w)ord1",
+    "like a picture": "p![ss](w)ord1",
+    "like an address": "http://u.example/abcdef",
+    "like emphasis": "se*cr*et_va_lue",
+    "like code": "`tick`secret",
+    "like a block": "```fence```1",
+    "like a quote": "> quoted text",
+    "like a heading": "# heading",
+    "like an entity": "&lt;entity1",
+    "like an encoding": "per%20cent%3C1",
+    "like mathematics": "x$y$z$1234",
+    "like a comment": "<!-- com -->1",
+    "with accents": "pässwörd",
+    "in wide letters": "ＡＢ＠ＣＤ＃ＥＦ",
+}
+#: (secret, what a model says)
+SECRETS: Table[tuple[str, str]] = {
+    "an operator's secret is posted": {
+        f"{name}{how}": (secret, f"the password is {form} and so on")
+        for name, secret in _SECRETS.items()
+        for how, form in {
+            "": secret,
+            " in code": f"`{secret}`",
+            " in HTML": escape(secret),
+            " in an address": quote(secret),
+            " in a form": quote_plus(secret),
+        }.items()
+    }
+}
+
+TABLES = (SECRETS, TABLE, REPLIES)

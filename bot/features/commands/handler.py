@@ -55,8 +55,9 @@ def handle(event: Event, services: Services) -> Decision | None:
     obstacles = {command.word: _obstacle(command, event, services) for command in allowed}
     done = tuple(command for command in allowed if not obstacles[command.word])
     is_paused = "recheck" in {command.word for command in commands} and paused(event, services)
+    authors = AUTHORS if services.history.counts_authors else frozenset[Word]()
     refused = [
-        obstacles.get(each.word) or refusal(each, event, fits, paused=is_paused)
+        obstacles.get(each.word) or refusal(each, event, fits, authors, paused=is_paused)
         for each in commands
         if each not in done
     ]
@@ -126,18 +127,25 @@ def off(*sections: str) -> str:
     return f"This is switched off here ({', '.join(f'`{name}.mode: off`' for name in sections)})."
 
 
-def refusal(command: Command, event: Said, fits: frozenset[str], *, paused: bool = False) -> str:
-    """Why a command was not carried out, for the person who gave it."""
+def refusal(
+    command: Command,
+    event: Said,
+    fits: frozenset[str],
+    authors: frozenset[Word] = AUTHORS,
+    *,
+    paused: bool = False,
+) -> str:
+    """Why a command was not carried out, for the person who gave it; ``authors``: words that authors may give."""
     name = f"`/bouncer {command.word}`"
     if command.word not in fits:
         there, here = ("issues", "pull requests") if _on_pull(event) else ("pull requests", "issues")
         return f"{name} works on {there}, not on {here}."
     if paused and command.word == "recheck":
         return f"A maintainer paused me here. Only people with triage permission can still use {name}."
-    if command.word in AUTHORS and event.by_author:
+    if command.word in authors and event.by_author:
         often = "every ten minutes, six times a day" if command.word == "recheck" else "three times a day"
         return f"Authors can use {name} {often}. Please try again later."
-    who = "the author and people" if command.word in AUTHORS else "people"
+    who = "the author and people" if command.word in authors else "people"
     return f"Only {who} with triage permission in this repository can use {name}."
 
 
@@ -153,7 +161,8 @@ def _actions(
     # The review handler, which knows the findings, answers to `dismiss`.
     if refused or set(words) != {"dismiss"}:
         actions.append(react(event, "+1" if set(words) - {"dismiss"} else "confused"))
-    answers = [*([help_text()] if "help" in words else []), *dict.fromkeys(refused)]
+    authors = AUTHORS if services.history.counts_authors else frozenset[Word]()
+    answers = [*([help_text(authors)] if "help" in words else []), *dict.fromkeys(refused)]
     if answers and not _answered_enough(event, services):
         actions.append(answer(event, "\n\n".join(answers)))
     if "accept" in words:
@@ -218,7 +227,10 @@ def _reason(event: Said, commands: tuple[Command, ...], done: tuple[Command, ...
     return f"refused to {event.sender.login}: {', '.join(refused)}"
 
 
-def help_text() -> str:
-    """The list of commands."""
-    rows = [f"- `/bouncer {word}`: {meaning}" for word, meaning in MEANINGS.items()]
+def help_text(authors: frozenset[Word] = AUTHORS) -> str:
+    """The list of commands; ``authors``: the words that authors may give."""
+    rows = [
+        f"- `/bouncer {word}`: {meaning}{' (its author may ask too)' if word in authors else ''}"
+        for word, meaning in MEANINGS.items()
+    ]
     return "\n".join(["Commands, each on a line of its own:", "", *rows])

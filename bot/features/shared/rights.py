@@ -30,7 +30,7 @@ def granted(event: Said, services: Services) -> tuple[Command, ...]:
     commands = read(event.comment.body)
     if not commands or event.sender.is_bot:
         return ()
-    is_author = event.by_author
+    is_author = event.by_author and services.history.counts_authors
     wanted = [command.word for command in commands if command.word in AUTHORS]
     if is_author and wanted:
         now = services.clock()

@@ -65,6 +65,8 @@ _log = structlog.get_logger(__name__)
 class Decisions:
     """Implements ``bot.features.services.History``."""
 
+    counts_authors = True
+
     def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
         self._database = database
         self._clock = clock

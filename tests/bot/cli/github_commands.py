@@ -80,7 +80,7 @@ class Desk:
             "GITHUB_API_URL": self.github.api_url,
             "GITHUB_WEB_URL": self.github.web_url,
             "GITHUB_TOKEN": token,
-            "OPENAI_API_KEY": "sk-of-a-test",
+            "OPENAI_API_KEY": "sk-of-a-test-of-commands",
             "OPENAI_BASE_URL": self._model_url,
             "BOUNCER_MODEL": "openai:gpt-5-mini",
             **more,

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from bot.features.why.handler import ENOUGH, MOST
 from bot.simgithub.simulation import WORKFLOW
 from tests.bot.cli.github_commands import DEFECT, SOLVES, VAGUE, Desk, Ran
 from tests.conformance.checking import violations
@@ -29,7 +30,12 @@ class Workflow:
         desk.github.install(self._listener)
 
     def run(
-        self, *arguments: str, permissions: dict[str, str] = WORKFLOW, name: str = "", process: bool = False
+        self,
+        *arguments: str,
+        permissions: dict[str, str] = WORKFLOW,
+        name: str = "",
+        process: bool = False,
+        **environment: str,
     ) -> Ran:
         # What a workflow does with its own token starts no other.
         heard = [(each.event, json.loads(each.body)) for each in self._listener.deliveries]
@@ -44,6 +50,7 @@ class Workflow:
             GITHUB_EVENT_NAME=name or event,
             GITHUB_EVENT_PATH="event.json",
             GITHUB_STEP_SUMMARY="summary.md",
+            **environment,
         )
 
 
@@ -93,12 +100,47 @@ def test_why_is_answered_from_what_the_comment_says(desk: Desk, workflow: Workfl
     desk.replies |= {"Why was this verdict reached": {"answer": "It names no file."}, "It crashes": VAGUE}
     number = desk.github.open_issue("acme/rocket", "It crashes", "Sometimes.")
     workflow.run()
-    desk.github.comment("acme/rocket", number, "/bouncer why", author="alice")
+    desk.github.comment("acme/rocket", number, "/bouncer why", author="acme")
     for _ in range(2):
         assert "why: answered; posted" in workflow.run().out
     _, answer = desk.github.comments("acme/rocket", number, by="github-actions[bot]")
     assert answer.startswith("It names no file.\n\n*An AI model's answer")
     assert "Of what?" in desk.questions[-1]
+
+
+def test_answers_to_why_are_limited_by_our_own_answers(desk: Desk, workflow: Workflow) -> None:
+    desk.replies |= {"Why was this verdict reached": {"answer": "It names no file."}, "It crashes": VAGUE}
+    number = desk.github.open_issue("acme/rocket", "It crashes", "Sometimes.")
+    workflow.run()
+    for _ in range(MOST + 2):
+        comment = desk.github.comment("acme/rocket", number, "/bouncer why", author="acme")
+        ran = workflow.run()
+        desk.github.delete_comment("acme/rocket", comment, by="acme")
+    assert "why: capped" in ran.out
+    answers = desk.github.comments("acme/rocket", number, by="github-actions[bot]")[1:]
+    assert [ENOUGH in answer for answer in answers] == [False] * MOST + [True]
+
+
+@pytest.mark.parametrize(
+    ("environment", "warning", "remembers"),
+    [
+        ({"OPENAI_API_KEY": ""}, "no key signs comments", False),
+        ({"OPENAI_API_KEY": "short"}, "the key that signs comments is short", True),
+        ({"OPENAI_API_KEY": "", "BOUNCER_MARKER_KEY": "a-random-secret-of-the-repository"}, "", True),
+    ],
+)
+def test_without_a_key_nothing_that_was_posted_is_trusted(
+    desk: Desk, workflow: Workflow, environment: dict[str, str], warning: str, remembers: bool
+) -> None:
+    desk.replies["It crashes"] = VAGUE
+    number = desk.github.open_issue("acme/rocket", "It crashes", "Sometimes.")
+    ran = workflow.run(**environment)
+    assert warning in ran.err if warning else ran.err == ""
+    desk.replies = {}
+    desk.github.comment("acme/rocket", number, "It is app.py.")
+    workflow.run(**environment)
+    assert (desk.github.labels("acme/rocket", number) == []) == remembers
+    assert len(desk.github.comments("acme/rocket", number, by="github-actions[bot]")) == 1
 
 
 @pytest.mark.parametrize("fork", [False, True])
@@ -175,13 +217,13 @@ def test_the_action_runs_this_command_and_puts_no_event_into_a_script() -> None:
 
 #: Writes down with which secrets it was started; as Python it makes an environment of programs that do the same.
 STAND_IN = """#!/bin/sh
-echo "$(basename "$0") $1 ${OPENAI_API_KEY:-no} ${ANTHROPIC_API_KEY:-no} ${GITHUB_TOKEN:-no}" >>"$LOG"
+echo "$(basename "$0") $1 ${OPENAI_API_KEY:-no} ${BOUNCER_MARKER_KEY:-no} ${GITHUB_TOKEN:-no}" >>"$LOG"
 [ "$2" = venv ] && mkdir -p "$3/bin" && cp "$0" "$3/bin/pip" && cp "$0" "$3/bin/bouncer"
 exit 0
 """
 
 
-@pytest.mark.parametrize("inherited", [{}, {"OPENAI_API_KEY": "sk-key", "GITHUB_TOKEN": "ghs-token"}])
+@pytest.mark.parametrize("inherited", [{}, {"OPENAI_API_KEY": "sk-key", "BOUNCER_MARKER_KEY": "m-key"}])
 def test_only_the_last_step_of_the_action_has_secrets(tmp_path: Path, inherited: dict[str, str]) -> None:
     action = yaml.safe_load((ROOT / "action.yml").read_text())
     python, log = tmp_path / "python", tmp_path / "log"
@@ -193,6 +235,7 @@ def test_only_the_last_step_of_the_action_has_secrets(tmp_path: Path, inherited:
         "runner.temp": str(tmp_path),
         "inputs.token": "ghs-token",
         "inputs.openai-api-key": "" if inherited else "sk-key",
+        "inputs.marker-key": "" if inherited else "m-key",
     }
     for step in action["runs"]["steps"]:
         environment = {
@@ -205,7 +248,8 @@ def test_only_the_last_step_of_the_action_has_secrets(tmp_path: Path, inherited:
         }  # fmt: skip
         if "uses" in step:
             assert not any(
-                environment.get(name) for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GITHUB_TOKEN")
+                environment.get(name)
+                for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "BOUNCER_MARKER_KEY", "GITHUB_TOKEN")
             )
             assert step["with"]["token"] == ""
         else:
@@ -213,7 +257,7 @@ def test_only_the_last_step_of_the_action_has_secrets(tmp_path: Path, inherited:
     assert log.read_text().splitlines() == [
         "python -m no no no",
         *["pip install no no no"] * 3,
-        "bouncer action sk-key no ghs-token",
+        "bouncer action sk-key m-key ghs-token",
     ]
 
 

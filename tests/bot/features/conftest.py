@@ -21,6 +21,8 @@ NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
 class Remembered:
     """A history that a test fills with the decisions it made."""
 
+    counts_authors = True
+
     def __init__(self) -> None:
         self.past: list[Decision] = []
 

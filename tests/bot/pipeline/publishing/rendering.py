@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from html.parser import HTMLParser
 
 from cmarkgfm import cmark
@@ -69,6 +70,12 @@ class Page(HTMLParser):
     def handle_data(self, data: str) -> None:
         if not self._code and not self._link:
             self.text.append(data)
+
+
+def words(markdown: str) -> str:
+    """Everything that people can read of a text, code included."""
+    html = cmark.markdown_to_html_with_extensions(markdown, OPTIONS, EXTENSIONS)
+    return unescape(re.sub(r"<(?!!--)[^>]*>", "", html))
 
 
 def fault(

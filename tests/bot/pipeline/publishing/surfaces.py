@@ -86,9 +86,10 @@ class Paper:
 class Press:
     """Posts a text everywhere and says what is alive in what was posted."""
 
-    def __init__(self) -> None:
+    def __init__(self, secret: str = OWN_SECRET) -> None:
+        self.sent: list[str] = []
         self._paper = Paper()
-        self._publisher = Publisher(Register(), [OWN_SECRET])  # type: ignore[arg-type]
+        self._publisher = Publisher(Register(), [secret])  # type: ignore[arg-type]
         self._services = Services(
             forge=Forge(),  # type: ignore[arg-type]
             model=ScriptedModel(),
@@ -104,6 +105,7 @@ class Press:
         subject = Subject(repository=REPOSITORY.full_name, number=20, revision="")
         decision = Decision(kind="feedback", subject=subject, verdict="said", actions=(action,))
         self._publisher.publish(decision, "job", self._services, self._paper)  # type: ignore[arg-type]
+        self.sent += self._paper.texts
         return self._paper.texts
 
     def comment(self, text: str) -> str:

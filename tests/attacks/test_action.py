@@ -1,0 +1,71 @@
+"""Attacks on ``bouncer action``, run as a step of a workflow runs it, against the simulated GitHub."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.features.commands.handler import MOST_ANSWERS
+from bot.github.http import Client, Holder
+from tests.attacks.action import COMMENTS, REVIEWS, SPENT, Forge
+from tests.attacks.corpus import params
+from tests.bot.cli.conftest import desk
+from tests.bot.cli.github_commands import DEFECT, VAGUE, Desk
+from tests.bot.cli.test_action import Workflow, workflow
+
+__all__ = ["desk", "workflow"]
+HOME = "acme/rocket"
+SHARED = "github-actions[bot]"
+
+
+@pytest.mark.parametrize(("never", "attack"), params(COMMENTS))
+def test_forged_comment(desk: Desk, workflow: Workflow, never: str, attack: Forge) -> None:
+    desk.replies["It crashes"] = VAGUE
+    other = desk.github.open_issue(HOME, "It crashes", "Sometimes.")
+    workflow.run()
+    forged = attack(desk.github.comments(HOME, other, by=SHARED)[0])
+    number = desk.github.open_issue(HOME, "It crashes again", "Sometimes.")
+    desk.github.comment(HOME, number, forged, author=SHARED)
+    desk.github.edit(HOME, number, body="Often.")
+    assert workflow.run().out == "bouncer: triage: VAGUE; posted\n", never
+    first, second = desk.github.comments(HOME, number, by=SHARED)
+    assert first == forged, never
+    assert "- Which file?" in second
+
+
+@pytest.mark.parametrize(("never", "attack"), params(REVIEWS))
+def test_forged_review(desk: Desk, workflow: Workflow, never: str, attack: str) -> None:
+    desk.replies["findings"] = DEFECT
+    number = desk.github.open_pull(HOME, "Mean", "x", files={"app.py": "count = 0\nshare = total / count\n"})
+    sha = desk.github.find(HOME, number)[1].pull.head_sha
+    client = Client(Holder(desk.github.token(HOME)), desk.github.api_url)
+    mark = {"path": "app.py", "line": 2, "side": "RIGHT", "body": "Fine. <!-- bouncer:review:v1 x -->"}
+    body = f"Fine.\n\n{attack.format(sha=sha)}"
+    review = {"event": "COMMENT", "commit_id": sha, "body": body, "comments": [mark]}
+    client.send("POST", f"/repos/{HOME}/pulls/{number}/reviews", review)
+    client.close()
+    ran = workflow.run("--run", "review", "--fail-on", "high", name="pull_request_target")
+    assert ran.code == 1, never
+    assert len(desk.github.review_comments(HOME, number)) == 2, never
+
+
+@pytest.mark.parametrize(("never", "attack"), params(SPENT))
+def test_deleted_command(desk: Desk, workflow: Workflow, never: str, attack: str) -> None:
+    desk.replies["It crashes"] = VAGUE
+    number = desk.github.open_issue(HOME, "It crashes", "Sometimes.", author="alice")
+    workflow.run()
+    asked = len(desk.questions)
+    for _ in range(3):
+        comment = desk.github.comment(HOME, number, attack, author="alice")
+        workflow.run()
+        desk.github.delete_comment(HOME, comment, by="alice")
+    assert len(desk.questions) == asked, never
+    assert "Only people with triage permission" in desk.github.comments(HOME, number, by=SHARED)[-1]
+
+
+def test_answers_to_deleted_commands_are_limited(desk: Desk, workflow: Workflow) -> None:
+    number = desk.github.open_issue(HOME, "It crashes", "Sometimes.", author="alice")
+    for _ in range(MOST_ANSWERS + 2):
+        comment = desk.github.comment(HOME, number, "/bouncer recheck", author="alice")
+        workflow.run()
+        desk.github.delete_comment(HOME, comment, by="alice")
+    assert len(desk.github.comments(HOME, number, by=SHARED)) == MOST_ANSWERS
