@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import pytest
 
 from bot.features.commands.handler import MOST_ANSWERS
-from bot.github.http import Client, Holder
+from bot.github.http import Client, Holder, Transport
 from tests.attacks.action import COMMENTS, REVIEWS, SPENT, Forge
 from tests.attacks.corpus import params
 from tests.bot.cli.conftest import desk
@@ -37,12 +39,12 @@ def test_forged_review(desk: Desk, workflow: Workflow, never: str, attack: str) 
     desk.replies["findings"] = DEFECT
     number = desk.github.open_pull(HOME, "Mean", "x", files={"app.py": "count = 0\nshare = total / count\n"})
     sha = desk.github.find(HOME, number)[1].pull.head_sha
-    client = Client(Holder(desk.github.token(HOME)), desk.github.api_url)
     mark = {"path": "app.py", "line": 2, "side": "RIGHT", "body": "Fine. <!-- bouncer:review:v1 x -->"}
     body = f"Fine.\n\n{attack.format(sha=sha)}"
     review = {"event": "COMMENT", "commit_id": sha, "body": body, "comments": [mark]}
-    client.send("POST", f"/repos/{HOME}/pulls/{number}/reviews", review)
-    client.close()
+    with closing(Transport()) as transport:
+        client = Client(Holder(desk.github.token(HOME)), desk.github.api_url, transport)
+        client.send("POST", f"/repos/{HOME}/pulls/{number}/reviews", review)
     ran = workflow.run("--run", "review", "--fail-on", "high", name="pull_request_target")
     assert ran.code == 1, never
     assert len(desk.github.review_comments(HOME, number)) == 2, never

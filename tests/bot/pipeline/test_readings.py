@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from bot.core.config import RepoConfig
 from bot.core.errors import ForgeError
 from bot.core.events import BranchPushed
 from bot.core.subjects import Actor, Repository
-from bot.github.http import Client, Holder
+from bot.github.http import Client, Holder, Transport
 from bot.pipeline.inbox import Inbox
 from bot.pipeline.job import Job
 from bot.pipeline.readings import (
@@ -199,9 +200,9 @@ def test_a_redirect_is_followed_below_the_path_that_may_be_read(httpserver: HTTP
         status=301, headers={"Location": httpserver.url_for("/repositories/7/x")}
     )
     httpserver.expect_request("/repositories/7/x").respond_with_json({"id": 1})
-    client = Client(Holder(), httpserver.url_for(""))
-    assert client.value("/repos/octo/demo/x", redirects="/repositories/7/") == {"id": 1}
-    for redirects in ("", "/repositories/70/"):
-        with pytest.raises(ForgeError, match="another repository"):
-            client.value("/repos/octo/demo/x", redirects=redirects)
-    client.close()
+    with closing(Transport()) as transport:
+        client = Client(Holder(), httpserver.url_for(""), transport)
+        assert client.value("/repos/octo/demo/x", redirects="/repositories/7/") == {"id": 1}
+        for redirects in ("", "/repositories/70/"):
+            with pytest.raises(ForgeError, match="another repository"):
+                client.value("/repos/octo/demo/x", redirects=redirects)
