@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -100,24 +101,26 @@ def test_every_passing_fault_of_github_ends_in_exactly_one_of_each(tmp_path: Pat
         assert len(shop.model.asked) == 3 * len(CASES)
 
 
-def test_what_github_refuses_for_good_is_a_dead_letter_with_its_reason(tmp_path: Path) -> None:
-    with site(tmp_path) as shop:
-        home = shop.repository("acme/refused")
-        for path in ("issues/1/comments", "check-runs", "pulls/2/reviews"):
-            shop.github.fail("forbidden", "POST", f"/repos/{home}/{path}", times=99)
-        shop.github.open_issue(home, "It breaks", "It does not work any more.")
-        shop.github.open_pull(home, "Read values", "Fixes #1", files={APP: BROKEN}, closes=[1])
-        shop.quiet()
-        dead = {each.task: each.error for each in shop.jobs.list(("dead",), home)}
-        assert dead.keys() == {"triage", "verify", "review"}
-        assert all("403: Resource not accessible by integration" in str(each) for each in dead.values())
-        # What was not refused was done.
-        assert shop.github.labels(home, 1) == ["needs-info"]
-        assert shop.decided(home, 2) == (), "what nobody saw was not said"
+def test_what_github_refuses_for_good_is_a_dead_letter_with_its_reason(
+    shop: Site, repository: Callable[..., str]
+) -> None:
+    home = repository()
+    asked = len(shop.model.asked)
+    for path in ("issues/1/comments", "check-runs", "pulls/2/reviews"):
+        shop.github.fail("forbidden", "POST", f"/repos/{home}/{path}", times=99)
+    shop.github.open_issue(home, "It breaks", "It does not work any more.")
+    shop.github.open_pull(home, "Read values", "Fixes #1", files={APP: BROKEN}, closes=[1])
+    shop.quiet()
+    dead = {each.task: each.error for each in shop.jobs.list(("dead",), home)}
+    assert dead.keys() == {"triage", "verify", "review"}
+    assert all("403: Resource not accessible by integration" in str(each) for each in dead.values())
+    # What was not refused was done.
+    assert shop.github.labels(home, 1) == ["needs-info"]
+    assert shop.decided(home, 2) == (), "what nobody saw was not said"
 
-        shop.github._server.faults.clear()
-        for job in shop.jobs.list(("dead",), home):
-            shop.jobs.retry(job.id)
-        shop.quiet()
-        assert len(shop.said(home, 1)) == len(shop.inline(home, 2)) == len(shop.github.checks(home)) == 1
-        assert len(shop.model.asked) == 3, "a retry pays for nothing twice"
+    shop.github._server.faults.clear()
+    for job in shop.jobs.list(("dead",), home):
+        shop.jobs.retry(job.id)
+    shop.quiet()
+    assert len(shop.said(home, 1)) == len(shop.inline(home, 2)) == len(shop.github.checks(home)) == 1
+    assert len(shop.model.asked) == asked + 3, "a retry pays for nothing twice"

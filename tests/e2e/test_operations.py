@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -89,37 +90,38 @@ def processes_of(group: int) -> list[int]:
     return found
 
 
-def test_a_suspended_app_stops_trying_and_goes_on_when_it_is_back(tmp_path: Path) -> None:
-    with site(tmp_path) as shop:
-        home = shop.repository("acme/rocket")
-        (installation,) = shop.github.world.installed(shop.github.world.repositories[home])
-        installation.suspended = True
-        number = shop.github.open_issue(home, "It breaks", "It does not work.")
-        # GitHub tells a suspended app nothing; this one was on its way already.
-        installation.suspended = False
-        event, payload = shop.payload(home, number, "opened")
-        installation.suspended = True
-        assert shop.deliver(event, payload) == 202
-        shop.quiet()
-        (dead,) = [each for each in shop.jobs.list(("dead",), home) if each.task == "triage"]
-        assert "suspended" in str(dead.error)
-        installation.suspended = False
-        shop.jobs.retry(dead.id)
-        shop.quiet()
-        assert bounced(shop, home, number)
+def test_a_suspended_app_stops_trying_and_goes_on_when_it_is_back(
+    shop: Site, repository: Callable[..., str]
+) -> None:
+    home = repository()
+    (installation,) = shop.github.world.installed(shop.github.world.repositories[home])
+    installation.suspended = True
+    number = shop.github.open_issue(home, "It breaks", "It does not work.")
+    # GitHub tells a suspended app nothing; this one was on its way already.
+    installation.suspended = False
+    event, payload = shop.payload(home, number, "opened")
+    installation.suspended = True
+    assert shop.deliver(event, payload) == 202
+    shop.quiet()
+    (dead,) = [each for each in shop.jobs.list(("dead",), home) if each.task == "triage"]
+    assert "suspended" in str(dead.error)
+    installation.suspended = False
+    shop.jobs.retry(dead.id)
+    shop.quiet()
+    assert bounced(shop, home, number)
 
 
-def test_what_was_removed_meanwhile_is_nobodys_error(tmp_path: Path) -> None:
-    with site(tmp_path) as shop:
-        home = shop.repository("acme/rocket")
-        number = shop.github.open_issue(home, "It breaks", "It does not work.")
-        shop.quiet()
-        gone = shop.payload(home, number, "reopened")
-        del shop.github.world.repositories[home].issues[number]
-        assert shop.deliver(*gone) == 202
-        shop.quiet()
-        assert set(shop.jobs.counts()) == {"done"}
-        assert str(shop.jobs.list(("done",), home)[0].outcome).startswith(("gone", "nothing"))
+def test_what_was_removed_meanwhile_is_nobodys_error(shop: Site, repository: Callable[..., str]) -> None:
+    home = repository()
+    number = shop.github.open_issue(home, "It breaks", "It does not work.")
+    shop.quiet()
+    gone = shop.payload(home, number, "reopened")
+    del shop.github.world.repositories[home].issues[number]
+    assert shop.deliver(*gone) == 202
+    shop.quiet()
+    jobs = shop.jobs.list(repository=home)
+    assert {job.state for job in jobs} == {"done"}
+    assert str(jobs[0].outcome).startswith(("gone", "nothing"))
 
 
 def test_the_kill_switch_asks_nobody_and_writes_nothing(tmp_path: Path) -> None:
