@@ -48,7 +48,7 @@ def test_the_author_of_a_bounced_issue_is_told_what_the_bounce_rests_on(shop: Si
     shop.github.comment(home, number, "/bouncer why", "stranger")
     shop.quiet()
     assert len(answers(shop, home, number)) == 1
-    assert shop.said(home, number)[-1].startswith("Only the author and people with triage permission")
+    assert shop.said(home, number)[-1].startswith("stranger: Only the author and people with triage permission")
 
 
 def test_a_finding_is_explained_in_its_thread_and_a_patch_below_it(shop: Site, home: str) -> None:
