@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import json
 import stat
+from html import escape, unescape
 from pathlib import Path
+from urllib.parse import quote, unquote
 
 import pytest
 
 from bot.simgithub import SimulatedGitHub
+from tests.bot.pipeline.publishing.rendering import words
 from tests.bot.pipeline.rig import REPLY, REPOSITORY, SECRET, Rig, wait
+
+#: Markdown takes it apart.
+SPLIT = "pa<b>ss [wo](rd) 1&2"
 
 
 @pytest.mark.timeout(240)
@@ -17,7 +23,9 @@ def test_a_pasted_webhook_secret_is_neither_posted_nor_logged_nor_stored(tmp_pat
     with SimulatedGitHub() as github:
         rig = Rig(github, f"sqlite:///{tmp_path}/x.db", tmp_path)
         rig.environment |= {"BOUNCER_DATA_DIR": str(tmp_path / "data"), "LOG_LEVEL": "DEBUG"}
-        said = {**REPLY, "explanation": f"It names {SECRET}.", "open_points": [f"Is {SECRET} meant?"]}
+        rig.environment["BOUNCER_METRICS_TOKEN"] = SPLIT
+        points = [f"Is {SECRET} meant?", f"Is {SPLIT} meant?", f"Is {quote(SPLIT)} or {escape(SPLIT)} meant?"]
+        said = {**REPLY, "explanation": f"It names {SECRET} and {SPLIT}.", "open_points": points}
         line = {"model": "bounces", "subject": f"{REPOSITORY}#1", **said}
         (tmp_path / "replies.jsonl").write_text(json.dumps(line) + "\n")
         rig.start("bot", "serve")
@@ -25,7 +33,10 @@ def test_a_pasted_webhook_secret_is_neither_posted_nor_logged_nor_stored(tmp_pat
         number = github.open_issue(REPOSITORY, f"What is {SECRET}?", f"I found {SECRET} somewhere.")
         assert rig.deliver("issues", rig.opened(number)) == 202
         wait(lambda: github.comments(REPOSITORY, number), 60, "the comment")
-        assert SECRET not in github.comments(REPOSITORY, number)[0]
+        posted = github.comments(REPOSITORY, number)[0]
+        assert SECRET not in posted
+        for form in (posted, words(posted), unquote(posted), words(unescape(posted))):
+            assert "".join(SPLIT.split()) not in "".join(form.replace("\u200b", "").split())
         assert "REDACTED" in github.comments(REPOSITORY, number)[0]
         rig.close()
         assert SECRET not in rig.log.read_text()
