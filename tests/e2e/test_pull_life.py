@@ -120,14 +120,22 @@ def test_a_push_gets_a_check_of_its_own_and_only_what_is_new(shop: Site, home: s
     assert len(shop.github.checks(home, CHECK)) == 3
 
 
-def test_a_dismissed_finding_stays_away(shop: Site, home: str) -> None:
+@pytest.mark.parametrize("place", ["below the finding", "below the pull request"])
+def test_a_dismissed_finding_stays_away(shop: Site, home: str, place: str) -> None:
     number = opened(shop, home)
     (finding,) = shop.inline(home, number)
-    shop.github.reply(home, finding.id, "/bouncer dismiss", by="mia")
+    if place == "below the finding":
+        shop.github.reply(home, finding.id, "/bouncer dismiss, the caller checks", by="mia")
+    else:
+        shop.github.comment(home, number, "/bouncer dismiss, the caller checks", "mia")
     shop.quiet()
+    _, note = shop.inline(home, number)
+    assert note.in_reply_to == finding.id
+    assert note.body.startswith("Dismissed by mia: the caller checks. I won't post it here again.")
+    assert shop.said(home, number) == []
     shop.github.push(home, number, {APP: f"# More.\n{BROKEN}"})
     shop.quiet()
-    assert len(shop.inline(home, number)) == 1
+    assert len(shop.inline(home, number)) == 2
     assert shop.decided(home, number, "review")[-1].evidence["counts"]["suppressed:dismissed"] == 1
     (row,) = [each for each in shop.ledger.signals.rates(home) if each.category == "data"]
     assert (row.dismissed, row.total) == (1, 1)
