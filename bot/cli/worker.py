@@ -19,6 +19,7 @@ from bot.core.errors import SettingsError
 
 if TYPE_CHECKING:
     from bot.app import Live
+    from bot.pipeline.inbox import Inbox
     from bot.pipeline.queue import Queue
     from bot.pipeline.runner import Runner
     from bot.pipeline.store import Ledger
@@ -119,12 +120,14 @@ def own_folder(folder: Path) -> None:
             close_to_others(folder)
 
 
-def work(settings: Settings, stop: threading.Event, pace: Pace) -> bool:
+def work(settings: Settings, stop: threading.Event, pace: Pace, day_seconds: float = 86_400.0) -> bool:
     """Work until ``stop`` is set; False where another worker took the place.
 
-    A database that is away is waited for. Raises SettingsError before anything starts.
+    A database that is away is waited for. ``day_seconds`` is a day of reminders, shorter in tests.
+    Raises SettingsError before anything starts.
     """
     from bot.app import Live
+    from bot.pipeline.inbox import Inbox
     from bot.pipeline.metrics import Counts
     from bot.pipeline.queue import Queue
     from bot.pipeline.recovery import Reconciler
@@ -143,13 +146,14 @@ def work(settings: Settings, stop: threading.Event, pace: Pace) -> bool:
     reconciler = Reconciler(live.app, database)
     threading.Thread(target=reconciler.run, args=(stop,), name="reconciler", daemon=True).start()
     try:
-        runner = _runner(settings, queue, ledger, live, paced=pace.apart > 0)
-        return Worker(ledger, queue, runner, counts, pace, settings.bouncer_keep_days).run(stop)
+        inbox = Inbox(database, queue, day_seconds=day_seconds)
+        runner = _runner(settings, queue, inbox, ledger, live, paced=pace.apart > 0)
+        return Worker(ledger, queue, inbox, runner, counts, pace, settings.bouncer_keep_days).run(stop)
     finally:
         live.close()
 
 
-def _runner(settings: Settings, queue: Queue, ledger: Ledger, live: Live, *, paced: bool) -> Runner:
+def _runner(settings: Settings, queue: Queue, inbox: Inbox, ledger: Ledger, live: Live, *, paced: bool) -> Runner:
     """Runs a job: what it is decided with, and who publishes it."""
     from bot.app import notices
     from bot.pipeline.publisher import Publisher
@@ -157,6 +161,7 @@ def _runner(settings: Settings, queue: Queue, ledger: Ledger, live: Live, *, pac
 
     return Runner(
         queue,
+        inbox,
         ledger,
         live.services_for,
         Publisher(ledger.postings, settings.secrets),

@@ -13,7 +13,7 @@ from sqlalchemy import func, select
 from bot.core import events
 from bot.core.errors import OperatorError
 from bot.core.subjects import Actor, Issue
-from bot.pipeline.inbox import Received
+from bot.pipeline.inbox import Inbox, Received
 from bot.pipeline.job import ASKED, DEAD, ENDED, OPEN, Job, State, stored_event
 from bot.pipeline.store.database import Database
 from bot.pipeline.store.decisions import Decisions
@@ -143,7 +143,7 @@ class Jobs:
             issue=Issue(number=number, title="", author=sender, is_pull_request=pull),
         )
         delivery = f"{ASKED}{uuid.uuid4().hex}"
-        self._received.note(delivery, asked, self._clock())
+        Inbox(self._database, self._queue, clock=self._clock).accept(delivery, asked)
         return delivery
 
     def close(self) -> None:

@@ -1,157 +1,151 @@
-"""Recording deliveries durably, fast: one row each, and requests that wait at the same moment share one commit.
-
-The engine could take a delivery itself, with several statements and a commit for each of its tasks: measured,
-that is 450 requests a second where one row makes 959. One writer a process: threads that each open a transaction
-would stand in SQLite's back-off queue, which is what makes the slow ones slow. Nothing here knows the engine, so
-that the web process starts at once and stays small.
-"""
+"""Storing deliveries: a delivery and its jobs in one transaction, once for each delivery id."""
 
 from __future__ import annotations
 
-import queue
-import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from itertools import chain
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import structlog
-from sqlalchemy import func, select
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy import Connection, Row, delete, func, select, update
 
 from bot.core import events
-from bot.core.errors import TransientError
-from bot.core.events import Event, RepositoryEvent
+from bot.core.actions import Task
+from bot.core.events import Event
+from bot.pipeline.job import Job, stored_event
 from bot.pipeline.store.database import Database
-from bot.pipeline.store.tables import DELIVERIES
+from bot.pipeline.store.installations import Installations
+from bot.pipeline.store.tables import CLOSED, DELIVERIES
 
-#: GitHub waits 10 s and then counts a delivery as failed; the answer has to be its own before that.
-DEADLINE_SECONDS = 5.0
-
-#: Deliveries in one commit at most.
-BATCH = 64
-
-#: How long the writer waits for as many as came together the last time, seconds: in a storm those are on their
-#: way again, and a commit for all of them costs what one for the first does.
-LINGER_SECONDS = 0.001
+if TYPE_CHECKING:
+    from bot.pipeline.queue import Queue
 
 #: Later deliveries about a subject that are looked at, at most: the last of them says what is to be done.
 LATER = 50
 
-_INSERT = (
-    "INSERT INTO deliveries (id, kind, repository, number, event, received_at) VALUES {rows} "
-    "ON CONFLICT (id) DO NOTHING RETURNING id"
-)
+#: Deliveries that are taken up at once, at most, so that no transaction is held for long.
+BATCH = 100
+
+#: A push or an edit is often followed by the next one: wait, so that the last of them is the one that runs.
+DEBOUNCE: Mapping[type[Event], float] = {
+    events.PullRequestSynchronized: 2.0,
+    events.PullRequestEdited: 2.0,
+    events.IssueEdited: 2.0,
+}
+DAY_SECONDS = 86_400.0
+
+_CLOSES = events.IssueClosed | events.PullRequestClosed
+_REOPENS = events.IssueReopened | events.PullRequestReopened
+#: They delete data of repositories, which takes too long for a request: a worker takes them up.
+_SLOW = events.InstallationChanged | events.InstallationRepositoriesChanged
 
 _log = structlog.get_logger(__name__)
 
 
-@dataclass(eq=False)
-class _Waiting:
-    row: tuple[str, str, str, int, str, float]
-    done: threading.Event = field(default_factory=threading.Event)
-    new: bool = False
-    failed: bool = False
-    given_up: bool = False
-
-
 class Inbox:
-    """Takes deliveries. Make it after a fork: it owns a thread and connections."""
+    """Stores deliveries with their jobs."""
 
-    def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        database: Database,
+        queue: Queue,
+        *,
+        tasks: Callable[[Event], tuple[Task, ...]] | None = None,
+        debounce: Mapping[type[Event], float] = DEBOUNCE,
+        day_seconds: float = DAY_SECONDS,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """``tasks`` are the jobs that an event makes; None: those of the features that it concerns."""
+        from bot import router  # imports every feature: not before a web process was forked
+
         self._database = database
+        self._installations = Installations(database)
+        self._queue = queue
+        self._tasks = tasks or router.tasks
+        self._debounce = debounce
+        self._day_seconds = day_seconds
         self._clock = clock
-        self._row = "(" + ", ".join(["?" if database.is_sqlite else "%s"] * 6) + ")"
-        self._waiting: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
-        self._writer = threading.Thread(target=self._write_all, name="delivery-writer", daemon=True)
-        self._writer.start()
 
-    def accept(self, delivery: str, event: Event, seconds: float = DEADLINE_SECONDS) -> bool:
-        """Record a delivery; False where one of that id was recorded before.
-
-        Raises TransientError where that did not come about within ``seconds``.
-        """
+    def accept(self, delivery: str, event: Event) -> bool:
+        """Store a delivery and its jobs. Return False if a delivery of that id is stored already."""
         repository = getattr(event, "repository", None)
-        item = _Waiting(
-            (
-                delivery,
-                event.kind,
-                repository.full_name if repository else "",
-                getattr(event, "number", 0),
-                events.to_json(event),
-                self._clock(),
+        now = self._clock()
+        values = {
+            "id": delivery,
+            "kind": event.kind,
+            "repository": repository.full_name if repository else "",
+            "number": getattr(event, "number", 0),
+            "event": events.to_json(event),
+            "received_at": now,
+            "dispatched_at": None if isinstance(event, _SLOW) else now,
+        }
+        insert = self._database.insert(DELIVERIES).values(**values).on_conflict_do_nothing()
+        with self._queue.transaction() as connection:
+            row = connection.execute(insert.returning(DELIVERIES)).one_or_none()
+            if row is not None:
+                self._store(connection, row, event)
+        return row is not None
+
+    def take_up(self, uninstalled: Callable[[str, Collection[str]], None]) -> int:
+        """Finish deliveries that need a worker, and those that an older release stored without jobs.
+
+        ``uninstalled`` deletes the data of an account or of repositories. Return the number of deliveries.
+        """
+        waiting = select(DELIVERIES).where(DELIVERIES.c.dispatched_at.is_(None)).order_by(DELIVERIES.c.seq)
+        with self._database.read() as connection:
+            rows = connection.execute(waiting.limit(BATCH)).all()
+        for row in rows:
+            event = stored_event(row.event)
+            # Before the delivery is marked, so that a crash in between forgets nothing.
+            if isinstance(event, events.InstallationChanged) and event.action == "deleted":
+                uninstalled(event.account, event.repositories)
+            elif isinstance(event, events.InstallationRepositoriesChanged):
+                uninstalled("", event.removed)
+            with self._queue.transaction() as connection:
+                problem = None
+                if isinstance(event, str):
+                    problem = event[:500]
+                    _log.error("delivery_unreadable", delivery=row.id, problem=problem)
+                else:
+                    self._store(connection, row, event)
+                done = {"dispatched_at": self._clock(), "problem": problem}
+                connection.execute(update(DELIVERIES).where(DELIVERIES.c.seq == row.seq).values(**done))
+        return len(rows)
+
+    def _store(self, connection: Connection, row: Row[Any], event: Event) -> None:
+        """Queue the jobs of a delivery, and note what it says of its subject and installation."""
+        wait = event.days * self._day_seconds if isinstance(event, events.IssueUnanswered) else 0.0
+        due = row.received_at + (wait or self._debounce.get(type(event), 0.0))
+        for position, task in enumerate(self._tasks(event)):
+            job = Job(
+                id=f"{row.id}:{task}",
+                delivery=row.id,
+                seq=row.seq,
+                position=position,
+                task=task,
+                kind=event.kind,
+                installation=event.installation or 0,
+                repository=row.repository,
+                number=row.number,
+                due=due,
+                created_at=row.received_at,
             )
-        )
-        self._waiting.put(item)
-        if not item.done.wait(seconds):
-            item.given_up = True
-            raise TransientError(f"the database did not record the delivery within {seconds:.0f} s")
-        if item.failed:
-            raise TransientError("the database did not record the delivery")
-        return item.new
-
-    @property
-    def alive(self) -> bool:
-        """Whether there is still somebody who records."""
-        return self._writer.is_alive()
-
-    def close(self) -> None:
-        """Record what waits, and end."""
-        self._waiting.put(None)
-        self._writer.join(DEADLINE_SECONDS)
-
-    def _write_all(self) -> None:
-        before = 1
-        while (first := self._waiting.get()) is not None:
-            batch, closing = self._gather(first, before)
-            # Who was told that it failed will send it again: recording it now would help nobody.
-            if wanted := [item for item in batch if not item.given_up]:
-                self._write(wanted)
-            # Who was answered now may be back when those who came meanwhile are written.
-            before = len(batch) + self._waiting.qsize()
-            if closing:
-                return
-
-    def _gather(self, first: _Waiting, expected: int) -> tuple[list[_Waiting], bool]:
-        """Who waits for the next commit, and whether it is the last; a moment is given to as many as expected."""
-        batch = [first]
-        until = time.monotonic() + LINGER_SECONDS
-        while len(batch) < BATCH:
-            left = until - time.monotonic() if len(batch) < expected else 0
-            try:
-                item = self._waiting.get(timeout=left) if left > 0 else self._waiting.get_nowait()
-            except queue.Empty:
-                break
-            if item is None:
-                return batch, True
-            batch.append(item)
-        return batch, False
-
-    def _write(self, batch: list[_Waiting]) -> None:
-        try:
-            insert = _INSERT.format(rows=", ".join([self._row] * len(batch)))
-            values = tuple(chain.from_iterable(item.row for item in batch))
-            new = {row[0] for row in self._database.write_once(insert, values)}
-        except Exception as error:  # noqa: BLE001 - the writer's loop: whatever one delivery brings, the next is written
-            if len(batch) > 1 and not isinstance(error, SQLAlchemyError):
-                # One of them is to blame, and the others shall not pay for it.
-                for item in batch:
-                    self._write([item])
-                return
-            _log.error("deliveries_not_recorded", count=len(batch), error=type(error).__name__)
-            for item in batch:
-                item.failed = True
-                item.done.set()
-            return
-        for item in batch:
-            # One that came twice at the same moment is new once.
-            item.new = item.row[0] in new
-            new.discard(item.row[0])
-            item.done.set()
+            self._queue.enqueue(connection, job, due - self._clock())
+        here = {"repository": row.repository, "number": row.number}
+        if isinstance(event, _CLOSES):
+            closed = {**here, "closed_at": row.received_at}
+            insert = self._database.insert(CLOSED).values(**closed)
+            connection.execute(insert.on_conflict_do_update(index_elements=list(here), set_=closed))
+        elif isinstance(event, _REOPENS):
+            subject = CLOSED.c.repository == row.repository, CLOSED.c.number == row.number
+            connection.execute(delete(CLOSED).where(*subject))
+        if ":" not in row.id:
+            # A delivery of GitHub's, not an event of our own.
+            self._installations.note(connection, row.id, event, row.received_at)
 
 
 class Received:
-    """What was recorded."""
+    """Reading stored deliveries."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -173,19 +167,6 @@ class Received:
         with self._database.read() as connection:
             found = connection.scalar(query)
         return None if found is None else str(found)
-
-    def note(self, delivery: str, event: RepositoryEvent, now: float) -> None:
-        """Record an event that no delivery tells of; one of that id once."""
-        row = {
-            "id": delivery,
-            "kind": event.kind,
-            "repository": event.repository.full_name,
-            "number": event.number,
-            "event": events.to_json(event),
-            "received_at": now,
-        }
-        with self._database.write() as connection:
-            connection.execute(self._database.insert(DELIVERIES).values(**row).on_conflict_do_nothing())
 
     def later(self, seq: int, repository: str, number: int) -> Sequence[tuple[str, str]]:
         """Id and event of what was delivered about a subject after ``seq``, newest first."""

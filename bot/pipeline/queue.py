@@ -66,6 +66,10 @@ class Queue:
         self._lock = threading.Lock()
         self._client: DBOSClient | None = None
 
+    def connect(self) -> None:
+        """Connect, and bring the engine's tables up to date: what the first use does otherwise."""
+        self._connected()
+
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
         """A transaction of ours in which jobs can be queued as well: both the one and the other, or neither."""

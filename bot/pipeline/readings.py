@@ -1,4 +1,4 @@
-"""What jobs know of the forge: what was read for one delivery, its event as it stands now, and ``bouncer.yml``.
+"""What jobs know of the forge: an event as it stands now, and ``bouncer.yml``.
 
 A repository's file, over its owner's, is read once, and again when its default branch was pushed to. Recorded
 deliveries tell of pushes, so every worker hears of one before it takes up what was delivered after it.
@@ -25,7 +25,6 @@ from bot.core.events import Event
 from bot.core.subjects import Actor, CheckRun, Comment, Issue, Permission, PullRequest, Repository, ReviewComment
 from bot.github.offline import comment_key
 from bot.github.protocol import Forge, IssueLink, PostedReview, PullDiff, Reactions, SourceTree
-from bot.pipeline.job import Job
 from bot.pipeline.store import Database
 from bot.pipeline.store.tables import DELIVERIES
 
@@ -38,10 +37,6 @@ K = TypeVar("K", bound=Hashable)
 
 #: Tasks that judge what is there, whatever it was that happened to it.
 JUDGING: frozenset[Task] = frozenset({"triage", "verify", "review"})
-
-#: Deliveries whose readings are kept, and how long after the first of them, seconds.
-KEPT = 32
-KEPT_SECONDS = 300.0
 
 
 class ReadOnce:
@@ -128,66 +123,6 @@ class ReadOnce:
                 self._missing[f"{name} {key}"] = error
                 raise
         return answers[key]
-
-    def forget(self, number: int) -> None:
-        """Something was written there: what stood before is not the answer any more."""
-        for name in ("issues", "comments", "reviews", "review_comments"):
-            self._answers.get(name, {}).pop(number, None)
-            self._missing.pop(f"{name} {number}", None)
-        self._answers.pop("check_runs", None)
-
-
-class AskAnew(ReadOnce):
-    """Asks again, and whoever shares the answers knows the new ones.
-
-    A diff alone is taken as it is known: it belongs to a head, and the head is what is looked at again.
-    """
-
-    def __init__(self, known: ReadOnce) -> None:
-        self._forge, self._answers, self._missing = known._forge, known._answers, known._missing
-
-    def _keep(self, name: str, key: K, ask: Callable[[], T]) -> T:
-        if name != "diffs":
-            self._answers.get(name, {}).pop(key, None)
-            self._missing.pop(f"{name} {key}", None)
-        return super()._keep(name, key, ask)
-
-
-@dataclass(frozen=True)
-class _Reading:
-    forge: ReadOnce
-    since: float
-
-
-class Readings:
-    """What the jobs of a delivery have read, each question once; one per worker process.
-
-    They run one after the other and are about the same head. A later try begins anew: it is made because something
-    has changed, or may have.
-    """
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[str, _Reading] = OrderedDict()
-
-    def of(self, job: Job, forge: Forge) -> ReadOnce:
-        """What this job asks in place of ``forge``."""
-        now = self._clock()
-        with self._lock:
-            while self._kept and now - next(iter(self._kept.values())).since >= KEPT_SECONDS:
-                self._kept.popitem(last=False)
-            if job.attempt or job.delivery not in self._kept:
-                self._kept.pop(job.delivery, None)
-                self._kept[job.delivery] = _Reading(ReadOnce(forge), now)
-            if len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
-            return self._kept[job.delivery].forge
-
-    def drop(self, job: Job) -> None:
-        """Its delivery is about something that is not there any more."""
-        with self._lock:
-            self._kept.pop(job.delivery, None)
 
 
 def at_present(event: Event, task: Task, forge: Forge, *, moved: bool = False) -> Event:

@@ -24,7 +24,7 @@ from bot.core.errors import ForgeError, NotFound, OperatorNeeded, TransientError
 from bot.core.events import Event
 from bot.features.services import Services
 from bot.github.writer import GitHubWriter
-from bot.pipeline.inbox import Received
+from bot.pipeline.inbox import Inbox, Received
 from bot.pipeline.job import GaveUp, Job, Notice, Stage, stored_event, successor
 from bot.pipeline.notices import Notices
 from bot.pipeline.publisher import OneWrite, Published, Publisher, Refused
@@ -76,6 +76,7 @@ class Runner:
     def __init__(
         self,
         queue: Queue,
+        inbox: Inbox,
         ledger: Ledger,
         services_for: ServicesFor,
         publisher: Publisher,
@@ -92,6 +93,7 @@ class Runner:
         ``notices`` tells somebody else; None where the operator named nobody.
         """
         self._queue = queue
+        self._inbox = inbox
         self._received = Received(ledger.database)
         self._ledger = ledger
         self._services_for = services_for
@@ -264,7 +266,7 @@ class Runner:
                 since=decision.evidence["at"],
                 days=decision.again_days or 0,
             )
-            self._received.note(f"{job.id}:again", again, self._clock())
+            self._inbox.accept(f"{job.id}:again", again)
 
     def _tomorrow(self, job: Job) -> str:
         """The day's budget is spent: try again when there is a new one, not everybody at once."""

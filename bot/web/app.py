@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 import structlog
 from flask import Blueprint, Flask
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.middleware.proxy_fix import ProxyFix
 
+from bot.core.errors import TransientError
 from bot.pipeline.admin import Jobs
-from bot.pipeline.inbox import Inbox
 from bot.pipeline.metrics import Counts
-from bot.pipeline.store import Ledger, database_at, withhold
+from bot.pipeline.store import Database, Ledger, database_at, withhold
 from bot.web import health, webhook
 from bot.web.health import Readers
 from bot.web.webhook import Secrets
@@ -22,8 +24,52 @@ from bot.web.webhook import Secrets
 FLUSH_SECONDS = 5.0
 #: How long a commit waits for SQLite's write lock: less than a delivery may wait in all, seconds.
 BUSY_SECONDS = 4.0
+#: GitHub waits 10 s and then counts a delivery as failed; the answer has to be its own before that.
+DEADLINE_SECONDS = 5.0
+#: Deliveries that a process stores in PostgreSQL at the same time.
+STORING_THREADS = 4
+
+if TYPE_CHECKING:
+    from bot.core.events import Event
 
 _log = structlog.get_logger(__name__)
+
+
+class Storing:
+    """Stores deliveries within a deadline, in threads of its own: a database may be silent for longer."""
+
+    def __init__(self, database: Database) -> None:
+        # Both import the engine, which takes a second: not before the process was forked.
+        from bot.pipeline.inbox import Inbox
+        from bot.pipeline.queue import Queue
+
+        self._queue = Queue(database)
+        self._inbox = Inbox(database, self._queue)
+        # SQLite has one writer: a second one would only wait for the first.
+        self._threads = ThreadPoolExecutor(1 if database.is_sqlite else STORING_THREADS, "storing")
+
+    def connect(self) -> None:
+        """Connect ahead of the first delivery."""
+        self._queue.connect()
+
+    def accept(self, delivery: str, event: Event, seconds: float = DEADLINE_SECONDS) -> bool:
+        """Store a delivery with its jobs. Return False if a delivery of that id is stored already.
+
+        Raises TransientError if that was not done within ``seconds``; the delivery may be stored later.
+        """
+        storing = self._threads.submit(self._inbox.accept, delivery, event)
+        try:
+            return storing.result(seconds)
+        except TimeoutError:
+            storing.cancel()
+            raise TransientError(f"the database did not record the delivery within {seconds:.0f} s") from None
+        except Exception as error:
+            _log.error("delivery_not_recorded", error=type(error).__name__)
+            raise TransientError("the database did not record the delivery") from error
+
+    def close(self) -> None:
+        self._threads.shutdown(cancel_futures=True)
+        self._queue.close()
 
 
 class Backend:
@@ -35,7 +81,7 @@ class Backend:
         self._withheld = withheld
         self._lock = threading.Lock()
         self._closing = threading.Event()
-        self._parts: tuple[Ledger, Jobs, Inbox] | None = None
+        self._parts: tuple[Ledger, Jobs, Storing] | None = None
         self.counts = Counts()
 
     def ledger(self) -> Ledger:
@@ -44,8 +90,19 @@ class Backend:
     def jobs(self) -> Jobs:
         return self._made()[1]
 
-    def acceptor(self) -> Inbox:
+    def acceptor(self) -> Storing:
         return self._made()[2]
+
+    def warm_up(self) -> None:
+        """Import and connect the engine in the background, so that the first delivery need not wait."""
+        threading.Thread(target=self._warm_up, name="warm-up", daemon=True).start()
+
+    def _warm_up(self) -> None:
+        try:
+            self._made()[2].connect()
+        except (SQLAlchemyError, TimeoutError) as error:
+            # The first delivery tries again.
+            _log.warning("database_away", error=type(error).__name__)
 
     def close(self) -> None:
         """Record what waits; the process ends."""
@@ -56,7 +113,7 @@ class Backend:
             self._flush(ledger)
             ledger.database.close()
 
-    def _made(self) -> tuple[Ledger, Jobs, Inbox]:
+    def _made(self) -> tuple[Ledger, Jobs, Storing]:
         if self._parts is None:
             with self._lock:
                 if self._parts is None:
@@ -64,7 +121,7 @@ class Backend:
                     withhold(database, self._withheld)
                     ledger = Ledger(database)
                     threading.Thread(target=self._flush_all, args=(ledger,), name="counts", daemon=True).start()
-                    self._parts = ledger, Jobs(database), Inbox(database)
+                    self._parts = ledger, Jobs(database), Storing(database)
         return self._parts
 
     def _flush_all(self, ledger: Ledger) -> None:
@@ -104,9 +161,7 @@ def create_app(
             app.wsgi_app, x_for=trusted_proxies, x_proto=1, x_host=1
         )
     app.register_blueprint(webhook.blueprint(secrets, backend.acceptor, backend.counts))
-    app.register_blueprint(
-        health.blueprint(backend.ledger, backend.jobs, backend.acceptor, readers or Readers(), secrets)
-    )
+    app.register_blueprint(health.blueprint(backend.ledger, backend.jobs, readers or Readers(), secrets))
     for make in more:
         app.register_blueprint(make(backend))
     return app

@@ -7,11 +7,11 @@ import os
 import sqlite3
 import stat
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, Table, create_engine, event
 from sqlalchemy.dialects.postgresql import Insert as PostgresInsert
@@ -69,26 +69,6 @@ class Database:
         """A transaction that writes; on SQLite it takes the write lock at once, so it cannot fail half-way."""
         with self.engine.connect().execution_options(immediate=True) as connection, connection.begin():
             yield connection
-
-    def write_once(self, statement: str, values: Sequence[Any]) -> Sequence[tuple[Any, ...]]:
-        """The rows of one statement that is a transaction of its own, in the driver's words.
-
-        For what is done thousands of times a second: with ``write`` it costs twice the processor time, and each
-        further statement of a transaction lets all other threads go first. Raises DBAPIError.
-        """
-        values = _cut(tuple(values), _forms(self.withheld))
-        try:
-            with closing(self.engine.raw_connection()) as connection:
-                raw: Any = connection.driver_connection
-
-                def rows() -> Sequence[tuple[Any, ...]]:
-                    return cast(Sequence[tuple[Any, ...]], raw.execute(statement, values).fetchall())
-
-                written = when_free(raw, self._busy_seconds, rows) if self.is_sqlite else rows()
-                connection.commit()
-                return written
-        except self.engine.dialect.loaded_dbapi.Error as error:
-            raise DBAPIError(statement, None, error) from None
 
     def insert(self, table: Table) -> SqliteInsert | PostgresInsert:
         """An INSERT that knows ON CONFLICT."""

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from bot.cli import main
+from bot.core.events import InstallationRepositoriesChanged
 from bot.pipeline.admin import Jobs
-from bot.pipeline.inbox import Inbox
 from bot.pipeline.queue import Queue
-from tests.bot.pipeline.builders import edited, make_dispatcher, opened
+from tests.bot.pipeline.builders import edited, make_inbox, opened
 from tests.bot.pipeline.dead import bury
 
 Run = Callable[..., Any]
@@ -22,14 +22,11 @@ Run = Callable[..., Any]
 @pytest.fixture
 def jobs(database) -> Iterator[Jobs]:
     """d-1 is dead, d-2 is queued."""
-    inbox, queue = Inbox(database), Queue(database)
-    dispatcher = make_dispatcher(database, queue, "triage")
+    queue = Queue(database)
+    inbox = make_inbox(database, queue, "triage")
     inbox.accept("d-1", opened(1))
-    dispatcher.step()
     bury(database, "gave up after 13 tries: api.github.com does not answer", "d-1:triage")
     inbox.accept("d-2", edited(2))
-    dispatcher.step()
-    inbox.close()
     queue.close()
     jobs = Jobs(database)
     yield jobs
@@ -99,16 +96,16 @@ def test_wrong_usage_gets_one_line(jobs, bouncer, capsys):
 
 
 def test_deliveries_that_wait_for_a_worker_are_counted(database, bouncer):
-    acceptor = Inbox(database)
+    queue = Queue(database)
+    inbox = make_inbox(database, queue)
+    gone = InstallationRepositoriesChanged(sender=opened().sender, account="acme", added=(), removed=("acme/old",))
     for delivery in ("d-1", "d-2"):
-        acceptor.accept(delivery, opened(1))
-    acceptor.close()
+        inbox.accept(delivery, gone)
     assert bouncer("list") == (0, "", "no jobs, 2 recorded deliveries that no worker has taken up yet\n")
     assert bouncer("list", "--json")[1] == {"jobs": [], "counts": {}, "untaken_deliveries": 2}
     later = Jobs(database, lambda: time.time() + 100)
     assert 100 <= later.oldest_age() < 200
-    queue = Queue(database)
-    make_dispatcher(database, queue, "triage").step()
+    inbox.take_up(lambda account, repositories: None)
     queue.close()
     assert later.untaken() == 0
 

@@ -5,30 +5,27 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from bot import router
 from bot.core import events
 from bot.core.actions import Task
 from bot.core.subjects import Actor, Comment, Issue, PullRequest, Repository
+from bot.pipeline.inbox import DEBOUNCE, Inbox
 from bot.pipeline.queue import Queue
-from bot.pipeline.retention import Retention
 from bot.pipeline.store import Database
-from bot.pipeline.worker import Dispatcher, Pace
 
 ANA = Actor(id=1, login="ana")
 ROCKET = Repository(id=1, owner="acme", name="rocket")
 
 
-def make_dispatcher(
+def make_inbox(
     database: Database,
     queue: Queue,
     *tasks: Task,
     debounce: bool = False,
     clock: Callable[[], float] = time.time,
-) -> Dispatcher:
-    """One that makes these jobs of every event; as the router says where none is named."""
-    pace = Pace() if debounce else Pace(debounce={})
-    find = (lambda event: tasks) if tasks else router.tasks
-    return Dispatcher(database, queue, find, Retention(database, queue).uninstalled, pace, clock)
+) -> Inbox:
+    """One that makes these jobs of every event; as the router says if none is named."""
+    named = (lambda event: tasks) if tasks else None
+    return Inbox(database, queue, tasks=named, debounce=DEBOUNCE if debounce else {}, clock=clock)
 
 
 def opened(number: int = 7, repository: Repository = ROCKET, title: str = "It is broken") -> events.IssueOpened:

@@ -11,15 +11,16 @@ from sqlalchemy import func, select
 
 from bot.core import events
 from bot.core.errors import TransientError
-from bot.pipeline.inbox import Inbox
 from bot.pipeline.store import Database, database_at, open_database
 from bot.pipeline.store.tables import DELIVERIES
+from bot.web.app import Storing
 from tests.bot.pipeline.builders import opened
 
 
 @pytest.fixture
 def acceptor(database: Database):
-    acceptor = Inbox(database)
+    acceptor = Storing(database)
+    acceptor.connect()
     yield acceptor
     acceptor.close()
 
@@ -30,7 +31,12 @@ def test_the_event_is_stored_once_as_plain_json(acceptor, database):
     with database.read() as connection:
         row = connection.execute(select(DELIVERIES)).one()
     assert events.from_json(row.event) == event
-    assert (row.id, row.kind, row.repository, row.dispatched_at) == ("d-1", "issue_opened", "acme/rocket", None)
+    assert (row.id, row.kind, row.repository, row.dispatched_at) == (
+        "d-1",
+        "issue_opened",
+        "acme/rocket",
+        row.received_at,
+    )
 
 
 def test_a_redelivery_is_seen_and_changes_nothing(acceptor, database):
@@ -51,7 +57,8 @@ def test_a_hundred_at_once_are_all_recorded_and_each_is_told_the_truth(acceptor,
 
 def test_two_processes_that_get_the_same_delivery_record_it_once(acceptor, database, database_url):
     other = database_at(database_url)
-    second = Inbox(other)
+    second = Storing(other)
+    second.connect()
     with ThreadPoolExecutor(8) as pool:
         jobs = [
             pool.submit(each.accept, f"d-{number}", opened())
@@ -69,7 +76,8 @@ def test_a_database_that_is_locked_is_a_refusal_within_the_deadline(tmp_path):
     url = f"sqlite:///{tmp_path}/x.db"
     database = open_database(url, busy_seconds=30)
     migrate(database)
-    acceptor = Inbox(database)
+    acceptor = Storing(database)
+    acceptor.connect()
     locked, free = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -99,13 +107,12 @@ def test_an_error_that_is_not_the_databases_fails_one_delivery_and_the_next_is_r
     refused = [n for n, each in enumerate(tries) if each.exception() is not None]
     assert refused == [3]
     assert isinstance(tries[3].exception(), TransientError)
-    assert acceptor.alive
     assert acceptor.accept("d-9", opened()) is True
 
 
 def test_a_database_that_is_gone_is_a_refusal_at_once():
     database = database_at("postgresql://nobody@127.0.0.1:9/none")
-    acceptor = Inbox(database)
+    acceptor = Storing(database)
     with pytest.raises(TransientError, match="did not record"):
         acceptor.accept("d-1", opened())
     acceptor.close()

@@ -7,11 +7,11 @@ from sqlalchemy import select, update
 
 from bot import router
 from bot.core import events
-from bot.pipeline.inbox import Inbox
+from bot.pipeline.inbox import DEBOUNCE
+from bot.pipeline.queue import Queue
 from bot.pipeline.store import Database
 from bot.pipeline.store.tables import DELIVERIES
-from bot.pipeline.worker import DEBOUNCE
-from tests.bot.pipeline.builders import make_dispatcher, opened, pushed
+from tests.bot.pipeline.builders import make_inbox, opened, pushed
 from tests.bot.pipeline.line import Line
 
 
@@ -34,58 +34,70 @@ def line(database: Database):
 
 
 @pytest.fixture
-def accept(database: Database, clock):
-    inbox = Inbox(database, clock)
-    yield inbox.accept
-    inbox.close()
+def inbox(database: Database, line, clock):
+    return make_inbox(database, line, clock=clock)
 
 
-@pytest.fixture
-def dispatcher(database: Database, line, clock):
-    return make_dispatcher(database, line, clock=clock)
+def uninstalled(account, repositories):
+    """Delete nothing."""
 
 
-def test_each_task_of_a_delivery_is_a_job_in_the_order_of_the_table(accept, dispatcher, line):
-    accept("d-1", opened())
-    assert dispatcher.step() == 1
+def test_each_task_of_a_delivery_is_a_job_in_the_order_of_the_table(inbox, line):
+    assert inbox.accept("d-1", opened())
     assert list(line.attempts) == [f"d-1:{task}" for task in router.tasks(opened())]
     jobs = list(line.attempts.values())
-    assert {job.partition for job in jobs} == {"acme/rocket#7"}
+    assert len({job.partition for job in jobs}) == 1
     assert [job.order for job in jobs] == sorted({job.order for job in jobs})
 
 
-def test_a_step_that_is_repeated_after_a_crash_changes_nothing(accept, dispatcher, line, database):
-    accept("d-1", opened())
-    dispatcher.step()
+def test_a_delivery_is_stored_with_its_jobs_or_not_at_all(database, clock):
+    queue = Queue(database)
+
+    class Broken(Queue):
+        def enqueue(self, *arguments: object) -> None:
+            raise OSError("the engine cannot be reached")
+
+    broken = Broken(database)
+    with pytest.raises(OSError, match="cannot be reached"):
+        make_inbox(database, broken, clock=clock).accept("d-1", opened())
+    with database.read() as connection:
+        assert connection.scalar(select(DELIVERIES.c.id)) is None
+    assert make_inbox(database, queue, clock=clock).accept("d-1", opened())
+    assert {job.delivery for job in queue.list()} == {"d-1"}
+    queue.close()
+    broken.close()
+
+
+def test_what_an_older_release_stored_without_jobs_gets_them_once(inbox, line, database):
+    inbox.accept("d-1", opened())
     before = dict(line.attempts)
     with database.write() as connection:
         connection.execute(update(DELIVERIES).values(dispatched_at=None))
-    dispatcher.step()
+    assert inbox.take_up(uninstalled) == 1
     assert line.attempts == before
-    assert dispatcher.step() == 0
+    assert inbox.take_up(uninstalled) == 0
 
 
-def test_an_event_for_nobody_is_taken_note_of_and_makes_no_job(accept, dispatcher, line, database):
-    accept("d-1", events.Pinged(sender=opened().sender))
-    dispatcher.step()
+def test_an_event_for_nobody_is_taken_note_of_and_makes_no_job(inbox, line, database):
+    inbox.accept("d-1", events.Pinged(sender=opened().sender))
     assert line.attempts == {}
     with database.read() as connection:
         assert connection.scalar(select(DELIVERIES.c.dispatched_at)) is not None
 
 
-def test_a_push_waits_for_the_next_one(accept, database, line, clock):
-    accept("d-1", pushed("a" * 40))
-    make_dispatcher(database, line, debounce=True, clock=clock).step()
+def test_a_push_waits_for_the_next_one(database, line, clock):
+    make_inbox(database, line, debounce=True, clock=clock).accept("d-1", pushed("a" * 40))
     assert set(line.states().values()) == {"waiting"}
     assert {job.due for job in line.list()} == {clock.now + DEBOUNCE[events.PullRequestSynchronized]}
 
 
-def test_what_cannot_be_read_is_kept_and_does_not_stop_the_rest(accept, dispatcher, line, database):
-    accept("d-1", opened())
+def test_what_cannot_be_read_is_kept_and_does_not_stop_the_rest(inbox, line, database):
+    inbox.accept("d-1", opened())
+    line.attempts.clear()
     with database.write() as connection:
-        connection.execute(update(DELIVERIES).values(event='{"kind": "of another time"}'))
-    accept("d-2", opened())
-    dispatcher.step()
+        connection.execute(update(DELIVERIES).values(event='{"kind": "of another time"}', dispatched_at=None))
+    inbox.accept("d-2", opened())
+    inbox.take_up(uninstalled)
     assert {job.delivery for job in line.list()} == {"d-2"}
     with database.read() as connection:
         problem = connection.scalar(select(DELIVERIES.c.problem).where(DELIVERIES.c.id == "d-1"))

@@ -1,4 +1,4 @@
-"""What a job reads it reads once, and ``bouncer.yml`` is kept until its branch is pushed to."""
+"""``bouncer.yml`` is kept until its branch is pushed to."""
 
 from __future__ import annotations
 
@@ -15,16 +15,8 @@ from bot.core.events import BranchPushed
 from bot.core.subjects import Actor, Repository
 from bot.github.http import Client, Holder, Transport
 from bot.pipeline.inbox import Inbox
-from bot.pipeline.job import Job
-from bot.pipeline.readings import (
-    FRESH_SECONDS,
-    KEPT_SECONDS,
-    AskAnew,
-    Configurations,
-    Readings,
-    ReadOnce,
-    configuration,
-)
+from bot.pipeline.queue import Queue
+from bot.pipeline.readings import FRESH_SECONDS, Configurations, configuration
 from bot.pipeline.store import Database, migrate, open_database
 from tests.bot.github.conftest import NAME, Site, site
 
@@ -40,7 +32,8 @@ class Kept:
         self.site = site
         self.now = 1000.0
         self.configurations = Configurations(database, lambda: self.now)
-        self.acceptor = Inbox(database)
+        self.queue = Queue(database)
+        self.inbox = Inbox(database, self.queue)
 
     def config(self) -> RepoConfig:
         forge = self.site.forge
@@ -58,7 +51,7 @@ class Kept:
     def pushed(self, delivery: str, repository: str = NAME) -> None:
         owner, _, name = repository.partition("/")
         about = Repository(id=1, owner=owner, name=name)
-        self.acceptor.accept(delivery, BranchPushed(sender=Actor(id=1, login="octo"), repository=about))
+        self.inbox.accept(delivery, BranchPushed(sender=Actor(id=1, login="octo"), repository=about))
 
 
 @pytest.fixture
@@ -67,7 +60,7 @@ def kept(site: Site, tmp_path: Path) -> Iterator[Kept]:
     migrate(database)
     kept = Kept(site, database)
     yield kept
-    kept.acceptor.close()
+    kept.queue.close()
     database.close()
 
 
@@ -134,44 +127,6 @@ def test_a_push_to_the_owner_s_file_counts_everywhere_and_unchanged_costs_nothin
 def test_a_private_repository_of_the_owner_s_is_nobody_s_default(kept: Kept) -> None:
     kept.site.github.create_repository(SHARED, {PATH: "triage:\n  label: unclear\n"}, private=True)
     assert kept.label() == "needs-info"
-
-
-def test_jobs_of_a_delivery_read_once_and_a_later_try_or_another_delivery_reads_anew(site: Site) -> None:
-    number = site.github.open_issue(NAME, "It is broken", "Somehow.")
-    job = Job(
-        id="d-1:verify", delivery="d-1", seq=1, position=0, task="verify", kind="pull_request_opened",
-        repository=NAME, number=number, due=0.0, created_at=0.0,
-    )  # fmt: skip
-    now = [0.0]
-    readings = Readings(lambda: now[0])
-
-    def titled(job: Job) -> str:
-        return readings.of(job, site.forge).issue(number).title
-
-    assert titled(job) == "It is broken"
-    site.github.edit(NAME, number, title="It works")
-    beside = job.model_copy(update={"id": "d-1:review", "task": "review"})
-    assert titled(beside) == "It is broken"
-    assert titled(job.model_copy(update={"delivery": "d-2"})) == "It works"
-    now[0] = KEPT_SECONDS
-    assert titled(beside) == "It works"
-    site.github.edit(NAME, number, title="It broke again")
-    assert titled(job.model_copy(update={"attempt": 1})) == titled(beside) == "It broke again"
-
-
-def test_what_is_read_anew_before_a_write_is_known_after_it_and_what_was_written_on_is_forgotten(
-    site: Site,
-) -> None:
-    number = site.github.open_issue(NAME, "It is broken", "Somehow.")
-    known = ReadOnce(site.forge)
-    assert known.issue(number).title == "It is broken"
-    site.github.edit(NAME, number, title="It works")
-    assert (AskAnew(known).issue(number).title, known.issue(number).title) == ("It works", "It works")
-    assert known.comments(number) == ()
-    site.github.comment(NAME, number, "Me too.", "carol")
-    assert known.comments(number) == ()
-    known.forget(number)
-    assert len(known.comments(number)) == 1
 
 
 def test_an_owner_s_file_is_not_read_through_a_redirect(kept: Kept) -> None:

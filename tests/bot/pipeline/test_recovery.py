@@ -13,11 +13,10 @@ import pytest
 
 from bot.core.errors import OperatorError
 from bot.pipeline.admin import Jobs
-from bot.pipeline.inbox import Inbox
 from bot.pipeline.queue import Consumer, Queue
 from bot.pipeline.recovery import MAX_DEATHS, MAX_WORKERS, Lease, Recovery, take_lease
 from bot.pipeline.store import Database
-from tests.bot.pipeline.builders import make_dispatcher, opened
+from tests.bot.pipeline.builders import make_inbox, opened
 from tests.bot.pipeline.rig import ROOT, wait
 
 HOLD = """
@@ -53,10 +52,7 @@ def recovery(database: Database, queue: Queue, lease: Lease) -> Recovery:
 
 @pytest.fixture
 def delivered(database: Database, queue: Queue) -> Jobs:
-    inbox = Inbox(database)
-    inbox.accept("d", opened())
-    inbox.close()
-    make_dispatcher(database, queue, "triage").step()
+    make_inbox(database, queue, "triage").accept("d", opened())
     return Jobs(database)
 
 

@@ -16,7 +16,6 @@ from bot.pipeline.store import Database, Ledger
 from bot.pipeline.store.calls import Calls
 from bot.pipeline.store.decisions import Decisions
 from bot.pipeline.store.tables import DELIVERIES
-from bot.pipeline.worker import Dispatcher, Pace
 from tests.bot.pipeline.builders import closed, opened, reopened
 from tests.bot.pipeline.line import Line
 from tests.bot.pipeline.test_dispatch import Clock
@@ -40,18 +39,16 @@ def sweep(database: Database, line: Line, clock: Clock):
 @pytest.fixture
 def dispatch(database: Database, line: Line, clock: Clock):
     """Deliver events, by id, and make their jobs."""
-    inbox = Inbox(database, clock)
     retention = Retention(database, line, clock=clock)
     tasks = lambda event: ("triage",) if isinstance(event, events.RepositoryEvent) else ()  # noqa: E731
-    dispatcher = Dispatcher(database, line, tasks, retention.uninstalled, Pace(), clock)
+    inbox = Inbox(database, line, tasks=tasks, clock=clock)
 
     def dispatch(**delivered: events.Event) -> None:
         for name, event in delivered.items():
             inbox.accept(f"d-{name}", event)
-        dispatcher.step()
+        inbox.take_up(retention.uninstalled)
 
-    yield dispatch
-    inbox.close()
+    return dispatch
 
 
 @pytest.fixture
@@ -164,8 +161,6 @@ def test_the_number_of_deliveries_ever_does_not_start_again(jobs, sweep, clock, 
     clock.now += 100 * DAY
     jobs.cancel("d-open:triage")
     sweep()
-    acceptor = Inbox(database, clock)
-    acceptor.accept("d-new", opened())
-    acceptor.close()
+    Inbox(database, jobs, clock=clock).accept("d-new", opened())
     with database.read() as connection:
         assert connection.scalar(select(func.max(DELIVERIES.c.seq))) > before

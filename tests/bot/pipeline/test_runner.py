@@ -19,8 +19,7 @@ from bot.pipeline.runner import MAX_TRIES, MAX_TRIES_BUG, Runner
 from bot.pipeline.store import Database
 from bot.pipeline.store.overview import Filter, Overview
 from bot.pipeline.store.tables import DECISIONS, DELIVERIES
-from bot.pipeline.worker import Dispatcher
-from tests.bot.pipeline.builders import make_dispatcher
+from tests.bot.pipeline.builders import make_inbox
 from tests.bot.pipeline.line import Line
 from tests.bot.pipeline.publishing.desk import Desk, make_desk
 from tests.bot.pipeline.rig import REPLY
@@ -37,8 +36,7 @@ class Bench:
     desk: Desk
     line: Line
     model: ScriptedModel
-    acceptor: Inbox
-    dispatcher: Dispatcher
+    inbox: Inbox
     services: Services
     now: list[float]
     think: Callable[[], object] = lambda: None
@@ -54,7 +52,14 @@ class Bench:
     def use_for(self, services_for: Callable[[events.Event], Any], *, paused: bool = False) -> None:
         desk, clock = self.desk, lambda: self.now[0]
         self.runner = Runner(
-            self.line, desk.ledger, services_for, desk.publisher, paced=False, paused=paused, clock=clock
+            self.line,
+            self.inbox,
+            desk.ledger,
+            services_for,
+            desk.publisher,
+            paced=False,
+            paused=paused,
+            clock=clock,
         )
 
     def open(self, title: str = "It is broken") -> str:
@@ -74,8 +79,7 @@ class Bench:
 
     def accept(self, event: events.Event) -> str:
         self.number += 1
-        self.acceptor.accept(f"d-{self.number}", event)
-        self.dispatcher.step()
+        self.inbox.accept(f"d-{self.number}", event)
         return f"d-{self.number}:triage"
 
     def run(self, job: str) -> Any:
@@ -95,11 +99,9 @@ def bench(database: Database) -> Iterator[Bench]:
         model = ScriptedModel(lambda prompt: (bench.think(), VAGUE)[1])
         services = replace(desk.services, model=model, history=desk.ledger.decisions)
         line = Line(database)
-        acceptor = Inbox(database, lambda: now[0])
-        dispatcher = make_dispatcher(database, line, "triage", clock=lambda: now[0])
-        bench = Bench(desk, line, model, acceptor, dispatcher, services, now)
+        inbox = make_inbox(database, line, "triage", clock=lambda: now[0])
+        bench = Bench(desk, line, model, inbox, services, now)
         yield bench
-        acceptor.close()
 
 
 def test_a_vague_issue_gets_its_comment_and_everything_is_recorded(bench):
@@ -271,7 +273,7 @@ def test_what_moved_while_it_was_judged_is_judged_again_as_it_stands(bench):
 
 
 def test_reproduction_waits_for_triage_that_is_tried_again(bench, database):
-    bench.dispatcher = make_dispatcher(database, bench.line, "triage", "reproduce", clock=lambda: bench.now[0])
+    bench.inbox = make_inbox(database, bench.line, "triage", "reproduce", clock=lambda: bench.now[0])
     triage = bench.open()
     reproduce = triage.replace("triage", "reproduce")
     away = [True]
@@ -438,7 +440,8 @@ def test_an_unanswered_issue_is_warned_and_closed_once_whichever_write_is_the_la
     config = load("triage: {close_after_days: 14}")[0]
     services, dying = replace(bench.services, config=config), DiesAfterEachWrite(bench.desk.writer)
     bench.use(dying, services)
-    bench.dispatcher = make_dispatcher(bench.desk.ledger.database, bench.line, clock=lambda: bench.now[0])
+    bench.inbox = make_inbox(bench.desk.ledger.database, bench.line, clock=lambda: bench.now[0])
+    bench.use(dying, services)
     job, began = bench.open(), bench.now[0]
     for _ in ("bounced", "warned", "closed"):
         for _ in range(9):
@@ -447,7 +450,6 @@ def test_an_unanswered_issue_is_warned_and_closed_once_whichever_write_is_the_la
                 break
             except Killed:
                 assert bench.line.get(job).state == "running"
-        bench.dispatcher.step()
         job = f"{job}:again:closing"
     assert len(dying.deaths) >= 5
     made = [path.rpartition("/")[2] for method, path in bench.desk.written() if method == "POST"]

@@ -32,9 +32,10 @@ def worker(ledger: Ledger, database: Database) -> Worker:
     """One whose operator has paused it: jobs end without a GitHub."""
     publisher = Publisher(ledger.postings)
     queue = Queue(database)
-    runner = Runner(queue, ledger, lambda event: pytest.fail("asked for services"), publisher, paused=True)
-    pace = Pace(concurrency=2, polling_seconds=0.05, debounce={})
-    return Worker(ledger, queue, runner, Counts(), pace, KEEP_DAYS)
+    inbox = Inbox(database, queue)
+    runner = Runner(queue, inbox, ledger, lambda event: pytest.fail("asked for services"), publisher, paused=True)
+    pace = Pace(concurrency=2, polling_seconds=0.05)
+    return Worker(ledger, queue, inbox, runner, Counts(), pace, KEEP_DAYS)
 
 
 class Running:
@@ -64,11 +65,12 @@ def running(worker: Worker) -> Iterator[Running]:
 
 
 def test_what_is_delivered_is_worked_on_until_the_worker_stops(database, jobs, running):
-    acceptor = Inbox(database)
+    queue = Queue(database)
+    inbox = Inbox(database, queue)
     for number in range(5):
-        acceptor.accept(f"d-{number}", opened(number + 1))
-    acceptor.close()
-    wait(lambda: jobs.counts() == {"done": 15}, 30, "all jobs done")
+        inbox.accept(f"d-{number}", opened(number + 1))
+    queue.close()
+    wait(lambda: jobs.counts() == {"done": 10}, 30, "all jobs done")
     assert {job.outcome for job in jobs.list()} == {"skipped: paused by the operator"}
     assert jobs.worker_age() < 10
     running.end()

@@ -25,7 +25,8 @@ def run() -> None:
     kept = work(
         loaded,
         stop,
-        Pace(concurrency=4, apart=0, debounce={}, day_seconds=float(os.environ.get("DAY_SECONDS", 86_400))),
+        Pace(concurrency=4, apart=0, polling_seconds=0.05),
+        float(os.environ.get("DAY_SECONDS", 86_400)),
     )
     os._exit(0 if kept else 1)
 

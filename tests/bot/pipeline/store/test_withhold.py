@@ -16,9 +16,6 @@ def test_nothing_withheld_is_written_in_any_form(database: Database) -> None:
             connection.execute(
                 COUNTERS.insert(), {"name": text, "labels": str(number), "value": 1, "updated_at": 1}
             )
-    mark = "?" if database.is_sqlite else "%s"
-    insert = f"INSERT INTO counters (name, labels, value, updated_at) VALUES ({mark}, '3', 1, 1) RETURNING name"
-    assert database.write_once(insert, texts[:1]) == [("a REDACTED b",)]
     with database.read() as connection:
         kept = connection.execute(COUNTERS.select().order_by(COUNTERS.c.labels)).scalars().all()
-    assert kept == ["a REDACTED b", '{"k": "REDACTED"}', "a short word", "a REDACTED b"]
+    assert kept == ["a REDACTED b", '{"k": "REDACTED"}', "a short word"]
