@@ -12,8 +12,6 @@ from bot.cli.running import load_settings, opened_database, settings_options
 from bot.core.errors import SettingsError
 
 if TYPE_CHECKING:
-    from flask import Flask
-
     from bot.github.registration import Credentials
     from bot.settings import Settings
     from bot.web.app import Pages
@@ -73,19 +71,18 @@ def serve(settings: Settings, processes: int | None, link: str | None = None) ->
     more = (lambda backend: landing(), *pages(settings))
     if link is not None:
         processes, more = 1, (*more, *setup_pages(settings, link))
-
-    def make_app() -> Flask:
-        backend = Backend(settings.database_url, present.withheld)
-        backend.warm_up()
-        return create_app(
-            backend,
+    Server(
+        lambda: create_app(
+            Backend(settings.database_url, present.withheld).warm_up(),
             present.webhook_secrets,
             more,
             trusted_proxies=settings.bouncer_trust_proxy,
             readers=readers,
-        )
-
-    Server(make_app, settings.host, settings.port, processes=processes or PROCESSES).run()
+        ),
+        settings.host,
+        settings.port,
+        processes=processes or PROCESSES,
+    ).run()
 
 
 def show_link(settings: Settings) -> str:

@@ -93,9 +93,10 @@ class Backend:
     def acceptor(self) -> Storing:
         return self._made()[2]
 
-    def warm_up(self) -> None:
+    def warm_up(self) -> Backend:
         """Import and connect the engine in the background, so that the first delivery need not wait."""
         threading.Thread(target=self._warm_up, name="warm-up", daemon=True).start()
+        return self
 
     def _warm_up(self) -> None:
         try:
