@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -310,7 +311,7 @@ class Live:
         config, problems = self._configurations.of(event.installation, repository, forge)
         services = Services(
             forge=forge,
-            model=self._model_for(repository.full_name, reserve=not by_maintainer(event)),
+            model=self._model_for(repository.full_name, reserve=True),
             sandbox=self._sandbox,
             config=config,
             clock=now,
@@ -321,6 +322,8 @@ class Live:
             environments=self._environments,
             secrets=self._secrets,
         )
+        if by_maintainer(event, services):
+            services = replace(services, model=self._model_for(repository.full_name))
         return services, writer
 
     @property

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection
+from datetime import UTC, datetime
 from typing import Any
 
 import structlog
@@ -53,14 +54,18 @@ class Retention:
         ended = self._queue.ended_before(now - KEEP_SECONDS, ENDED, BATCH)
         dead = self._queue.ended_before(now - KEEP_DEAD_SECONDS, DEAD, BATCH)
         self._queue.forget((*ended, *dead))
-        count = len(ended) + len(dead) + self._deliveries(now - KEEP_SECONDS)
+        count = len(ended) + len(dead) + self._deliveries(now - KEEP_SECONDS) + self._budgets(now)
         if self._keep_days:
             count += self._memory(now - self._keep_days * DAY)
         return count
 
     def uninstalled(self, account: str, repositories: Collection[str]) -> None:
-        """Delete all that is known of these repositories, and of every one of an account where it is named."""
+        """Delete all that is known of these repositories, and of every one of an account where it is named.
+
+        What they spent today stays: a repository that is removed and added again must not get a new budget.
+        """
         names = set(repositories)
+        today = _day(self._clock())
         if account:
             with self._database.read() as connection:
                 for table in _ABOUT_REPOSITORIES:
@@ -71,9 +76,18 @@ class Retention:
             with self._database.write() as connection:
                 for table in _ABOUT_REPOSITORIES:
                     connection.execute(delete(table).where(table.c.repository == name))
-                connection.execute(delete(BUDGETS).where(BUDGETS.c.scope == f"repository:{name}"))
+                connection.execute(
+                    delete(BUDGETS).where(BUDGETS.c.scope == f"repository:{name}", BUDGETS.c.day < today)
+                )
         if names:
             _log.info("repositories_forgotten", count=len(names))
+
+    def _budgets(self, now: float) -> int:
+        """What was spent on days that are long over: a budget is for a day."""
+        gone = delete(BUDGETS).where(BUDGETS.c.day < _day(now - KEEP_SECONDS))
+        with self._database.write() as connection:
+            result: CursorResult[Any] = connection.execute(gone)
+        return result.rowcount
 
     def _deliveries(self, before: float) -> int:
         """Deliveries whose jobs have all been forgotten; what is unfinished or dead needs its event."""
@@ -123,6 +137,10 @@ class Retention:
         with self._database.write() as connection:
             result: CursorResult[Any] = connection.execute(gone)
         return result.rowcount
+
+
+def _day(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).date().isoformat()
 
 
 def _closed(table: Table, before: float) -> ColumnElement[bool]:

@@ -96,14 +96,17 @@ def _comments(decisions: Sequence[Decision]) -> set[object]:
     return {each.evidence.get("comment") for each in decisions}
 
 
-def by_maintainer(event: Event) -> bool:
-    """Whether only somebody with rights in the repository can have caused what an event makes a handler do."""
+def by_maintainer(event: Event, services: Services) -> bool:
+    """Return True if the event asks for work that only people with rights in the repository may ask for.
+
+    Only commands that are granted count: an author may write any word beside ``recheck``.
+    """
     if isinstance(event, events.CheckRerequested | events.RecheckRequested):
         return True
     if not isinstance(event, Said):
         return False
-    words = {command.word for command in read(event.comment.body)}
-    return bool(words - AUTHORS - {"help"} if event.by_author else words - {"help"})
+    words = {command.word for command in granted(event, services)} - {"help"}
+    return bool(words - AUTHORS if event.by_author else words)
 
 
 def explains(event: Said, config: RepoConfig) -> bool:

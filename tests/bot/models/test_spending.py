@@ -10,20 +10,23 @@ import pytest
 
 from bot import app
 from bot.core.config import RepoConfig
-from bot.core.errors import BudgetExceeded
-from bot.core.subjects import Actor
+from bot.core.errors import BudgetExceeded, ModelError
+from bot.core.events import CommentCreated
+from bot.core.subjects import Actor, Comment, Issue, Repository
 from bot.features.services import NoHistory, Services
-from bot.features.shared.rights import by_maintainer
 from bot.github.offline import ReplayForge
 from bot.models.budget import Budget, Budgeted, BudgetStore, Limit, MemoryBudget, Price, Spent
 from bot.models.conversation import Answer
+from bot.pipeline.store import Ledger
 from bot.pipeline.store.calls import Budgets
 from bot.pipeline.store.database import open_database
 from bot.pipeline.store.tables import migrate
 from bot.router import decide
-from bot.settings import Settings
+from bot.settings import Settings, load
+from bot.simgithub import SimulatedGitHub
 from tests.bot.features import test_triage as triage
 from tests.bot.features.conftest import REPOSITORY
+from tests.bot.models.replies import PROMPT, Verdict
 from tests.scripted import ScriptedModel
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -92,18 +95,50 @@ def test_a_share_is_kept_for_what_maintainers_ask_for(store: BudgetStore) -> Non
         store.reserve(NOON.date(), asked, Spent(calls=1))
 
 
-@pytest.mark.parametrize(
-    ("body", "by", "theirs"),
-    [
-        ("/bouncer recheck", triage.ANN, False),
-        ("/bouncer recheck", triage.MAINTAINER, True),
-        ("/bouncer reproduce", triage.ANN, True),  # carried out for maintainers alone
-        ("It is 4.2.", triage.MAINTAINER, False),
-    ],
-)
-def test_what_counts_as_asked_by_a_maintainer(body: str, by: Actor, theirs: bool) -> None:
-    assert by_maintainer(triage.said(body, by)) is theirs
-    assert not by_maintainer(triage.opened())
+def test_a_refused_command_does_not_open_the_reserve(tmp_path: Path) -> None:
+    """Through the worker's own services: the budget that is left belongs to the maintainers."""
+    with SimulatedGitHub() as github:
+        home = "acme/rocket"
+        github.create_repository(home)
+        github.grant(home, "mia", "write")
+        number = github.open_issue(home, "It breaks", author="ann")
+        app_made = github.create_app(owner="acme", webhook_secret="secret-secret")
+        installation = github.install(app_made, home)
+        database = open_database(f"sqlite:///{tmp_path / 'b.db'}")
+        migrate(database)
+        ledger = Ledger(database)
+        ledger.budgets.reserve(app.now().date(), (Limit(scope="repository:acme/rocket"),), Spent(calls=8))
+        (tmp_path / "replies.jsonl").write_text('{"model": "clear", "subject": "another", "reply": "{}"}\n')
+        live = app.Live(
+            load(
+                github_app_id=app_made.id,
+                github_app_private_key=app_made.private_key,
+                github_api_url=github.api_url,
+                bouncer_model=f"recorded:{tmp_path}/replies.jsonl#clear",
+                bouncer_repository_calls=12,
+                bouncer_budget_reserve=50,
+            ),
+            ledger,
+        )
+
+        def spends(login: str) -> bool:
+            sender = Actor(id=github.world.users[login].id, login=login)
+            event = CommentCreated(
+                installation=installation.id,
+                sender=sender,
+                repository=Repository(id=1, owner="acme", name="rocket"),
+                issue=Issue(number=number, title="It breaks", author=Actor(id=1, login="ann")),
+                comment=Comment(id=1, body="/bouncer recheck\n/bouncer reproduce", author=sender),
+            )
+            try:
+                live.services_for(event)[0].model.complete(PROMPT, Verdict)
+            except ModelError as error:  # nothing is recorded: who may ask is told that
+                return not isinstance(error, BudgetExceeded)
+            return True
+
+        assert (spends("ann"), spends("mia")) == (False, True)
+        live.close()
+        database.close()
 
 
 def test_an_operator_sets_limits_for_repository_owner_and_all_together() -> None:

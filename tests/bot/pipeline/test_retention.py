@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 from sqlalchemy import func, select
 
 from bot.core import events
 from bot.core.actions import Decision, Usage
 from bot.core.subjects import Subject
+from bot.models.budget import Limit, Spent
 from bot.models.protocol import Prompt
 from bot.pipeline.inbox import Inbox
 from bot.pipeline.job import GaveUp, Job
@@ -153,6 +156,25 @@ def test_a_repository_that_the_app_is_taken_off_is_forgotten(dispatch, jobs, clo
     )
     assert jobs.attempts == {}
     assert ledger.decisions.decisions("acme/rocket#1") == ()
+
+
+def test_a_repository_that_is_removed_and_added_has_spent_what_it_spent(dispatch, clock, sweep, ledger: Ledger):
+    today = datetime.fromtimestamp(clock(), UTC).date()
+    scope = "repository:acme/rocket"
+    for day in (today, today - timedelta(days=1)):
+        ledger.budgets.reserve(day, (Limit(scope=scope),), Spent(calls=5))
+    ana = opened().sender
+    dispatch(
+        off=events.InstallationRepositoriesChanged(
+            sender=ana, account="acme", removed=("acme/rocket",), installation=1
+        ),
+        gone=events.InstallationChanged(sender=ana, action="deleted", account="acme", installation=1),
+    )
+    assert ledger.budgets.spent(today, scope) == Spent(calls=5)
+    assert ledger.budgets.spent(today - timedelta(days=1), scope) == Spent()
+    clock.now += 9 * DAY
+    sweep()
+    assert ledger.budgets.spent(today, scope) == Spent()
 
 
 def test_the_number_of_deliveries_ever_does_not_start_again(jobs, sweep, clock, database):
