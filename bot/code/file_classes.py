@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 
 from bot.code.diff import Diff, FileDiff
 from bot.code.sections import cut
+from bot.core.subjects import Side
 
 # Written by programs, for programs: package managers' locks, and what vendoring and generators leave behind.
 _LOCKS = re.compile(
@@ -24,6 +25,9 @@ _GENERATED = re.compile(
 # The words with which generators sign, when they stand in the first lines of a file.
 _SIGNED = re.compile(r"@generated\b|\bcode generated\b.*\bdo not edit\b|\bautomatically generated\b", re.I)
 _SIGNED_WITHIN = 5
+#: Reasons that the change itself can make: a script that looks like a left-over, a file in which only pins change,
+#: and code that an attribute of the repository declares to be binary.
+NOISE, DECLARED_BINARY = "environment noise", "declared to be binary"
 # Longer on average than people write.
 _MINIFIED = 400
 
@@ -99,19 +103,40 @@ def topic(file: FileDiff) -> str:
 
 
 def left_out(file: FileDiff) -> str | None:
-    """Why a file is not worth a reviewer's time; None where it is."""
+    """Why a file is not worth a reviewer's time; None where it is.
+
+    A change cannot exempt itself: vendored, generated and minified is only what was so before the change.
+    """
     name = PurePosixPath(file.path).name
     if file.binary:
-        return "binary"
+        return DECLARED_BINARY if language(file.path) else "binary"
     if _LOCKS.fullmatch(name):
         return "lock file"
-    if _VENDORED.search(file.path):
-        return "vendored"
-    if _GENERATED.search(name) or _is_signed(file):
-        return "generated"
     if _is_noise(file, name):
-        return "environment noise"
-    return "minified" if _is_minified(file) else None
+        return NOISE
+    return claim(file) if _mark(file.old_path, file, "LEFT") else None
+
+
+def claim(file: FileDiff) -> str | None:
+    """Why the file as it is after the change would not be worth a reviewer's time; None where it is."""
+    return _mark(file.path, file, "RIGHT")
+
+
+def exempts_itself(file: FileDiff) -> bool:
+    """Return True if the file is left out for a reason that the change itself may have made."""
+    reason = left_out(file)
+    return reason in (DECLARED_BINARY, NOISE) or (reason == "lock file" and file.change == "added")
+
+
+def _mark(path: str | None, file: FileDiff, side: Side) -> str | None:
+    """The reason to leave a file out that its path and its lines on one side give."""
+    if path is None:
+        return None
+    if _VENDORED.search(path):
+        return "vendored"
+    if _GENERATED.search(PurePosixPath(path).name) or _is_signed(file, side):
+        return "generated"
+    return "minified" if _is_minified(file, side) else None
 
 
 def judged(text: str, diff: Diff) -> tuple[str, tuple[str, ...]]:
@@ -143,12 +168,15 @@ def _is_noise(file: FileDiff, name: str) -> bool:
     return bool(sides["+"]) and bare["+"] == bare["-"] and sides["+"] != sides["-"]
 
 
-def _is_signed(file: FileDiff) -> bool:
-    first = file.hunks[0].lines if file.hunks and file.hunks[0].new_start <= 1 else ()
-    top = (line.text for line in first if line.new is not None and line.new <= _SIGNED_WITHIN)
+def _is_signed(file: FileDiff, side: Side) -> bool:
+    lines = file.hunks[0].lines if file.hunks else ()
+    top = (line.text for line in lines if 1 <= (line.number(side) or 0) <= _SIGNED_WITHIN)
     return any(_SIGNED.search(text) for text in top)
 
 
-def _is_minified(file: FileDiff) -> bool:
-    lengths = [len(line.text) for hunk in file.hunks for line in hunk.lines if line.mark == "+"]
+def _is_minified(file: FileDiff, side: Side) -> bool:
+    """Whether the changed lines are far longer than people write; before an addition, the lines around it."""
+    lines = [line for hunk in file.hunks for line in hunk.lines if line.number(side) is not None]
+    changed = [line for line in lines if line.mark != " "]
+    lengths = [len(line.text) for line in changed or (lines if side == "LEFT" else ())]
     return bool(lengths) and sum(lengths) / len(lengths) > _MINIFIED

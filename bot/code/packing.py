@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from bot.code.diff import Diff, DiffLine, FileDiff, Hunk
-from bot.code.file_classes import language, left_out, risk, topic
+from bot.code.file_classes import claim, language, left_out, risk, topic
 from bot.code.moves import Notes, moved
 from bot.code.syntax import grammar_of
 from bot.core.config import gitignore
@@ -167,9 +167,12 @@ def _sort_out(diff: Diff, ignore: Sequence[str], only: Sequence[str]) -> tuple[l
     return sorted(kept, key=_urgency), skipped
 
 
-def _urgency(file: FileDiff) -> tuple[int, str, int, str]:
-    """Risk, then language, then size: one huge file must not keep many small ones from being read."""
-    return risk(file), language(file.path), file.added + file.removed, file.path
+def _urgency(file: FileDiff) -> tuple[bool, int, str, int, str]:
+    """Risk, then language, then size: one huge file must not keep many small ones from being read.
+
+    What the change says is vendored or generated comes last.
+    """
+    return claim(file) is not None, risk(file), language(file.path), file.added + file.removed, file.path
 
 
 class _Block(NamedTuple):

@@ -30,9 +30,9 @@ MEANINGS: dict[Word, str] = {
     "pause": "leave this issue or pull request alone",
     "resume": "look at it again from now on",
     "review": "review the pull request now; `--run <commit>` also tries to prove findings by running "
-    "that commit of a fork",
+    "that commit of a fork (its whole id)",
     "verify": "check the pull request against its issue now; `--run <commit>` also runs a stored test on "
-    "that commit of a fork",
+    "that commit of a fork (its whole id)",
     "dismiss": "below a finding, or below the pull request if there is only one: it is wrong or unwanted, and "
     "is not posted here again",
     "reproduce": "draft a test that fails the way the issue describes",
@@ -42,7 +42,7 @@ MEANINGS: dict[Word, str] = {
 #: A reason may follow, behind a mark that ends the word: "/bouncer accept would be wrong" is no command.
 _LINE = re.compile(
     r"^ {0,3}/bouncer[ \t]+([a-z]{1,20})"
-    r"(?:[ \t]+(--run)(?:[ \t]+([0-9a-f]{7,64}))?[ \t]*|[ \t]*(?:[,.;:!(]([^\n]{0,500}))?)$",
+    r"(?:[ \t]+(--run)(?:[ \t]+([0-9a-f]{1,64}))?[ \t]*|[ \t]*(?:[,.;:!(]([^\n]{0,500}))?)$",
     re.MULTILINE | re.IGNORECASE,
 )
 #: What looks as if a command was meant.

@@ -18,6 +18,7 @@ from bot.core.subjects import Issue, PullRequest
 from bot.features.services import Services
 from bot.github.writer import GitHubWriter
 from bot.pipeline.body import MAX_CHECK, Rules, Seal, content_hash
+from bot.pipeline.protected import protection
 from bot.pipeline.store.decisions import Posting, Postings, PublishOutcome
 
 #: Seconds between two writes through one installation (GitHub's best practices for integrators).
@@ -268,7 +269,8 @@ class Executor:
             return ("this commit has its review",)
         self._look()
         diff, seal = parse(self.services.forge.diff(action.number).text), self._seal(action.number)
-        comments = tuple(self.rules.inline(each, seal) for each in action.comments if _anchored(each, diff))
+        anchored = [comment for comment in action.comments if _anchored(comment, diff)]
+        comments = tuple(self.rules.inline(_without_bad_suggestion(comment), seal) for comment in anchored)
         notes = [f"{len(action.comments) - len(comments)} comments without a line"] * (
             len(comments) < len(action.comments)
         )
@@ -389,15 +391,27 @@ def _anchored(comment: actions.InlineComment, diff: Diff) -> bool:
     )
 
 
+#: Lines by which a suggestion may be longer than what it replaces: more is not read before it is applied.
+MAX_GROWTH = 3
+
+
+def _without_bad_suggestion(comment: actions.InlineComment) -> actions.InlineComment:
+    """Return the comment, without a suggestion that may not be applied with one click."""
+    if comment.suggestion is None:
+        return comment
+    replaced_lines = comment.line - (comment.start_line or comment.line) + 1
+    growth = comment.suggestion.count("\n") + 1 - replaced_lines
+    if growth <= MAX_GROWTH and not protection(comment.path):
+        return comment
+    return comment.model_copy(update={"suggestion": None})
+
+
 def _bad_draft(action: actions.OpenDraftPull) -> str:
     """Why a drafted test is not put where it asks to be; empty where nothing speaks against it."""
-    parts = action.path.split("/")
     if not action.branch.startswith("bouncer/"):
         return "a draft's branch must start with bouncer/"
-    if action.path.startswith("/") or "\\" in action.path or not all(parts) or {".", ".."} & set(parts):
-        return "a draft's path must stay inside the repository"
-    if any(part.lower() in (".git", ".github") for part in parts):
-        return "a draft must not touch .git or .github"
+    if problem := protection(action.path):
+        return f"a draft cannot be written there: {problem}"
     if len(action.content) > MAX_TEST:
         return "the draft is too large"
     return ""

@@ -24,6 +24,7 @@ CLASSES = {
     "repository content": "repository",
     "configuration": "configuration",
     "diffs": "diffs",
+    "changes and what is written for them": "changes",
     "sandbox": "sandbox",
     "dashboard": "dashboard",
     "set-up": "setup",

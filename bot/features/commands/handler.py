@@ -16,6 +16,7 @@ from bot.core.subjects import at_least
 from bot.features.services import Services
 from bot.features.shared import history
 from bot.features.shared import input_bouncer as bouncer
+from bot.features.shared import pull_requests as pull_request
 from bot.features.shared.rights import Said, answer, explains, granted, paused, react
 
 #: Words that mean something on an issue, and on a pull request.
@@ -63,6 +64,7 @@ def handle(event: Event, services: Services) -> Decision | None:
     ]
     if not commands:
         refused = [meant(near_miss(event.comment.body) or "help")]
+    refused += [hint for command in done if (hint := _run_hint(command, event, services))]
     return Decision(
         kind="commands",
         subject=event.subject,
@@ -99,6 +101,15 @@ def _unlabeled(event: events.IssueUnlabeled, services: Services) -> Decision | N
         reason=f"{event.sender.login} removed {config.label}",
         evidence={"done": ["accept"], "by": event.sender.login, "at": services.clock().timestamp()},
     )
+
+
+def _run_hint(command: Command, event: Said, services: Services) -> str:
+    """Return what to copy if ``--run`` names no whole commit id of a fork's pull request; else an empty text."""
+    if not command.run or len(command.run) in (40, 64):
+        return ""
+    asked = pull_request.Asked(pull_request=services.forge.pull_request(event.number), command=command)
+    reason = pull_request.no_run(asked, command.word)
+    return f"`--run` needs the whole id of a commit. {reason}" if reason else ""
 
 
 def meant(word: Word) -> str:

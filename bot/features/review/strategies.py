@@ -16,7 +16,7 @@ from bot.core.config import ReviewConfig
 from bot.core.errors import BudgetExceeded, ModelError
 from bot.features.review.anchoring import anchor
 from bot.features.review.background import Background
-from bot.features.shared.findings import Dropped, Finding, Reported, ReviewReply, same_defect
+from bot.features.shared.findings import Dropped, Finding, Reported, ReviewReply, same_cause, same_defect
 from bot.features.shared.investigation import Notes
 from bot.features.shared.taxonomy import CATEGORIES, IMPACTS
 from bot.models.prompts import Prompts
@@ -231,7 +231,7 @@ def review(packed: Packed, change: Change, look: Look, look_around: LookAround |
         raise failed[0]
     anchored = [anchor(each, packed.diff) for each in reported]
     result.looks = len(reported)
-    result.findings = merged([found for found, _ in anchored])
+    result.findings = one_cause(merged([found for found, _ in anchored]))
     result.dropped = tuple(each for _, dropped in anchored for each in dropped)
     result.unread = tuple(unread)
     return result
@@ -253,6 +253,27 @@ def merged(opinions: Sequence[Sequence[Finding]]) -> tuple[Finding, ...]:
                 group.append(finding)
                 before.remove(group)
     return tuple(_as_one(group) for group in groups)
+
+
+def one_cause(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Merge findings of one cause: the first stays, with the other lines among its places."""
+    groups: list[list[int]] = []
+    for number, finding in enumerate(findings):
+        related = [group for group in groups if any(same_cause(findings[member], finding) for member in group)]
+        groups = [group for group in groups if group not in related]
+        groups.append([*sorted(member for group in related for member in group), number])
+    return tuple(_with_places([findings[member] for member in group]) for group in sorted(groups))
+
+
+def _with_places(group: Sequence[Finding]) -> Finding:
+    first = group[0]
+    if len(group) == 1:
+        return first
+    named = (place for member in group for place in (*member.own_places[:1], *member.places))
+    places = tuple(place for place in dict.fromkeys(named) if place not in first.own_places)
+    merged_finding = _as_one(group)
+    looks = max(member.looks for member in group)
+    return merged_finding.model_copy(update={"looks": looks, "places": places})
 
 
 def _as_one(group: Sequence[Finding]) -> Finding:

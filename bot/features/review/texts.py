@@ -145,7 +145,6 @@ BULLETS = 20
 #: Left out on purpose, by the maintainers' globs or because no person reads such files: named, but no news.
 EXPECTED = frozenset({"review.ignore", "pulls.paths", "binary", "lock file", "vendored", "generated"}) | {
     "minified",
-    "environment noise",
     REFORMATTED,
     SPACED,
 }

@@ -92,6 +92,13 @@ class Finding(Frozen):
     places: tuple[str, ...] = Field((), description="further places of the same cause: ``path:line``")
 
     @property
+    def own_places(self) -> tuple[str, ...]:
+        """The lines it is about, as ``path:line``."""
+        if self.line is None:
+            return ()
+        return tuple(f"{self.path}:{number}" for number in range(self.start_line or self.line, self.line + 1))
+
+    @property
     def proven(self) -> bool:
         """Whether a test passes before the change and fails after it."""
         return self.proof is not None and self.proof.outcome == "proven"
@@ -122,6 +129,23 @@ def same_defect(one: Finding, other: Finding) -> bool:
     if (one.path, one.category) != (other.path, other.category):
         return False
     return bool(_telling(one.code) & _telling(other.code))
+
+
+def same_cause(one: Finding, other: Finding) -> bool:
+    """Return True if two findings report one cause at two places.
+
+    Both name the other's line among their places; or one does, or the code is the same, and the kind of defect is
+    the same too. Two findings on the same lines are duplicates, see ``same_defect``.
+    """
+    if set(one.own_places) & set(other.own_places):
+        return False
+    names = set(one.places) & set(other.own_places), set(other.places) & set(one.own_places)
+    if all(names):
+        return True
+    if any(names):
+        return one.category == other.category or one.impact == other.impact
+    same_code = one.code == other.code and bool(_telling(one.code))
+    return same_code and one.category == other.category
 
 
 def _telling(code: Sequence[str]) -> frozenset[str]:

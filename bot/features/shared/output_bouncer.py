@@ -167,8 +167,12 @@ def check(
     usage: Usage,
     model: str,
     note: str = "",
+    exempt: Sequence[str] = (),
 ) -> SetCheck:
-    """The check for a pull request with at least one linked issue; ``note`` stands first."""
+    """The check for a pull request with at least one linked issue; ``note`` stands first.
+
+    ``exempt``: paths that were not judged for a reason that the change itself made; the title names them.
+    """
     host = repository.host
     shut = stays_shut(config) and any(each.due for each in unjudged)
     if not verdicts:
@@ -187,7 +191,7 @@ def check(
         name=CHECK,
         head_sha=head_sha,
         conclusion="failure" if shut else _conclusion(verdicts, config.gate),
-        title=_title(verdicts, by_issue) + (f"; not judged: {_due(unjudged)}" if shut else ""),
+        title=_title(verdicts, by_issue) + (f"; not judged: {_due(unjudged)}" if shut else "") + _not_judged(exempt),
         summary="\n\n".join(filter(None, (note, *parts))),
     )
 
@@ -205,6 +209,11 @@ def _conclusion(verdicts: Sequence[OutputVerdict], gate: bool) -> Conclusion:
     if not any(verdict.bounced for verdict in verdicts):
         return "success"
     return "failure" if gate else "neutral"
+
+
+def _not_judged(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+    return f"; not judged: {clean_line(paths[0], limit=60)}{more}" if paths else ""
 
 
 def _title(verdicts: Sequence[OutputVerdict], runs: dict[int, ExecutedTest]) -> str:

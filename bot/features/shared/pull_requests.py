@@ -106,16 +106,17 @@ def _rerun(event: events.CheckRerequested, services: Services) -> Asked | None:
 def no_run(asked: Asked, word: Word) -> str | None:
     """Why a fork's head is not executed, empty where nobody asked for it; None where it may be.
 
-    A maintainer names the commit that they read: what was pushed meanwhile is another one.
+    A maintainer names the commit that they read, in full: two commits with the same first digits are quickly made,
+    and what was pushed meanwhile is another commit.
     """
     pull, run = asked.pull_request, asked.command.run if asked.command else None
-    if not pull.from_fork or (run and pull.head_sha.startswith(run)):
+    if not pull.from_fork or run == pull.head_sha:
         return None
     if run is None:
         return ""
-    short = pull.head_sha[:7]
     return (
-        f"Not executed, this is a fork's code: read commit {short}, then comment `/bouncer {word} --run {short}`."
+        f"Not executed, this is a fork's code: read commit {pull.head_sha[:7]}, "
+        f"then comment `/bouncer {word} --run {pull.head_sha}`."
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from bot.code.context import CodeContext, surroundings
 from bot.code.diff import parse
-from bot.code.file_classes import judged
+from bot.code.file_classes import exempts_itself, judged
 from bot.core import events
 from bot.core.actions import Decision, SetCheck, Usage
 from bot.core.errors import BudgetExceeded, ForgeError, ModelError
@@ -107,6 +107,7 @@ class _Judgement:
         self.failure: ModelError | None = None
         self.context = CodeContext()
         self.omitted: tuple[str, ...] = ()
+        self.exempt: tuple[str, ...] = ()
 
     def decide(self, issues: Sequence[Issue]) -> Decision:
         """One verdict an issue, one check for all."""
@@ -162,6 +163,8 @@ class _Judgement:
         around = surroundings(diff, self.pull, self.services.forge if self.config.context_tokens else None)
         self.context = around.within(self.config.context_tokens)
         patch, self.omitted = judged(patch, diff)
+        if self.omitted:
+            self.exempt = tuple(file.path for file in diff.files if exempts_itself(file))
         return patch
 
     def _judge(self, issue: Issue, patch: str) -> None:
@@ -228,6 +231,7 @@ class _Judgement:
             usage=self.usage,
             model=self.model,
             note=self.no_run or "",
+            exempt=self.exempt,
         )
 
     def _evidence(self) -> dict[str, object]:

@@ -126,6 +126,27 @@ def test_whatever_was_not_reviewed_is_named(services: Build) -> None:
     )
 
 
+@pytest.mark.parametrize("mutual", [True, False])
+def test_one_cause_at_two_places_is_one_comment(services: Build, mutual: bool) -> None:
+    places = [{"path": "src/app.py", "quote": quote} for quote in ("data = parse(file)", "return data.value")]
+    first = finding(places=places[:1])
+    second = finding(
+        quote="data = parse(file)", line=11, comment="None here.", places=places[1:] if mutual else []
+    )
+    model = ScriptedModel([reply(first, second)])
+    decision = review(opened(), services(model, snapshot(), "review: {doubt: false}"))
+    (comment,) = submitted(decision).comments
+    assert comment.line == 12
+    assert "The same in `src/app.py:11`." in comment.body
+    assert decision.evidence["counts"] == {"reported": 1, "posted": 1}
+
+
+def test_two_causes_stay_two_comments(services: Build) -> None:
+    second = finding(quote="data = parse(file)", line=11, comment="Reads twice.", category="iis")
+    decision = review(opened(), services(ScriptedModel([reply(finding(), second)]), snapshot()))
+    assert [comment.line for comment in submitted(decision).comments] == [12, 11]
+
+
 def test_files_left_out_on_purpose_are_no_reason_to_speak(services: Build) -> None:
     lock = "diff --git a/uv.lock b/uv.lock\n--- a/uv.lock\n+++ b/uv.lock\n@@ -1 +1 @@\n-a\n+b\n"
     decision = review(pull_opened(), services(ScriptedModel([CLEAN]), snapshot(diff=DIFF + lock)))

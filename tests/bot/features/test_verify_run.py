@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bot.core import events
-from bot.core.actions import Decision, SetCheck
+from bot.core.actions import Decision, SetCheck, UpsertComment
 from bot.core.subjects import Subject
 from bot.features.services import Services
 from bot.features.shared.stored_tests import StoredTest
@@ -19,6 +19,8 @@ from bot.github.protocol import IssueLink, PullDiff
 from bot.router import decide
 from bot.sandbox.bubblewrap import Bubblewrap
 from tests import builders
+from tests.attacks.changes import RUNS
+from tests.attacks.corpus import each
 from tests.bot.features.conftest import Remembered
 from tests.builders import BASE, HEAD, NO_PLUGINS, comment_on_pull, issue, pull, pull_opened
 from tests.scripted import ScriptedModel
@@ -154,10 +156,10 @@ def test_without_a_stored_test_reading_decides(services: Build) -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        "/bouncer verify --run aaaaaaa",
         f"/bouncer verify --run {HEAD}",
-        "/bouncer recheck\n/bouncer verify --run aaaaaaa",
-        "/bouncer verify\n/bouncer verify --run aaaaaaa",
+        f"/bouncer verify --run {HEAD.upper()}",
+        f"/bouncer recheck\n/bouncer verify --run {HEAD}",
+        f"/bouncer verify\n/bouncer verify --run {HEAD}",
     ],
 )
 def test_a_fork_s_code_runs_where_a_maintainer_names_its_commit(services: Build, body: str) -> None:
@@ -170,8 +172,7 @@ def test_a_fork_s_code_runs_where_a_maintainer_names_its_commit(services: Build,
 @pytest.mark.parametrize(
     ("body", "told"),
     [
-        ("/bouncer verify --run", True),
-        ("/bouncer verify --run abcdef1", True),
+        *((body, True) for _, _, body in each(RUNS)),
         ("/bouncer recheck\n/bouncer verify --run", True),
         ("/bouncer verify", False),
     ],
@@ -183,9 +184,34 @@ def test_another_commit_of_a_fork_does_not_run_and_one_line_says_what_to_type(
     decision = verify(services(ScriptedModel([GOOD]), fork, EXECUTE), comment_on_pull(body))
     assert decision.evidence["runs"] == []
     line = (
-        "Not executed, this is a fork's code: read commit aaaaaaa, then comment `/bouncer verify --run aaaaaaa`."
+        f"Not executed, this is a fork's code: read commit aaaaaaa, then comment `/bouncer verify --run {HEAD}`."
     )
     assert (check_of(decision).summary.split("\n")[0] == line) is told
+
+
+@pytest.mark.usefixtures("reproduced")
+def test_a_fork_of_a_sha256_repository_runs_by_its_64_digits(services: Build) -> None:
+    head = "c" * 64
+    fork = snapshot(FIXED, head_repository="ann/rocket", head_sha=head)
+    fork = fork.model_copy(update={"checkouts": {**fork.checkouts, head: {"rocket.py": FIXED}}})
+    asked = [f"/bouncer verify --run {run}" for run in (head, "c" * 40)]
+    runs = [verify(services(ScriptedModel([GOOD]), fork, EXECUTE), comment_on_pull(body)).evidence["runs"] for body in asked]
+    assert (bool(runs[0]), runs[1]) == (True, [])
+
+
+@pytest.mark.parametrize(
+    ("run", "answered"), [("aaaaaaa", True), ("a" * 39, True), (HEAD, False), ("b" * 40, False), ("", False)]
+)
+def test_a_short_commit_id_is_answered_with_what_to_copy(services: Build, run: str, answered: bool) -> None:
+    fork = snapshot(FIXED, head_repository="ann/rocket")
+    event = comment_on_pull(f"/bouncer verify --run {run}".rstrip())
+    (decision,) = decide(event, services(ScriptedModel(), fork), only="commands")
+    bodies = [action.body for action in decision.actions if isinstance(action, UpsertComment)]
+    expected = (
+        "`--run` needs the whole id of a commit. Not executed, this is a fork's code: read commit aaaaaaa, "
+        f"then comment `/bouncer verify --run {HEAD}`."
+    )
+    assert bodies == [expected] * answered
 
 
 @pytest.mark.usefixtures("reproduced")
