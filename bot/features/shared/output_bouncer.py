@@ -191,7 +191,9 @@ def check(
         name=CHECK,
         head_sha=head_sha,
         conclusion="failure" if shut else _conclusion(verdicts, config.gate),
-        title=_title(verdicts, by_issue) + (f"; not judged: {_due(unjudged)}" if shut else "") + _not_judged(exempt),
+        title=_title(verdicts, by_issue)
+        + (f"; not judged: {_due(unjudged)}" if shut else "")
+        + _not_judged(exempt),
         summary="\n\n".join(filter(None, (note, *parts))),
     )
 

@@ -134,7 +134,7 @@ def test_one_cause_at_two_places_is_one_comment(services: Build, mutual: bool) -
         quote="data = parse(file)", line=11, comment="None here.", places=places[1:] if mutual else []
     )
     model = ScriptedModel([reply(first, second)])
-    decision = review(opened(), services(model, snapshot(), "review: {doubt: false}"))
+    decision = review(pull_opened(), services(model, snapshot(), "review: {doubt: false}"))
     (comment,) = submitted(decision).comments
     assert comment.line == 12
     assert "The same in `src/app.py:11`." in comment.body
@@ -143,7 +143,7 @@ def test_one_cause_at_two_places_is_one_comment(services: Build, mutual: bool) -
 
 def test_two_causes_stay_two_comments(services: Build) -> None:
     second = finding(quote="data = parse(file)", line=11, comment="Reads twice.", category="iis")
-    decision = review(opened(), services(ScriptedModel([reply(finding(), second)]), snapshot()))
+    decision = review(pull_opened(), services(ScriptedModel([reply(finding(), second)]), snapshot()))
     assert [comment.line for comment in submitted(decision).comments] == [12, 11]
 
 

@@ -215,7 +215,7 @@ def test_nothing_of_a_fork_is_run_without_a_maintainers_word_on_the_commit(servi
     forked = snapshot(**fork)
     here = services(spoken(("clamp",), (), (), ()), forked, CONFIG, sandbox=Bubblewrap())
     assert reviewed(here, pull_opened(**fork)).evidence["proofs"] == {}
-    for command, tried in (("/bouncer review", False), ("/bouncer review --run aaaaaaa", True)):
+    for command, tried in (("/bouncer review", False), ("/bouncer review --run " + "a" * 40, True)):
         # Where nothing can be checked out, that it was tried is what is seen.
         held = forked.model_copy(update={"diffs": {20: PullDiff(text=diff(), omitted=("big.bin",))}})
         here = services(spoken(("clamp",), (), (), ()), held, CONFIG, sandbox=Bubblewrap())

@@ -194,8 +194,8 @@ def test_a_fork_of_a_sha256_repository_runs_by_its_64_digits(services: Build) ->
     head = "c" * 64
     fork = snapshot(FIXED, head_repository="ann/rocket", head_sha=head)
     fork = fork.model_copy(update={"checkouts": {**fork.checkouts, head: {"rocket.py": FIXED}}})
-    asked = [f"/bouncer verify --run {run}" for run in (head, "c" * 40)]
-    runs = [verify(services(ScriptedModel([GOOD]), fork, EXECUTE), comment_on_pull(body)).evidence["runs"] for body in asked]
+    asked = [comment_on_pull(f"/bouncer verify --run {run}") for run in (head, "c" * 40)]
+    runs = [verify(services(ScriptedModel([GOOD]), fork, EXECUTE), comment).evidence["runs"] for comment in asked]
     assert (bool(runs[0]), runs[1]) == (True, [])
 
 
@@ -208,7 +208,7 @@ def test_a_short_commit_id_is_answered_with_what_to_copy(services: Build, run: s
     (decision,) = decide(event, services(ScriptedModel(), fork), only="commands")
     bodies = [action.body for action in decision.actions if isinstance(action, UpsertComment)]
     expected = (
-        "`--run` needs the whole id of a commit. Not executed, this is a fork's code: read commit aaaaaaa, "
+        "mia: `--run` needs the whole id of a commit. Not executed, this is a fork's code: read commit aaaaaaa, "
         f"then comment `/bouncer verify --run {HEAD}`."
     )
     assert bodies == [expected] * answered
