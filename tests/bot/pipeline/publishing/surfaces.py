@@ -181,8 +181,8 @@ def _finding(text: str) -> Finding:
 
 
 def _late(text: str) -> bool:
-    """Whether it holds a secret that nobody knew before the end: over that a template may lose its shape."""
-    return OWN_SECRET[:8] in text
+    """Return True if it holds our secret, white space aside: the whole text may be withheld then."""
+    return OWN_SECRET[:8] in "".join(text.replace("\u200b", "").split())
 
 
 def _swallowed(text: str, posted: str, *templates: str) -> str:
