@@ -3,18 +3,19 @@
 
 from __future__ import annotations
 
-#: Path, and what is repeated to 1 MB.
-SLOW: dict[str, dict[str, tuple[str, str]]] = {
+#: Path, what is repeated, and to how many characters.
+SLOW: dict[str, dict[str, tuple[str, str, int]]] = {
     "a source file holds up the jobs beside it": {
-        "Java, comparisons": ("A.java", "a<"),
-        "Java, type arguments": ("A.java", "a<b,"),
-        "Rust, references": ("a.rs", "&;"),
-        "TypeScript, type arguments": ("a.ts", "a<b,"),
-        "JavaScript, arrows": ("a.js", "->"),
-        "Go, cases": ("a.go", "case a:"),
-        "Python, arrows": ("a.py", "<-"),
-        "Python, statements": ("a.py", "x=1\n"),
-        "Python, a tuple": ("a.py", "a,"),
+        "Java, comparisons": ("A.java", "a<", 40_000),
+        "Rust, references": ("a.rs", "&;", 40_000),
+        "TypeScript, type arguments": ("a.ts", "a<b,", 40_000),
+        "TypeScript with elements, type arguments": ("a.tsx", "a<b,", 40_000),
+        "JavaScript, arrows": ("a.js", "->", 40_000),
+        "Go, cases": ("a.go", "case a:", 40_000),
+        "Python, arrows": ("a.py", "<-", 40_000),
+        "Python, statements": ("a.py", "x=1\n", 999_000),
+        "Python, a tuple": ("a.py", "a,", 999_000),
+        "Java, 1 MB": ("A.java", "a<", 999_000),
     },
 }
 #: Path, and the text before and after.

@@ -14,12 +14,13 @@ from tests.parsers.pulse import beats
 
 
 @pytest.mark.parametrize(("never", "attack"), params(SLOW))
-def test_slow(never: str, attack: tuple[str, str]) -> None:
-    path, unit = attack
+def test_slow(never: str, attack: tuple[str, str, int]) -> None:
+    path, unit, size = attack
+    text = unit * (size // len(unit))
     start = time.process_time()
     with beats() as longest:
-        definitions(unit * (999_000 // len(unit)), path)
-        fingerprint(unit * (999_000 // len(unit)), path)
+        definitions(text, path)
+        fingerprint(text, path)
     assert time.process_time() - start < 2, never
     assert longest() < 2, never
 
