@@ -7,7 +7,7 @@ import statistics
 import threading
 import time
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing import get_context
@@ -88,34 +88,6 @@ def open_loop(sender: Sender, rate: float, seconds: float) -> Timings:
         thread.join()
     timings.elapsed = time.perf_counter() - start
     return timings
-
-
-def closed_loop(sender: Sender, clients: int, seconds: float) -> Timings:
-    """Each client sends the next delivery when the last one was answered."""
-    timings = Timings()
-    start = time.perf_counter()
-
-    def client() -> None:
-        while time.perf_counter() - start < seconds:
-            sender.send(timings)
-
-    threads = [threading.Thread(target=client) for _ in range(clients)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    timings.elapsed = time.perf_counter() - start
-    return timings
-
-
-def together(rounds: Iterable[Timings]) -> Timings:
-    """All rounds as one."""
-    sums = Timings()
-    for each in rounds:
-        sums.seconds += each.seconds
-        sums.wrong += each.wrong
-        sums.elapsed += each.elapsed
-    return sums
 
 
 @contextmanager
