@@ -6,6 +6,9 @@ evaluation:  score(decide(event))
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from bot.core import events
 from bot.core.actions import Decision, Task, Usage
 from bot.core.config import PATH
@@ -42,6 +45,20 @@ _BY_NAME = {feature.name: feature for feature in FEATURES}
 def feature_named(name: Task) -> Feature:
     """Return the feature of that name."""
     return _BY_NAME[name]
+
+
+def read_decision(values: Mapping[str, Any]) -> Decision:
+    """Return a decision from its JSON object, with the record that its feature declares.
+
+    Raises ValidationError. Rows of version 0.2 have their record under ``evidence``.
+    """
+    plain = dict(values)
+    record = plain.pop("record", None) or plain.pop("evidence", None)
+    plain.pop("evidence", None)
+    decision = Decision.model_validate(plain)
+    if not record:
+        return decision
+    return decision.model_copy(update={"record": feature_named(decision.kind).record.model_validate(record)})
 
 
 def tasks(event: Event) -> tuple[Task, ...]:

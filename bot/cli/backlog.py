@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from bot.core.config import RepoConfig
     from bot.core.subjects import Issue
     from bot.features.services import Services
+    from bot.features.shared.records import TriageRecord
     from bot.pipeline.publisher import Publisher
     from bot.pipeline.store import Ledger
     from bot.settings import Settings
@@ -52,19 +53,26 @@ class BacklogIssue(NamedTuple):
     labelled: str = ""
 
     @property
+    def record(self) -> TriageRecord:
+        """What the verdict recorded; empty without a verdict."""
+        from bot.features.shared.records import TriageRecord
+
+        return self.decision.record if isinstance(self.decision.record, TriageRecord) else TriageRecord()
+
+    @property
     def word(self) -> str:
         """Bounce, pass, or not judged."""
         if self.decision.verdict is None:
             return "not judged"
-        return "bounce" if self.decision.evidence.get("bounced") else "pass"
+        return "bounce" if self.record.bounced else "pass"
 
     @property
     def why(self) -> str:
-        return str(self.decision.evidence.get("explanation") or self.decision.reason)
+        return self.record.explanation or self.decision.reason
 
     @property
     def questions(self) -> tuple[str, ...]:
-        return tuple(map(str, self.decision.evidence.get("questions", ())))
+        return self.record.questions
 
     def as_object(self) -> dict[str, Any]:
         """As ``--json`` prints it."""
@@ -74,7 +82,7 @@ class BacklogIssue(NamedTuple):
             "url": self.issue.html_url,
             "result": self.word,
             "label": self.decision.verdict,
-            "p_bounce": self.decision.evidence.get("p_bounce"),
+            "p_bounce": self.record.p_bounce,
             "why": self.why,
             "questions": list(self.questions),
             "labelled": self.labelled,

@@ -25,6 +25,7 @@ from bot.cli.remote import decide_at, is_url
 if TYPE_CHECKING:
     from bot.core.actions import Decision
     from bot.core.events import PullRequestOpened
+    from bot.features.shared.output_bouncer import OutputVerdict
     from bot.github.offline import Opened
 
 #: Keys of a bouncer's section in bouncer.yml, by their names there.
@@ -81,14 +82,16 @@ def triage(
 
 
 def _input_card(decision: Decision) -> str:
-    if decision.verdict is None:
+    from bot.features.shared.records import TriageRecord
+
+    record = decision.record
+    if decision.verdict is None or not isinstance(record, TriageRecord):
         return f"Not judged: {decision.reason}"
-    seen = decision.evidence
-    chance = "" if seen["p_bounce"] is None else f" ({seen['p_bounce']:.0f}%)"
-    lines = [f"{decision.verdict}{chance}: {'bounced' if seen['bounced'] else 'passes'}", "", seen["explanation"]]
-    lines += [f"- {question}" for question in seen["questions"]]
-    if seen["missing"]:
-        lines.append(f"Missing: {', '.join(seen['missing'])}")
+    chance = "" if record.p_bounce is None else f" ({record.p_bounce}%)"
+    lines = [f"{decision.verdict}{chance}: {'bounced' if record.bounced else 'passes'}", "", record.explanation]
+    lines += [f"- {question}" for question in record.questions]
+    if record.missing:
+        lines.append(f"Missing: {', '.join(record.missing)}")
     return "\n".join([*lines, "", spoken(decision)])
 
 
@@ -146,32 +149,40 @@ def _opened(issue_file: str | None, patch_file: str | None) -> Opened[PullReques
 
 def _only(decision: Decision) -> dict[str, object]:
     """The verdict beside the decision, where there is one issue."""
-    verdicts = decision.evidence.get("verdicts", ())
-    return {key: value for key, value in verdicts[0].items() if key != "issue"} if len(verdicts) == 1 else {}
+    verdicts = _verdicts(decision)
+    return verdicts[0].model_dump(mode="json", exclude={"issue"}) if len(verdicts) == 1 else {}
+
+
+def _verdicts(decision: Decision) -> tuple[OutputVerdict, ...]:
+    from bot.features.shared.records import VerifyRecord
+
+    return decision.record.verdicts if isinstance(decision.record, VerifyRecord) else ()
 
 
 def _output_card(decision: Decision) -> str:
     if decision.verdict is None:
         return f"Not judged: {decision.reason}"
-    verdicts = decision.evidence["verdicts"]
+    verdicts = _verdicts(decision)
     cards = ["\n".join(_part(each, named=len(verdicts) > 1)) for each in verdicts]
     return "\n\n".join([*cards, spoken(decision)])
 
 
-def _part(seen: dict[str, Any], *, named: bool) -> list[str]:
-    chance = "" if seen["p_bounce"] is None else f" ({seen['p_bounce']:.0f}% that it falls short)"
-    issue = f"{seen['issue']}: " if named else ""
+def _part(verdict: OutputVerdict, *, named: bool) -> list[str]:
+    chance = "" if verdict.p_bounce is None else f" ({verdict.p_bounce}% that it falls short)"
+    issue = f"{verdict.issue}: " if named else ""
     lines = [
-        f"{issue}{seen['label']}{chance}: {'bounced' if seen['bounced'] else 'passes'}",
+        f"{issue}{verdict.label}{chance}: {'bounced' if verdict.bounced else 'passes'}",
         "",
-        seen["explanation"],
+        verdict.explanation,
     ]
-    lines += [f"- missing: {point}" for point in seen["missing"]]
-    return lines + [f"- covered: {point}" for point in seen["covered"]]
+    lines += [f"- missing: {point}" for point in verdict.missing]
+    return lines + [f"- covered: {point}" for point in verdict.covered]
 
 
 def gate(fail_on: tuple[str, ...], decision: Decision) -> int:
     """The exit code of a command used as a gate: 1 where ``--fail-on`` names what came of it."""
-    bounced = bool(decision.evidence.get("bounced"))
+    from bot.features.shared.history import bounced as was_bounced
+
+    bounced = was_bounced(decision)
     kinds = {"bounce"} if bounced else ({"abstain"} if decision.verdict is None else set())
     return 1 if kinds & set(fail_on) else 0

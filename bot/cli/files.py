@@ -189,7 +189,10 @@ def failure(decision: Decision) -> str:
     word = decision.abstained or ""
     if word not in ("model:unavailable", "model:unreachable", "sandbox") and not word.startswith("forge:"):
         return ""
-    return " ".join(str(decision.evidence.get("failure") or decision.reason).split())
+    from bot.features.shared.records import VerifyRecord
+
+    error = decision.record.failure if isinstance(decision.record, VerifyRecord) else ""
+    return " ".join((error or decision.reason).split())
 
 
 def decided(task: Task, event: RepositoryEvent, services: Services) -> Decision | None:
@@ -212,9 +215,9 @@ def decided(task: Task, event: RepositoryEvent, services: Services) -> Decision 
 
 
 def as_object(decision: Decision) -> dict[str, Any]:
-    """A decision as ``--json`` prints it: what the evidence says stands beside the verdict."""
+    """Return a decision as ``--json`` prints it: the fields of its record beside the verdict."""
     plain = decision.model_dump(mode="json", include={"kind", "verdict", "abstained", "reason", "usage", "model"})
-    return {**plain, "label": decision.verdict, **decision.evidence}
+    return {**plain, "label": decision.verdict, **(decision.record.as_json() if decision.record else {})}
 
 
 def show_card(text: str, *, err: bool = False) -> None:

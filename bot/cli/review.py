@@ -23,7 +23,7 @@ from bot.cli.remote import decide_at, is_url
 
 if TYPE_CHECKING:
     from bot.core.actions import Decision
-    from bot.features.shared.findings import Finding
+    from bot.features.shared.records import ReviewRecord
 
 
 @click.command()
@@ -74,7 +74,8 @@ def command(
     if sarif_file:
         write_sarif(sarif_file, decision)
     if as_json:
-        print_json({**as_object(decision), "findings": decision.evidence.get("posted", [])})
+        value = as_object(decision)
+        print_json({**value, "findings": value.get("posted", [])})
     else:
         show_card(_text(decision))
     return gate(fail_on, decision)
@@ -100,10 +101,11 @@ def _lowest(fail_on: tuple[str, ...]) -> str | None:
     return next((severity for severity in ("low", "medium", "high") if severity in fail_on), None)
 
 
-def _found(decision: Decision) -> list[Finding]:
-    from bot.features.shared.findings import Finding
+def _record(decision: Decision) -> ReviewRecord:
+    """Return what the review recorded; an empty record if there was none."""
+    from bot.features.shared.records import ReviewRecord
 
-    return [Finding.model_validate(each) for each in decision.evidence.get("posted", ())]
+    return decision.record if isinstance(decision.record, ReviewRecord) else ReviewRecord()
 
 
 def gate(fail_on: tuple[str, ...], decision: Decision) -> int:
@@ -112,7 +114,7 @@ def gate(fail_on: tuple[str, ...], decision: Decision) -> int:
 
     if decision.abstained and decision.abstained != "empty":
         return 1 if "abstain" in fail_on else 0
-    found = {each.severity.rank for each in _found(decision)}
+    found = {each.severity.rank for each in _record(decision).posted}
     if found and "finding" in fail_on:
         return 1
     lowest = _lowest(fail_on)
@@ -122,12 +124,11 @@ def gate(fail_on: tuple[str, ...], decision: Decision) -> int:
 def write_sarif(path: str, decision: Decision) -> None:
     """Write what a review found; raises OperatorError that names the file."""
     from bot import __version__
-    from bot.code.packing import Skipped
     from bot.features.review.sarif import sarif
 
-    skipped = [Skipped.model_validate(each) for each in decision.evidence.get("skipped", ())]
+    record = _record(decision)
     complete = decision.verdict is not None or decision.abstained == "empty"
-    log = sarif(_found(decision), skipped, __version__, complete=complete)
+    log = sarif(record.posted, record.skipped, __version__, complete=complete)
     write_text(path, json.dumps(log, indent=2) + "\n")
 
 
@@ -137,16 +138,16 @@ def _text(decision: Decision) -> str:
 
     if decision.verdict is None:
         return f"Not reviewed: {decision.reason}"
-    lines = []
-    for each in _found(decision):
+    record, lines = _record(decision), list[str]()
+    for each in record.posted:
         place = show(each.path) if each.line is None else f"{show(each.path)}:{each.start_line or each.line}"
         removed = " (removed line)" if each.side == "LEFT" and each.line else ""
         comment = show(" ".join(each.comment.split()))
         lines.append(f"{place}{removed}: {each.severity} ({each.category}, {each.impact}): {comment}")
-    lines += [f"{show(each['path'])}: not reviewed: {each['reason']}" for each in decision.evidence["skipped"]]
+    lines += [f"{show(each.path)}: not reviewed: {each.reason}" for each in record.skipped]
     if not lines:
         lines.append("No defects found.")
-    if dropped := [each for each in decision.evidence["doubts"] if each["outcome"] in ("refuted", "not named")]:
+    if dropped := [each for each in record.doubts if each.outcome in ("refuted", "not named")]:
         lines.append(f"Dropped after a second look: {len(dropped)}.")
     asked = f"{decision.model}, {decision.usage.seconds:.1f} s" if decision.model else "No model was asked."
     return "\n".join([*lines, "", asked])

@@ -39,9 +39,9 @@ class CodeContext(Frozen):
     """Changed files that cannot be read, or do not fit the change: not text, too large, another commit's."""
     why: str = ""
 
-    def evidence(self) -> dict[str, object]:
-        """What a decision keeps."""
-        return self.model_dump(exclude={"text"}, exclude_defaults=True) or {"tokens": 0}
+    def without_text(self) -> CodeContext:
+        """Return what a decision records: the figures, not the code."""
+        return self.model_copy(update={"text": ""})
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_serializer
 
-from bot.core.frozen import Frozen
+from bot.core.frozen import Frozen, Lenient
 from bot.core.subjects import Side, Subject
 
 #: The handlers' names: the task a job runs, the kind of its decision, the word in its hidden marker.
@@ -145,6 +145,15 @@ class Usage(Frozen):
         )
 
 
+class Record(Lenient):
+    """What one decision leaves for later ones; each feature has its own type."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the fields that were set, as JSON values."""
+        values = self.model_dump(mode="json")
+        return {name: values[name] for name in values if name in self.model_fields_set}
+
+
 class Decision(Frozen):
     """What a handler made of an event.
 
@@ -160,11 +169,13 @@ class Decision(Frozen):
     abstained: str | None = Field(
         None, description="stable word for counting why no verdict was reached, e.g. ``model:refused``"
     )
-    evidence: dict[str, Any] = Field(
-        default_factory=dict, description="JSON object: what was seen and said; a later decision reads it"
-    )
+    record: Record | None = Field(None, description="what later decisions read: the feature's own type")
     again_days: int | None = Field(
         None, description="the issue is looked at again after so many days, unless another decision came since"
     )
     usage: Usage = Usage()
     model: str = Field("", description="``provider:name`` of who spoke; empty where nobody was asked")
+
+    @field_serializer("record")
+    def _record(self, record: Record | None) -> dict[str, Any] | None:
+        return None if record is None else record.as_json()

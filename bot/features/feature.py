@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bot.core.actions import Decision, Task
+from bot.core.actions import Decision, Record, Task
 from bot.core.events import Event
 from bot.features.services import Services
 
@@ -24,6 +24,8 @@ class Feature:
     handle: Callable[[Any, Services], Decision | None]
     """Takes an event of one of the types in ``events``. None: the event is not its business."""
     events: tuple[type[Event], ...]
+    record: type[Record]
+    """What its decisions leave for later ones."""
     concerns: Callable[[Event], bool] = always
     """Return True if an event of those types may need a decision; reads nothing but the event."""
     after: tuple[Task, ...] = ()

@@ -23,6 +23,7 @@ from bot.core.actions import Decision
 from bot.core.errors import ForgeError, NotFound, OperatorNeeded, TransientError
 from bot.core.events import Event
 from bot.features.services import Services
+from bot.features.shared.records import ClosingRecord, TriageRecord
 from bot.github.writer import GitHubWriter
 from bot.pipeline.inbox import Inbox, Received
 from bot.pipeline.job import GaveUp, Job, Notice, Stage, stored_event, successor
@@ -257,13 +258,14 @@ class Runner:
 
     def _remind(self, job: Job, decision: Decision, event: Event) -> None:
         """Have the issue looked at again; a job that runs again asks for the same once."""
-        if isinstance(event, events.IssueEvent | events.CommentEvent):
+        at = decision.record.at if isinstance(decision.record, TriageRecord | ClosingRecord) else None
+        if at is not None and isinstance(event, events.IssueEvent | events.CommentEvent):
             again = events.IssueUnanswered(
                 installation=event.installation,
                 sender=event.sender,
                 repository=event.repository,
                 issue=event.issue,
-                since=decision.evidence["at"],
+                since=at,
                 days=decision.again_days or 0,
             )
             self._inbox.accept(f"{job.id}:again", again)

@@ -17,6 +17,7 @@ from bot.features.commands import handler as commands
 from bot.features.services import NoHistory, Services
 from bot.features.shared.findings import Finding
 from bot.features.shared.labels import InputLabel
+from bot.features.shared.records import CommandsRecord, ReviewRecord, TriageRecord
 from bot.features.shared.taxonomy import Category, Impact, Severity
 from bot.github.protocol import Forge
 from bot.pipeline.body import Seal, without_marker
@@ -52,7 +53,11 @@ class StandingHistory(NoHistory):
 
     def commands(self, repository: str, since: datetime) -> tuple[Decision, ...]:
         """Those on this subject."""
-        return tuple(each for each in self._commands() if each.evidence["at"] >= since.timestamp())
+        return tuple(
+            decision
+            for decision in self._commands()
+            if isinstance(decision.record, CommandsRecord) and decision.record.at >= since.timestamp()
+        )
 
     @property
     def _forge(self) -> Forge:
@@ -92,12 +97,12 @@ class StandingHistory(NoHistory):
                     UpsertComment(task="triage", number=number, body=without_marker(comment.body)),
                     SetLabels(number=number, add=(label,)),
                 ),
-                evidence={
-                    "bounced": True,
-                    "explanation": folded.rpartition("\n\n")[0].strip(),
-                    "questions": asked,
-                    "answers": [each.id for each in conversation if each.id < comment.id],
-                },
+                record=TriageRecord(
+                    bounced=True,
+                    explanation=folded.rpartition("\n\n")[0].strip(),
+                    questions=tuple(asked),
+                    answers=tuple(each.id for each in conversation if each.id < comment.id),
+                ),
             )
             return
 
@@ -125,7 +130,7 @@ class StandingHistory(NoHistory):
                     subject=self._subject(),
                     actions=(answer,),
                     abstained="deleted",
-                    evidence={"comment": int(comment_id or 0), "at": 0.0},
+                    record=CommandsRecord(comment=int(comment_id or 0)),
                 )
 
     def _reviews(self) -> Iterator[Decision]:
@@ -147,7 +152,7 @@ class StandingHistory(NoHistory):
                     subject=self._subject(f"sha:{sign[1]}"),
                     verdict="defects",
                     actions=(SubmitReview(number=number, commit_id=sign[1], comments=()),),
-                    evidence={"posted": [each.model_dump(mode="json") for each in posted if each]},
+                    record=ReviewRecord(posted=tuple(finding for finding in posted if finding)),
                 )
 
     def _explanations(self) -> Iterator[Decision]:

@@ -24,6 +24,8 @@ from bot.core.errors import ModelError
 from bot.core.frozen import Frozen, Lenient
 from bot.core.subjects import Comment
 from bot.features.services import NoHistory, Services
+from bot.features.shared.history import bounced
+from bot.features.shared.records import TriageRecord
 from bot.github.offline import AUTHOR, REPOSITORY, Opened, ReplayForge, issue_opened, split_title
 from bot.models.prompts import Prompts
 from bot.models.protocol import Model, Prompt
@@ -144,16 +146,17 @@ class Clarifier:
         """
         opened = issue_opened(*split_title(report))
         first = self._decide(opened.event, opened, NoHistory())
-        questions = tuple(map(str, first.evidence.get("questions", ())))
-        if not first.evidence.get("bounced") or not questions:
-            return Clarified(flagged=bool(first.evidence.get("bounced")), report=report)
+        record = first.record if isinstance(first.record, TriageRecord) else TriageRecord()
+        questions = record.questions
+        if not record.bounced or not questions:
+            return Clarified(flagged=record.bounced, report=report)
         answer = self._answer(report, known, questions, subject)
         second = self._decide(_said(opened, answer), _with_comment(opened, answer), _Past(first))
         return Clarified(
             flagged=True,
             questions=questions,
             answer=answer,
-            cleared=second.verdict is not None and not second.evidence.get("bounced"),
+            cleared=second.verdict is not None and not bounced(second),
             report=f"{report.rstrip()}\n\nThe author added:\n\n{answer}\n",
         )
 

@@ -100,38 +100,41 @@ def run_answers(run: RunFolder, line: Line | None = None) -> dict[str, Answer]:
 def record_answer(record: Record, benchmark: Kind, line: Line | None = None) -> Answer:
     """One record as an answer. Raises OperatorError where its verdict is no label of the benchmark."""
     decision = record.decision or {}
-    evidence = decision.get("evidence") or {}
+    recorded = record.decision_record
     level = _level(decision.get("verdict"), benchmark, f"record of {record.task_id}")
-    p_bounce = evidence.get("p_bounce")
+    p_bounce = recorded.get("p_bounce")
     if level is None:
         bounce = None
     elif line is not None:
         bounce = line.bounces(level, p_bounce)
     else:
-        bounce = evidence.get("bounced", level >= PAPER_LINE)
+        bounce = recorded.get("bounced", level >= PAPER_LINE)
     return Answer(
         instance_id=record.task_id,
         level=level,
         bounce=bounce,
         p_bounce=p_bounce,
-        explanation=_explanation(evidence),
-        tool_calls=record.details.get("tool_calls", evidence.get("tool_calls")),
+        explanation=_explanation(recorded),
+        tool_calls=record.details.get("tool_calls", recorded.get("tool_calls")),
         recognised=record.recognised,
         error=record.error or (decision.get("abstained") if level is None else None),
         usage=record.usage,
         seconds=record.seconds,
-        voices=_voices(evidence),
+        voices=_voices(recorded),
     )
 
 
-def _voices(evidence: dict[str, Any]) -> tuple[Voice, ...]:
+def _voices(recorded: dict[str, Any]) -> tuple[Voice, ...]:
     """What each of several models said; of a patch, about the one issue that a task has."""
-    told = evidence.get("voices") or next((each.get("voices") for each in evidence.get("replies", ())), None)
+    told = recorded.get("voices") or next((reply.get("voices") for reply in recorded.get("replies", ())), None)
     return tuple(Voice.model_validate(each) for each in told or ())
 
 
-def _explanation(evidence: dict[str, Any]) -> str:
-    given = [evidence.get("explanation"), *(each.get("explanation") for each in evidence.get("verdicts", ()))]
+def _explanation(recorded: dict[str, Any]) -> str:
+    given = [
+        recorded.get("explanation"),
+        *(verdict.get("explanation") for verdict in recorded.get("verdicts", ())),
+    ]
     return "\n\n".join(text for text in given if text)
 
 

@@ -90,10 +90,10 @@ def said_in(records: Iterable[Record], scope: Scope) -> Iterator[Said]:
 
 def _findings(record: Record, scope: Scope) -> Iterator[tuple[Finding, bool]]:
     """Each finding, and whether it fell to the second question."""
-    evidence = (record.decision or {}).get("evidence", {})
-    yield from ((Finding.model_validate(each), False) for each in evidence.get("posted", ()))
+    recorded = record.decision_record
+    yield from ((Finding.model_validate(each), False) for each in recorded.get("posted", ()))
     if scope == "reported":
-        for each in evidence.get("suppressed", ()):
+        for each in recorded.get("suppressed", ()):
             yield Finding.model_validate(each["finding"]), each["reason"] == "doubted"
 
 

@@ -54,10 +54,15 @@ class Record(Frozen):
         return self.error is not None
 
     @property
+    def decision_record(self) -> dict[str, Any]:
+        """What the decision recorded, JSON; runs of version 0.2 call it evidence. Empty if there is none."""
+        decision = self.decision or {}
+        return decision.get("record") or decision.get("evidence") or {}
+
+    @property
     def recognised(self) -> bool | None:
         """Whether the model said that it knows the fix from elsewhere; None where it said nothing of it."""
-        evidence = (self.decision or {}).get("evidence") or {}
-        said = self.details.get("recognised", evidence.get("recognised"))
+        said = self.details.get("recognised", self.decision_record.get("recognised"))
         if said is None and self.raw_reply:
             try:
                 reply = json.loads(self.raw_reply)

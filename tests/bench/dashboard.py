@@ -15,6 +15,7 @@ from sqlalchemy import insert
 
 from bot.core.actions import Decision, Usage
 from bot.core.subjects import Subject
+from bot.features.shared.records import TriageRecord
 from bot.pipeline.store import Ledger, migrate
 from bot.pipeline.store.tables import DECISIONS, MODEL_CALLS, SIGNALS
 from bot.web.app import Backend
@@ -66,7 +67,11 @@ def _fill(ledger: Ledger, count: int) -> None:
         repository, when = f"acme/r{number % 50}", now - 86_400 * 60 * (1 - number / count)
         subject = Subject(repository=repository, number=number % 900, revision="text:1")
         whole = Decision(
-            kind=kind, subject=subject, verdict=verdict, usage=Usage(calls=1), evidence={"explanation": "x" * 800}
+            kind=kind,
+            subject=subject,
+            verdict=verdict,
+            usage=Usage(calls=1),
+            record=TriageRecord(explanation="x" * 800),
         )  # type: ignore[arg-type]
         common = {
             "repository": repository,

@@ -61,9 +61,9 @@ def test_it_is_warned_closed_and_opened_again_by_an_answer_whoever_dies(hasty: S
     assert (left.abstained, left.reason) == ("skipped:touched", "people are talking about it")
     wait(lambda: hasty.decided(home, number, "feedback"), 60, "what became of it")
     heard = hasty.decided(home, number, "feedback")
-    [fate] = [fate for each in heard for fate in each.evidence["fates"]]
+    [fate] = [fate for each in heard for fate in each.record.fates]
     assert (fate["good"], fate["bounced"], fate["why"]) == (False, True, "closed with needs-info, and no answer")
-    assert [each.evidence["signals"] for each in heard if each.evidence["signals"]] == [], "nobody's opinion"
+    assert [each.record.signals for each in heard if each.record.signals] == [], "nobody's opinion"
 
     hasty.github.comment(home, number, "It is version 4.2, on an empty file.", "alice")
     wait(lambda: hasty.github.labels(home, number) == [], 60, "read again and cleared")

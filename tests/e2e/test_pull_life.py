@@ -136,7 +136,7 @@ def test_a_dismissed_finding_stays_away(shop: Site, home: str, place: str) -> No
     shop.github.push(home, number, {APP: f"# More.\n{BROKEN}"})
     shop.quiet()
     assert len(shop.inline(home, number)) == 2
-    assert shop.decided(home, number, "review")[-1].evidence["counts"]["suppressed:dismissed"] == 1
+    assert shop.decided(home, number, "review")[-1].record.counts["suppressed:dismissed"] == 1
     (row,) = [each for each in shop.ledger.signals.rates(home) if each.category == "data"]
     assert (row.dismissed, row.total) == (1, 1)
 
@@ -230,7 +230,7 @@ def test_what_people_made_of_it_is_recorded_when_it_ends(shop: Site, home: str) 
     signs = {
         (sign["category"], sign["outcome"], sign["source"])
         for each in shop.decided(home, number, "feedback")
-        for sign in each.evidence["signals"]
+        for sign in each.record.signals
     }
     said = {text: each["category"] for text, each in DEFECTS.items()}
     assert signs == {

@@ -19,6 +19,7 @@ from bot.core.events import RepositoryEvent
 from bot.core.subjects import Subject
 from bot.features.services import Services
 from bot.features.shared.labels import InputLabel, OutputLabel, severity
+from bot.features.shared.records import BouncerRecord, TriageRecord, VerifyRecord
 from bot.github.offline import ReplayForge, Snapshot, just_opened, pull_just_opened
 from bot.github.protocol import Past
 
@@ -104,11 +105,15 @@ def _key(subject: Subject) -> str:
 
 
 def _told(decision: Decision) -> dict[str, Any]:
-    said = decision.evidence
-    explanations = [said.get("explanation"), *(each.get("explanation") for each in said.get("verdicts", ()))]
+    record = decision.record
+    explanations: list[str] = []
+    if isinstance(record, TriageRecord):
+        explanations = [record.explanation]
+    elif isinstance(record, VerifyRecord):
+        explanations = [verdict.explanation for verdict in record.verdicts]
     return {
         "label": decision.verdict,
-        "p_bounce": said.get("p_bounce"),
+        "p_bounce": record.p_bounce if isinstance(record, BouncerRecord) else None,
         "explanation": "\n\n".join(filter(None, explanations)),
         "problem": "" if decision.verdict else decision.reason,
         "cost_usd": decision.usage.cost_usd,

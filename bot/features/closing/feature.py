@@ -3,10 +3,12 @@
 from bot.core import events
 from bot.features.closing.handler import concerns, handle
 from bot.features.feature import Feature
+from bot.features.shared.records import ClosingRecord
 
 FEATURE = Feature(
     name="closing",
     handle=handle,
+    record=ClosingRecord,
     concerns=concerns,
     events=(
         events.IssueUnanswered,

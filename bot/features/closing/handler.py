@@ -18,9 +18,8 @@ from bot.features.services import Services
 from bot.features.shared import history
 from bot.features.shared import input_bouncer as bouncer
 from bot.features.shared.input_bouncer import WARNING
+from bot.features.shared.records import ClosingRecord, TriageRecord
 
-#: Evidence of a comment that was deleted.
-_TAKEN_UP = "taken_up_by"
 _Answer = events.CommentCreated | events.CommentEdited | events.IssueEdited
 
 
@@ -50,7 +49,7 @@ def handle(event: Event, services: Services) -> Decision | None:
 def _time_is_up(event: events.IssueUnanswered, services: Services, past: Sequence[Decision]) -> Decision | None:
     config = services.config.triage
     last = history.last_verdict(past)
-    if last is None or last.evidence.get("at") != event.since:
+    if last is None or _time_of(last) != event.since:
         return None  # something was decided since, which has a time of its own
     if config.close_after_days is None or config.mode != "comment":
         return None
@@ -58,7 +57,7 @@ def _time_is_up(event: events.IssueUnanswered, services: Services, past: Sequenc
     if why_not := _why_not(issue, event, services, past):
         return Decision(kind="closing", subject=event.subject, abstained="skipped:touched", reason=why_not)
     warned = last.kind == "closing"
-    about = str(last.evidence["about"]) if warned else f"{event.since:.0f}"
+    about = last.record.about if isinstance(last.record, ClosingRecord) else f"{event.since:.0f}"
     days = config.close_after_days if warned else config.close_after_days - WARNING
     body = bouncer.unanswered("closed" if warned else "warning", days, history.language(past))
     comment = UpsertComment(task="closing", number=issue.number, body=body, about=about)
@@ -69,9 +68,14 @@ def _time_is_up(event: events.IssueUnanswered, services: Services, past: Sequenc
         verdict="closed" if warned else "warned",
         actions=(close, comment) if warned else (comment,),
         reason="nobody has answered the warning" if warned else "nobody has answered",
-        evidence={"about": about, "at": services.clock().timestamp()},
+        record=ClosingRecord(about=about, at=services.clock().timestamp()),
         again_days=None if warned else WARNING,
     )
+
+
+def _time_of(decision: Decision) -> float | None:
+    record = decision.record
+    return record.at if isinstance(record, TriageRecord | ClosingRecord) else None
 
 
 def _why_not(issue: Issue, event: events.IssueUnanswered, services: Services, past: Sequence[Decision]) -> str:
@@ -90,26 +94,26 @@ def _why_not(issue: Issue, event: events.IssueUnanswered, services: Services, pa
     ours = {label.lower() for label in services.config.labels}
     if {each.lower() for each in issue.labels} - {each.lower() for each in before.labels} - ours:
         return "somebody labelled it"
-    bounce = next(each for each in reversed(past) if each.kind == "triage" and each.verdict)
-    if bounce.evidence.get("reopened"):
+    bounce = history.triage_records(past)[-1]
+    if bounce.reopened:
         return "somebody opened it again"
     if any(_takes_up(comment, issue, bounce) for comment in services.forge.comments(issue.number)):
         return "people are talking about it"
-    if any(decision.evidence.get(_TAKEN_UP) for decision in past):
+    if any(isinstance(decision.record, ClosingRecord) and decision.record.taken_up_by for decision in past):
         return "people were talking about it"
     return ""
 
 
-def _takes_up(comment: Comment, issue: Issue, bounce: Decision) -> bool:
+def _takes_up(comment: Comment, issue: Issue, bounce: TriageRecord) -> bool:
     """Return True if a person other than the author wrote the comment, or the author did after the bounce."""
     if comment.author.is_bot:
         return False
-    return comment.author.id != issue.author.id or comment.id not in bounce.evidence.get("answers", ())
+    return comment.author.id != issue.author.id or comment.id not in bounce.answers
 
 
 def _deleted(event: events.CommentDeleted, past: Sequence[Decision]) -> Decision | None:
     """Remember that a person took a bounced issue up: the comment cannot be read any more when time is up."""
-    bounces = [decision for decision in past if history.bounced(decision)]
+    bounces = [record for record in history.triage_records(past) if record.bounced]
     if not bounces or not _takes_up(event.comment, event.issue, bounces[-1]):
         return None
     return Decision(
@@ -117,14 +121,14 @@ def _deleted(event: events.CommentDeleted, past: Sequence[Decision]) -> Decision
         subject=event.subject,
         abstained="skipped:touched",
         reason=f"a comment by {event.comment.author.login} was deleted",
-        evidence={_TAKEN_UP: event.comment.author.login},
+        record=ClosingRecord(taken_up_by=event.comment.author.login),
     )
 
 
 def _answered(event: _Answer, services: Services, past: Sequence[Decision]) -> Decision | None:
     """The warning is taken back, and what was closed here is opened; it is read again like any other answer."""
-    said = [each for each in past if each.kind == "closing" and each.verdict]
-    if not said or said[-1].verdict == "answered":
+    last = next((each for each in reversed(past) if each.kind == "closing" and each.verdict), None)
+    if last is None or last.verdict == "answered" or not isinstance(last.record, ClosingRecord):
         return None
     number, actions = event.number, list[Action]()
     if event.issue.state == "closed":
@@ -132,7 +136,7 @@ def _answered(event: _Answer, services: Services, past: Sequence[Decision]) -> D
         if services.forge.issue(number).closed_by != services.forge.identity().id:
             return None
         actions.append(SetIssueState(number=number, state="open"))
-    about = str(said[-1].evidence["about"])
+    about = last.record.about
     body = bouncer.sentences(history.language(past))["answered"]
     actions.append(UpsertComment(task="closing", number=number, body=body, about=about, only_edit=True))
     return Decision(
@@ -141,5 +145,5 @@ def _answered(event: _Answer, services: Services, past: Sequence[Decision]) -> D
         verdict="answered",
         actions=tuple(actions),
         reason=f"{event.sender.login} has answered",
-        evidence={"about": about, "at": services.clock().timestamp()},
+        record=ClosingRecord(about=about, at=services.clock().timestamp()),
     )

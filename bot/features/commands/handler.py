@@ -17,6 +17,7 @@ from bot.features.services import Services
 from bot.features.shared import history
 from bot.features.shared import input_bouncer as bouncer
 from bot.features.shared import pull_requests as pull_request
+from bot.features.shared.records import ClosingRecord, CommandsRecord
 from bot.features.shared.rights import Said, answer, explains, granted, paused, react
 
 #: Words that mean something on an issue, and on a pull request.
@@ -72,12 +73,12 @@ def handle(event: Event, services: Services) -> Decision | None:
         actions=_actions(event, done, refused, services),
         reason=_reason(event, commands, done),
         abstained=None if done else "refused" if commands else "unclear",
-        evidence={
-            "done": [command.word for command in done],
-            "by": event.sender.login,
-            "comment": event.comment.id,
-            "at": services.clock().timestamp(),
-        },
+        record=CommandsRecord(
+            done=tuple(command.word for command in done),
+            by=event.sender.login,
+            comment=event.comment.id,
+            at=services.clock().timestamp(),
+        ),
     )
 
 
@@ -99,7 +100,7 @@ def _unlabeled(event: events.IssueUnlabeled, services: Services) -> Decision | N
         actions=() if in_shadow else actions,
         withheld=actions if in_shadow else (),
         reason=f"{event.sender.login} removed {config.label}",
-        evidence={"done": ["accept"], "by": event.sender.login, "at": services.clock().timestamp()},
+        record=CommandsRecord(done=("accept",), by=event.sender.login, at=services.clock().timestamp()),
     )
 
 
@@ -188,7 +189,8 @@ def _answered_enough(event: Said, services: Services) -> bool:
     answered = [
         decision
         for decision in services.history.decisions(event.subject.key, "commands")
-        if decision.evidence.get("comment") != event.comment.id
+        if isinstance(decision.record, CommandsRecord)
+        and decision.record.comment != event.comment.id
         and any(isinstance(action, UpsertComment) and action.task == "commands" for action in decision.actions)
     ]
     return len(answered) >= MOST_ANSWERS and not at_least(services.forge.permission(event.sender.login), "triage")
@@ -220,8 +222,8 @@ def _accept(event: Said | events.IssueUnlabeled, services: Services, why: str) -
     closed = not isinstance(event, events.ReviewCommentCreated) and event.issue.state == "closed"
     if warned and warned.verdict == "closed" and closed:
         actions.append(SetIssueState(number=event.number, state="open"))
-    if warned and warned.verdict != "answered":
-        about = str(warned.evidence["about"])
+    if warned and warned.verdict != "answered" and isinstance(warned.record, ClosingRecord):
+        about = warned.record.about
         actions.append(UpsertComment(task="closing", number=event.number, body=body, about=about, only_edit=True))
     config = services.config.triage
     accepted = (config.accepted_label,) if config.accepted_label else ()

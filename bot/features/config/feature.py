@@ -3,10 +3,12 @@
 from bot.core import events
 from bot.features.config.handler import concerns, handle
 from bot.features.feature import Feature
+from bot.features.shared.records import ConfigRecord
 
 FEATURE = Feature(
     name="config",
     handle=handle,
+    record=ConfigRecord,
     concerns=concerns,
     events=(
         events.BranchPushed,

@@ -17,6 +17,7 @@ from bot.core.events import Event
 from bot.core.markdown import clean_line
 from bot.core.subjects import PullRequest, Subject
 from bot.features.services import Services
+from bot.features.shared.records import ConfigRecord
 
 #: The check run's name.
 CHECK = "bouncer / config"
@@ -55,7 +56,7 @@ def handle(event: Event, services: Services) -> Decision | None:
         verdict="wrong" if problems else "valid",
         actions=(check,),
         reason=check.title,
-        evidence={"problems": [str(problem) for problem in problems]},
+        record=ConfigRecord(problems=tuple(map(str, problems))),
     )
 
 

@@ -3,10 +3,12 @@
 from bot.core import events
 from bot.features.feature import Feature
 from bot.features.feedback.handler import concerns, handle
+from bot.features.shared.records import FeedbackRecord
 
 FEATURE = Feature(
     name="feedback",
     handle=handle,
+    record=FeedbackRecord,
     concerns=concerns,
     events=(
         events.IssueClosed,

@@ -14,11 +14,11 @@ from bot.core import events
 from bot.core.actions import Decision
 from bot.core.events import Event
 from bot.core.subjects import ReviewComment
-from bot.features.feedback.signals import Outcome, Signal
 from bot.features.services import Services
 from bot.features.shared import history
 from bot.features.shared import pull_requests as pull_request
 from bot.features.shared.findings import Finding
+from bot.features.shared.records import BouncerRecord, FeedbackRecord, Outcome, Signal
 from bot.features.shared.review_history import MAX_REACTIONS, finding_of, our_comments, recall, turned_down
 
 #: In a comment that answers a command: what becomes of it says nothing about the bounce.
@@ -55,10 +55,7 @@ def handle(event: Event, services: Services) -> Decision | None:
         subject=event.subject,
         verdict=signs[0].outcome if len(signs) == 1 else "several" if signs else "ended",
         reason=", ".join(told),
-        evidence={
-            "signals": [sign.model_dump() for sign in signs],
-            "fates": [fate.model_dump(mode="json") for fate in fates],
-        },
+        record=FeedbackRecord(signals=signs, fates=fates),
     )
 
 
@@ -91,15 +88,17 @@ def _fate(
     judged = [each for each in services.history.decisions(subject, bouncer) if each.verdict]
     if not judged:
         return
-    said = judged[0 if bouncer == "triage" else -1].evidence
+    record = judged[0 if bouncer == "triage" else -1].record
+    if not isinstance(record, BouncerRecord):
+        return
     yield KnownFate(
         subject=subject,
         bouncer=bouncer,
         good=good,
         why=why,
-        p_bounce=said.get("p_bounce"),
-        bounced=bool(said.get("bounced")),
-        harm=said.get("harm"),
+        p_bounce=record.p_bounce,
+        bounced=record.bounced,
+        harm=record.harm,
     )
 
 

@@ -3,10 +3,12 @@
 from bot.core import events
 from bot.features.feature import Feature
 from bot.features.reproduce.handler import concerns, handle
+from bot.features.shared.records import ReproduceRecord
 
 FEATURE = Feature(
     name="reproduce",
     handle=handle,
+    record=ReproduceRecord,
     concerns=concerns,
     events=(
         events.IssueOpened,

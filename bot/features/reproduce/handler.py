@@ -21,9 +21,9 @@ from bot.core.subjects import Issue, Subject
 from bot.features.reproduce import texts
 from bot.features.reproduce.texts import Place
 from bot.features.services import Services
-from bot.features.shared import history
-from bot.features.shared import stored_tests as evidence
+from bot.features.shared import history, stored_tests
 from bot.features.shared.harness import prepared
+from bot.features.shared.records import ReproduceRecord
 from bot.features.shared.rights import asked_for
 from bot.models.protocol import caveat
 from bot.reproduction.attempt import Reproduction
@@ -140,18 +140,16 @@ class _Reproducing:
         if result.state == "not run":
             found = self.not_run(result.abstained or "sandbox", result.reason, result.usage)
             return found.model_copy(update={"model": result.model})
-        test = evidence.stored(result, command, place.branch, place.sha)
+        test = stored_tests.stored(result, command, place.branch, place.sha)
         return Decision(
             kind="reproduce",
             subject=self.subject,
             verdict=result.state,
             actions=self._offer(result, place) if result.best else self._in_vain(result, place),
             reason=result.reason or f"{result.shown[0].agreeing} of {result.drafted} drafts agree",
-            evidence={
-                **evidence.record(result, test),
-                "prompt": self.services.prompts.hash("reproduce.draft"),
-                "config": self.services.config.hash,
-            },
+            record=stored_tests.record(
+                result, test, self.services.prompts.hash("reproduce.draft"), self.services.config.hash
+            ),
             usage=result.usage,
             model=result.model,
         )
@@ -165,7 +163,7 @@ class _Reproducing:
             actions=(self._comment(texts.not_run(why, place)),) if self.explicitly else (),
             abstained=word,
             reason=why,
-            evidence={"state": "not run"},
+            record=ReproduceRecord(state="not run"),
             usage=usage or Usage(),
         )
 

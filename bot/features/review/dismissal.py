@@ -8,6 +8,7 @@ from bot.core.markdown import clean_line
 from bot.core.subjects import Subject
 from bot.features.services import Services
 from bot.features.shared.findings import Finding
+from bot.features.shared.records import ReviewRecord
 from bot.features.shared.review_history import finding_of, in_thread, our_comments, recall
 from bot.features.shared.rights import Said, answer, asked_for, react, thread_of
 
@@ -52,7 +53,7 @@ def dismiss(event: Said, services: Services) -> Decision | None:
         verdict="dismissed",
         actions=(react(event, "+1"), _note(event, finding, command.reason, services)),
         reason=f"{event.sender.login} dismissed 1 of {len(memory.posted)} findings",
-        evidence={"dismissed": [finding.fingerprint], "by": event.sender.login, "why": command.reason},
+        record=ReviewRecord(dismissed=(finding.fingerprint,), by=event.sender.login, why=command.reason),
     )
 
 

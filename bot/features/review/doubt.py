@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from pydantic import Field
 
 from bot.core.actions import Usage
 from bot.core.errors import ModelError
-from bot.core.frozen import Frozen, Lenient
+from bot.core.frozen import Lenient
 from bot.features.review.strategies import MAX_DESCRIPTION, MAX_TITLE, Change
 from bot.features.shared.finding_code import Code
 from bot.features.shared.findings import Finding
 from bot.features.shared.labels import Chance
+from bot.features.shared.records import Doubt
 from bot.models.prompts import Prompts
 from bot.models.protocol import Model, Prompt, ask_all
 
@@ -33,19 +33,6 @@ class DoubtReply(Lenient):
     instead: str = Field(description="what the code does then instead of what it should; empty if nothing")
     p_holds: Chance = Field(None, description="chance in percent that a maintainer who checks it agrees")
     holds: bool = Field(description="whether the finding holds: from 50 percent on")
-
-
-class Doubt(Frozen):
-    """What became of a finding that was put to the second question."""
-
-    fingerprint: str
-    outcome: Literal["stands", "refuted", "not named", "not asked"]
-    why: str = Field("", description="why it was dropped, or why nobody could be asked")
-    breaks_when: str = ""
-    quote: str = ""
-    instead: str = ""
-    p_holds: int | None = None
-    prompt_hash: str = ""
 
 
 @dataclass

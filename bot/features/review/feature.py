@@ -5,10 +5,12 @@ from typing import get_args
 from bot.core import events
 from bot.features.feature import Feature, same_text
 from bot.features.review.handler import concerns, handle
+from bot.features.shared.records import ReviewRecord
 
 FEATURE = Feature(
     name="review",
     handle=handle,
+    record=ReviewRecord,
     concerns=concerns,
     events=(
         *get_args(events.PullShown),

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Literal
 
 from pydantic import Field
 
 from bot.core.frozen import Frozen
 from bot.features.shared.findings import Finding, same_defect
+from bot.features.shared.records import Reason, Suppressed
 from bot.features.shared.taxonomy import Impact, Severity
-
-#: Why a finding that holds against the diff is not posted, in the order in which it is asked.
-Reason = Literal[
-    "duplicate", "out_of_scope", "dismissed", "already_posted", "muted", "below_severity", "unlikely", "doubted",
-    "over_limit",
-]  # fmt: skip
 
 #: What a further look that saw the same is worth, in percent of confidence; the confidence where none is given.
 AGREEMENT, UNSAID = 15, 50
@@ -24,13 +18,6 @@ DOUBTED = 25
 
 #: Functional, performance, reliability and security defects are in scope; code that is hard to change is not.
 OUT_OF_SCOPE = frozenset({Impact.MAINTAINABILITY})
-
-
-class Suppressed(Frozen):
-    """A finding that was held back."""
-
-    finding: Finding
-    reason: Reason
 
 
 class Policy(Frozen):

@@ -23,7 +23,7 @@ from bot.features.review import strategies, texts
 from bot.features.review.background import Background, background
 from bot.features.review.dismissal import dismiss
 from bot.features.review.doubt import Doubting
-from bot.features.review.filtering import DOUBTED, Policy, Suppressed, select
+from bot.features.review.filtering import DOUBTED, Policy, select
 from bot.features.review.meaning import reformatted
 from bot.features.review.proof import Proving
 from bot.features.review.strategies import Change, Question, Result
@@ -36,6 +36,7 @@ from bot.features.shared.findings import Finding
 from bot.features.shared.investigation import Notes
 from bot.features.shared.output_bouncer import CHECK
 from bot.features.shared.pull_requests import Asked
+from bot.features.shared.records import Suppressed
 from bot.features.shared.review_history import PastFindings, last_on, live, outdated, recall, submitted
 from bot.features.shared.rights import Said, answer
 from bot.features.shared.taxonomy import Severity
@@ -192,14 +193,15 @@ class _Review:
             verdict=result.verdict,
             actions=texts.actions(result, page, explicitly=self.explicitly),
             reason=result.reason,
-            evidence={
-                **texts.evidence(result),
-                "context": [each.evidence() for each in contexts],
-                "tool_calls": sum(len(each.looks) for each in result.result.notes),
-                "strategy": self.config.strategy,
-                "prompt": self.services.prompts.hash(f"review.{self.config.strategy}"),
-                "config": self.services.config.hash,
-            },
+            record=texts.record(result).model_copy(
+                update={
+                    "context": tuple(context.without_text() for context in contexts),
+                    "tool_calls": sum(len(notes.looks) for notes in result.result.notes),
+                    "strategy": self.config.strategy,
+                    "prompt": self.services.prompts.hash(f"review.{self.config.strategy}"),
+                    "config": self.services.config.hash,
+                }
+            ),
             usage=result.usage,
             model=result.result.model,
         )

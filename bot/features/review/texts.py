@@ -13,10 +13,10 @@ from bot.core.markdown import clean, clean_line, code_span, fence
 from bot.core.redaction import redact
 from bot.core.subjects import PullRequest, Repository
 from bot.features.review.doubt import Doubting
-from bot.features.review.filtering import Suppressed
 from bot.features.review.proof import Proving
 from bot.features.review.strategies import Result
 from bot.features.shared.findings import Finding
+from bot.features.shared.records import ModelReply, ReviewRecord, Suppressed
 from bot.features.shared.review_history import PastFindings
 from bot.models.protocol import caveat
 
@@ -108,25 +108,27 @@ def _summary(outcome: Conclusion, page: Page, *, explicitly: bool) -> UpsertComm
     return None
 
 
-def evidence(outcome: Conclusion) -> dict[str, object]:
-    """What is recorded: every finding with its fate, and the counts of each fate."""
+def record(outcome: Conclusion) -> ReviewRecord:
+    """Return every finding with what became of it, and the counts."""
     result, proofs = outcome.result, outcome.proving.proofs if outcome.proving else {}
-    return {
-        "posted": [each.model_dump(mode="json") for each in outcome.chosen],
-        "suppressed": [each.model_dump(mode="json") for each in outcome.held],
-        "dropped": [each.model_dump(mode="json") for each in result.dropped],
-        "counts": _counts(outcome),
-        "outdated": [each.fingerprint for each in outcome.gone],
-        "dismissed": [each.fingerprint for each in outcome.memory.dismissed],
-        "skipped": [each.model_dump() for each in outcome.skipped],
-        "rounds": len(result.rounds),
-        "looks": result.looks,
-        "agreement": dict(sorted(Counter(str(each.looks) for each in result.findings).items())),
-        "proofs": dict(Counter(each.outcome for each in proofs.values())),
-        "doubts": [each.model_dump(mode="json") for each in outcome.doubting.doubts.values()],
-        "tokens": [piece.tokens for piece in outcome.packed.pieces],
-        "replies": [{"prompt_hash": each.prompt_hash, "reply": each.reply.text[:REPLY]} for each in result.rounds],
-    }
+    return ReviewRecord(
+        posted=outcome.chosen,
+        suppressed=outcome.held,
+        dropped=result.dropped,
+        counts=_counts(outcome),
+        outdated=tuple(finding.fingerprint for finding in outcome.gone),
+        dismissed=tuple(finding.fingerprint for finding in outcome.memory.dismissed),
+        skipped=outcome.skipped,
+        rounds=len(result.rounds),
+        looks=result.looks,
+        agreement=dict(sorted(Counter(str(finding.looks) for finding in result.findings).items())),
+        proofs=dict(Counter(str(proof.outcome) for proof in proofs.values())),
+        doubts=tuple(outcome.doubting.doubts.values()),
+        tokens=tuple(piece.tokens for piece in outcome.packed.pieces),
+        replies=tuple(
+            ModelReply(prompt_hash=round_.prompt_hash, reply=round_.reply.text[:REPLY]) for round_ in result.rounds
+        ),
+    )
 
 
 def _counts(outcome: Conclusion) -> dict[str, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.core.actions import Decision, SetLabels
+from bot.features.shared.records import BouncerRecord, CommandsRecord, TriageRecord
 
 
 def last_verdict(past: Sequence[Decision]) -> Decision | None:
@@ -14,12 +15,17 @@ def last_verdict(past: Sequence[Decision]) -> Decision | None:
 
 def bounced(decision: Decision | None) -> bool:
     """Whether a decision turned its subject back."""
-    return decision is not None and bool(decision.evidence.get("bounced"))
+    return decision is not None and isinstance(decision.record, BouncerRecord) and decision.record.bounced
+
+
+def triage_records(past: Sequence[Decision]) -> tuple[TriageRecord, ...]:
+    """Return what verdicts on the issue left, oldest first."""
+    return tuple(each.record for each in past if isinstance(each.record, TriageRecord))
 
 
 def language(past: Sequence[Decision]) -> str:
     """What the author of an issue was answered in last; English where nobody knows."""
-    known = (str(each.evidence["language"]) for each in reversed(past) if each.evidence.get("language"))
+    known = (record.language for record in reversed(triage_records(past)) if record.language)
     return next(known, "en")
 
 
@@ -42,7 +48,7 @@ def accepted(past: Sequence[Decision]) -> bool:
 
 def marked(decision: Decision) -> bool:
     """Whether a maintainer bounced the subject, by its label."""
-    return bool(decision.evidence.get("marked_by"))
+    return isinstance(decision.record, TriageRecord) and bool(decision.record.marked_by)
 
 
 def paused(past: Sequence[Decision]) -> bool:
@@ -53,22 +59,20 @@ def paused(past: Sequence[Decision]) -> bool:
 
 def questions(past: Sequence[Decision]) -> tuple[str, ...]:
     """The questions that were put to the author so far, each once."""
-    asked = (question for each in past for question in each.evidence.get("questions", ()))
-    return tuple(dict.fromkeys(map(str, asked)))
+    asked = (question for record in triage_records(past) for question in record.questions)
+    return tuple(dict.fromkeys(asked))
 
 
 def answered(past: Sequence[Decision], replies: Sequence[int]) -> frozenset[str]:
     """The questions after which their author commented; ``replies`` are the ids of those comments."""
     return frozenset(
-        str(question)
-        for each in past
-        for question in each.evidence.get("questions", ())
-        if set(replies) - set(each.evidence.get("answers", ()))
+        question
+        for record in triage_records(past)
+        for question in record.questions
+        if set(replies) - set(record.answers)
     )
 
 
 def _words(decision: Decision) -> tuple[str, ...]:
     """The commands that a decision of the commands handler carried out."""
-    if decision.kind != "commands":
-        return ()
-    return tuple(decision.evidence.get("done", ()))
+    return decision.record.done if isinstance(decision.record, CommandsRecord) else ()

@@ -75,12 +75,6 @@ def investigate(model: Model, prompts: Prompts, prompt: Prompt, forge: Forge, re
     raise AssertionError("the last step returns")
 
 
-def evidence(notes: Notes) -> dict[str, object]:
-    """What a decision keeps: how often the code was looked at, where, and what was made of it."""
-    looks = [{"action": look.action, "target": look.target, "line": look.line} for look in notes.looks]
-    return {"tool_calls": len(looks), "looks": looks, "notes": notes.text}
-
-
 def informed(prompts: Prompts, prompt: Prompt, notes: Notes) -> Prompt:
     """The same question with the notes beside it; the question itself where nothing was looked at."""
     if not notes.looks:

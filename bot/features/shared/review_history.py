@@ -12,6 +12,7 @@ from bot.core.actions import Decision, SubmitReview, UpsertComment
 from bot.core.commands import may
 from bot.core.subjects import PullRequest, ReviewComment
 from bot.features.shared.findings import Finding
+from bot.features.shared.records import FeedbackRecord, ReviewRecord
 from bot.github.protocol import Forge, Reactions
 
 #: What a review can come to; see ``outcome``.
@@ -50,7 +51,7 @@ def recall(past: Sequence[Decision]) -> PastFindings:
         for finding in said(decision):
             posted[finding.fingerprint] = finding
             gone.pop(finding.fingerprint, None)
-        for print_ in decision.evidence.get("outdated", ()):
+        for print_ in review_record(decision).outdated:
             if print_ in posted:
                 gone[print_] = posted.pop(print_)
         resolved |= _resolved(decision)
@@ -68,27 +69,25 @@ def recall(past: Sequence[Decision]) -> PastFindings:
 
 def _resolved(decision: Decision) -> frozenset[str]:
     """Return the fingerprints of findings whose thread was resolved, as feedback recorded it."""
-    signals = decision.evidence.get("signals", ()) if decision.kind == "feedback" else ()
-    return frozenset(
-        str(signal.get("key", "")).rpartition(":")[2] for signal in signals if signal.get("source") == "resolved"
-    )
+    signals = decision.record.signals if isinstance(decision.record, FeedbackRecord) else ()
+    return frozenset(signal.key.rpartition(":")[2] for signal in signals if signal.source == "resolved")
 
 
 def said(decision: Decision) -> tuple[Finding, ...]:
     """The findings that a review decision asked to post; in shadow mode nothing was."""
-    if decision.kind != "review" or not decision.actions:
-        return ()
-    return tuple(Finding.model_validate(each) for each in decision.evidence.get("posted", ()))
+    return review_record(decision).posted if decision.actions else ()
+
+
+def review_record(decision: Decision) -> ReviewRecord:
+    """Return what a review left; an empty record for any other decision."""
+    return decision.record if isinstance(decision.record, ReviewRecord) else ReviewRecord()
 
 
 def rejected(decision: Decision, fingerprints: Iterable[str]) -> tuple[str, ...]:
     """Those of ``fingerprints`` that a decision records as dismissed: by command, or by a reaction."""
-    named = set(map(str, decision.evidence.get("dismissed", ()))) if decision.kind == "review" else set()
-    keys = [
-        str(sign.get("key", ""))
-        for sign in decision.evidence.get("signals", ())
-        if decision.kind == "feedback" and sign.get("outcome") == "dismissed"
-    ]
+    named = set(review_record(decision).dismissed)
+    signals = decision.record.signals if isinstance(decision.record, FeedbackRecord) else ()
+    keys = [signal.key for signal in signals if signal.outcome == "dismissed"]
     return tuple(each for each in fingerprints if each in named or any(key.endswith(each) for key in keys))
 
 

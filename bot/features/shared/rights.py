@@ -13,6 +13,7 @@ from bot.core.config import RepoConfig
 from bot.core.events import Event
 from bot.features.services import Services
 from bot.features.shared import history
+from bot.features.shared.records import CommandsRecord
 
 Said = events.CommentCreated | events.ReviewCommentCreated
 
@@ -79,21 +80,20 @@ def asked_for(word: Word, event: Event, services: Services) -> Command | None:
 def too_soon(recent: Sequence[Decision], event: Said, now: datetime, word: Word) -> bool:
     """Whether the author has had enough of ``word`` for now; ``recent``: the commands of the last day. Pure."""
     mine = [
-        decision
+        (decision.subject.key, record)
         for decision in recent
-        if word in decision.evidence.get("done", ())
-        and decision.evidence.get("by") == event.sender.login
+        if isinstance(record := decision.record, CommandsRecord)
+        and word in record.done
+        and record.by == event.sender.login
         # Not this very comment, which may be on record already.
-        and decision.evidence.get("comment", event.comment.id) < event.comment.id
+        and record.comment is not None
+        and record.comment < event.comment.id
     ]
     most, apart = PER_SUBJECT[word]
     since = (now - apart).timestamp()
-    here = [each for each in mine if each.subject.key == event.subject.key and each.evidence.get("at", 0) > since]
-    return len(_comments(mine)) >= PER_DAY or len(_comments(here)) >= most
-
-
-def _comments(decisions: Sequence[Decision]) -> set[object]:
-    return {each.evidence.get("comment") for each in decisions}
+    all_comments = {record.comment for _, record in mine}
+    here = {record.comment for key, record in mine if key == event.subject.key and record.at > since}
+    return len(all_comments) >= PER_DAY or len(here) >= most
 
 
 def by_maintainer(event: Event, services: Services) -> bool:

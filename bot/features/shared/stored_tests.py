@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
-
-from pydantic import Field, ValidationError
 
 from bot.core.actions import Decision
 from bot.core.errors import ForgeError, SandboxError
-from bot.core.frozen import Frozen
 from bot.core.subjects import PullRequest
 from bot.features.services import Services
 from bot.features.shared.harness import prepared
 from bot.features.shared.output_bouncer import ExecutedTest
+from bot.features.shared.records import DraftRecord, ReproduceRecord, StoredTest
 from bot.reproduction.attempt import Attempt, Reproduction
 from bot.reproduction.command import Target, TestCommand
 from bot.reproduction.execution import Harness
@@ -25,26 +22,6 @@ from bot.reproduction.setup import SetupFailed
 #: Characters of a stored test file and of a stored output.
 MAX_CONTENT = 400_000
 MAX_OUTPUT = 4_000
-
-
-class StoredTest(Frozen):
-    """A test that reproduced a report, complete: enough to run it again on other code."""
-
-    path: str
-    name: str = Field(description="within the file: ``TestA::test_b``")
-    content: str = Field(description="the whole file, as it was on the commit where the test was made")
-    code: str = Field(description="what was added to the file, for people to read")
-    new_file: bool
-    command: tuple[str, ...] = Field(description="arguments with ``{tests}`` in them")
-    branch: str
-    sha: str = Field(description="the commit on which it failed")
-    exception_type: str = ""
-    message: str = ""
-
-    @property
-    def test_command(self) -> TestCommand:
-        """The command as it was when the test was made, whatever the repository says now."""
-        return TestCommand(argv=self.command)
 
 
 def stored(result: Reproduction, command: TestCommand, branch: str, sha: str) -> StoredTest | None:
@@ -69,40 +46,38 @@ def stored(result: Reproduction, command: TestCommand, branch: str, sha: str) ->
 def recall(past: Sequence[Decision]) -> StoredTest | None:
     """The test of the newest decision that reproduced the report; None where none did. Pure."""
     for decision in reversed(past):
-        if decision.kind == "reproduce" and decision.verdict == "reproduced":
-            try:
-                return StoredTest.model_validate(decision.evidence.get("test"))
-            except ValidationError:
-                # Recorded by another version: it can be drafted again, but not trusted to mean the same.
-                return None
+        if isinstance(decision.record, ReproduceRecord) and decision.verdict == "reproduced":
+            return decision.record.test
     return None
 
 
-def record(result: Reproduction, test: StoredTest | None) -> dict[str, Any]:
-    """The evidence of a decision: JSON values only."""
-    return {
-        "state": result.state,
-        "test": None if test is None else test.model_dump(mode="json"),
-        "agreeing": result.best.agreeing if result.best else 0,
-        "drafted": result.drafted,
-        "sandbox": result.sandbox,
-        "attempts": [_summary(attempt) for attempt in result.attempts],
-    }
+def record(result: Reproduction, test: StoredTest | None, prompt: str, config: str) -> ReproduceRecord:
+    """Return what an attempt leaves; ``prompt`` and ``config`` are hashes."""
+    return ReproduceRecord(
+        state=result.state,
+        test=test,
+        agreeing=result.best.agreeing if result.best else 0,
+        drafted=result.drafted,
+        sandbox=result.sandbox,
+        attempts=tuple(_summary(attempt) for attempt in result.attempts),
+        prompt=prompt,
+        config=config,
+    )
 
 
-def _summary(attempt: Attempt) -> dict[str, Any]:
+def _summary(attempt: Attempt) -> DraftRecord:
     outcome = attempt.outcome
-    return {
-        "number": attempt.number,
-        "fate": attempt.fate,
-        "why": attempt.why[:500],
-        "repaired": attempt.repaired,
-        "inverted": attempt.inverted,
-        "flaky": attempt.flaky,
-        "exception_type": outcome.exception_type if outcome else None,
-        "message": outcome.message[:500] if outcome else "",
-        "code": attempt.candidate.code[:4_000] if attempt.candidate else "",
-    }
+    return DraftRecord(
+        number=attempt.number,
+        fate=attempt.fate,
+        why=attempt.why[:500],
+        repaired=attempt.repaired,
+        inverted=attempt.inverted,
+        flaky=attempt.flaky,
+        exception_type=outcome.exception_type if outcome else None,
+        message=outcome.message[:500] if outcome else "",
+        code=attempt.candidate.code[:4_000] if attempt.candidate else "",
+    )
 
 
 def run_stored(issues: Sequence[int], pull: PullRequest, services: Services) -> tuple[ExecutedTest, ...]:

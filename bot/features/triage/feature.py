@@ -2,11 +2,13 @@
 
 from bot.core import events
 from bot.features.feature import Feature
+from bot.features.shared.records import TriageRecord
 from bot.features.triage.handler import concerns, handle, supersedes
 
 FEATURE = Feature(
     name="triage",
     handle=handle,
+    record=TriageRecord,
     concerns=concerns,
     events=(
         events.IssueOpened,

@@ -8,6 +8,7 @@ and the comment shrinks to a line. An issue that is fine gets nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from bot.core import events
 from bot.core.actions import Action, Decision, React, SetLabels, UpsertComment
@@ -19,8 +20,9 @@ from bot.features.shared import history, investigation
 from bot.features.shared import input_bouncer as bouncer
 from bot.features.shared.input_bouncer import WARNING, InputReply, InputVerdict, TranslatedReply
 from bot.features.shared.investigation import Notes
+from bot.features.shared.records import TriageRecord, model_reply
 from bot.features.shared.rights import asked_for
-from bot.models.protocol import Prompt, Reply, voices
+from bot.models.protocol import Prompt
 
 Judged = events.IssueShown | events.IssueLabeled | events.RecheckRequested
 Said = events.CommentCreated | events.CommentEdited
@@ -138,12 +140,15 @@ def _judge(event: Judged | Said, services: Services, past: Sequence[Decision]) -
             *_actions(verdict, issue, services, reply.model, past, again=bool(answered)),
         ),
         reason=reason,
-        evidence={
-            **_evidence(verdict, reply, prompt.hash, services),
-            **investigation.evidence(notes),
-            "answers": [each.id for each in answers],
+        record=TriageRecord(
+            **{name: value for name, value in verdict if name != "marked_by" or value},
+            **dict(model_reply(reply, prompt.hash, notes)),
+            prompt=services.prompts.hash(f"triage.{config.prompt}"),
+            config=services.config.hash,
+            harm=config.harm,
+            answers=tuple(comment.id for comment in answers),
             **_timed(event, services),
-        },
+        ),
         again_days=_until_warning(verdict, services),
         usage=notes.usage + reply.usage,
         model=reply.model,
@@ -158,7 +163,7 @@ def _until_warning(verdict: InputVerdict, services: Services) -> int | None:
     return config.close_after_days - WARNING
 
 
-def _timed(event: Judged | Said, services: Services) -> dict[str, object]:
+def _timed(event: Judged | Said, services: Services) -> dict[str, Any]:
     """What decides whether an issue may be closed."""
     if services.config.triage.close_after_days is None:
         return {}
@@ -213,17 +218,3 @@ def _actions(
     if gone or accepted:
         actions.append(SetLabels(number=number, add=accepted, remove=gone))
     return tuple(actions)
-
-
-def _evidence(
-    verdict: InputVerdict, reply: Reply[InputReply], prompt_hash: str, services: Services
-) -> dict[str, object]:
-    return {
-        **verdict.model_dump(mode="json", exclude=set() if verdict.marked_by else {"marked_by"}),
-        "prompt": services.prompts.hash(f"triage.{services.config.triage.prompt}"),
-        "prompt_hash": prompt_hash,
-        "reply": reply.text[:20_000],
-        **voices(reply),
-        "config": services.config.hash,
-        "harm": services.config.triage.harm,
-    }

@@ -4,11 +4,13 @@ from typing import get_args
 
 from bot.core import events
 from bot.features.feature import Feature, same_text
+from bot.features.shared.records import VerifyRecord
 from bot.features.verify.handler import concerns, handle
 
 FEATURE = Feature(
     name="verify",
     handle=handle,
+    record=VerifyRecord,
     concerns=concerns,
     events=(
         *get_args(events.PullShown),

@@ -22,8 +22,9 @@ from bot.features.shared import pull_requests as pull_request
 from bot.features.shared.investigation import Notes
 from bot.features.shared.labels import severity
 from bot.features.shared.output_bouncer import ExecutedTest, OutputVerdict, Unjudged
+from bot.features.shared.records import ModelReply, VerifyRecord, model_reply
 from bot.features.shared.stored_tests import run_stored
-from bot.models.protocol import Prompt, voices
+from bot.models.protocol import Prompt
 
 #: Why an empty patch is not judged.
 EMPTY = "the patch is empty"
@@ -77,7 +78,12 @@ def _abstain(subject: Subject, pull: PullRequest, word: str, why: str, *, fails:
 def _same(past: Sequence[Decision], subject: Subject, issues: Sequence[Issue]) -> bool:
     """Whether exactly this code was judged against exactly these issues already."""
     last = history.last_verdict(past)
-    return last is not None and last.subject == subject and last.evidence.get("judged") == _revisions(issues)
+    return (
+        last is not None
+        and last.subject == subject
+        and isinstance(last.record, VerifyRecord)
+        and last.record.judged == _revisions(issues)
+    )
 
 
 def _revisions(issues: Sequence[Issue]) -> dict[str, str]:
@@ -101,7 +107,7 @@ class _Judgement:
         self.unjudged = list(unjudged)
         self.runs: tuple[ExecutedTest, ...] = ()
         self.usage, self.model = Usage(), ""
-        self.replies: list[dict[str, object]] = []
+        self.replies: list[ModelReply] = []
         self.looks = 0
         self.spent = False
         self.failure: ModelError | None = None
@@ -128,7 +134,7 @@ class _Judgement:
             actions=(check,),
             reason=check.title if self.verdicts else self._why_unjudged,
             abstained=None if self.verdicts else self._abstained,
-            evidence={**self._evidence(), "judged": _revisions(issues), "failure": str(self.failure or "")},
+            record=self._record(issues),
             usage=self.usage,
             model=self.model,
         )
@@ -192,8 +198,7 @@ class _Judgement:
             return
         self.usage += reply.usage
         self.model = reply.model
-        said = {"issue": name, "prompt_hash": prompt.hash, "reply": reply.text[:20_000], **voices(reply)}
-        self.replies.append({**said, **investigation.evidence(notes)})
+        self.replies.append(model_reply(reply, prompt.hash, notes, name))
         self.verdicts.append(bouncer.verdict(reply.value, issue.number, self.config))
 
     def _looked(self, prompt: Prompt) -> Notes:
@@ -234,20 +239,21 @@ class _Judgement:
             exempt=self.exempt,
         )
 
-    def _evidence(self) -> dict[str, object]:
-        """What is remembered beside the check."""
-        verdicts = self.verdicts
-        return {
-            "verdicts": [verdict.model_dump(mode="json") for verdict in verdicts],
-            "unjudged": [each.model_dump() for each in self.unjudged],
-            "bounced": any(verdict.bounced for verdict in verdicts),
-            "p_bounce": max((v.p_bounce for v in verdicts if v.p_bounce is not None), default=None),
-            "runs": [run.model_dump() for run in self.runs],
-            "replies": self.replies,
-            "tool_calls": self.looks,
-            "context": self.context.evidence(),
-            "omitted": list(self.omitted),
-            "prompt": self.services.prompts.hash(f"verify.{self.config.prompt}"),
-            "config": self.services.config.hash,
-            "harm": self.config.harm,
-        }
+    def _record(self, issues: Sequence[Issue]) -> VerifyRecord:
+        chances = [verdict.p_bounce for verdict in self.verdicts if verdict.p_bounce is not None]
+        return VerifyRecord(
+            verdicts=tuple(self.verdicts),
+            unjudged=tuple(self.unjudged),
+            bounced=any(verdict.bounced for verdict in self.verdicts),
+            p_bounce=max(chances, default=None),
+            runs=self.runs,
+            replies=tuple(self.replies),
+            tool_calls=self.looks,
+            context=self.context.without_text(),
+            omitted=self.omitted,
+            failure=str(self.failure or ""),
+            judged=_revisions(issues),
+            prompt=self.services.prompts.hash(f"verify.{self.config.prompt}"),
+            config=self.services.config.hash,
+            harm=self.config.harm,
+        )

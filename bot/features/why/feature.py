@@ -2,11 +2,13 @@
 
 from bot.core import events
 from bot.features.feature import Feature
+from bot.features.shared.records import WhyRecord
 from bot.features.why.handler import concerns, handle
 
 FEATURE = Feature(
     name="why",
     handle=handle,
+    record=WhyRecord,
     concerns=concerns,
     events=(events.CommentCreated, events.ReviewCommentCreated),
     checks_staleness=False,

@@ -16,7 +16,7 @@ from pydantic import Field
 from bot.code.context import text_at
 from bot.code.diff import parse
 from bot.core import events
-from bot.core.actions import Decision, UpsertComment
+from bot.core.actions import Decision, Record, UpsertComment
 from bot.core.commands import read
 from bot.core.errors import ForgeError
 from bot.core.events import Event
@@ -28,6 +28,7 @@ from bot.features.shared import history
 from bot.features.shared.finding_code import around
 from bot.features.shared.findings import Finding
 from bot.features.shared.input_bouncer import sentences
+from bot.features.shared.records import TriageRecord, VerifyRecord, WhyRecord
 from bot.features.shared.review_history import in_thread, recall
 from bot.features.shared.rights import Said, asked_for, explains, thread_of
 from bot.models.protocol import Prompt, caveat
@@ -93,8 +94,8 @@ def handle(event: Event, services: Services) -> Decision | None:
     text = reply.value.answer if grounded else verdict.explanation
     words = answer(text, reply.model, verdict.language, services.repository.host)
     decision = _said(event, words, "answered")
-    evidence = {"grounded": grounded, "reply": reply.text[:20_000], "prompt_hash": prompt.hash}
-    return decision.model_copy(update={"evidence": evidence, "usage": reply.usage, "model": reply.model})
+    record = WhyRecord(grounded=grounded, reply=reply.text[:20_000], prompt_hash=prompt.hash)
+    return decision.model_copy(update={"record": record, "usage": reply.usage, "model": reply.model})
 
 
 def answer(text: str, model: str, language: str, host: str = "") -> str:
@@ -128,21 +129,20 @@ def _verdict(event: Said, services: Services) -> _Verdict | None:
     if event.issue.is_pull_request:
         return _patch(event, services)
     last = history.last_verdict(services.history.decisions(event.subject.key, "triage", "commands"))
-    if last is None or not last.evidence.get("explanation"):
+    if last is None or not isinstance(last.record, TriageRecord) or not last.record.explanation:
         return None
-    record = _record(last, ("label", "bounced", "p_bounce", "explanation", "questions", "missing"))
+    record = _record(last.record, ("label", "bounced", "p_bounce", "explanation", "questions", "missing"))
     material = f"{event.issue.title}\n\n{event.issue.body}"
-    explanation = str(last.evidence["explanation"])
-    return _Verdict(record, without_middle(material, MATERIAL), explanation, history.language((last,)))
+    return _Verdict(record, without_middle(material, MATERIAL), last.record.explanation, history.language((last,)))
 
 
 def _patch(event: events.CommentCreated, services: Services) -> _Verdict | None:
     last = history.last_verdict(services.history.decisions(event.subject.key, "verify"))
-    if last is None or not last.evidence.get("verdicts"):
+    if last is None or not isinstance(last.record, VerifyRecord) or not last.record.verdicts:
         return None
-    explained = "\n\n".join(str(each.get("explanation", "")) for each in last.evidence["verdicts"])
+    explained = "\n\n".join(verdict.explanation for verdict in last.record.verdicts)
     material = without_middle(_diff(event.number, services), MATERIAL)
-    return _Verdict(_record(last, ("verdicts", "bounced", "runs")), material, explained)
+    return _Verdict(_record(last.record, ("verdicts", "bounced", "runs")), material, explained)
 
 
 def _finding(event: events.ReviewCommentCreated, services: Services) -> _Verdict | None:
@@ -170,6 +170,6 @@ def _diff(number: int, services: Services) -> str:
         return ""
 
 
-def _record(decision: Decision, keys: Sequence[str]) -> str:
-    kept = {key: decision.evidence[key] for key in keys if decision.evidence.get(key)}
-    return json.dumps(kept, indent=1, ensure_ascii=False)
+def _record(record: Record, names: Sequence[str]) -> str:
+    values = record.as_json()
+    return json.dumps({name: values[name] for name in names if values.get(name)}, indent=1, ensure_ascii=False)

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
@@ -21,7 +22,8 @@ from bot import router
 from bot.calibration.fates import GRACE, KnownFate
 from bot.core.actions import Decision, Task
 from bot.core.frozen import Frozen
-from bot.features.feedback.signals import SOURCES, Counts, Outcome, Row, Signal, outcomes, rates, signals
+from bot.features.shared.records import BouncerRecord, FeedbackRecord, Outcome, Signal
+from bot.features.shared.signals import SOURCES, Counts, Row, outcomes, rates, signals
 from bot.pipeline.store.counters import Counted, Counters, counted
 from bot.pipeline.store.database import Database
 from bot.pipeline.store.tables import DECISIONS, FATES, POSTINGS, SIGNALS
@@ -143,7 +145,7 @@ class Decisions:
         values: dict[str, str] = {"outcome": outcome}
         text = connection.scalar(select(DECISIONS.c.decision).where(*here))
         if outcome in (PublishOutcome.MOVED, PublishOutcome.STOPPED) and text is not None:
-            decision = Decision.model_validate_json(text)
+            decision = router.read_decision(json.loads(text))
             posted = (POSTINGS.c.job == job, POSTINGS.c.task == decision.kind)
             written = set(connection.scalars(select(POSTINGS.c.type).where(*posted)))
             standing = tuple(action for action in decision.actions if action.type in written)
@@ -211,7 +213,7 @@ class Decisions:
 def _read(text: str) -> Decision | None:
     """A stored decision; None for one of another version of the program, which stops no later job."""
     try:
-        return Decision.model_validate_json(text)
+        return router.read_decision(json.loads(text))
     except ValidationError:
         _log.warning("decision_unreadable")
         return None
@@ -227,7 +229,8 @@ def _count(decision: Decision) -> Counted:
 
 def _bounced(decision: Decision) -> bool | None:
     """Whether a bouncer turned its subject back; None for decisions that are about something else."""
-    return bool(decision.evidence["bounced"]) if decision.verdict and "bounced" in decision.evidence else None
+    record = decision.record
+    return record.bounced if decision.verdict and isinstance(record, BouncerRecord) else None
 
 
 def _stored(decision: Decision) -> str:
@@ -235,7 +238,7 @@ def _stored(decision: Decision) -> str:
         return decision.model_dump_json()
     except PydanticSerializationError:
         # Half of a surrogate pair, as models and strangers send them, has no place in UTF-8.
-        return Decision.model_validate(_whole(decision.model_dump())).model_dump_json()
+        return router.read_decision(_whole(decision.model_dump(mode="json"))).model_dump_json()
 
 
 def _whole(value: Any) -> Any:
@@ -343,8 +346,9 @@ class Fates:
     def record(self, decisions: Sequence[Decision]) -> None:
         """Keep the fates that decisions tell of."""
         for decision in decisions:
-            for told in decision.evidence.get("fates", ()):
-                self._write(decision.subject.repository, KnownFate.model_validate(told))
+            if isinstance(decision.record, FeedbackRecord):
+                for fate in decision.record.fates:
+                    self._write(decision.subject.repository, fate)
 
     def of(self, repository: str, bouncer: Literal["triage", "verify"]) -> tuple[KnownFate, ...]:
         """Those that are known for sure by now, in the order in which they became known."""

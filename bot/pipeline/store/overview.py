@@ -283,7 +283,7 @@ def _newest(columns: Iterable[ColumnElement[Any]], chosen: Filter, before: int |
 
 def _line(row: Row[Any]) -> tuple[Line, Decision]:
     values = row._asdict()
-    decision = Decision.model_validate_json(values.pop("decision"))
+    decision = router.read_decision(json.loads(values.pop("decision")))
     return Line(**values), decision
 
 

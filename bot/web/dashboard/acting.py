@@ -15,6 +15,7 @@ from bot.core.actions import Decision
 from bot.core.errors import OperatorError
 from bot.core.subjects import Subject
 from bot.features.shared import history
+from bot.features.shared.records import CommandsRecord
 from bot.pipeline.admin import Jobs
 from bot.pipeline.job import ASKED, OPEN, Job, State
 from bot.pipeline.store.decisions import PublishOutcome
@@ -97,7 +98,7 @@ def leave(settings: DashboardSettings, backend: Backend, number: int) -> Answer:
             subject=subject,
             verdict=word,
             reason=f"{who()} asked for {word} on the dashboard",
-            evidence={"done": [word], "by": who(), "at": time.time()},
+            record=CommandsRecord(done=(word,), by=who(), at=time.time()),
         )
         job = f"{ASKED}{uuid.uuid4().hex}:commands"
         backend.ledger().decisions.record(job, (told,), "")

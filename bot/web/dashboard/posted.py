@@ -21,7 +21,7 @@ from bot.core.actions import (
     UpsertComment,
 )
 from bot.core.markdown import host_of
-from bot.features.review.filtering import Suppressed
+from bot.features.shared.records import ReviewRecord
 from bot.pipeline.body import MAX_BODY, Rules, as_html
 from bot.pipeline.store.overview import Posted
 
@@ -54,12 +54,11 @@ class Held(NamedTuple):
 
 def held_back(decision: Decision) -> tuple[Held, ...]:
     """The findings of a review that its filters kept back."""
-    found = []
-    for each in decision.evidence.get("suppressed", ()):
-        finding = Suppressed.model_validate(each)
-        about = finding.finding
-        found.append(Held(about.path, about.line, about.comment, finding.reason.replace("_", " ")))
-    return tuple(found)
+    record = decision.record if isinstance(decision.record, ReviewRecord) else ReviewRecord()
+    return tuple(
+        Held(held.finding.path, held.finding.line, held.finding.comment, held.reason.replace("_", " "))
+        for held in record.suppressed
+    )
 
 
 class _Shown:
@@ -71,9 +70,8 @@ class _Shown:
         self._rules = Rules(host=host_of(web_url))
         self._urls = {each.type: each.link(web_url) for each in posted}
         self._code: Mapping[str, str] = {
-            str(each.get("fingerprint")): "\n".join(map(str, each.get("code", ())))
-            for each in decision.evidence.get("posted", ())
-            if isinstance(each, dict)
+            finding.fingerprint: "\n".join(finding.code)
+            for finding in (decision.record.posted if isinstance(decision.record, ReviewRecord) else ())
         }
 
     def of(self, action: Action) -> tuple[Card, ...]:

@@ -25,7 +25,7 @@ def due(past: list[Decision]) -> events.IssueUnanswered:
     last = past[-1]
     assert last.again_days is not None
     return events.IssueUnanswered(
-        sender=ANN, repository=REPOSITORY, issue=issue(), since=last.evidence["at"], days=last.again_days
+        sender=ANN, repository=REPOSITORY, issue=issue(), since=last.record.at, days=last.again_days
     )
 
 
@@ -95,7 +95,7 @@ def test_deleting_what_was_read_before_the_bounce_or_a_bot_s_words_changes_nothi
 ) -> None:
     bounced(services, history)
     bounce = history.past[-1]
-    history.past[-1] = bounce.model_copy(update={"evidence": {**bounce.evidence, "answers": [9]}})
+    history.past[-1] = bounce.model_copy(update={"record": bounce.record.model_copy(update={"answers": (9,)})})
     for author in (ANN, OURS):
         gone = Comment(id=9, body="I see.", author=author)
         event = events.CommentDeleted(sender=ANN, repository=REPOSITORY, issue=issue(), comment=gone)

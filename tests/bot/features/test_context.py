@@ -86,7 +86,7 @@ def test_a_reviewer_sees_the_function_around_a_change_what_it_calls_and_who_uses
     assert "--- lib/parsing.py, parse (called):\n    1   def parse(path):" in question
     assert "--- src/app.py, fallback (called):" in question
     assert "Python >=3.9 (pyproject.toml)" in question
-    assert decision.evidence["context"][0]["parts"] == 4
+    assert decision.record.as_json()["context"][0]["parts"] == 4
 
 
 def test_where_only_the_base_is_at_hand_the_change_is_put_on_it(services: Build) -> None:
@@ -103,14 +103,14 @@ def test_code_that_cannot_be_read_or_is_not_wanted_leaves_the_review_as_it_is_an
     decision = review(services, model, config)
     assert decision.verdict == "clean"
     assert "Code around it" not in model.asked[0].user
-    why = decision.evidence["context"][0]["why"]
+    why = decision.record.as_json()["context"][0]["why"]
     assert why == "switched off" if config else "NotRecorded" in why
 
 
 def test_the_context_keeps_to_its_budget(services: Build) -> None:
     model = ScriptedModel([reviews.CLEAN])
     decision = review(services, model, "review: {context_tokens: 200}", checkouts={HEAD: FILES})
-    (shown,) = decision.evidence["context"]
+    (shown,) = decision.record.as_json()["context"]
     assert shown["tokens"] <= 200
     assert shown["left_out"] >= 1
 
@@ -124,7 +124,7 @@ def test_a_hostile_file_is_not_shown_and_nothing_fails(services: Build, content:
     model = ScriptedModel([reviews.CLEAN])
     files = {**FILES, "src/app.py": content, "lib/parsing.py": content, "src/user.py": content}
     decision = review(services, model, checkouts={HEAD: files})
-    assert (decision.verdict, decision.evidence["context"][0]["not_shown"]) == ("clean", ("src/app.py",))
+    assert (decision.verdict, decision.record.as_json()["context"][0]["not_shown"]) == ("clean", ["src/app.py"])
     assert "Code around it" not in model.asked[0].user
 
 
@@ -207,7 +207,7 @@ def test_a_reviewer_looks_around_where_maintainers_want_it(services: Build) -> N
     model = ScriptedModel([look, done, reviews.CLEAN])
     decision = review(services, model, "review: {investigate: true}", checkouts={HEAD: FILES})
     assert "src/user.py still imports LIMIT." in model.asked[-1].user
-    assert (decision.evidence["tool_calls"], decision.usage.calls) == (1, 3)
+    assert (decision.record.tool_calls, decision.usage.calls) == (1, 3)
 
 
 def test_a_patch_is_judged_with_the_code_around_it_and_without_what_came_along(services: Build) -> None:
@@ -227,5 +227,5 @@ def test_a_patch_is_judged_with_the_code_around_it_and_without_what_came_along(s
     assert "--- src/app.py, Loader.load (after the change):" in question
     assert "reproduce_bug.py: environment noise" in question
     assert "print('stray')" not in question
-    assert decision.evidence["omitted"] == ["reproduce_bug.py: environment noise"]
-    assert decision.evidence["context"]["parts"] == 4
+    assert decision.record.as_json()["omitted"] == ["reproduce_bug.py: environment noise"]
+    assert decision.record.as_json()["context"]["parts"] == 4

@@ -10,9 +10,10 @@ import pytest
 from bot.core import events
 from bot.core.actions import Decision, SubmitReview
 from bot.core.subjects import Actor, ReviewComment, Subject
-from bot.features.feedback.signals import Signal, signals
 from bot.features.services import Services
 from bot.features.shared.findings import Finding
+from bot.features.shared.records import CommandsRecord, ReviewRecord, Signal, TriageRecord
+from bot.features.shared.signals import signals
 from bot.features.shared.taxonomy import Category, Impact, Severity
 from bot.github.offline import Snapshot
 from bot.github.protocol import IssueLink, Reactions
@@ -51,9 +52,9 @@ def reviewed(history: Remembered) -> Remembered:
             subject=Subject(repository="acme/rocket", number=20, revision=PULL.revision),
             verdict="defects",
             actions=(SubmitReview(number=20, commit_id="a" * 40, comments=()),),
-            evidence={
-                "posted": [finding(name).model_dump(mode="json") for name in ("one", "two", "three", "four")]
-            },
+            record=ReviewRecord.model_validate(
+                {"posted": [finding(name).model_dump(mode="json") for name in ("one", "two", "three", "four")]}
+            ),
         )
     )
     return history
@@ -121,7 +122,12 @@ def test_how_a_bounced_issue_ends(
     event = builders.event(events.IssueClosed, issue(state_reason=reason), MIA)
     assert told(event, services(ScriptedModel(), snapshot())) == {}
     history.past.append(
-        Decision(kind="triage", subject=event.subject, verdict="VAGUE", evidence={"bounced": True})
+        Decision(
+            kind="triage",
+            subject=event.subject,
+            verdict="VAGUE",
+            record=TriageRecord.model_validate({"bounced": True}),
+        )
     )
     assert told(event, services(ScriptedModel(), snapshot())) == {"acme/rocket#5": outcome}
 
@@ -139,12 +145,17 @@ def test_a_bounced_issue_that_goes_stale_without_an_answer_was_probably_bounced_
 ) -> None:
     event = builders.event(events.IssueClosed, issue(state_reason=reason, labels=labels), HELPER)
     history.past.append(
-        Decision(kind="triage", subject=event.subject, verdict="VAGUE", evidence={"bounced": True, "p_bounce": 80})
+        Decision(
+            kind="triage",
+            subject=event.subject,
+            verdict="VAGUE",
+            record=TriageRecord.model_validate({"bounced": True, "p_bounce": 80}),
+        )
     )
     decisions = decide(event, services(ScriptedModel(), snapshot()), only="feedback")
-    fates = [each for decision in decisions for each in decision.evidence["fates"]]
-    assert [each["why"] for each in fates] == known
-    assert not any(each["good"] for each in fates)
+    fates = [each for decision in decisions for each in decision.record.fates]
+    assert [fate.why for fate in fates] == known
+    assert not any(fate.good for fate in fates)
     assert signals(decisions) == (), "a bot has no opinion"
 
 
@@ -153,13 +164,32 @@ def test_other_decisions_imply_signs(reviewed: Remembered) -> None:
     of_issue = Subject(repository="acme/rocket", number=5, revision="")
     later = [
         Decision(
-            kind="review", subject=of_pull, evidence={"outdated": ["print-one"], "dismissed": ["print-two", "?"]}
+            kind="review",
+            subject=of_pull,
+            record=ReviewRecord.model_validate({"outdated": ["print-one"], "dismissed": ["print-two", "?"]}),
         ),
-        Decision(kind="triage", subject=of_issue, verdict="VAGUE", evidence={"bounced": True}),
-        Decision(kind="triage", subject=of_issue, verdict="WELL_SPECIFIED", evidence={"bounced": False}),
-        Decision(kind="commands", subject=of_issue, evidence={"done": ["accept"], "by": "mia"}),
-        Decision(kind="triage", subject=of_issue, verdict="VAGUE", evidence={"bounced": True}),
-        Decision(kind="commands", subject=of_issue, evidence={"done": ["accept"], "by": "mia"}),
+        Decision(
+            kind="triage", subject=of_issue, verdict="VAGUE", record=TriageRecord.model_validate({"bounced": True})
+        ),
+        Decision(
+            kind="triage",
+            subject=of_issue,
+            verdict="WELL_SPECIFIED",
+            record=TriageRecord.model_validate({"bounced": False}),
+        ),
+        Decision(
+            kind="commands",
+            subject=of_issue,
+            record=CommandsRecord.model_validate({"done": ["accept"], "by": "mia"}),
+        ),
+        Decision(
+            kind="triage", subject=of_issue, verdict="VAGUE", record=TriageRecord.model_validate({"bounced": True})
+        ),
+        Decision(
+            kind="commands",
+            subject=of_issue,
+            record=CommandsRecord.model_validate({"done": ["accept"], "by": "mia"}),
+        ),
     ]
     category = str(next(iter(Category)))
     assert signals([*reviewed.past, *later]) == (
@@ -175,16 +205,13 @@ def judged(kind: Any, number: int, chance: int, harm: int | None = None) -> Deci
         kind=kind,
         subject=Subject(repository="acme/rocket", number=number, revision=""),
         verdict="VAGUE",
-        evidence={"p_bounce": chance, "bounced": chance >= 50, "harm": harm},
+        record=TriageRecord(p_bounce=chance, bounced=chance >= 50, harm=harm),
     )
 
 
 def fates(event: events.Event, services: Services) -> dict[str, tuple[bool, int | None, bool, str]]:
-    found = [each for decision in decide(event, services, only="feedback") for each in decision.evidence["fates"]]
-    return {
-        f"{each['bouncer']} {each['subject']}": (each["good"], each["p_bounce"], each["bounced"], each["why"])
-        for each in found
-    }
+    found = [each for decision in decide(event, services, only="feedback") for each in decision.record.fates]
+    return {f"{fate.bouncer} {fate.subject}": (fate.good, fate.p_bounce, fate.bounced, fate.why) for fate in found}
 
 
 def test_a_merge_tells_what_became_of_its_issues_and_of_itself(services: Build, history: Remembered) -> None:

@@ -13,6 +13,7 @@ from bot.features.services import Services
 from bot.router import decide
 from tests.bot.features import test_triage as triage
 from tests.bot.features import test_verify as verify
+from tests.builders import pull_opened
 from tests.scripted import ScriptedModel
 
 Build = Callable[..., Services]
@@ -26,8 +27,8 @@ def test_an_issue_is_judged_with_what_the_default_branch_says(services: Build) -
     snapshot = triage.snapshot(heads={"main": "c0ffee"}, checkouts={"c0ffee": CODE})
     (decision,) = decide(triage.opened(), services(model, snapshot, "triage: {investigate: true}"))
     assert decision.verdict == "WELL_SPECIFIED"
-    assert decision.evidence["tool_calls"] == 1
-    assert decision.evidence["looks"] == [{"action": "search", "target": "ValueError", "line": 1}]
+    assert decision.record.tool_calls == 1
+    assert decision.record.as_json()["looks"] == [{"action": "search", "target": "ValueError", "line": 1}]
     assert decision.usage.calls == 3
     assert "x.py:2 raises ValueError." in model.asked[-1].user
     assert "x.py:2: raise ValueError('empty')" in model.asked[1].user
@@ -36,11 +37,11 @@ def test_an_issue_is_judged_with_what_the_default_branch_says(services: Build) -
 def test_a_patch_is_judged_with_what_the_base_commit_says(services: Build) -> None:
     model = ScriptedModel([LOOK, DONE, verify.GOOD])
     pull = verify.pull(base_sha="ba5e")
-    event = verify.opened(base_sha="ba5e")
+    event = pull_opened(base_sha="ba5e")
     snapshot = verify.snapshot(12, pull_request=pull, checkouts={"ba5e": CODE})
     decision = verify.verify(event, services(model, snapshot, "verify: {investigate: true}"))
     assert decision.verdict == "CORRECT_AND_PRECISE"
-    assert decision.evidence["tool_calls"] == 1
+    assert decision.record.tool_calls == 1
     assert decision.usage.calls == 3
 
 
@@ -48,7 +49,7 @@ def test_a_patch_is_judged_with_what_the_base_commit_says(services: Build) -> No
 def test_nothing_is_looked_at_unasked(services: Build, config: str) -> None:
     model = ScriptedModel([triage.CLEAR])
     (decision,) = decide(triage.opened(), services(model, triage.snapshot(), config))
-    assert decision.evidence["tool_calls"] == 0
+    assert decision.record.tool_calls == 0
     assert len(model.asked) == 1
 
 

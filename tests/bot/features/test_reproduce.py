@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
+from bot import router
 from bot.core import events
 from bot.core.actions import Decision, OpenDraftPull, SetLabels, UpsertComment
 from bot.core.errors import ModelError
 from bot.core.subjects import Actor, Comment
 from bot.features.services import Services
 from bot.features.shared import stored_tests as evidence
+from bot.features.shared.records import TriageRecord
 from bot.github.offline import Snapshot
 from bot.reproduction.setup import Environments
 from bot.router import decide
@@ -121,7 +123,7 @@ def test_the_decision_keeps_the_test_so_that_a_patch_can_be_held_against_it(
     decision = reproduce(commented("/bouncer reproduce"), here)
     assert decision is not None
 
-    test = evidence.recall([Decision.model_validate_json(decision.model_dump_json())])
+    test = evidence.recall([router.read_decision(json.loads(decision.model_dump_json()))])
 
     assert test is not None
     assert (test.path, test.name, test.sha) == ("tests/test_lists.py", "test_issue_12", SHA)
@@ -182,7 +184,11 @@ def test_nothing_is_tried_without_a_maintainers_word_or_the_repositorys(
 
 def triaged(**values: Any) -> Decision:
     return Decision(
-        kind="triage", subject=labelled().subject, verdict="WELL_SPECIFIED", evidence={"bounced": False}, **values
+        kind="triage",
+        subject=labelled().subject,
+        verdict="WELL_SPECIFIED",
+        record=TriageRecord.model_validate({"bounced": False}),
+        **values,
     )
 
 
@@ -217,7 +223,7 @@ def test_a_bounced_or_reworded_issue_is_not_tried_by_itself(services: Build, his
     history.past.append(triaged())
 
     assert reproduce(labelled(body="Something else by now."), here) is None
-    history.past[0] = history.past[0].model_copy(update={"verdict": "VAGUE", "evidence": {"bounced": True}})
+    history.past[0] = history.past[0].model_copy(update={"verdict": "VAGUE", "record": TriageRecord(bounced=True)})
     assert reproduce(labelled(), here) is None
 
 
@@ -321,7 +327,7 @@ def test_the_repositorys_set_up_runs_first_and_is_kept(services: Build, tmp_path
     decision = reproduce(commented("/bouncer reproduce"), here)
 
     assert decision is not None
-    assert decision.verdict == "reproduced", decision.evidence
+    assert decision.verdict == "reproduced", decision.record
     assert list((tmp_path / "environments").glob("*/complete"))
 
 

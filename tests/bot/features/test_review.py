@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from bot import router
 from bot.core import events
 from bot.core.actions import Decision, SubmitReview, UpsertComment
 from bot.core.errors import ForgeError, ModelError
@@ -55,8 +57,8 @@ def test_a_defect_becomes_one_comment_on_its_line(services: Build) -> None:
     )
     assert comment.suggestion == "        return data.get('value')"
     assert decision.verdict == "defects"
-    assert decision.evidence["posted"][0]["fingerprint"] == comment.fingerprint
-    assert decision.evidence["counts"] == {"reported": 1, "posted": 1}
+    assert decision.record.as_json()["posted"][0]["fingerprint"] == comment.fingerprint
+    assert decision.record.counts == {"reported": 1, "posted": 1}
 
 
 def test_a_change_without_defects_gets_silence(services: Build) -> None:
@@ -85,7 +87,7 @@ def test_every_fate_of_a_finding_is_counted(services: Build) -> None:
         finding(),
     ]
     decision = review(pull_opened(), services(ScriptedModel([reply(*findings)]), snapshot()))
-    assert decision.evidence["counts"] == {
+    assert decision.record.counts == {
         "reported": 7,
         "posted": 1,
         "dropped:path_not_in_diff": 1,
@@ -138,7 +140,7 @@ def test_one_cause_at_two_places_is_one_comment(services: Build, mutual: bool) -
     (comment,) = submitted(decision).comments
     assert comment.line == 12
     assert "The same in `src/app.py:11`." in comment.body
-    assert decision.evidence["counts"] == {"reported": 1, "posted": 1}
+    assert decision.record.counts == {"reported": 1, "posted": 1}
 
 
 def test_two_causes_stay_two_comments(services: Build) -> None:
@@ -153,7 +155,7 @@ def test_files_left_out_on_purpose_are_no_reason_to_speak(services: Build) -> No
     assert decision.actions == ()
     only = review(pull_opened(), services(ScriptedModel(), snapshot(diff=lock)))
     assert (only.verdict, only.actions, only.reason) == ("not_reviewed", (), "there was nothing to review")
-    assert only.evidence["skipped"] == [{"path": "uv.lock", "reason": "lock file"}]
+    assert only.record.as_json()["skipped"] == [{"path": "uv.lock", "reason": "lock file"}]
     told = review(pull_opened(), services(ScriptedModel([reply(finding())]), snapshot(diff=DIFF + lock)))
     assert submitted(told).body.endswith("Not reviewed: `uv.lock` (lock file).")
 
@@ -215,7 +217,7 @@ def test_reflexion_looks_again_with_what_it_found(services: Build) -> None:
     )
     decision = review(pull_opened(), services(model, snapshot(), REFLEXION))
     # The third round changed words and order only: there is no fourth.
-    assert len(model.asked) == decision.evidence["rounds"] == 3
+    assert len(model.asked) == decision.record.rounds == 3
     assert "Fails for an empty file." in model.asked[1].user
     assert "This is round 1." in model.asked[1].user
     assert [comment.line for comment in submitted(decision).comments] == [11, 12]
@@ -300,7 +302,7 @@ def test_an_empty_change_is_an_abstention(services: Build) -> None:
 
 def test_a_review_survives_being_stored(services: Build) -> None:
     decision = review(pull_opened(), services(ScriptedModel([reply(finding())]), snapshot()))
-    assert Decision.model_validate_json(decision.model_dump_json()) == decision
+    assert router.read_decision(json.loads(decision.model_dump_json())) == decision
 
 
 def test_what_is_reviewed_is_all_that_is_read(services: Build) -> None:

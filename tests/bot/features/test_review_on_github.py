@@ -139,7 +139,7 @@ def test_a_maintainer_s_thumb_is_heard_at_the_next_push(site: Site) -> None:
     site.github.push(NAME, number, {"src/app.py": "\n" + BROKEN})
     again = site.happen(site.pushed(number))
     assert again is not None
-    assert again.evidence["counts"]["suppressed:dismissed"] == 1
+    assert again.record.counts["suppressed:dismissed"] == 1
 
 
 def test_a_burst_of_a_hundred_pushes_ends_in_one_review_of_the_last(site: Site) -> None:
@@ -180,7 +180,7 @@ def test_findings_that_stand_although_the_head_moved_before_the_summary_are_not_
     site.writer = site.writer.inner
     again = site.happen(site.pushed(number))
     assert again is not None
-    assert again.evidence["counts"]["posted"] == 0
+    assert again.record.counts["posted"] == 0
     assert len(site.posted(number)) == 2
     (summary,) = site.github.comments(NAME, number)
     assert "No longer in the change:\n- `src/app.py`: Fails for an empty file" in summary

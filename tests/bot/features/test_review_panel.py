@@ -74,8 +74,8 @@ def test_looks_are_merged_by_defect_and_what_more_of_them_see_comes_first(servic
         "Fails for an empty file. `parse` returns None then.\n\nSeverity: high. *AI review, may be wrong.*",
         "Reads twice. The file was read before.\n\nSeverity: medium. *AI review, may be wrong.*",
     ]
-    assert [(each["line"], each["looks"]) for each in decision.evidence["posted"]] == [(12, 2), (11, 1)]
-    assert (decision.evidence["looks"], decision.evidence["agreement"]) == (4, {"1": 1, "2": 1})
+    assert [(each["line"], each["looks"]) for each in decision.record.as_json()["posted"]] == [(12, 2), (11, 1)]
+    assert (decision.record.looks, decision.record.agreement) == (4, {"1": 1, "2": 1})
     assert decision.usage.calls == 3
 
 
@@ -97,8 +97,8 @@ def test_a_finding_that_is_refuted_gives_its_place_to_the_next_one(services: Bui
         "Reads twice. The file was read before.\n\nSeverity: medium. *AI review, may be wrong.*"
     ]
     assert "Dropped after a second look: 1." in decision.actions[0].body
-    assert decision.evidence["counts"] == {"reported": 2, "posted": 1, "suppressed:doubted": 1}
-    first, second = decision.evidence["doubts"]
+    assert decision.record.counts == {"reported": 2, "posted": 1, "suppressed:doubted": 1}
+    first, second = decision.record.as_json()["doubts"]
     assert (first["outcome"], first["why"]) == ("refuted", "`parse` never returns None.")
     assert (second["outcome"], second["breaks_when"]) == ("stands", "an empty file")
     assert "   12 +         return data.value" in model.asked[1].user
@@ -115,7 +115,9 @@ def test_a_finding_stays_only_where_input_line_and_effect_are_named(services: Bu
         model = ScriptedModel([reply(EMPTY), {**NAMED, **lacking}])
         decision = review(services(model, snapshot(), DOUBT))
         assert comments(decision) == []
-        assert [(each["outcome"], each["why"]) for each in decision.evidence["doubts"]] == [("not named", why)]
+        assert [(each["outcome"], each["why"]) for each in decision.record.as_json()["doubts"]] == [
+            ("not named", why)
+        ]
 
 
 def test_the_function_at_the_head_is_shown_and_may_be_quoted(services: Build) -> None:
@@ -134,13 +136,13 @@ def test_a_panel_doubts_unless_it_is_told_not_to(services: Build) -> None:
     model = ScriptedModel(lambda prompt: reply(EMPTY) if prompt.purpose == "review" else refuted)
     decision = review(services(model, snapshot(), "review: {strategy: panel}"))
     assert [each.purpose for each in model.asked] == ["review"] * 4 + ["review.doubt"]
-    assert (comments(decision), decision.evidence["counts"]["suppressed:doubted"]) == ([], 1)
+    assert (comments(decision), decision.record.counts["suppressed:doubted"]) == ([], 1)
 
 
 def test_how_likely_a_finding_is_decides_what_is_asked_posted_and_comes_first(services: Build) -> None:
     unsure, guess = {**EMPTY, "confidence": 30}, {**OTHER, "confidence": 60}
     decision = review(services(ScriptedModel([reply(unsure, guess)]), snapshot()))
-    assert [each["reason"] for each in decision.evidence["suppressed"]] == ["unlikely"]
+    assert [each["reason"] for each in decision.record.as_json()["suppressed"]] == ["unlikely"]
     assert [body[:11] for body in comments(decision)] == ["Reads twice"]
 
     # The second question has the last word, whatever the first look thought; below 25 % it is not put.
@@ -152,8 +154,8 @@ def test_how_likely_a_finding_is_decides_what_is_asked_posted_and_comes_first(se
     model = ScriptedModel(answer)
     decision = review(services(model, snapshot(), "review: {doubt: true}"))
     assert [body[:5] for body in comments(decision)] == ["Fails"]
-    assert decision.evidence["posted"][0]["confidence"] == 80
-    assert [each["p_holds"] for each in decision.evidence["doubts"]] == [40, 80]
+    assert decision.record.as_json()["posted"][0]["confidence"] == 80
+    assert [each["p_holds"] for each in decision.record.as_json()["doubts"]] == [40, 80]
     strict = review(services(ScriptedModel(answer), snapshot(), "review: {doubt: true, min_confidence: 90}"))
     assert comments(strict) == [], "the maintainer draws the line"
     nothing = review(
@@ -179,5 +181,5 @@ def test_a_doubter_sees_the_whole_of_a_short_change_and_the_code_around_it(servi
 def test_a_doubt_that_cannot_be_asked_drops_nothing(services: Build) -> None:
     decision = review(services(ScriptedModel([reply(EMPTY), ModelError("no", "refused")]), snapshot(), DOUBT))
     assert len(comments(decision)) == 1
-    assert decision.evidence["doubts"][0]["outcome"] == "not asked"
-    assert json.dumps(decision.evidence)
+    assert decision.record.as_json()["doubts"][0]["outcome"] == "not asked"
+    assert json.dumps(decision.record.as_json())

@@ -196,8 +196,8 @@ def test_ten_planted_regressions_are_seen_doubted_and_proven(services: Build) ->
     assert next(iter(posted)) == "last", "three looks saw it, and it is proven"
     assert list(posted)[-1] == "shout", "what is not proven comes last"
     assert set(posted) == {*PLANTED, "shout"}
-    assert decision.evidence["proofs"] == {"proven": 10, "passes on both": 1}
-    assert decision.evidence["counts"]["suppressed:doubted"] == 1
+    assert decision.record.proofs == {"proven": 10, "passes on both": 1}
+    assert decision.record.counts["suppressed:doubted"] == 1
     assert "Dropped after a second look: 1." in decision.actions[0].body  # type: ignore[union-attr]
     assert posted["shout"] == f"{FALSE['shout'][2]}\n\nSeverity: medium. *AI review, may be wrong.*"
     told, _, output = posted["clamp"].partition("```\n\n```\n")
@@ -214,12 +214,12 @@ def test_nothing_of_a_fork_is_run_without_a_maintainers_word_on_the_commit(servi
     fork = {"base_sha": BASE, "head_repository": "ann/rocket"}
     forked = snapshot(**fork)
     here = services(spoken(("clamp",), (), (), ()), forked, CONFIG, sandbox=Bubblewrap())
-    assert reviewed(here, pull_opened(**fork)).evidence["proofs"] == {}
+    assert reviewed(here, pull_opened(**fork)).record.proofs == {}
     for command, tried in (("/bouncer review", False), ("/bouncer review --run " + "a" * 40, True)):
         # Where nothing can be checked out, that it was tried is what is seen.
         held = forked.model_copy(update={"diffs": {20: PullDiff(text=diff(), omitted=("big.bin",))}})
         here = services(spoken(("clamp",), (), (), ()), held, CONFIG, sandbox=Bubblewrap())
-        assert reviewed(here, comment_on_pull(command)).evidence["proofs"] == ({"not run": 1} if tried else {})
+        assert reviewed(here, comment_on_pull(command)).record.proofs == ({"not run": 1} if tried else {})
 
 
 def test_the_merge_base_is_the_head_with_the_change_taken_back(tmp_path: Path) -> None:

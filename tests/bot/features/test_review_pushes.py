@@ -9,6 +9,7 @@ from bot.core import events
 from bot.core.actions import Decision, React, SubmitReview, UpsertComment
 from bot.core.subjects import Actor, Comment, Issue, ReviewComment
 from bot.features.services import Services
+from bot.features.shared.records import FeedbackRecord
 from bot.github.protocol import Reactions
 from bot.router import decide
 from tests.bot.features.conftest import REPOSITORY, Remembered
@@ -98,7 +99,7 @@ def test_a_new_push_gets_only_what_is_new(services: Build, history: Remembered) 
     again = finding(comment="The same in other words.", line=43)
     decision = next_push(services, MOVED, reply(again, SECOND), on_github(first))
     assert posted(decision) == ["Grows without end."]
-    assert decision.evidence["counts"]["suppressed:already_posted"] == 1
+    assert decision.record.counts["suppressed:already_posted"] == 1
     assert summaries(decision) == []
 
 
@@ -125,7 +126,9 @@ def test_what_went_away_is_named_and_the_summary_is_edited_in_place(services: Bu
     assert [action.body for action in summaries(second)] == [
         "**AI review of bbbbbbb**\n\nNo longer in the change:\n- `src/app.py`: Fails for an empty file"
     ]
-    assert second.evidence["outdated"] == [each["fingerprint"] for each in first.evidence["posted"]]
+    assert second.record.as_json()["outdated"] == [
+        each["fingerprint"] for each in first.record.as_json()["posted"]
+    ]
     history.past.append(second)
     # What comes back after it went away is news again.
     values = {"head_sha": "c" * 40}
@@ -171,8 +174,8 @@ def test_a_finding_dismissed_in_its_thread_never_comes_back(services: Build, his
     history.past.append(decision)
     again = next_push(services, MOVED, reply(finding(), other), comments)
     assert again.actions == ()
-    assert again.evidence["counts"]["suppressed:dismissed"] == 1
-    assert again.evidence["counts"]["suppressed:already_posted"] == 1
+    assert again.record.counts["suppressed:dismissed"] == 1
+    assert again.record.counts["suppressed:already_posted"] == 1
 
 
 def below(body: str = "/bouncer dismiss", comment: int = 5) -> events.CommentCreated:
@@ -186,7 +189,7 @@ def test_dismiss_below_the_pull_request_means_the_only_open_finding(services: Bu
     comments = on_github(first_push(services, history))
     shot = snapshot(recorded={"review_comments": {20: comments}})
     decision = review(below("/bouncer dismiss, checked by the caller"), services(ScriptedModel(), shot))
-    assert len(decision.evidence["dismissed"]) == 1
+    assert len(decision.record.as_json()["dismissed"]) == 1
     thumb, note = decision.actions
     assert thumb == React(comment_id=5, content="+1")
     assert isinstance(note, UpsertComment)
@@ -205,16 +208,28 @@ def test_dismiss_below_a_pull_request_with_several_findings_asks_which(
     first = first_push(services, history, finding(), finding(quote="data = parse(file)", comment="Leaks."))
     shot = snapshot(recorded={"review_comments": {20: on_github(first)}})
     decision = review(below(), services(ScriptedModel(), shot))
-    assert (decision.verdict, decision.evidence) == (None, {})
+    assert (decision.verdict, decision.record) == (None, None)
     confused, told = decision.actions
     assert confused == React(comment_id=5, content="confused")
     assert told.body == "mia: I have 2 open findings here. Reply below the finding that you mean."
-    resolved = {"key": f"acme/rocket#20:{first.evidence['posted'][0]['fingerprint']}", "source": "resolved"}
+    resolved = {
+        "key": f"acme/rocket#20:{first.record.posted[0].fingerprint}",
+        "category": "coding",
+        "outcome": "addressed",
+        "source": "resolved",
+    }
     history.past.append(
-        Decision(kind="feedback", subject=first.subject, evidence={"signals": [resolved]}, verdict="addressed")
+        Decision(
+            kind="feedback",
+            subject=first.subject,
+            record=FeedbackRecord.model_validate({"signals": [resolved]}),
+            verdict="addressed",
+        )
     )
     decision = review(below(), services(ScriptedModel(), shot))
-    assert decision.evidence["dismissed"] == [first.evidence["posted"][1]["fingerprint"]], "the other is resolved"
+    assert decision.record.as_json()["dismissed"] == [first.record.as_json()["posted"][1]["fingerprint"]], (
+        "the other is resolved"
+    )
 
 
 def test_who_may_not_triage_cannot_dismiss(services: Build, history: Remembered) -> None:
@@ -240,15 +255,15 @@ def test_a_maintainer_s_thumbs_down_is_a_dismissal_and_a_stranger_s_is_not(
 ) -> None:
     comments = on_github(first_push(services, history))
     by_maintainer = next_push(services, MOVED, reply(finding()), comments, **_thumbs(comments, MIA))
-    assert by_maintainer.evidence["counts"]["suppressed:dismissed"] == 1
+    assert by_maintainer.record.counts["suppressed:dismissed"] == 1
     by_stranger = next_push(services, MOVED, reply(finding()), comments, **_thumbs(comments, ANN))
-    assert by_stranger.evidence["counts"]["suppressed:already_posted"] == 1
+    assert by_stranger.record.counts["suppressed:already_posted"] == 1
     history.past.append(by_maintainer)
     # Taking the thumb away later does not bring it back.
     values = {"head_sha": "c" * 40}
     shot = snapshot(diff=MOVED, recorded={"review_comments": {20: comments}, **_thumbs(comments)}, **values)
     later = review(pushed(**values), services(ScriptedModel([reply(finding())]), shot))
-    assert later.evidence["counts"]["suppressed:dismissed"] == 1
+    assert later.record.counts["suppressed:dismissed"] == 1
 
 
 def test_at_most_so_many_per_push_worst_first(services: Build, history: Remembered) -> None:
@@ -256,7 +271,7 @@ def test_at_most_so_many_per_push_worst_first(services: Build, history: Remember
     built = services(ScriptedModel([reply(low, finding())]), snapshot(), "review: {max_findings: 1}")
     decision = review(opened(), built)
     assert posted(decision) == ["Fails for an empty file. `parse` returns None then."]
-    assert decision.evidence["suppressed"][0]["reason"] == "over_limit"
+    assert decision.record.as_json()["suppressed"][0]["reason"] == "over_limit"
 
 
 def test_a_muted_category_is_recorded_and_not_posted(services: Build, history: Remembered) -> None:
@@ -267,7 +282,7 @@ def test_a_muted_category_is_recorded_and_not_posted(services: Build, history: R
     built = services(ScriptedModel([reply(finding())]), snapshot())
     decision = review(opened(), Services(**{**vars(built), "history": Muting()}))
     assert decision.actions == ()
-    assert decision.evidence["suppressed"][0]["reason"] == "muted"
+    assert decision.record.as_json()["suppressed"][0]["reason"] == "muted"
 
 
 def test_findings_in_the_summary_stay_there_while_they_stand(services: Build, history: Remembered) -> None:
@@ -276,4 +291,4 @@ def test_findings_in_the_summary_stay_there_while_they_stand(services: Build, hi
     second = next_push(services, MOVED, reply(unplaced), ())
     assert "Callers break." in summaries(first)[0].body
     assert "Callers break." in summaries(second)[0].body
-    assert second.evidence["counts"]["suppressed:already_posted"] == 1
+    assert second.record.counts["suppressed:already_posted"] == 1

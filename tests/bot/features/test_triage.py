@@ -88,7 +88,7 @@ def test_a_vague_issue_gets_one_short_comment_and_a_label(services: Build) -> No
         "</details>"
     )
     assert labels == SetLabels(number=5, add=("needs-info",))
-    assert (decision.verdict, decision.evidence["bounced"]) == ("VAGUE", True)
+    assert (decision.verdict, decision.record.bounced) == ("VAGUE", True)
 
 
 def test_a_clear_issue_gets_nothing(services: Build) -> None:
@@ -132,7 +132,7 @@ def test_the_maintainer_s_line_decides(services: Build) -> None:
     ):
         text = f"triage: {config}" if config else ""
         (decision,) = decide(opened(), services(ScriptedModel([reply]), snapshot(), text))
-        assert decision.evidence["bounced"] is bounced
+        assert decision.record.bounced is bounced
 
 
 def test_an_edit_that_makes_it_clear_takes_the_bounce_back(services: Build, history: Remembered) -> None:
@@ -334,7 +334,7 @@ def test_a_label_set_by_a_maintainer_says_who_asked_and_asks_only_what_is_open(s
     assert body.startswith("Thanks for the report. mia asked for more details.\n\nEdit the issue or reply below")
     assert "REASONABLY" not in body
     assert "- " not in body.partition("<details>")[0], "no built-in question"
-    assert (decision.evidence["bounced"], decision.evidence["marked_by"]) == (True, "mia")
+    assert (decision.record.bounced, decision.record.marked_by) == (True, "mia")
     point = {"question": "Is there a deadline?", "blocking": False}
     (decision,) = decide(
         labelled(MAINTAINER), services(ScriptedModel([{**clear, "open_points": [point]}]), snapshot())

@@ -92,7 +92,7 @@ def test_a_patch_that_falls_short_is_neutral_unless_gated(services: Build, confi
 
 def test_each_linked_issue_has_its_verdict(services: Build) -> None:
     decision = verify(pull_opened(), services(ScriptedModel([GOOD, BAD]), snapshot(12, 13)))
-    assert [each["label"] for each in decision.evidence["verdicts"]] == [
+    assert [each["label"] for each in decision.record.as_json()["verdicts"]] == [
         "CORRECT_AND_PRECISE",
         "BROAD_MISSING_KEY_ASPECTS",
     ]

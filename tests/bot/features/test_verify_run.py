@@ -13,7 +13,7 @@ from bot.core import events
 from bot.core.actions import Decision, SetCheck, UpsertComment
 from bot.core.subjects import Subject
 from bot.features.services import Services
-from bot.features.shared.stored_tests import StoredTest
+from bot.features.shared.records import ReproduceRecord, StoredTest
 from bot.github.offline import Snapshot
 from bot.github.protocol import IssueLink, PullDiff
 from bot.router import decide
@@ -63,7 +63,7 @@ def reproduced(history: Remembered) -> Remembered:
             kind="reproduce",
             subject=Subject(repository="acme/rocket", number=12, revision="text:1"),
             verdict="reproduced",
-            evidence={"test": test.model_dump(mode="json")},
+            record=ReproduceRecord.model_validate({"test": test.model_dump(mode="json")}),
         )
     )
     return history
@@ -117,8 +117,8 @@ def test_no_pass_lifts_a_verdict_or_opens_the_gate(services: Build, files: dict[
     decision = verify(services(ScriptedModel([BAD]), state, "verify: {execute: true, gate: true}"))
     check = check_of(decision)
     assert (check.conclusion, check.title) == ("failure", "Probably doesn't solve #12")
-    assert decision.evidence["bounced"]
-    assert decision.evidence["runs"][0]["head"] == "passed"  # the forgery did its worst
+    assert decision.record.bounced
+    assert decision.record.as_json()["runs"][0]["head"] == "passed"  # the forgery did its worst
     assert "The pass proves nothing by itself" in check.summary
 
 
@@ -129,7 +129,7 @@ def test_fails_on_both_is_evidence_against(services: Build) -> None:
     assert check.title == "Probably doesn't solve #12"
     assert "failed on base, failed on head" in check.summary
     assert "proves nothing" not in check.summary
-    assert (check.conclusion, decision.evidence["bounced"]) == ("neutral", True)
+    assert (check.conclusion, decision.record.bounced) == ("neutral", True)
 
 
 @pytest.mark.usefixtures("reproduced")
@@ -143,13 +143,13 @@ def test_a_test_that_cannot_be_run_on_head_says_nothing(services: Build) -> None
 
 @pytest.mark.usefixtures("reproduced")
 def test_nothing_is_executed_unless_the_repository_says_so(services: Build) -> None:
-    assert verify(services(ScriptedModel([GOOD]), snapshot(BROKEN))).evidence["runs"] == []
+    assert verify(services(ScriptedModel([GOOD]), snapshot(BROKEN))).record.as_json()["runs"] == []
 
 
 def test_without_a_stored_test_reading_decides(services: Build) -> None:
     decision = verify(services(ScriptedModel([GOOD]), snapshot(BROKEN), EXECUTE))
-    assert decision.evidence["runs"] == []
-    assert not decision.evidence["bounced"]
+    assert decision.record.as_json()["runs"] == []
+    assert not decision.record.bounced
 
 
 @pytest.mark.usefixtures("reproduced")
@@ -165,7 +165,7 @@ def test_without_a_stored_test_reading_decides(services: Build) -> None:
 def test_a_fork_s_code_runs_where_a_maintainer_names_its_commit(services: Build, body: str) -> None:
     fork = snapshot(FIXED, head_repository="ann/rocket")
     decision = verify(services(ScriptedModel([GOOD]), fork, EXECUTE), comment_on_pull(body))
-    assert decision.evidence["runs"]
+    assert decision.record.as_json()["runs"]
 
 
 @pytest.mark.usefixtures("reproduced")
@@ -182,7 +182,7 @@ def test_another_commit_of_a_fork_does_not_run_and_one_line_says_what_to_type(
 ) -> None:
     fork = snapshot(FIXED, head_repository="ann/rocket")
     decision = verify(services(ScriptedModel([GOOD]), fork, EXECUTE), comment_on_pull(body))
-    assert decision.evidence["runs"] == []
+    assert decision.record.as_json()["runs"] == []
     line = (
         f"Not executed, this is a fork's code: read commit aaaaaaa, then comment `/bouncer verify --run {HEAD}`."
     )
@@ -195,7 +195,10 @@ def test_a_fork_of_a_sha256_repository_runs_by_its_64_digits(services: Build) ->
     fork = snapshot(FIXED, head_repository="ann/rocket", head_sha=head)
     fork = fork.model_copy(update={"checkouts": {**fork.checkouts, head: {"rocket.py": FIXED}}})
     asked = [comment_on_pull(f"/bouncer verify --run {run}") for run in (head, "c" * 40)]
-    runs = [verify(services(ScriptedModel([GOOD]), fork, EXECUTE), comment).evidence["runs"] for comment in asked]
+    runs = [
+        verify(services(ScriptedModel([GOOD]), fork, EXECUTE), comment).record.as_json()["runs"]
+        for comment in asked
+    ]
     assert (bool(runs[0]), runs[1]) == (True, [])
 
 
@@ -218,4 +221,4 @@ def test_a_short_commit_id_is_answered_with_what_to_copy(services: Build, run: s
 def test_a_fork_s_code_is_never_executed_by_itself(services: Build) -> None:
     event = pull_opened(base_sha=BASE, head_repository="ann/rocket")
     decision = verify(services(ScriptedModel([GOOD]), snapshot(FIXED), EXECUTE), event)
-    assert decision.evidence["runs"] == []
+    assert decision.record.as_json()["runs"] == []

@@ -9,7 +9,8 @@ import pytest
 
 from bot.core.actions import Decision
 from bot.core.subjects import Subject
-from bot.features.shared.stored_tests import StoredTest, check_patch, recall
+from bot.features.shared.records import ReproduceRecord, StoredTest
+from bot.features.shared.stored_tests import check_patch, recall
 from bot.reproduction.execution import Harness
 
 STORED = StoredTest(
@@ -72,16 +73,15 @@ def test_a_bug_that_is_gone_from_base_says_nothing_about_the_patch(project: Path
     assert check_patch(12, STORED, head, head, harness).solved is None
 
 
-def decided(verdict: str | None, **evidence: object) -> Decision:
+def decided(verdict: str | None, test: StoredTest | None = None) -> Decision:
     subject = Subject(repository="acme/shapes", number=12, revision="text:1")
-    return Decision(kind="reproduce", subject=subject, verdict=verdict, evidence=evidence)
+    return Decision(kind="reproduce", subject=subject, verdict=verdict, record=ReproduceRecord(test=test))
 
 
-def test_the_newest_stored_test_is_recalled_and_a_strange_one_is_not_trusted() -> None:
+def test_newest_stored_test_is_recalled() -> None:
     newer = STORED.model_copy(update={"name": "test_newer"})
-    first = decided("reproduced", test=STORED.model_dump(mode="json"))
-    second = decided("reproduced", test=newer.model_dump(mode="json"))
+    first = decided("reproduced", test=STORED)
+    second = decided("reproduced", test=newer)
 
     assert recall([first, second, decided("not reproduced"), decided(None)]) == newer
     assert recall([decided("not reproduced")]) is None
-    assert recall([first, decided("reproduced", test={"path": 3})]) is None

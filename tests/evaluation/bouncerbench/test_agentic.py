@@ -77,7 +77,7 @@ def test_an_issue_is_judged_with_the_code_before_its_fix(project: Project, write
         (task,) = input_tasks(tasks)
         outcome = session.run(task, model)
     assert outcome.decision is not None
-    assert outcome.decision.evidence["tool_calls"] == 2
+    assert outcome.decision.record.tool_calls == 2
     assert "2:     return items[0]" in model.asked[1].user
     assert "there is no file 'later.py'" in model.asked[2].user
     assert "engine.py:2 fails for an empty list." in model.asked[3].user
@@ -91,7 +91,7 @@ def test_a_patch_is_judged_with_the_code_that_it_changes(plain: Project, write: 
         (task,) = output_tasks(tasks)
         outcome = session.run(task, model)
     assert outcome.decision is not None
-    assert (outcome.decision.verdict, outcome.decision.evidence["tool_calls"]) == ("INCORRECT", 1)
+    assert (outcome.decision.verdict, outcome.decision.record.tool_calls) == ("INCORRECT", 1)
     assert "2:     return items[0]" in model.asked[1].user
 
 
@@ -104,7 +104,7 @@ def test_with_clones_at_hand_a_patch_is_judged_with_the_code_around_it(plain: Pr
         outcome = session.run(next(iter(output_tasks(tasks))), model)
     assert "--- engine.py, first (after the change):\n    1   def first(items):" in model.asked[0].user
     assert outcome.decision is not None
-    assert outcome.decision.evidence["context"]["parts"] == 1
+    assert outcome.decision.record.as_json()["context"]["parts"] == 1
 
 
 def test_the_base_commit_is_all_that_can_be_seen(plain: Project, write: Write, tmp_path: Path) -> None:

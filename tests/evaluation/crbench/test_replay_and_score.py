@@ -192,7 +192,7 @@ def test_findings_are_proven_in_the_sandbox_and_counted_apart(
     proving = ("--prove", "--repos", repos, "--test-command", test_command, "--max-findings", "3")
     run = replay(project, tasks, reviewer, "proven", *proving)
     records = {each.task_id: each.decision or {} for each in RunFolder.read(run).records()}
-    assert {name: each["evidence"]["proofs"] for name, each in records.items()} == {
+    assert {name: each["record"]["proofs"] for name, each in records.items()} == {
         MERGED: {"proven": 1},
         SQUASHED: {"not proven": 1},
     }
@@ -372,7 +372,7 @@ def test_both_strategies_are_replayed_and_are_different_runs(
     looked_again = replay(project, tasks, reviewer, "again", "--strategy", "reflexion", "--iterations", "2")
 
     rounds = [
-        [record.decision["evidence"]["rounds"] for record in RunFolder.read(run).records() if record.decision]
+        [record.decision["record"]["rounds"] for record in RunFolder.read(run).records() if record.decision]
         for run in (single, looked_again)
     ]
     assert rounds == [[1, 1], [2, 2]], "it looks again, and stops where that changes nothing"

@@ -12,6 +12,7 @@ from bot.core.actions import Decision, Usage
 from bot.core.errors import BudgetExceeded, ModelError
 from bot.core.subjects import Subject
 from bot.features.shared.input_bouncer import InputReply
+from bot.features.shared.records import TriageRecord
 from bot.models.budget import Limit, Spent
 from bot.models.protocol import Prompt
 from bot.pipeline.store import Posting
@@ -28,7 +29,9 @@ def decision(number: int = 7, kind="triage", **more) -> Decision:
 
 
 def test_a_decision_is_recorded_once_for_its_job(ledger):
-    first = decision(verdict="VAGUE", evidence={"questions": ["Which?"]}, usage=Usage(calls=1, input_tokens=9))
+    first = decision(
+        verdict="VAGUE", record=TriageRecord(questions=("Which?",)), usage=Usage(calls=1, input_tokens=9)
+    )
     assert ledger.decisions.record("d:triage", [first], "c0ffee") == (first,)
     assert ledger.decisions.record("d:triage", [decision(verdict="WELL_SPECIFIED")], "c0ffee") == (first,)
     assert ledger.decisions.decisions("acme/rocket#7") == (first,)
@@ -60,8 +63,10 @@ def test_what_was_published_stays_history_whatever_is_stopped_later(ledger):
 
 @pytest.mark.parametrize("odd", ["nul \0 here", "half a pair \ud800", "\U0001f600", "\u202e"])
 def test_odd_text_from_a_model_can_be_stored(ledger, odd):
-    recorded = ledger.decisions.record("d:triage", [decision(verdict="VAGUE", evidence={"said": odd})], "")
-    assert recorded[0].evidence["said"] == odd.replace("\ud800", "?")
+    recorded = ledger.decisions.record(
+        "d:triage", [decision(verdict="VAGUE", record=TriageRecord(explanation=odd))], ""
+    )
+    assert recorded[0].record.explanation == odd.replace("\ud800", "?")
 
 
 def test_a_job_asks_a_question_once_and_another_job_asks_for_itself(ledger):

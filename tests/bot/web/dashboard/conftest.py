@@ -12,7 +12,9 @@ from sqlalchemy import insert
 
 from bot.core.actions import Decision, InlineComment, SetLabels, SubmitReview, UpsertComment, Usage
 from bot.core.subjects import Subject
-from bot.features.feedback.signals import Signal
+from bot.features.shared.findings import Finding
+from bot.features.shared.records import FeedbackRecord, ReviewRecord, Signal, TriageRecord
+from bot.features.shared.taxonomy import Category, Impact, Severity
 from bot.github.oauth import GitHubLogin
 from bot.models.protocol import Prompt
 from bot.pipeline.job import Job
@@ -75,7 +77,7 @@ def decision(number: int, *, kind: str = "triage", verdict: str | None = "VAGUE"
         actions=(UpsertComment(task="triage", number=number, body=HOSTILE),) if bounced else (),
         reason="not specified well enough" if verdict else "the model refused",
         abstained=None if verdict else "model:refused",
-        evidence={"bounced": bounced, "explanation": f"It says {HOSTILE}."} if verdict else {},
+        record=TriageRecord(bounced=bounced, explanation=f"It says {HOSTILE}.") if verdict else None,
         usage=Usage(calls=1, input_tokens=812, output_tokens=154, seconds=1.4, cost_usd=0.0031),
         model="scripted:test",
         **values,
@@ -106,7 +108,7 @@ def filled(backend: Backend) -> Backend:
     told = Decision(
         kind="feedback",
         subject=Subject(repository="acme/rocket", number=20, revision=""),
-        evidence={"signals": signs},
+        record=FeedbackRecord.model_validate({"signals": signs}),
     )
     ledger.decisions.record("d20:feedback", (told,), "c0ffee")
     _dead_letter(ledger)
@@ -142,10 +144,21 @@ def _written(ledger: Ledger) -> None:
                     number=32, commit_id="a" * 40, body="AI review: 1 possible defect.", comments=(finding,)
                 ),
             ),
-            "evidence": {
-                "posted": [{"fingerprint": "f1", "category": "coding", "code": ["return rows[:-1]"]}],
-                "suppressed": [],
-            },
+            "record": ReviewRecord(
+                posted=(
+                    Finding(
+                        path="rocket/table.py",
+                        line=7,
+                        start_line=None,
+                        code=("return rows[:-1]",),
+                        fingerprint="f1",
+                        comment="The last row is lost.",
+                        category=Category.CODING,
+                        impact=Impact.FUNCTIONAL_SUITABILITY,
+                        severity=Severity.HIGH,
+                    ),
+                )
+            ),
         }
     )
     for each, outcome in ((bounce, "posted"), (review, "posted"), (shadow, "withheld")):

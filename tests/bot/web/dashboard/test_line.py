@@ -9,6 +9,7 @@ from flask import Flask
 from bot.calibration.fates import GRACE, KnownFate
 from bot.core.actions import Decision
 from bot.core.subjects import Subject
+from bot.features.shared.records import FeedbackRecord
 from bot.pipeline.store.decisions import Fates
 from bot.web.app import Backend
 from tests.bot.web.dashboard.test_access import log_in
@@ -26,7 +27,11 @@ def tell(backend: Backend, number: int, *, good: bool, chance: int | None, bounc
         harm=5,
     )
     subject = Subject(repository="acme/rocket", number=number, revision="")
-    decision = Decision(kind="feedback", subject=subject, evidence={"fates": [fate.model_dump(mode="json")]})
+    decision = Decision(
+        kind="feedback",
+        subject=subject,
+        record=FeedbackRecord.model_validate({"fates": [fate.model_dump(mode="json")]}),
+    )
     backend.ledger().decisions.record(f"end{bouncer}{number}", (decision,), "c0ffee")
 
 

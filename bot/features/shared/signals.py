@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from math import sqrt
-from typing import Literal, get_args
-
-from pydantic import Field
+from typing import get_args
 
 from bot.core.actions import Decision, Task
 from bot.core.frozen import Frozen
-
-#: addressed: the line was changed or the thread resolved; dismissed: somebody said no; ignored: neither.
-Outcome = Literal["addressed", "dismissed", "ignored"]
+from bot.features.shared.records import (
+    CommandsRecord,
+    FeedbackRecord,
+    Outcome,
+    ReviewRecord,
+    Signal,
+    TriageRecord,
+)
 
 #: Category -> outcome -> how many.
 Counts = Mapping[str, Mapping[Outcome, int]]
@@ -29,16 +32,6 @@ MIN_OUTCOMES = 8
 MUTE_ABOVE = 0.5
 
 Z_95 = 1.959963984540054
-
-
-class Signal(Frozen):
-    """One sign of what somebody made of one thing that was posted."""
-
-    key: str = Field(description="what it is about: owner/name#number and, for a finding, its fingerprint")
-    category: str = Field(description="a review category, or ``bounce``")
-    outcome: Outcome
-    source: str = Field(description="reaction, command, resolved, deleted, changed, not_planned or closed")
-    by: str = Field("", description="login, where somebody did it")
 
 
 class Row(Frozen):
@@ -86,33 +79,32 @@ def signals(decisions: Iterable[Decision]) -> tuple[Signal, ...]:
     bounced: set[str] = set()
     for decision in decisions:
         key = decision.subject.key
-        if decision.kind == "feedback":
-            found += (Signal.model_validate(each) for each in decision.evidence.get("signals", ()))
-        elif decision.kind == "review":
-            found += _of_review(decision, categories)
-        elif decision.kind == "triage" and decision.verdict:
-            if decision.evidence.get("bounced"):
+        record = decision.record
+        if isinstance(record, FeedbackRecord):
+            found += record.signals
+        elif isinstance(record, ReviewRecord):
+            found += _of_review(key, record, categories)
+        elif isinstance(record, TriageRecord) and decision.verdict:
+            if record.bounced:
                 bounced.add(key)
             elif key in bounced:
                 bounced.discard(key)
                 found.append(Signal(key=key, category="bounce", outcome="addressed", source="edited"))
-        elif decision.kind == "commands" and key in bounced and "accept" in decision.evidence.get("done", ()):
-            by = str(decision.evidence.get("by", ""))
-            found.append(Signal(key=key, category="bounce", outcome="dismissed", source="command", by=by))
+        elif isinstance(record, CommandsRecord) and key in bounced and "accept" in record.done:
+            found.append(Signal(key=key, category="bounce", outcome="dismissed", source="command", by=record.by))
     return tuple(found)
 
 
-def _of_review(decision: Decision, categories: dict[str, str]) -> Iterable[Signal]:
+def _of_review(here: str, record: ReviewRecord, categories: dict[str, str]) -> Iterable[Signal]:
     """Signs in a review; ``categories`` holds what is known of each finding and learns what is new."""
-    here = decision.subject.key
-    for finding in decision.evidence.get("posted", ()):
-        categories[f"{here}:{finding['fingerprint']}"] = str(finding["category"])
-    fates: tuple[tuple[str, Outcome, str], ...] = (
-        ("outdated", "addressed", "changed"),
-        ("dismissed", "dismissed", "command"),
+    for finding in record.posted:
+        categories[f"{here}:{finding.fingerprint}"] = finding.category.value
+    fates: tuple[tuple[tuple[str, ...], Outcome, str], ...] = (
+        (record.outdated, "addressed", "changed"),
+        (record.dismissed, "dismissed", "command"),
     )
-    for field, outcome, source in fates:
-        for fingerprint in decision.evidence.get(field, ()):
+    for fingerprints, outcome, source in fates:
+        for fingerprint in fingerprints:
             key = f"{here}:{fingerprint}"
             if key in categories:
                 yield Signal(key=key, category=categories[key], outcome=outcome, source=source)
