@@ -1,11 +1,10 @@
-"""What a benchmark is, and which there are.
+"""What a benchmark is, and which ones there are.
 
     dataset -> task -> run -> records -> score -> report
 
-A benchmark reads tasks from a file, runs one at a time through the live code, scores the records of a run, and
-tells its scores in sections of tables and figures. Everything else is the same for all of them and written once:
-files (``dataset``), the run's folder, cache, budget and batches (``run``), the page and the terminal (``report``).
-To add one, make a folder with its ``Benchmark`` and its commands, and an entry in ``BENCHMARKS``.
+A benchmark reads tasks from a file, runs one task through the live code, scores the records of a run, and presents
+its scores as sections of tables and figures. The rest is shared: files (``dataset``), run folders, the cache, the
+budget and batches (``run``), the page and the terminal (``report``).
 """
 
 from __future__ import annotations
@@ -13,12 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
+from importlib import import_module
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 if TYPE_CHECKING:  # what a benchmark is made of takes a second to import, and a --help needs none of it
     from bot.models.protocol import Model
-    from evaluation.cutoff import Sample
+    from evaluation.report.cutoff import Sample
     from evaluation.report.page import Cell, Section
     from evaluation.run.folder import RunFolder
     from evaluation.run.runner import Outcome
@@ -87,7 +88,7 @@ class Benchmark(Generic[T, S]):
 
     def contamination(self, scores: Sequence[S], source: str, scoring: Scoring) -> list[Section]:
         """The scores without recognised answers, where any speaks of it; before and after a cutoff, if any."""
-        from evaluation.cutoff import aged, cutoff_section, read_dates, recognised_section
+        from evaluation.report.cutoff import aged, cutoff_section, read_dates, recognised_section
 
         samples = [self.sample(each) for each in scores]
         how = scoring.resampling
@@ -101,10 +102,11 @@ class Benchmark(Generic[T, S]):
 
 @dataclass(frozen=True)
 class Entry:
-    """A benchmark by name: what it is about, and where its parts are (``module:attribute``).
+    """What a benchmark is about, and where its parts are.
 
-    ``commands`` has for each verb the place of the command and its line in ``--help``. ``benchmark`` is empty
-    where there are no runs of it. ``batched`` says that all its questions can wait for a provider's batch.
+    Parts are named as ``module:attribute``, so that ``--help`` imports none of them. ``commands`` maps
+    a verb to its command and its line in ``--help``. ``benchmark`` is empty if there are no runs of it. ``batched``
+    means that all of its questions can wait for a provider's batch API.
     """
 
     about: str
@@ -113,88 +115,19 @@ class Entry:
     batched: bool = False
 
     def load(self) -> Benchmark[Any, Any]:
-        """The benchmark itself, with everything that it imports."""
-        found = resolve_name(self.benchmark)
-        assert isinstance(found, Benchmark)
-        return found
+        """Import and return the benchmark."""
+        benchmark = resolve_name(self.benchmark)
+        assert isinstance(benchmark, Benchmark)
+        return benchmark
 
 
-def _commands(package: str, ending: str = "", **lines: str) -> dict[str, tuple[str, str]]:
-    """For each verb the command ``VERB`` plus ``ending`` of a package, and its line in ``--help``."""
-    return {verb: (f"evaluation.{package}.commands:{verb}{ending}", line) for verb, line in lines.items()}
+#: Where the benchmarks are: to add one, make a folder with ``ENTRIES`` in its ``__init__`` and name it here.
+FOLDERS = ("bouncerbench", "crbench", "brt", "bloom", "fresh")
 
 
-_BOUNCERBENCH = "vague issues and wrong patches (Mathews and Nagappan, BouncerBench)"
-
-BENCHMARKS: dict[str, Entry] = {
-    "bouncerbench": Entry(
-        _BOUNCERBENCH, _commands("bouncerbench", build="Tasks from annotations, issues, patches.")
-    ),
-    "crbench": Entry(
-        "defects that a review should have found (CR-Bench)",
-        _commands(
-            "crbench",
-            build="Bug-bringing pull requests from bug fixes.",
-            replay="Open every pull request that brought a bug in.",
-            score="Are the bugs found, and with how much noise?",
-        ),
-        "evaluation.crbench.bench:CRBENCH",
-        batched=True,
-    ),
-    "golden": Entry(
-        "From AACR-Bench's or Martian's comments.",
-        _commands("crbench", "_golden", build="From AACR-Bench's or Martian's comments."),
-    ),
-    "bloom": Entry(
-        "six layers on the same bugs: reports and names changed (Qureshi and Jiang)",
-        _commands(
-            "bloom",
-            build="Known bugs, told or named otherwise, for brt.",
-            score="What does success rest on, layer by layer?",
-        ),
-    ),
-    "fresh": Entry(
-        "executable tasks of all kinds from a clone's own recent fixes",
-        _commands("fresh", build="All kinds of tasks from a clone's own recent fixes."),
-    ),
-    "own": Entry(
-        "reviews of a repository of your own, in CR-Bench's form",
-        _commands("crbench", "_own", build="The same from a repository of your own."),
-    ),
-    "bouncerbench-input": Entry(
-        _BOUNCERBENCH,
-        _commands(
-            "bouncerbench",
-            "_input",
-            replay="Open every issue.",
-            score="Which issues were turned away?",
-            calibrate="Lines for issues.",
-        ),
-        "evaluation.bouncerbench.bench:INPUT_BENCH",
-        batched=True,
-    ),
-    "bouncerbench-output": Entry(
-        _BOUNCERBENCH,
-        _commands(
-            "bouncerbench",
-            "_output",
-            replay="Open every pull request.",
-            score="Which patches were held back?",
-            calibrate="Lines for patches.",
-        ),
-        "evaluation.bouncerbench.bench:OUTPUT_BENCH",
-        batched=True,
-    ),
-    "brt": Entry(
-        "tests that reproduce a reported bug (LIBRO and Bloom's levels)",
-        _commands(
-            "brt",
-            replay="Draft tests from bug reports, or judge given ones.",
-            score="Do the tests reproduce the bugs; are they ranked first?",
-        ),
-        "evaluation.brt.report:BRT",
-    ),
-    "bouncerbench-chain": Entry(
-        _BOUNCERBENCH, _commands("bouncerbench", "_chain", score="Both bouncers in a row.")
-    ),
-}
+@cache
+def benchmarks() -> dict[str, Entry]:
+    """Return every benchmark by name, as the folders declare them."""
+    return {
+        name: entry for folder in FOLDERS for name, entry in import_module(f"evaluation.{folder}").ENTRIES.items()
+    }

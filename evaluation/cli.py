@@ -14,19 +14,18 @@ from bot.cli.files import json_option as json_option
 from bot.cli.files import prompts_option as prompts_option
 from bot.cli.files import with_options as with_options
 from bot.core.errors import OperatorError
-from evaluation.benchmark import BENCHMARKS, Missing, Scoring
+from evaluation.benchmark import Missing, Scoring, benchmarks
 
 F = TypeVar("F", bound=Callable[..., Any])
 Option = Callable[[F], F]
 
 
-def _of(verb: str) -> dict[str, tuple[str, str]]:
-    return {name: entry.commands[verb] for name, entry in BENCHMARKS.items() if verb in entry.commands}
-
-
 #: ``verb -> name -> (module:attribute, line in --help)``.
 VERBS: dict[str, dict[str, tuple[str, str]]] = {
-    **{verb: _of(verb) for verb in ("replay", "score", "calibrate", "build")},
+    **{
+        verb: {name: entry.commands[verb] for name, entry in benchmarks().items() if verb in entry.commands}
+        for verb in ("replay", "score", "calibrate", "build")
+    },
     "batch": {
         "export": ("evaluation.run.batch:export_command", "Write the requests that the cache cannot answer."),
         "import": ("evaluation.run.batch:import_command", "Put a provider's answers into the cache."),
@@ -145,16 +144,18 @@ def replay_options(workers: int = 4) -> Option[Any]:
 def list_benchmarks(as_json: bool) -> None:
     """The benchmarks, and what can be done with each."""
     verbs = ("build", "replay", "score", "calibrate")
-    found = {name: [verb for verb in verbs if verb in entry.commands] for name, entry in BENCHMARKS.items()}
+    entries: list[dict[str, Any]] = [
+        {"name": name, "about": entry.about, "verbs": [verb for verb in verbs if verb in entry.commands]}
+        for name, entry in sorted(benchmarks().items())
+    ]
     if as_json:
         from evaluation.report.terminal import print_json
 
-        rows = [{"name": name, "about": BENCHMARKS[name].about, "verbs": found[name]} for name in found]
-        print_json({"benchmarks": rows})
+        print_json({"benchmarks": entries})
         return
-    width = max(map(len, found))
-    for name in sorted(found):
-        click.echo(f"{name:<{width}}  {', '.join(found[name]):<21}  {BENCHMARKS[name].about}")
+    width = max(len(entry["name"]) for entry in entries)
+    for entry in entries:
+        click.echo(f"{entry['name']:<{width}}  {', '.join(entry['verbs']):<24}  {entry['about']}")
 
 
 @click.command("report")

@@ -8,7 +8,7 @@ that is not defined (0/0) is NaN in an array and None in an ``Estimate``: never 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -182,6 +182,27 @@ def mcnemar(first_only: int, second_only: int) -> float:
     tail = sum(math.comb(differing, k) for k in range(min(first_only, second_only) + 1))
     # Exact integers: 2.0 ** -differing underflows beyond about 1,000 differing tasks.
     return min(1.0, float(2 * tail / 2**differing))
+
+
+@dataclass(frozen=True)
+class Paired:
+    """The tasks that two systems tried, by which of the two is right."""
+
+    both: int
+    only_first: int
+    only_second: int
+    neither: int
+
+    @property
+    def p_value(self) -> float:
+        """McNemar's exact two-sided test that both err equally often."""
+        return mcnemar(self.only_first, self.only_second)
+
+
+def paired(first: Mapping[str, bool], second: Mapping[str, bool]) -> Paired:
+    """Compare two systems over the tasks that both tried: task -> whether the system was right."""
+    outcomes = [(first[task], second[task]) for task in first if task in second]
+    return Paired(*(outcomes.count(pair) for pair in ((True, True), (True, False), (False, True), (False, False))))
 
 
 def wilson(successes: int, total: int) -> Estimate:

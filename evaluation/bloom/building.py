@@ -26,10 +26,9 @@ from evaluation.brt.cases import Case, read_cases
 from evaluation.brt.drafting import working_sandbox
 from evaluation.brt.judge import Judge
 from evaluation.dataset import choose, fingerprint, read_rows, task_id
-from evaluation.prompts import benchmark_prompts
 from evaluation.report.terminal import print_json, say
 from evaluation.run.folder import RUN_FILE, RunFacts, RunFolder, Tasks
-from evaluation.run.model import Account
+from evaluation.run.model import Account, benchmark_prompts
 from evaluation.run.replay import run_shown
 from evaluation.run.runner import Outcome, Result, Task
 

@@ -9,8 +9,7 @@ from pydantic import Field
 
 from bot.core.frozen import Frozen
 from evaluation.brt.metrics import Ranking, RankingScores, baseline_consistency, brt_share, found_at_n, means
-from evaluation.compare import paired
-from evaluation.statistics import Estimate, Resampling
+from evaluation.statistics import Estimate, Resampling, paired
 
 
 class Comparison(Frozen):

@@ -26,8 +26,8 @@ from evaluation.bouncerbench.tasks import (
     number_of,
     output_tasks,
 )
-from evaluation.cutoff import Sample
 from evaluation.git.clones import Clones
+from evaluation.report.cutoff import Sample
 from evaluation.run.folder import RunFolder
 from evaluation.run.replay import Wanted
 from evaluation.run.staging import Staged, through_handler

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bot import __version__
-from bot.cli.files import Share
 from bot.core.errors import OperatorError
 from evaluation.cli import (
     Option,
@@ -25,7 +24,6 @@ from evaluation.cli import (
 )
 
 if TYPE_CHECKING:
-    from evaluation.bouncerbench import calibrating
     from evaluation.bouncerbench.compare import Comparison
     from evaluation.bouncerbench.metrics import Scored
     from evaluation.bouncerbench.tasks import Kind
@@ -148,92 +146,24 @@ def _as_json(scores: dict[str, Scored], against: str | None, compared: Compariso
     return value if compared is None else {**value, "against": {"source": against, **compared.as_json()}}
 
 
-_calibrate = with_options(
-    tasks_option,
-    click.option("--run", metavar="DIR", help="A run of replay."),
-    click.option("--predictions", metavar="F", help="JSON Lines with label or bounce, of one model or several."),
-    click.option("--model-name", metavar="NAME", help="Whose answers, where the file holds several models'."),
-    click.option("--harm", type=Share(), default="5%", show_default=True, help="Good ones bounced, at most."),
-    click.option(
-        "--split",
-        type=click.Choice(["repository", "random"]),
-        default="repository",
-        show_default=True,
-        help="Hold out each repository in turn, or each of five random parts.",
-    ),
-    click.option("--maps", metavar="F", help="Write maps for BOUNCER_MAPS_FILE there, fitted on all of it."),
-    click.option("--map", "form", type=click.Choice(["isotonic", "platt"]), default="isotonic", show_default=True),
-    click.option("--out", metavar="F", help="A page: report.html, report.md or report.json."),
-    seed_option,
-    json_option,
-)
-
-
-def _calibrated(
-    kind: Kind,
-    *,
-    tasks: str,
-    run: str | None,
-    predictions: str | None,
-    model_name: str | None,
-    harm: float,
-    split: calibrating.Split,
-    maps: str | None,
-    form: str,
-    out: str | None,
-    seed: int,
-    as_json: bool,
-) -> None:
-    from evaluation.bouncerbench import calibrating
-    from evaluation.bouncerbench.answers import gather
-    from evaluation.bouncerbench.bench import BENCHES
-    from evaluation.report.page import Report
-    from evaluation.report.runs import store
-    from evaluation.report.terminal import data_of, print_json, say, short, show
-    from evaluation.run.folder import RunFolder
-
-    bench = BENCHES[kind]
-    found = list(bench.read(tasks))
-    models = gather(kind, run, predictions, model_name)
-    if run is not None:
-        found = RunFolder.read(Path(run)).due(found, bench.identify)
-    named = {short(name): answers for name, answers in models.items()}
-    told = calibrating.sections(kind, calibrating.models_as_cases(found, named, split, seed), harm, seed)
-    if maps is not None:
-        written = calibrating.write_maps(Path(maps), kind, found, models, form)
-        say(f"{maps}: {', '.join(written)}")
-    if out is not None:
-        store(Path(out), Report(f"Calibration on {kind}", tuple(told), f"Bouncer {__version__}, {tasks}"))
-    if as_json:
-        print_json(data_of(told))
-    elif out is None:
-        show(told)
-
-
-def _both(options: Option[Any], do: Callable[..., int | None], *about: str) -> Iterator[click.Command]:
+def both(options: Option[Any], do: Callable[..., int | None], *about: str) -> Iterator[click.Command]:
     """The commands of the two benchmarks, which differ in what they are ``about`` alone."""
     kinds: tuple[Kind, ...] = ("bouncerbench-input", "bouncerbench-output")
     for kind, line in zip(kinds, about, strict=True):
         yield click.command(kind, help=line)(options(partial(do, kind)))
 
 
-replay_input, replay_output = _both(
+replay_input, replay_output = both(
     _replay,
     _replayed,
     "Open the issue of every input task and record what the input bouncer decides.",
     "Open a pull request for every output task and record what the output bouncer decides.",
 )
-score_input, score_output = _both(
+score_input, score_output = both(
     _score,
     _scored,
     "Score answers to input tasks with the paper's metrics.",
     "Score answers to output tasks with the paper's metrics.",
-)
-calibrate_input, calibrate_output = _both(
-    _calibrate,
-    _calibrated,
-    "Fit lines and maps for issues on some repositories, and prove them on the others.",
-    "Fit lines and maps for patches on some repositories, and prove them on the others.",
 )
 
 

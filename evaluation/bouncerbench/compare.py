@@ -13,9 +13,8 @@ from evaluation import statistics
 from evaluation.bouncerbench.answers import Answer
 from evaluation.bouncerbench.metrics import FIGURES, Figures, Scored, Tasks, pair, shown, what
 from evaluation.bouncerbench.tasks import InputTask, OutputTask
-from evaluation.compare import paired
 from evaluation.report.page import Section, Table, percentage
-from evaluation.statistics import USUAL, Array, Counts, Estimate, Resampling
+from evaluation.statistics import USUAL, Array, Counts, Estimate, Resampling, paired
 
 #: Of the flips of a comparison, how many are listed.
 LISTED = 40

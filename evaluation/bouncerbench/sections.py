@@ -8,13 +8,14 @@ from itertools import combinations
 from typing import Any
 
 from evaluation.benchmark import Scoring
-from evaluation.bouncerbench import calibrating, paper
+from evaluation.bouncerbench import paper
 from evaluation.bouncerbench.chain import chain, chain_section
 from evaluation.bouncerbench.compare import compare, comparison_section
 from evaluation.bouncerbench.metrics import FIGURES, Metrics, Scored, Tasks, what
 from evaluation.bouncerbench.operating import lengths_section, lines_section, points_of, risk_coverage
 from evaluation.bouncerbench.tasks import INPUT, OUTPUT, InputTask, Kind, OutputTask
 from evaluation.bouncerbench.voices import section as voices_section
+from evaluation.calibration import report as calibration
 from evaluation.report.page import Cell, Section, Table, percentage
 from evaluation.statistics import Resampling, wilson
 
@@ -54,8 +55,8 @@ def promises(kind: Kind, scored: Sequence[Scored], seed: int) -> list[Section]:
     if len({task.repo for task in longest.tasks if task.bounce is not None}) < 2:
         return []
     same = [each for each in scored if each.tasks == longest.tasks]
-    found = calibrating.models_as_cases(longest.tasks, {each.name: each.answers for each in same})
-    return calibrating.sections(kind, found, HARM, seed)
+    found = calibration.models_as_cases(longest.tasks, {each.name: each.answers for each in same})
+    return calibration.sections(kind, found, HARM, seed)
 
 
 def as_json(scored: Scored) -> dict[str, Any]:

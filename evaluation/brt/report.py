@@ -29,7 +29,7 @@ from evaluation.brt.metrics import (
     read_rankings,
     reproduced,
 )
-from evaluation.cutoff import Sample
+from evaluation.report.cutoff import Sample
 from evaluation.report.figures import Series, bars
 from evaluation.report.page import Cell, Figure, Section, Table, percentage
 from evaluation.report.terminal import data_of, print_json, say, show

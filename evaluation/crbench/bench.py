@@ -36,13 +36,12 @@ from evaluation.crbench.judged import (
 )
 from evaluation.crbench.metrics import figures
 from evaluation.crbench.task import ReviewTask, read_tasks
-from evaluation.cutoff import Sample
 from evaluation.git.clones import ClonedForge, Clones
 from evaluation.git.repository import GitError, GitRepository
-from evaluation.prompts import benchmark_prompts
+from evaluation.report.cutoff import Sample
 from evaluation.report.terminal import say
 from evaluation.run.folder import RunFacts, RunFolder
-from evaluation.run.model import Account
+from evaluation.run.model import Account, benchmark_prompts
 from evaluation.run.replay import Wanted
 from evaluation.run.staging import Staged, through_handler
 

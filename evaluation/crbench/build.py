@@ -43,10 +43,9 @@ from evaluation.dataset import fingerprint, read_rows, shaped, task_id, unique
 from evaluation.git.clones import Clones
 from evaluation.git.history import CommitGraph, History, PullCommits, Pulls
 from evaluation.git.repository import GitError, GitRepository, find_clone
-from evaluation.prompts import benchmark_prompts
 from evaluation.report.terminal import print_json, say, show, tell_counts
 from evaluation.run.lines import LineFile
-from evaluation.run.model import Account
+from evaluation.run.model import Account, benchmark_prompts
 from evaluation.run.runner import in_order
 
 #: How a clone's pull refs are used: not at all, to refute numbers in subjects, or also to infer missing ones.

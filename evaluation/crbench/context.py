@@ -11,8 +11,8 @@ from bot.core.errors import BouncerError
 from bot.core.frozen import Frozen
 from bot.github.protocol import Forge
 from evaluation.git.history import History, Pulls
+from evaluation.git.pull_numbers import bare_title
 from evaluation.git.repository import GitRepository
-from evaluation.git.subjects import bare_title
 
 #: Bytes of the largest diff that becomes a task; a task is one line of a file.
 MAX_DIFF = 4 << 20

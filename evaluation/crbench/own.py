@@ -18,8 +18,8 @@ from bot.core.subjects import Issue
 from bot.features.shared.pull_requests import closing_links
 from bot.github.protocol import Forge
 from evaluation.crbench.mapping import Instance, is_documentation, is_test
+from evaluation.git.pull_numbers import merge_number, squash_number
 from evaluation.git.repository import GitRepository
-from evaluation.git.subjects import merge_number, squash_number
 
 #: Bytes of the largest change that is taken for one fix; SWE-bench's largest are near 100 KB.
 MAX_FIX = 200_000

@@ -25,8 +25,8 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import BinaryIO, NamedTuple
 
+from evaluation.git.pull_numbers import merge_number, squash_number
 from evaluation.git.repository import GitRepository
-from evaluation.git.subjects import merge_number, squash_number
 
 _WEB_COMMITTER = "noreply@github.com"
 _FORMAT = "%H%x00%P%x00%ce%x00%B"

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from bot.core.errors import OperatorError
-from evaluation.benchmark import BENCHMARKS, Scoring
-from evaluation.cutoff import Sample
+from evaluation.benchmark import Scoring, benchmarks
+from evaluation.report.cutoff import Sample
 from evaluation.report.page import Cell, Section, Table
 from evaluation.report.runs import named
 from evaluation.report.terminal import data_of, print_json, show
@@ -22,9 +22,10 @@ def compare_command(old: str, new: str, tasks: str | None, scoring: Scoring, as_
     """Print every figure of both and the difference. Raises OperatorError."""
     runs = named([RunFolder.read(Path(each)) for each in (old, new)])
     kinds = {run.facts.benchmark for _, run in runs}
-    if len(kinds) > 1 or not kinds <= BENCHMARKS.keys() or not BENCHMARKS[next(iter(kinds))].benchmark:
+    entry = benchmarks().get(next(iter(kinds)))
+    if len(kinds) > 1 or entry is None or not entry.benchmark:
         raise OperatorError(f"{old} and {new} are runs of {' and '.join(sorted(kinds))}: nothing to compare")
-    bench = BENCHMARKS[next(iter(kinds))].load()
+    bench = entry.load()
     source = tasks or runs[0][1].facts.tasks.source
     samples = [bench.sample(bench.score(run, name, source, scoring)) for name, run in runs]
     told = [_section(samples, [run for _, run in runs], scoring)]

@@ -12,7 +12,7 @@ import click
 from bot import __version__
 from bot.core.actions import Usage
 from bot.core.errors import OperatorError
-from evaluation.benchmark import BENCHMARKS, Scoring
+from evaluation.benchmark import Scoring, benchmarks
 from evaluation.report.page import Cell, Report, Section, Table, as_html, as_json, as_markdown
 from evaluation.report.papers import papers_section
 from evaluation.report.terminal import say
@@ -143,9 +143,8 @@ def _alone(folder: RunFolder, folders: Sequence[RunFolder], short: Sequence[str]
 
 def write(runs: Runs, tasks: dict[str, str], scoring: Scoring) -> Report:
     """The report on these runs; benchmarks that tell their scores together stand together."""
-    benches = {
-        name: BENCHMARKS[name].load() for name in {run.facts.benchmark for _, run in runs} & BENCHMARKS.keys()
-    }
+    registry = benchmarks()
+    benches = {name: registry[name].load() for name in {run.facts.benchmark for _, run in runs} & registry.keys()}
     groups: dict[Any, list[tuple[str, RunFolder]]] = {}
     for name, run in runs:
         bench = benches.get(run.facts.benchmark)
@@ -174,23 +173,23 @@ def write(runs: Runs, tasks: dict[str, str], scoring: Scoring) -> Report:
         sections.append(cost_section(group, bench.costs(scores)))
     if benches:
         sections.append(papers_section(benches))
-    benchmarks = ", ".join(dict.fromkeys(run.facts.benchmark for _, run in runs))
     made = f"bouncer {__version__}"
     if not all(is_timeless(run.facts) for _, run in runs):
         made += f", {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
-    return Report(f"{benchmarks}: {', '.join(dict.fromkeys(name for name, _ in runs))}", tuple(sections), made)
+    subject = ", ".join(dict.fromkeys(run.facts.benchmark for _, run in runs))
+    return Report(f"{subject}: {', '.join(dict.fromkeys(name for name, _ in runs))}", tuple(sections), made)
 
 
 def _task_files(given: Sequence[str], runs: Runs) -> dict[str, str]:
     """Task file by benchmark; a file without a benchmark's name is for all runs."""
-    benchmarks = {run.facts.benchmark for _, run in runs}
+    in_runs = {run.facts.benchmark for _, run in runs}
     files: dict[str, str] = {}
     for each in given:
         name, found, file = each.partition("=")
-        if found and name in BENCHMARKS:
+        if found and name in benchmarks():
             files[name] = file
-        elif len(benchmarks) == 1:
-            files[next(iter(benchmarks))] = each
+        elif len(in_runs) == 1:
+            files[next(iter(in_runs))] = each
         else:
             raise OperatorError(f"--tasks {each}: the runs are of several benchmarks, write BENCH=F")
     return files

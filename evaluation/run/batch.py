@@ -27,7 +27,7 @@ from bot.models import anthropic, openai
 from bot.models.budget import Prices, load_prices
 from bot.models.conversation import Answer, Request, Unusable, cost, extract
 from bot.models.protocol import Prompt, Reply
-from evaluation.benchmark import BENCHMARKS
+from evaluation.benchmark import benchmarks
 from evaluation.cli import json_option
 from evaluation.dataset import Row, read_rows
 from evaluation.report.terminal import print_json, say
@@ -174,7 +174,7 @@ class Export:
 
 @click.command("export", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.argument(
-    "bench", type=click.Choice([name for name, entry in BENCHMARKS.items() if entry.batched]), metavar="BENCH"
+    "bench", type=click.Choice([name for name, entry in benchmarks().items() if entry.batched]), metavar="BENCH"
 )
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="OPTIONS...")
 @click.pass_context
@@ -184,7 +184,7 @@ def export_command(context: click.Context, bench: str, arguments: tuple[str, ...
     Takes the options of ``replay BENCH`` and --format openai|anthropic; --out is the file of requests.
     """
     form, rest = _format(arguments)
-    command: click.Command = resolve_name(BENCHMARKS[bench].commands["replay"][0])
+    command: click.Command = resolve_name(benchmarks()[bench].commands["replay"][0])
     with command.make_context(bench, rest, parent=context, obj=Export(form)) as nested:
         code: int = command.invoke(nested)
         return code

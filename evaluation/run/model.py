@@ -1,4 +1,4 @@
-"""The models of one command: what they say is kept, and one budget is for all of them together."""
+"""The models of one command share a cache of replies and a budget; the benchmarks' own prompts."""
 
 from __future__ import annotations
 
@@ -7,12 +7,22 @@ from pathlib import Path
 
 from bot import app
 from bot.models.budget import Budget, Budgeted, Limit, MemoryBudget, load_prices
+from bot.models.prompts import Prompts
 from bot.models.protocol import Model
 from bot.settings import Settings
 from evaluation.run.cache import Cached, FolderStore
 
 #: Providers whose replies cost nothing to get again: a copy would outlive its file.
 NOT_KEPT = ("recorded:", "scripted:")
+
+
+#: Prompts of the benchmarks (construction, judging, rewriting), beside the benchmark that asks them.
+_PROMPTS = tuple(sorted(Path(__file__).parents[1].glob("*/prompts")))
+
+
+def benchmark_prompts(folder: Path | None = None) -> Prompts:
+    """Return the benchmarks' own prompts, or files of the same name in ``folder``. Raises SettingsError."""
+    return Prompts(folder, _PROMPTS)
 
 
 class Account:

@@ -20,7 +20,7 @@ from evaluation.bloom.report import analyze_files
 from evaluation.bloom.rewriting import Clarifier, NotHeld, Rewriter
 from evaluation.brt.cases import Case
 from evaluation.brt.metrics import Ranking, read_rankings
-from evaluation.prompts import benchmark_prompts
+from evaluation.run.model import benchmark_prompts
 from tests.scripted import Line, ScriptedModel
 
 REPORT = (

@@ -13,7 +13,7 @@ from evaluation.bloom.code_base import CannotMask, CodeBase, Kind, check
 from evaluation.bloom.masking import mask_python, patched_methods
 from evaluation.bloom.masking_java import JavaCode, check_java, mask_java, patched_java
 from evaluation.brt.cases import Case
-from evaluation.prompts import benchmark_prompts
+from evaluation.run.model import benchmark_prompts
 from tests.scripted import ScriptedModel
 
 FUNCTION: frozenset[Kind] = frozenset({"function"})

@@ -12,7 +12,7 @@ from bot.models.protocol import Prompt
 from evaluation.crbench.context import PullContext
 from evaluation.crbench.judge import CLASSES, Panel, Said, Vote, agreement, decide, judge_all
 from evaluation.crbench.task import Known, ReviewTask
-from evaluation.prompts import benchmark_prompts
+from evaluation.run.model import benchmark_prompts
 from tests.scripted import ScriptedModel
 
 FIX = "--- a/src/engine.py\n+++ b/src/engine.py\n@@ -1 +1 @@\n-a\n+b\n"

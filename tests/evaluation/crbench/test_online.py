@@ -18,7 +18,7 @@ from evaluation.crbench.mapping import Instance
 from evaluation.crbench.own import own_fixes
 from evaluation.crbench.task import ReviewTask, describe
 from evaluation.git.repository import GitRepository, find_clone
-from evaluation.prompts import benchmark_prompts
+from evaluation.run.model import benchmark_prompts
 from tests.evaluation.crbench.repositories import Scratch
 from tests.scripted import ScriptedModel
 

@@ -12,12 +12,12 @@ import numpy as np
 
 from bot.calibration import reliability, risk
 from bot.core.errors import OperatorError
-from evaluation.bouncerbench import lines
 from evaluation.bouncerbench.answers import Answer
-from evaluation.bouncerbench.lines import Cases, Coverage, Proof
 from evaluation.bouncerbench.metrics import Tasks
 from evaluation.bouncerbench.tasks import INPUT, Kind
 from evaluation.bouncerbench.voices import alone
+from evaluation.calibration import thresholds
+from evaluation.calibration.thresholds import Cases, Coverage, Proof
 from evaluation.report.figures import Curve, curves
 from evaluation.report.page import Cell, Figure, Section, Table, percentage
 from evaluation.statistics import wilson
@@ -38,10 +38,10 @@ def models_as_cases(
     if split == "random":
         parts = np.random.default_rng(seed).integers(1, _FOLDS + 1, len(tasks))
         group = {task.instance_id: f"part {part}" for task, part in zip(tasks, parts, strict=True)}
-    found = [lines.cases(name, tasks, answers, group) for name, answers in models.items()]
+    found = [thresholds.cases(name, tasks, answers, group) for name, answers in models.items()]
     if len(models) > 1:
         name = f"mean of {len(models)}"
-        found.append(lines.cases(name, tasks, lines.mean(name, tasks, list(models.values())), group))
+        found.append(thresholds.cases(name, tasks, thresholds.mean(name, tasks, list(models.values())), group))
     if all(len(each.groups) < 2 for each in found):
         raise OperatorError(
             "the tasks are of one repository: there is no other to prove a line on; --split random"
@@ -60,7 +60,7 @@ def _lines(found: Sequence[Cases], harm: float, subjects: str) -> Section:
     each_group: list[tuple[Cell, ...]] = []
     data: dict[str, Any] = {}
     for one in found:
-        proofs = lines.proved(one, lines.promised(harm))
+        proofs = thresholds.proved(one, thresholds.promised(harm))
         row, data[one.name] = _line_row(one, proofs)
         rows.append(row)
         each_group += [_proof_row(one, each) for each in proofs]
@@ -88,8 +88,8 @@ def _lines(found: Sequence[Cases], harm: float, subjects: str) -> Section:
 def _line_row(one: Cases, proofs: Sequence[Proof]) -> tuple[tuple[Cell, ...], dict[str, Any]]:
     """One model's row, and the same as JSON."""
     papers = risk.line_at(one.every, 66 if one.by_label else 50)
-    usual = lines.macro_f(papers.good, papers.harmed, papers.bad, papers.caught)
-    fitted, auc = lines.pooled_f(lines.proved(one, lines.best_f)), lines.ranking(one)
+    usual = thresholds.macro_f(papers.good, papers.harmed, papers.bad, papers.caught)
+    fitted, auc = thresholds.pooled_f(thresholds.proved(one, thresholds.best_f)), thresholds.ranking(one)
     harmed, good = sum(each.harmed for each in proofs), sum(each.good for each in proofs)
     caught, bad = sum(each.caught for each in proofs), sum(each.bad for each in proofs)
     given = f"{sum(each.line is not None for each in proofs)} of {len(proofs)}"
@@ -113,7 +113,7 @@ def _maps(found: Sequence[Cases]) -> Section:
     rows: list[tuple[Cell, ...]] = []
     data: dict[str, Any] = {}
     for one in found:
-        fitted = lines.calibrated(one)
+        fitted = thresholds.calibrated(one)
         rows.append((one.name, *fitted.error.values(), *fitted.brier.values()))
         data[one.name] = asdict(fitted)
     kinds = ("as said", "isotonic", "Platt")
@@ -143,7 +143,7 @@ def _coverage(found: Sequence[Cases], harm: float, seed: int) -> Section:
     full: list[tuple[Cell, ...]] = []
     data: dict[str, Any] = {}
     for one in found:
-        rows = lines.coverage(one, harm, seed=seed)
+        rows = thresholds.coverage(one, harm, seed=seed)
         data[one.name] = [asdict(each) for each in rows]
         full += [_coverage_row(one, each) for each in rows]
         summary.append(
@@ -181,12 +181,12 @@ def _coverage(found: Sequence[Cases], harm: float, seed: int) -> Section:
 def _promises(others: int, harm: float) -> str:
     """What each way to draw a line promises, and what that rests on."""
     return (
-        f"{lines.RESAMPLES:,} resamples for each repository held out; broken: more than {100 * harm:g} % of its "
-        "good ones bounce. Own: the line comes from the repository's own cases, as bouncer calibrate draws it, "
-        "95 % sure where the cases of one repository are exchangeable. Same: from the others together, for a "
+        f"{thresholds.RESAMPLES:,} resamples for each repository held out; broken: more than {100 * harm:g} % of "
+        "its good ones bounce. Own: the line comes from the repository's own cases, as bouncer calibrate draws "
+        "it, 95 % sure where the cases of one repository are exchangeable. Same: from the others together, for a "
         "future drawn from these. Strict: from the others, for the one held out, where whole repositories are "
         f"exchangeable (Dunn, Wasserman and Ramdas 2022); with {others} of them that promise is "
-        f"{100 * others / (others + 1):.0f} % sure at most, 95 % takes {lines.repositories_needed()}. "
+        f"{100 * others / (others + 1):.0f} % sure at most, 95 % takes {thresholds.repositories_needed()}. "
         "Moved: the line of same on the one held out, which promises nothing there: what breaks it is the "
         "shift between repositories."
     )
@@ -230,9 +230,9 @@ def write_maps(
         speakers |= alone(kind, answers) or {name: dict(answers)}
     written: list[str] = []
     for name, answers in speakers.items():
-        found = lines.cases(name, tasks, answers)
+        found = thresholds.cases(name, tasks, answers)
         if found.every and not found.by_label:
-            content.setdefault(name, {})[PURPOSE[kind]] = lines.points(found.every, form)
+            content.setdefault(name, {})[PURPOSE[kind]] = thresholds.points(found.every, form)
             written.append(name)
     if not written:
         raise OperatorError("--maps: no answers with a probability, nothing to map")

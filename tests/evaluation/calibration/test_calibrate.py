@@ -14,7 +14,7 @@ import pytest
 from bot.calibration import risk
 from bot.calibration.risk import Judged
 from bot.models.wrappers import load_maps
-from evaluation.bouncerbench import lines
+from evaluation.calibration import thresholds
 from evaluation.cli import main
 
 LABELS = ("WELL_SPECIFIED", "REASONABLY_SPECIFIED", "VAGUE", "IMPOSSIBLE_TO_SOLVE")
@@ -165,7 +165,7 @@ def test_a_line_from_other_repositories_is_as_sure_as_it_says(others: int, sure:
     rounds, strict, pooled = 300, 0, 0
     for _ in range(rounds):
         *known, new = repositories(generator, others + 1)
-        line = lines.line_elsewhere(known, 0.05)
+        line = thresholds.line_elsewhere(known, 0.05)
         assert line is not None
         strict += too_much(new, line)
         together = risk.lowest_line([score for each in known for score in each], 0.05)
@@ -177,15 +177,15 @@ def test_a_line_from_other_repositories_is_as_sure_as_it_says(others: int, sure:
 
 
 def test_a_line_elsewhere_takes_nineteen_repositories_to_be_95_percent_sure() -> None:
-    assert lines.repositories_needed() == 19
-    assert lines.line_elsewhere([], 0.05) is None
+    assert thresholds.repositories_needed() == 19
+    assert thresholds.line_elsewhere([], 0.05) is None
 
 
 def test_simulated_lines_are_those_of_the_promise() -> None:
     generator = np.random.default_rng(3)
     good = np.bincount(generator.integers(0, 101, 300), minlength=101).astype(np.int64)
     good[60:] //= 4
-    drawn = lines.resampled_lines(good, 0.1, 200, np.random.default_rng(5))
+    drawn = thresholds.resampled_lines(good, 0.1, 200, np.random.default_rng(5))
     samples = np.random.default_rng(5).multinomial(int(good.sum()), good / good.sum(), size=200)
     for line, sample in zip(drawn, samples, strict=True):
         scores = [score for score, count in enumerate(sample) for _ in range(count)]
@@ -196,12 +196,12 @@ def test_simulated_lines_are_those_of_the_promise() -> None:
 def test_simulated_lines_for_another_repository_are_those_of_the_promise() -> None:
     generator = np.random.default_rng(4)
     groups = [np.bincount(generator.integers(0, 60 + 4 * each, 80), minlength=101) for each in range(5)]
-    drawn = lines.resampled_lines_elsewhere(groups, 0.1, 50, np.random.default_rng(6))
+    drawn = thresholds.resampled_lines_elsewhere(groups, 0.1, 50, np.random.default_rng(6))
     again = np.random.default_rng(6)
     samples = [again.multinomial(int(each.sum()), each / each.sum(), size=50) for each in groups]
     for number, line in enumerate(drawn):
         scores = [np.repeat(np.arange(101), each[number]).tolist() for each in samples]
-        assert line == lines.line_elsewhere(scores, 0.1)
+        assert line == thresholds.line_elsewhere(scores, 0.1)
 
 
 def test_the_promise_holds_on_recorded_answers_of_five_models(
@@ -236,17 +236,17 @@ def test_maps_never_fall_and_lower_the_error_of_a_model_that_is_too_sure() -> No
         for number in range(2000)
         for percent in [generator.choice([2, 10, 50, 90, 98])]
     ]
-    for fit in (lines.isotonic, lines.platt):
+    for fit in (thresholds.isotonic, thresholds.platt):
         assert (np.diff(fit(cases)) >= 0).all()
     halves = {"a/a": tuple(cases[:1000]), "b/b": tuple(cases[1000:])}
-    found = lines.calibrated(lines.Cases("m", False, halves, 0))
+    found = thresholds.calibrated(thresholds.Cases("m", False, halves, 0))
     assert (found.error["as said"] or 0) > 0.15
     for kind in ("isotonic", "Platt"):
         assert (found.brier[kind] or 1) < (found.brier["as said"] or 0) - 0.02
-    assert lines.calibrated(lines.Cases("m", False, {}, 0)).error["as said"] is None
+    assert thresholds.calibrated(thresholds.Cases("m", False, {}, 0)).error["as said"] is None
 
 
 def test_a_map_has_an_answer_for_one_repeated_score() -> None:
     cases = [Judged(subject=str(number), p_bounce=50, good=number % 2 == 0) for number in range(10)]
-    for fit in (lines.isotonic, lines.platt):
+    for fit in (thresholds.isotonic, thresholds.platt):
         assert fit(cases)[50] == pytest.approx(0.5, abs=0.01)

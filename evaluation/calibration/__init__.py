@@ -1,0 +1,1 @@
+"""Thresholds and probability maps, fitted on some repositories and tested on the others."""

@@ -1,0 +1,86 @@
+"""``bouncer-eval calibrate``. What it does is imported when it runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from bot import __version__
+from bot.cli.files import Share
+from evaluation.bouncerbench.commands import both
+from evaluation.cli import json_option, seed_option, tasks_option, with_options
+
+if TYPE_CHECKING:
+    from evaluation.bouncerbench.tasks import Kind
+    from evaluation.calibration.report import Split
+
+_calibrate = with_options(
+    tasks_option,
+    click.option("--run", metavar="DIR", help="A run of replay."),
+    click.option("--predictions", metavar="F", help="JSON Lines with label or bounce, of one model or several."),
+    click.option("--model-name", metavar="NAME", help="Whose answers, where the file holds several models'."),
+    click.option("--harm", type=Share(), default="5%", show_default=True, help="Good ones bounced, at most."),
+    click.option(
+        "--split",
+        type=click.Choice(["repository", "random"]),
+        default="repository",
+        show_default=True,
+        help="Hold out each repository in turn, or each of five random parts.",
+    ),
+    click.option("--maps", metavar="F", help="Write maps for BOUNCER_MAPS_FILE there, fitted on all of it."),
+    click.option("--map", "form", type=click.Choice(["isotonic", "platt"]), default="isotonic", show_default=True),
+    click.option("--out", metavar="F", help="A page: report.html, report.md or report.json."),
+    seed_option,
+    json_option,
+)
+
+
+def _calibrated(
+    kind: Kind,
+    *,
+    tasks: str,
+    run: str | None,
+    predictions: str | None,
+    model_name: str | None,
+    harm: float,
+    split: Split,
+    maps: str | None,
+    form: str,
+    out: str | None,
+    seed: int,
+    as_json: bool,
+) -> None:
+    from evaluation.bouncerbench.answers import gather
+    from evaluation.bouncerbench.bench import BENCHES
+    from evaluation.calibration import report as calibration
+    from evaluation.report.page import Report
+    from evaluation.report.runs import store
+    from evaluation.report.terminal import data_of, print_json, say, short, show
+    from evaluation.run.folder import RunFolder
+
+    bench = BENCHES[kind]
+    found = list(bench.read(tasks))
+    models = gather(kind, run, predictions, model_name)
+    if run is not None:
+        found = RunFolder.read(Path(run)).due(found, bench.identify)
+    named = {short(name): answers for name, answers in models.items()}
+    told = calibration.sections(kind, calibration.models_as_cases(found, named, split, seed), harm, seed)
+    if maps is not None:
+        written = calibration.write_maps(Path(maps), kind, found, models, form)
+        say(f"{maps}: {', '.join(written)}")
+    if out is not None:
+        store(Path(out), Report(f"Calibration on {kind}", tuple(told), f"Bouncer {__version__}, {tasks}"))
+    if as_json:
+        print_json(data_of(told))
+    elif out is None:
+        show(told)
+
+
+calibrate_input, calibrate_output = both(
+    _calibrate,
+    _calibrated,
+    "Fit thresholds and probability maps for issues on some repositories, and test them on the others.",
+    "Fit thresholds and probability maps for patches on some repositories, and test them on the others.",
+)
