@@ -105,8 +105,8 @@ class Entry:
     """What a benchmark is about, and where its parts are.
 
     Parts are named as ``module:attribute``, so that ``--help`` imports none of them. ``commands`` maps
-    a verb to its command and its line in ``--help``. ``benchmark`` is empty if there are no runs of it. ``batched``
-    means that all of its questions can wait for a provider's batch API.
+    a verb to its command and its line in ``--help``. ``benchmark`` is empty if there are no runs of it.
+    ``batched`` means that all of its questions can wait for a provider's batch API.
     """
 
     about: str
