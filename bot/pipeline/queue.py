@@ -31,7 +31,7 @@ WORKFLOW = "job"
 #: Installations that a worker writes to at the same time.
 WRITE_CONCURRENCY = 4
 #: Notices that are sent at once, and seconds between two looks for more.
-NOTICE_CONCURRENCY, NOTICE_SECONDS = 2, 0.5
+NOTICE_CONCURRENCY, NOTICE_SECONDS = 2, 2.0
 #: What a workflow was called when a table of ours still held the state of its job.
 FORMER_WORKFLOW = "run_job"
 

@@ -40,7 +40,7 @@ class Pace:
 
     concurrency: int = 8
     apart: float = APART_SECONDS
-    polling_seconds: float = 0.2
+    polling_seconds: float = 0.5
 
 
 class Worker:

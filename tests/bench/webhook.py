@@ -28,7 +28,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.bench webhook")
     parser.add_argument("--seconds", type=int, default=20)
     parser.add_argument("--held", type=int, default=0, help="connections that send nothing more")
-    parser.add_argument("--processes", type=int, default=2, help="server processes")
+    parser.add_argument("--processes", type=int, default=1, help="server processes")
     parser.add_argument("--database", choices=("sqlite", "postgresql", "both"), default="both")
     options = parser.parse_args()
     logs.configure("ERROR")
