@@ -37,6 +37,8 @@ class CodeContext(Frozen):
     left_out: int = 0
     not_shown: tuple[str, ...] = ()
     """Changed files that cannot be read, or do not fit the change: not text, too large, another commit's."""
+    too_slow: tuple[str, ...] = ()
+    """Changed files whose functions are not shown because they took too long to parse."""
     why: str = ""
 
     def without_text(self) -> CodeContext:
@@ -122,12 +124,14 @@ class Surroundings:
             kept.append(part.text)
             tokens += cost
         unread = [file.path for file in files if file.change == "modified" and self.sides.after(file) is None]
+        slow = self._repository.too_slow if any(grammar_of(file.path) for file in files) else set()
         return CodeContext(
             text="\n\n".join(kept),
             tokens=tokens,
             parts=len(kept),
             left_out=left_out,
             not_shown=tuple(unread[:MAX_NAMES]),
+            too_slow=tuple(file.path for file in files if slow & {file.path, file.old_path}),
         )
 
     def now(self, path: str) -> str | None:

@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 import re2
 
-from bot.code.syntax import Definition, Grammar, definitions, grammar_of
+from bot.code.parser_process import NotParsed
+from bot.code.syntax import Definition, Grammar, grammar_of, parsed_definitions
 from bot.github.protocol import SourceTree
 
 #: Import statements of one file that are followed for one name.
@@ -69,6 +70,8 @@ class ParsedFiles:
         self._texts = dict(texts)
         self._parsed: dict[tuple[str, bool], tuple[Definition, ...]] = {}
         self._until = monotonic() + SECONDS
+        self.too_slow: set[str] = set()
+        """Paths of files without definitions because their parser, or all before it, took too long."""
         self.paths = tuple(path for path in tree.paths() if texts.get(path, "") is not None)
         self._known = frozenset(self.paths) | {path for path, text in texts.items() if text is not None}
 
@@ -83,9 +86,17 @@ class ParsedFiles:
         key = path, before is not None
         if key not in self._parsed:
             text = self.text(path) if before is None else before
-            spent = len(self._parsed) >= MAX_PARSED or monotonic() > self._until
-            self._parsed[key] = () if text is None or spent else definitions(text, path)
+            self._parsed[key] = () if text is None or len(self._parsed) >= MAX_PARSED else self._parse(path, text)
         return self._parsed[key]
+
+    def _parse(self, path: str, text: str) -> tuple[Definition, ...]:
+        try:
+            if monotonic() <= self._until:
+                return parsed_definitions(text, path)
+        except NotParsed:
+            pass
+        self.too_slow.add(path)
+        return ()
 
     def resolve(self, path: str, names: Sequence[str]) -> dict[str, tuple[Found, ...]]:
         """By name as it is called (``a.b.c``), its definitions, one or two; others are absent."""

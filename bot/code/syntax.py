@@ -138,14 +138,17 @@ def definitions(text: str, path: str) -> tuple[Definition, ...]:
 
     Return none for an unknown language and for a file that its parser does not read within its limits.
     """
-    from bot.code import trees
-
-    if not _is_readable(text, path):
-        return ()
     try:
-        return parse_apart(trees.outline, text, path)
+        return parsed_definitions(text, path)
     except NotParsed:
         return ()
+
+
+def parsed_definitions(text: str, path: str) -> tuple[Definition, ...]:
+    """Return ``definitions``, or raise NotParsed for a file that its parser does not read within its limits."""
+    from bot.code import trees
+
+    return parse_apart(trees.outline, text, path) if _is_readable(text, path) else ()
 
 
 @lru_cache(maxsize=4)

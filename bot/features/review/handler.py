@@ -102,7 +102,9 @@ class _Review:
         proving = Proving(self.services, self.pull, surrounded.diff, packed.omitted) if self.proves else None
         with TemporaryDirectory(prefix="bouncer-") as folder:
             chosen, held = self._selected(result, memory, doubting, proving, Path(folder))
-        return self._decision(Conclusion(packed, result, chosen, held, gone, memory, doubting, proving), contexts)
+        slow = tuple(dict.fromkeys(path for context in contexts for path in context.too_slow))
+        outcome = Conclusion(packed, result, chosen, held, gone, memory, doubting, proving, slow)
+        return self._decision(outcome, contexts)
 
     def abstain(self, word: str, why: str) -> Decision:
         """A decision that says nothing."""

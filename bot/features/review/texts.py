@@ -16,6 +16,7 @@ from bot.features.review.doubt import Doubting
 from bot.features.review.proof import Proving
 from bot.features.review.strategies import Result
 from bot.features.shared.findings import Finding
+from bot.features.shared.not_analysed import not_analysed
 from bot.features.shared.records import ModelReply, ReviewRecord, Suppressed
 from bot.features.shared.review_history import PastFindings
 from bot.models.protocol import caveat
@@ -36,6 +37,7 @@ class Conclusion:
     memory: PastFindings
     doubting: Doubting
     proving: Proving | None = None
+    too_slow: tuple[str, ...] = ()
 
     @property
     def usage(self) -> Usage:
@@ -77,6 +79,11 @@ def actions(outcome: Conclusion, page: Page, *, explicitly: bool) -> tuple[Actio
     """
     review = _review(outcome, page)
     summary = _summary(outcome, page, explicitly=explicitly)
+    if note := not_analysed(outcome.too_slow):
+        if review is not None:
+            review = review.model_copy(update={"body": f"{review.body}\n\n{note}"})
+        elif summary is not None:
+            summary = summary.model_copy(update={"body": f"{summary.body}\n\n{note}"})
     return tuple(action for action in (review, summary) if action is not None)
 
 

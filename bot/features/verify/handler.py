@@ -21,6 +21,7 @@ from bot.features.shared import output_bouncer as bouncer
 from bot.features.shared import pull_requests as pull_request
 from bot.features.shared.investigation import Notes
 from bot.features.shared.labels import severity
+from bot.features.shared.not_analysed import not_analysed
 from bot.features.shared.output_bouncer import ExecutedTest, OutputVerdict, Unjudged
 from bot.features.shared.records import ModelReply, VerifyRecord, model_reply
 from bot.features.shared.stored_tests import run_stored
@@ -235,7 +236,7 @@ class _Judgement:
             repository=self.services.repository,
             usage=self.usage,
             model=self.model,
-            note=self.no_run or "",
+            note="\n\n".join(filter(None, (self.no_run, not_analysed(self.context.too_slow)))),
             exempt=self.exempt,
         )
 

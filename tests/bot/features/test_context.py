@@ -15,7 +15,7 @@ from bot.github.protocol import IssueLink
 from bot.router import decide
 from tests.bot.features import reviews
 from tests.bot.features import test_verify as verify
-from tests.builders import ANN, BASE, HEAD, pull, pull_opened
+from tests.builders import ANN, BASE, HEAD, finding, pull, pull_opened
 from tests.scripted import ScriptedModel
 
 Build = Callable[..., Services]
@@ -126,6 +126,37 @@ def test_a_hostile_file_is_not_shown_and_nothing_fails(services: Build, content:
     decision = review(services, model, checkouts={HEAD: files})
     assert (decision.verdict, decision.record.as_json()["context"][0]["not_shown"]) == ("clean", ["src/app.py"])
     assert "Code around it" not in model.asked[0].user
+
+
+SLOW = "\n".join(["class A { void f() {", "  g(1);", *["//"] * 6, "} }", "a<" * 40_000, ""])
+SLOW_DIFF = """diff --git a/A.java b/A.java
+--- a/A.java
++++ b/A.java
+@@ -1,3 +1,3 @@
+ class A { void f() {
+-  g(0);
++  g(1);
+ //
+"""
+NOTE = "Not analysed: too slow to parse: `A.java`."
+
+
+@pytest.mark.parametrize("posted", [True, False])
+def test_a_review_names_a_file_that_was_too_slow_to_parse(services: Build, posted: bool) -> None:
+    defect = finding(path="A.java", quote="g(1);", line=2, symbol="g")
+    model = ScriptedModel([reviews.reply(*[defect] * posted)])
+    decision = review(services, model, diff=SLOW_DIFF, checkouts={HEAD: {"A.java": SLOW.encode()}})
+    assert decision.record.as_json()["context"][0]["too_slow"] == ["A.java"]
+    assert [action.model_dump()["body"].count(NOTE) for action in decision.actions] == [1] * posted
+
+
+def test_a_check_names_a_file_that_was_too_slow_to_parse(services: Build) -> None:
+    checkouts = {BASE: {"A.java": SLOW.replace("g(1)", "g(0)").encode()}}
+    request = pull(base_sha=BASE)
+    recorded = verify.snapshot(12, pull_request=request, diffs={20: {"text": SLOW_DIFF}}, checkouts=checkouts)
+    decision = verify.verify(pull_opened(base_sha=BASE), services(ScriptedModel([verify.GOOD]), recorded))
+    (check,) = decision.actions
+    assert check.summary.startswith(f"{NOTE}\n\n### #12")
 
 
 def _changed(path: str, before: str, after: str) -> str:
