@@ -61,6 +61,8 @@ def prompts(settings: Settings) -> Prompts:
 
 def offline_services(settings: Settings, forge: Forge, config: RepoConfig, model: Model | None = None) -> Services:
     """Services without GitHub, memory and ledger: for commands on files and for evaluation."""
+    from bot.router import SLASH_COMMANDS
+
     return Services(
         forge=forge,
         model=model or build_model(settings),
@@ -69,6 +71,7 @@ def offline_services(settings: Settings, forge: Forge, config: RepoConfig, model
         clock=now,
         history=NoHistory(),
         repository=forge.about(),
+        commands=SLASH_COMMANDS,
         prompts=prompts(settings),
         secrets=settings.secrets,
     )
@@ -288,6 +291,7 @@ class Live:
     def __init__(self, settings: Settings, ledger: Ledger, observe: Observe | None = None) -> None:
         from bot.pipeline.readings import Configurations
         from bot.reproduction.setup import Environments
+        from bot.router import SLASH_COMMANDS
 
         settings.check_model()
         self._settings = settings
@@ -297,6 +301,7 @@ class Live:
         self._secrets = settings.secrets
         self._prompts = prompts(settings)
         self._sandbox = build_sandbox(settings)
+        self._slash_commands = SLASH_COMMANDS
         self._environments = Environments(settings.bouncer_data_dir / "environments")
         self._configurations = Configurations(ledger.database)
         # Built once here only to find out now, not at the first issue, that a key or a price is missing.
@@ -317,6 +322,7 @@ class Live:
             clock=now,
             history=self._ledger.decisions,
             repository=repository,
+            commands=self._slash_commands,
             prompts=self._prompts,
             config_problems=problems,
             environments=self._environments,

@@ -11,6 +11,7 @@ from typing import Any
 
 from bot.core import events
 from bot.core.actions import Decision, Task, Usage
+from bot.core.commands import Command, CommandSet
 from bot.core.config import PATH
 from bot.core.errors import BudgetExceeded, ForgeError, ModelError, SandboxError, TransientError, UserError
 from bot.core.events import Event
@@ -41,6 +42,9 @@ FEATURES: tuple[Feature, ...] = (
 )
 _BY_NAME = {feature.name: feature for feature in FEATURES}
 
+#: The slash commands of all features.
+SLASH_COMMANDS = CommandSet(command for feature in FEATURES for command in feature.commands)
+
 
 def feature_named(name: Task) -> Feature:
     """Return the feature of that name."""
@@ -63,9 +67,18 @@ def read_decision(values: Mapping[str, Any]) -> Decision:
 
 def tasks(event: Event) -> tuple[Task, ...]:
     """Return the names of the features that an event may concern, in order; empty if it is of no interest."""
+    commands = _commands(event)
     return tuple(
-        feature.name for feature in FEATURES if isinstance(event, feature.events) and feature.concerns(event)
+        feature.name
+        for feature in FEATURES
+        if isinstance(event, feature.events) and feature.concerns(event, commands)
     )
+
+
+def _commands(event: Event) -> tuple[Command, ...]:
+    if isinstance(event, events.CommentCreated | events.CommentEdited | events.ReviewCommentCreated):
+        return SLASH_COMMANDS.read(event.comment.body)
+    return ()
 
 
 def decide(event: Event, services: Services, only: Task | None = None) -> tuple[Decision, ...]:

@@ -37,6 +37,7 @@ from bot.features.why import handler as why
 from bot.pipeline.body import Rules
 from bot.reproduction.attempt import Attempt, Candidate, OfferedTest, Reproduction
 from bot.reproduction.outcome import TestOutcome
+from bot.router import SLASH_COMMANDS
 
 FILE = Path(__file__).with_name("comments.md")
 HOST = "github.example"
@@ -119,7 +120,7 @@ def _bounced(
 def to_commands() -> Iterator[Text]:
     """Answers to people who said ``/bouncer``."""
     on_issue = _said("", ANN)
-    yield "/bouncer help", commands.help_text()
+    yield "/bouncer help", commands.help_text(SLASH_COMMANDS)
     yield "/bouncer acept", commands.meant("accept")
     yield "/bouncer accept, from somebody who may not", _refused("accept", on_issue)
     yield "/bouncer recheck, from an author who has asked before", _refused("recheck", on_issue)
@@ -144,8 +145,7 @@ def _said(body: str, by: Actor, *, pull: bool = False) -> CommentCreated:
 
 
 def _refused(word: str, event: CommentCreated, *, paused: bool = False) -> str:
-    fits = commands.ON_PULLS if event.issue.is_pull_request else commands.ON_ISSUES
-    return commands.refusal(Command(word=word), event, fits, paused=paused)
+    return commands.refusal(Command(word=word), event, SLASH_COMMANDS, paused=paused)
 
 
 def on_settings() -> Iterator[Text]:

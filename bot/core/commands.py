@@ -1,12 +1,14 @@
-"""``/bouncer ...`` in a comment: a closed list of words, and who may say them. Pure."""
+"""``/bouncer ...`` in a comment: the grammar of a command, and what a feature declares about one. Pure."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
@@ -16,28 +18,34 @@ from bot.core.subjects import Permission, at_least
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-Word = Literal["help", "recheck", "accept", "pause", "resume", "review", "verify", "dismiss", "reproduce", "why"]
-WORDS: tuple[Word, ...] = get_args(Word)
 
-#: What the author of an issue or pull request may say too.
-AUTHORS: frozenset[Word] = frozenset({"recheck", "why"})
+@dataclass(frozen=True)
+class AuthorLimit:
+    """How often the author of an issue or pull request may use a command there."""
 
-#: What each word does, as ``/bouncer help`` shows it, which also says which ones authors may give.
-MEANINGS: dict[Word, str] = {
-    "help": "show this list",
-    "recheck": "read the issue or pull request again",
-    "accept": "this issue is fine as is; it is not bounced again",
-    "pause": "leave this issue or pull request alone",
-    "resume": "look at it again from now on",
-    "review": "review the pull request now; `--run <commit>` also tries to prove findings by running "
-    "that commit of a fork (its whole id)",
-    "verify": "check the pull request against its issue now; `--run <commit>` also runs a stored test on "
-    "that commit of a fork (its whole id)",
-    "dismiss": "below a finding, or below the pull request if there is only one: it is wrong or unwanted, and "
-    "is not posted here again",
-    "reproduce": "draft a test that fails the way the issue describes",
-    "why": "explain what the verdict rests on, or in a finding's thread, that finding",
-}
+    uses: int
+    period: timedelta
+    text: str
+    """The limit in words, for the reply to an author who reached it."""
+
+
+@dataclass(frozen=True)
+class SlashCommand:
+    """A command as its feature declares it."""
+
+    word: str
+    help: str
+    """What it does, as ``/bouncer help`` shows it."""
+    on_issues: bool = True
+    on_pull_requests: bool = True
+    author_limit: AuthorLimit | None = None
+    """None: only people with triage permission may use it."""
+    open_to_all: bool = False
+    takes_run: bool = False
+    """``--run COMMIT`` may follow the word."""
+    sections: tuple[str, ...] = ()
+    """Sections of bouncer.yml; on a pull request the command needs one of them switched on."""
+
 
 #: A reason may follow, behind a mark that ends the word: "/bouncer accept would be wrong" is no command.
 _LINE = re.compile(
@@ -54,46 +62,87 @@ _MAX_COMMANDS = 5
 
 
 class Command(Frozen):
-    """One thing that somebody asks for."""
+    """One command that a comment gives."""
 
-    word: Word
-    run: str | None = Field(None, description="the commit behind ``--run``, empty where none is named")
-    reason: str = Field("", description="what was said behind the word, for people to read and nothing else")
+    word: str
+    run: str | None = Field(None, description="the commit after ``--run``; empty if no commit is named")
+    reason: str = Field("", description="the text after the word, shown to people and not interpreted")
 
 
-def read(body: str) -> tuple[Command, ...]:
-    """The commands in a comment, in order, each once.
+class CommandSet:
+    """All commands that the features declare."""
+
+    def __init__(self, declared: Iterable[SlashCommand] = ()) -> None:
+        self._by_word = {command.word: command for command in declared}
+
+    def __iter__(self) -> Iterator[SlashCommand]:
+        return iter(self._by_word.values())
+
+    def __getitem__(self, word: str) -> SlashCommand:
+        return self._by_word[word]
+
+    def read(self, body: str) -> tuple[Command, ...]:
+        """Return the declared commands in a comment, in order; of two with the same word the last."""
+        commands = {command.word: command for command in parse(body) if self._accepts(command)}
+        return tuple(commands.values())[:_MAX_COMMANDS]
+
+    def _accepts(self, command: Command) -> bool:
+        declared = self._by_word.get(command.word)
+        return declared is not None and (command.run is None or declared.takes_run)
+
+    def near_miss(self, body: str) -> str | None:
+        """Return the word that an almost correct command probably means; None if the comment has no such line.
+
+        The word is ``help`` if no other is close.
+        """
+        line = None if self.read(body) else _first_attempt(body)
+        if line is None:
+            return None
+        first_word = re.match(r"[a-z]{0,20}", line[1].lower())
+        matches = get_close_matches(first_word[0] if first_word else "", list(self._by_word), n=1, cutoff=0.6)
+        return matches[0] if matches else "help"
+
+    def may(self, word: str, permission: Permission, is_author: bool) -> bool:
+        """Return True if a person may use a command: by permission, or as the author for some of them."""
+        command = self._by_word[word]
+        allowed_as_author = command.author_limit is not None and is_author
+        return command.open_to_all or allowed_as_author or at_least(permission, "triage")
+
+
+def parse(body: str) -> tuple[Command, ...]:
+    """Return everything in a comment that has the form of a command, whether its word is declared or not.
 
     A command is a line of its own in plain text, as GitHub shows it: not in code, a quote, a comment or folded
-    details; unknown words and arguments are no command. What follows a comma is the reason.
+    details. The text after a comma is the reason.
     """
-    body = body.replace("\r\n", "\n")
+    body = _unix(body)
     if _LINE.search(body) is None:
         return ()
-    found = (_command(line) for line in _plain_lines(body))
-    return tuple({each.word: each for each in found if each}.values())[:_MAX_COMMANDS]
+    matches = [match for line in _plain_lines(body) if (match := _LINE.fullmatch(line))]
+    return tuple(
+        Command(
+            word=match[1].lower(),
+            run=(match[3] or "").lower() if match[2] else None,
+            reason=(match[4] or "").strip(" \t()"),
+        )
+        for match in matches
+    )
 
 
-def near_miss(body: str) -> Word | None:
-    """What somebody probably meant who wrote a line that is almost a command; None where no line is."""
-    body = body.replace("\r\n", "\n")
-    if _NEAR.search(body) is None or read(body):
+def resembles_command(body: str) -> bool:
+    """Return True if a line of a comment begins like a command."""
+    return _first_attempt(body) is not None
+
+
+def _first_attempt(body: str) -> re.Match[str] | None:
+    body = _unix(body)
+    if _NEAR.search(body) is None:
         return None
-    for line in _plain_lines(body):
-        if meant := _NEAR.match(line):
-            first = re.match(r"[a-z]{0,20}", meant[1].lower())
-            close = get_close_matches(first[0] if first else "", WORDS, n=1, cutoff=0.6)
-            return next((word for word in WORDS if word in close), "help")
-    return None
+    return next((match for line in _plain_lines(body) if (match := _NEAR.match(line))), None)
 
 
-def _command(line: str) -> Command | None:
-    match = _LINE.fullmatch(line)
-    word = next((word for word in WORDS if match and word == match[1].lower()), None)
-    if match is None or word is None or (match[2] and word not in ("verify", "review")):
-        return None
-    run = (match[3] or "").lower() if match[2] else None
-    return Command(word=word, run=run, reason=(match[4] or "").strip(" \t()"))
+def _unix(text: str) -> str:
+    return text.replace("\r\n", "\n")
 
 
 def _plain_lines(body: str) -> Iterator[str]:
@@ -154,10 +203,3 @@ def _open(text: str, opened: Counter[str]) -> None:
         tag = (match["tag"] or "comment").lower()
         step = -1 if match["end"] or match[0] == "-->" else 1
         opened[tag] = max(0, opened[tag] + step)
-
-
-def may(word: Word, permission: Permission, is_author: bool) -> bool:
-    """Whether someone may give a command: people with triage permission, and the author for a few words."""
-    if word == "help" or (word in AUTHORS and is_author):
-        return True
-    return at_least(permission, "triage")

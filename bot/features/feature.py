@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from bot.core.actions import Decision, Record, Task
+from bot.core.commands import Command, SlashCommand
 from bot.core.events import Event
 from bot.features.services import Services
 
 
-def always(event: Event) -> bool:
-    """Every event of the declared types concerns the feature."""
+def always(event: Event, commands: Sequence[Command]) -> bool:
+    """Return True: every event of the declared types concerns the feature."""
     return True
 
 
@@ -26,8 +27,10 @@ class Feature:
     events: tuple[type[Event], ...]
     record: type[Record]
     """What its decisions leave for later ones."""
-    concerns: Callable[[Event], bool] = always
-    """Return True if an event of those types may need a decision; reads nothing but the event."""
+    concerns: Callable[[Event, Sequence[Command]], bool] = always
+    """Return True if an event of those types may need a decision, from it and its commands alone."""
+    commands: tuple[SlashCommand, ...] = ()
+    """Commands that the feature answers, in the order of ``/bouncer help``."""
     after: tuple[Task, ...] = ()
     """Features that decide about the same event first."""
     supersedes: Callable[[Event, Event], bool] = lambda newer, older: False

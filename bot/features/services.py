@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 from bot.core.actions import Decision, Task
+from bot.core.commands import CommandSet
 from bot.core.config import RepoConfig
 from bot.core.config_file import Problem
 from bot.core.subjects import Repository
@@ -68,6 +69,7 @@ class Services:
     clock: Callable[[], datetime]
     history: History
     repository: Repository
+    commands: CommandSet
     prompts: Prompts = field(default_factory=Prompts)
     config_problems: tuple[Problem, ...] = ()
     environments: Environments | None = None

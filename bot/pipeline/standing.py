@@ -10,7 +10,6 @@ from functools import partial
 
 from bot.core import events
 from bot.core.actions import Decision, SetLabels, SubmitReview, Task, UpsertComment
-from bot.core.commands import read
 from bot.core.events import CommentCreated
 from bot.core.subjects import Comment, Issue, ReviewComment, Subject
 from bot.features.commands import handler as commands
@@ -109,7 +108,7 @@ class StandingHistory(NoHistory):
     def _commands(self) -> Iterator[Decision]:
         issue = None
         for comment in self._conversation():
-            if comment.author.is_bot or not read(comment.body):
+            if comment.author.is_bot or not self._services.commands.read(comment.body):
                 continue
             issue = issue or self._issue()
             said = partial(_when, comment, self._services)

@@ -169,6 +169,7 @@ class Clarifier:
             clock=now,
             history=history,
             repository=REPOSITORY,
+            commands=router.SLASH_COMMANDS,
             prompts=self.live_prompts,
         )
         (decision,) = router.decide(event, services, only="triage")

@@ -107,6 +107,7 @@ def judge(staged: Staged, setup: Setup) -> Outcome:
         clock=lambda: MOMENT,
         history=NoHistory(),
         repository=staged.event.repository,
+        commands=router.SLASH_COMMANDS,
         prompts=setup.prompts,
         harness=staged.harness,
     )

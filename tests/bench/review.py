@@ -30,7 +30,7 @@ from bot.features.services import NoHistory, Services
 from bot.features.shared.findings import Reported
 from bot.github.offline import ReplayForge, pull_request_opened
 from bot.models.prompts import Prompts
-from bot.router import decide
+from bot.router import SLASH_COMMANDS, decide
 from tests.scripted import ScriptedModel
 
 FILES, LINES, FINDINGS, RUNS = 40, 500, 500, 7
@@ -131,6 +131,7 @@ def whole() -> Times:
     event, snapshot = pull_request_opened(text, title="Change", body="It changes things.")
     model = ScriptedModel(lambda _: {"reasoning": "", "findings": findings})
     services = Services(
+        commands=SLASH_COMMANDS,
         forge=ReplayForge(snapshot),
         model=model,
         sandbox=None,

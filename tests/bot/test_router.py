@@ -66,3 +66,9 @@ def on_line(kind: type[Event], by: Actor, author: Actor, body: str = "hm") -> Ev
 )
 def test_an_event_is_dealt_with_by_those_whom_it_can_concern(delivered: Event, tasks: tuple[str, ...]) -> None:
     assert router.tasks(delivered) == tasks
+
+
+def test_each_slash_command_is_declared_by_one_feature() -> None:
+    words = [command.word for feature in router.FEATURES for command in feature.commands]
+    assert sorted(words) == sorted(set(words))
+    assert {command.word for command in router.SLASH_COMMANDS} == set(words)

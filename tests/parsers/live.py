@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from bot.code import diff, quotes
 from bot.code.packing import pack
-from bot.core import commands, config_file
+from bot.core import config_file
 from bot.core.config import ReviewConfig
 from bot.core.markdown import clean, clean_line, code_span, fence
 from bot.core.redaction import redact
@@ -20,6 +20,7 @@ from bot.github.payloads import readable
 from bot.models import conversation as replies
 from bot.models.conversation import Unusable
 from bot.models.prompts import untrusted
+from bot.router import SLASH_COMMANDS
 from tests.parsers.parser import Parser
 
 
@@ -70,7 +71,7 @@ _PULL = (
 PARSERS: tuple[Parser, ...] = (
     Parser(
         "commands",
-        commands.read,
+        SLASH_COMMANDS.read,
         hard=tuple(
             ("/bouncer recheck\n" if not end else "", unit, end or "\n\n/bouncer recheck")
             for unit in ("`", "`a``", "<!--", "<pre>\n\n", "> ", "- ", "[a](", "\\`", "/bouncer help\n", "1. ", "a\n===\n")

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from bot.core import events
 from bot.core.actions import Action, Decision, SetIssueState, UpsertComment
-from bot.core.commands import read
+from bot.core.commands import Command
 from bot.core.events import Event
 from bot.core.subjects import Comment, Issue
 from bot.features.services import Services
@@ -23,7 +23,7 @@ from bot.features.shared.records import ClosingRecord, TriageRecord
 _Answer = events.CommentCreated | events.CommentEdited | events.IssueEdited
 
 
-def concerns(event: Event) -> bool:
+def concerns(event: Event, commands: Sequence[Command]) -> bool:
     """Return True if time is up, the author of an issue says something, or a person's comment is deleted."""
     if isinstance(event, events.IssueUnanswered):
         return True
@@ -31,7 +31,7 @@ def concerns(event: Event) -> bool:
         return not (event.issue.is_pull_request or event.comment.author.is_bot)
     if not isinstance(event, _Answer) or event.issue.is_pull_request or not event.by_author:
         return False
-    return isinstance(event, events.IssueEdited) or not read(event.comment.body)
+    return isinstance(event, events.IssueEdited) or not commands
 
 
 def handle(event: Event, services: Services) -> Decision | None:

@@ -6,11 +6,11 @@ it is; here they are only acknowledged or refused, so that nobody waits in vain.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from bot.core import events
 from bot.core.actions import Action, Decision, SetIssueState, SetLabels, UpsertComment
-from bot.core.commands import AUTHORS, MEANINGS, Command, Word, near_miss, read
+from bot.core.commands import Command, CommandSet, resembles_command
 from bot.core.events import Event
 from bot.core.subjects import at_least
 from bot.features.services import Services
@@ -20,27 +20,17 @@ from bot.features.shared import pull_requests as pull_request
 from bot.features.shared.records import ClosingRecord, CommandsRecord
 from bot.features.shared.rights import Said, answer, explains, granted, paused, react
 
-#: Words that mean something on an issue, and on a pull request.
-ON_ISSUES = frozenset({"help", "recheck", "accept", "pause", "resume", "reproduce", "why"})
-ON_PULLS = frozenset({"help", "recheck", "pause", "resume", "review", "verify", "dismiss", "why"})
-#: On a pull request: the sections of which one must not be switched off.
-_NEEDED: Mapping[Word, tuple[str, ...]] = {
-    "recheck": ("verify", "review"),
-    "verify": ("verify",),
-    "review": ("review",),
-    "dismiss": ("review",),
-}
 #: Hints and refusals for people without rights on one issue or pull request; later ones get a reaction alone.
 MOST_ANSWERS = 10
 
 
-def concerns(event: Event) -> bool:
-    """Whether an event is a comment with commands, or almost one, or the label of a bounce that may be gone."""
+def concerns(event: Event, commands: Sequence[Command]) -> bool:
+    """Return True for a comment with a command, or almost one, and for a label that a person removed."""
     if isinstance(event, events.IssueUnlabeled):
         return not event.sender.is_bot
     if not isinstance(event, Said) or event.sender.is_bot:
         return False
-    return bool(read(event.comment.body) or near_miss(event.comment.body))
+    return bool(commands) or resembles_command(event.comment.body)
 
 
 def handle(event: Event, services: Services) -> Decision | None:
@@ -49,22 +39,24 @@ def handle(event: Event, services: Services) -> Decision | None:
         return _unlabeled(event, services)
     if not isinstance(event, Said):
         return None
-    commands = read(event.comment.body)
+    commands = services.commands.read(event.comment.body)
     if {command.word for command in commands} == {"why"} and not explains(event, services.config):
         return None
-    fits = ON_PULLS if _on_pull(event) else ON_ISSUES
-    allowed = tuple(command for command in granted(event, services) if command.word in fits)
+    allowed = tuple(
+        command for command in granted(event, services) if _works_here(command, event, services.commands)
+    )
     obstacles = {command.word: _obstacle(command, event, services) for command in allowed}
     done = tuple(command for command in allowed if not obstacles[command.word])
     is_paused = "recheck" in {command.word for command in commands} and paused(event, services)
-    authors = AUTHORS if services.history.counts_authors else frozenset[Word]()
+    authors = services.history.counts_authors
     refused = [
-        obstacles.get(each.word) or refusal(each, event, fits, authors, paused=is_paused)
-        for each in commands
-        if each not in done
+        obstacles.get(command.word)
+        or refusal(command, event, services.commands, authors=authors, paused=is_paused)
+        for command in commands
+        if command not in done
     ]
     if not commands:
-        refused = [meant(near_miss(event.comment.body) or "help")]
+        refused = [meant(services.commands.near_miss(event.comment.body) or "help")]
     refused += [hint for command in done if (hint := _run_hint(command, event, services))]
     return Decision(
         kind="commands",
@@ -113,8 +105,8 @@ def _run_hint(command: Command, event: Said, services: Services) -> str:
     return f"`--run` needs the whole id of a commit. {reason}" if reason else ""
 
 
-def meant(word: Word) -> str:
-    """The answer to what is almost a command."""
+def meant(word: str) -> str:
+    """Return the answer to an almost correct command."""
     return (
         f"I don't know that command. Did you mean `/bouncer {word}`? Put it on a line of its own; "
         "you can add a reason after a comma."
@@ -130,7 +122,7 @@ def _obstacle(command: Command, event: Said, services: Services) -> str:
             return off("triage")
         skip = bouncer.skip_reason(event.issue, config.triage, past, despite_pause=True)
         return f"I can't read this again: {skip[1]}." if skip else ""
-    needed = _NEEDED.get(word, ())
+    needed = services.commands[word].sections if _on_pull(event) else ()
     return off(*needed) if needed and all(getattr(config, name).mode == "off" for name in needed) else ""
 
 
@@ -142,23 +134,28 @@ def off(*sections: str) -> str:
 def refusal(
     command: Command,
     event: Said,
-    fits: frozenset[str],
-    authors: frozenset[Word] = AUTHORS,
+    commands: CommandSet,
     *,
+    authors: bool = True,
     paused: bool = False,
 ) -> str:
-    """Why a command was not carried out, for the person who gave it; ``authors``: words that authors may give."""
+    """Return why a command is refused; ``authors``: True if authors may use some commands here."""
     name = f"`/bouncer {command.word}`"
-    if command.word not in fits:
+    limit = commands[command.word].author_limit if authors else None
+    if not _works_here(command, event, commands):
         there, here = ("issues", "pull requests") if _on_pull(event) else ("pull requests", "issues")
         return f"{name} works on {there}, not on {here}."
     if paused and command.word == "recheck":
         return f"A maintainer paused me here. Only people with triage permission can still use {name}."
-    if command.word in authors and event.by_author:
-        often = "every ten minutes, six times a day" if command.word == "recheck" else "three times a day"
-        return f"Authors can use {name} {often}. Please try again later."
-    who = "the author and people" if command.word in authors else "people"
-    return f"Only {who} with triage permission in this repository can use {name}."
+    if limit and event.by_author:
+        return f"Authors can use {name} {limit.text}. Please try again later."
+    people = "the author and people" if limit else "people"
+    return f"Only {people} with triage permission in this repository can use {name}."
+
+
+def _works_here(command: Command, event: Said, commands: CommandSet) -> bool:
+    declared = commands[command.word]
+    return declared.on_pull_requests if _on_pull(event) else declared.on_issues
 
 
 def _on_pull(event: Said) -> bool:
@@ -173,8 +170,8 @@ def _actions(
     # The review handler, which knows the findings, answers to `dismiss`.
     if refused or set(words) != {"dismiss"}:
         actions.append(react(event, "+1" if set(words) - {"dismiss"} else "confused"))
-    authors = AUTHORS if services.history.counts_authors else frozenset[Word]()
-    answers = [*([help_text(authors)] if "help" in words else []), *dict.fromkeys(refused)]
+    help_here = help_text(services.commands, authors=services.history.counts_authors)
+    answers = [*([help_here] if "help" in words else []), *dict.fromkeys(refused)]
     if answers and not _answered_enough(event, services):
         actions.append(answer(event, "\n\n".join(answers)))
     if "accept" in words:
@@ -240,10 +237,11 @@ def _reason(event: Said, commands: tuple[Command, ...], done: tuple[Command, ...
     return f"refused to {event.sender.login}: {', '.join(refused)}"
 
 
-def help_text(authors: frozenset[Word] = AUTHORS) -> str:
-    """The list of commands; ``authors``: the words that authors may give."""
+def help_text(commands: CommandSet, *, authors: bool = True) -> str:
+    """Return the list of commands; ``authors``: True if authors may use some of them here."""
     rows = [
-        f"- `/bouncer {word}`: {meaning}{' (its author may ask too)' if word in authors else ''}"
-        for word, meaning in MEANINGS.items()
+        f"- `/bouncer {command.word}`: {command.help}"
+        f"{' (its author may ask too)' if authors and command.author_limit else ''}"
+        for command in commands
     ]
     return "\n".join(["Commands, each on a line of its own:", "", *rows])

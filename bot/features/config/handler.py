@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from bot.code.diff import parse
 from bot.core import config_file, events
 from bot.core.actions import Decision, SetCheck
+from bot.core.commands import Command
 from bot.core.config import PATH
 from bot.core.config_file import Problem
 from bot.core.errors import ForgeError, NotFound
@@ -27,7 +28,7 @@ MAX_PROBLEMS = 50
 _Proposed = events.PullRequestOpened | events.PullRequestSynchronized | events.PullRequestReopened
 
 
-def concerns(event: Event) -> bool:
+def concerns(event: Event, commands: Sequence[Command]) -> bool:
     """Return True if the event may change the file, or propose to."""
     if isinstance(event, events.BranchPushed):
         return event.may_change_config and bool(event.head_sha)

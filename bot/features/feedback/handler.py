@@ -6,12 +6,13 @@ mutes what is dismissed too often.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from bot.calibration.fates import KnownFate, asks, blamed, undone
 from bot.core import events
 from bot.core.actions import Decision
+from bot.core.commands import Command
 from bot.core.events import Event
 from bot.core.subjects import ReviewComment
 from bot.features.services import Services
@@ -29,7 +30,7 @@ OnFinding = events.ReviewThreadResolved | OnReviewComment | events.PullRequestCl
 OnBounce = events.IssueClosed | events.CommentDeleted | events.CommentEdited
 
 
-def concerns(event: Event) -> bool:
+def concerns(event: Event, commands: Sequence[Command]) -> bool:
     """Whether an event can hold a sign: of comments only those of an app do that somebody else changed."""
     if isinstance(event, events.CommentEdited | events.CommentDeleted | OnReviewComment):
         return event.comment.author.is_bot and event.comment.author.id != event.sender.id

@@ -1,6 +1,7 @@
 """Reproduce: draft a test that fails as an issue reports, run it in the sandbox, and offer it."""
 
 from bot.core import events
+from bot.core.commands import SlashCommand
 from bot.features.feature import Feature
 from bot.features.reproduce.handler import concerns, handle
 from bot.features.shared.records import ReproduceRecord
@@ -16,6 +17,11 @@ FEATURE = Feature(
         events.IssueReopened,
         events.IssueLabeled,
         events.CommentCreated,
+    ),
+    commands=(
+        SlashCommand(
+            "reproduce", help="draft a test that fails the way the issue describes", on_pull_requests=False
+        ),
     ),
     # Without being asked it only tries issues that triage found clear.
     after=("commands", "triage"),

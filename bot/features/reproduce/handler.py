@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 from bot.core import events
 from bot.core.actions import Action, Decision, OpenDraftPull, SetLabels, UpsertComment, Usage
-from bot.core.commands import read
+from bot.core.commands import Command
 from bot.core.errors import BudgetExceeded, ForgeError, ModelError, SandboxError
 from bot.core.events import Event
 from bot.core.subjects import Issue, Subject
@@ -36,13 +36,13 @@ from bot.reproduction.setup import SetupFailed
 Cause = events.IssueShown | events.IssueLabeled | events.CommentCreated
 
 
-def concerns(event: Event) -> bool:
+def concerns(event: Event, commands: Sequence[Command]) -> bool:
     """Whether an event can give cause to; of comments only commands do, and answers of the author."""
     if not isinstance(event, Cause) or event.issue.is_pull_request or event.sender.is_bot:
         return False
     if not isinstance(event, events.CommentCreated):
         return True
-    return event.by_author or bool(read(event.comment.body))
+    return event.by_author or bool(commands)
 
 
 def handle(event: Event, services: Services) -> Decision | None:
@@ -92,7 +92,9 @@ def _report(issue: Issue, services: Services) -> Report:
     answers = [
         comment.body
         for comment in services.forge.comments(issue.number)
-        if comment.author.id == issue.author.id and comment.body.strip() and not read(comment.body)
+        if comment.author.id == issue.author.id
+        and comment.body.strip()
+        and not services.commands.read(comment.body)
     ]
     body = "\n\n".join([issue.body, *(f"The author added:\n\n{answer}" for answer in answers)])
     return read_report(issue.title, body, issue.number)

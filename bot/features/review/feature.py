@@ -3,6 +3,7 @@
 from typing import get_args
 
 from bot.core import events
+from bot.core.commands import SlashCommand
 from bot.features.feature import Feature, same_text
 from bot.features.review.handler import concerns, handle
 from bot.features.shared.records import ReviewRecord
@@ -18,6 +19,23 @@ FEATURE = Feature(
         events.ReviewCommentCreated,
         events.CheckRerequested,
         events.RecheckRequested,
+    ),
+    commands=(
+        SlashCommand(
+            "review",
+            help="review the pull request now; `--run <commit>` also tries to prove findings by running that "
+            "commit of a fork (its whole id)",
+            on_issues=False,
+            takes_run=True,
+            sections=("review",),
+        ),
+        SlashCommand(
+            "dismiss",
+            help="below a finding, or below the pull request if there is only one: it is wrong or unwanted, and "
+            "is not posted here again",
+            on_issues=False,
+            sections=("review",),
+        ),
     ),
     after=("commands",),
     # A new title is no reason to review again.

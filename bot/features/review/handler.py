@@ -16,6 +16,7 @@ from bot.code.context import CodeContext, Surroundings, surroundings, text_at
 from bot.code.diff import Diff, parse
 from bot.code.packing import Packed, Skipped, pack
 from bot.core.actions import Decision
+from bot.core.commands import Command
 from bot.core.errors import ForgeError
 from bot.core.events import Event
 from bot.core.subjects import Subject
@@ -42,9 +43,9 @@ from bot.features.shared.rights import Said, answer
 from bot.features.shared.taxonomy import Severity
 
 
-def concerns(event: Event) -> bool:
-    """Whether an event can ask for a review, or take findings back."""
-    return pull_request.concerns(event, CHECK, frozenset({"review", "recheck", "dismiss"}))
+def concerns(event: Event, commands: Sequence[Command]) -> bool:
+    """Return True if the event can ask for a review, or take findings back."""
+    return pull_request.concerns(event, commands, CHECK, frozenset({"review", "recheck", "dismiss"}))
 
 
 def handle(event: Event, services: Services) -> Decision | None:

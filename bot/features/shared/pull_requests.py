@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from bot.code.diff import parse
 from bot.core import events
 from bot.core.actions import Decision
-from bot.core.commands import Command, Word, read
+from bot.core.commands import Command
 from bot.core.config import PullConfig, gitignore
 from bot.core.errors import ForgeError, NotFound
 from bot.core.events import Event
@@ -52,9 +52,10 @@ class Asked(Frozen):
         return self.command is not None or self.rerun
 
 
-def concerns(event: Event, check: str, words: frozenset[Word]) -> bool:
-    """Whether an event can ask to have its pull request looked at: it moved, ``check`` is re-run, or one of the
-    words was said.
+def concerns(event: Event, commands: Sequence[Command], check: str, words: frozenset[str]) -> bool:
+    """Return True if the event can ask for a look at its pull request.
+
+    It can if the pull request changed, ``check`` is re-run, or a comment has one of the words.
     """
     if isinstance(event, events.CheckRerequested):
         return event.name in ("", check)
@@ -64,10 +65,10 @@ def concerns(event: Event, check: str, words: frozenset[Word]) -> bool:
         return isinstance(event, events.PullShown)
     if event.sender.is_bot or (isinstance(event, events.CommentCreated) and not event.issue.is_pull_request):
         return False
-    return any(command.word in words for command in read(event.comment.body))
+    return any(command.word in words for command in commands)
 
 
-def asked(event: Event, services: Services, word: Word) -> Asked | None:
+def asked(event: Event, services: Services, word: str) -> Asked | None:
     """The pull request that an event ``concerns``: it moved, ``/bouncer <word>`` was said, or a check is re-run.
 
     None where another word was said, or whoever asks may not.
@@ -81,7 +82,7 @@ def asked(event: Event, services: Services, word: Word) -> Asked | None:
     return _commanded(event, services, word) if isinstance(event, Said) else None
 
 
-def _commanded(event: Said, services: Services, word: Word) -> Asked | None:
+def _commanded(event: Said, services: Services, word: str) -> Asked | None:
     # "recheck" is for everything that Bouncer does on a pull request; what says more than that goes before it.
     said = [command for command in granted(event, services) if command.word in (word, "recheck")]
     if not said:
@@ -103,7 +104,7 @@ def _rerun(event: events.CheckRerequested, services: Services) -> Asked | None:
     return Asked(pull_request=here[0], rerun=True) if here else None
 
 
-def no_run(asked: Asked, word: Word) -> str | None:
+def no_run(asked: Asked, word: str) -> str | None:
     """Why a fork's head is not executed, empty where nobody asked for it; None where it may be.
 
     A maintainer names the commit that they read, in full: two commits with the same first digits are quickly made,

@@ -9,8 +9,7 @@ from bot.code.diff import Diff
 from bot.code.quotes import Index
 from bot.core import events
 from bot.core.actions import Decision, SubmitReview, UpsertComment
-from bot.core.commands import may
-from bot.core.subjects import PullRequest, ReviewComment
+from bot.core.subjects import PullRequest, ReviewComment, at_least
 from bot.features.shared.findings import Finding
 from bot.features.shared.records import FeedbackRecord, ReviewRecord
 from bot.github.protocol import Forge, Reactions
@@ -150,8 +149,8 @@ def in_thread(event: events.ReviewCommentCreated, findings: Iterable[Finding], f
 
 
 def turned_down(thumbs: Reactions, forge: Forge) -> bool:
-    """Whether somebody put a thumbs-down who may dismiss findings."""
-    return any(may("dismiss", forge.permission(each.login), is_author=False) for each in thumbs.down)
+    """Return True if a person who may dismiss findings reacted with a thumbs-down."""
+    return any(at_least(forge.permission(user.login), "triage") for user in thumbs.down)
 
 
 def live(memory: PastFindings, pull: PullRequest, forge: Forge) -> PastFindings:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Literal
 
 from bot.core import events
 from bot.core.actions import Decision, React, UpsertComment
-from bot.core.commands import AUTHORS, Command, Word, may, read
+from bot.core.commands import AuthorLimit, Command
 from bot.core.config import RepoConfig
 from bot.core.events import Event
 from bot.features.services import Services
@@ -17,27 +17,25 @@ from bot.features.shared.records import CommandsRecord
 
 Said = events.CommentCreated | events.ReviewCommentCreated
 
-#: What authors ask for costs the operator's money: so many times on a subject in this time, so many in the
-#: repository a day.
-PER_SUBJECT: Mapping[Word, tuple[int, timedelta]] = {
-    "recheck": (1, timedelta(minutes=10)),
-    "why": (3, timedelta(days=1)),
-}
+#: Uses of one command by an author in a repository per day, since each costs the operator money.
 PER_DAY = 6
 
 
 def granted(event: Said, services: Services) -> tuple[Command, ...]:
-    """The commands in a new comment that its author may give, now."""
-    commands = read(event.comment.body)
+    """Return the commands in a new comment that its author may use now."""
+    commands = services.commands.read(event.comment.body)
     if not commands or event.sender.is_bot:
         return ()
     is_author = event.by_author and services.history.counts_authors
-    wanted = [command.word for command in commands if command.word in AUTHORS]
-    if is_author and wanted:
+    limits = {
+        command.word: limit for command in commands if (limit := services.commands[command.word].author_limit)
+    }
+    if is_author and limits:
         now = services.clock()
         recent = services.history.commands(event.repository.full_name, now - timedelta(days=1))
-        is_author = not any(too_soon(recent, event, now, word) for word in wanted)
-        is_author = is_author and not ("recheck" in wanted and paused(event, services))
+        is_author = not any(too_soon(recent, event, now, word, limit) for word, limit in limits.items())
+        is_author = is_author and not ("recheck" in limits and paused(event, services))
+    may = services.commands.may
     free = all(may(command.word, "none", is_author) for command in commands)
     permission = "none" if free else services.forge.permission(event.sender.login)
     return tuple(command for command in commands if may(command.word, permission, is_author))
@@ -71,14 +69,14 @@ def thread_of(event: Said) -> int | None:
     return event.comment.in_reply_to or event.comment.id
 
 
-def asked_for(word: Word, event: Event, services: Services) -> Command | None:
+def asked_for(word: str, event: Event, services: Services) -> Command | None:
     """The command that a new comment gives, where its author may; None for every other event."""
     commands = granted(event, services) if isinstance(event, Said) else ()
     return next((command for command in commands if command.word == word), None)
 
 
-def too_soon(recent: Sequence[Decision], event: Said, now: datetime, word: Word) -> bool:
-    """Whether the author has had enough of ``word`` for now; ``recent``: the commands of the last day. Pure."""
+def too_soon(recent: Sequence[Decision], event: Said, now: datetime, word: str, limit: AuthorLimit) -> bool:
+    """Return True if the author reached the limit of ``word``; ``recent``: the commands of the last day. Pure."""
     mine = [
         (decision.subject.key, record)
         for decision in recent
@@ -89,11 +87,10 @@ def too_soon(recent: Sequence[Decision], event: Said, now: datetime, word: Word)
         and record.comment is not None
         and record.comment < event.comment.id
     ]
-    most, apart = PER_SUBJECT[word]
-    since = (now - apart).timestamp()
+    since = (now - limit.period).timestamp()
     all_comments = {record.comment for _, record in mine}
     here = {record.comment for key, record in mine if key == event.subject.key and record.at > since}
-    return len(all_comments) >= PER_DAY or len(here) >= most
+    return len(all_comments) >= PER_DAY or len(here) >= limit.uses
 
 
 def by_maintainer(event: Event, services: Services) -> bool:
@@ -106,7 +103,8 @@ def by_maintainer(event: Event, services: Services) -> bool:
     if not isinstance(event, Said):
         return False
     words = {command.word for command in granted(event, services)} - {"help"}
-    return bool(words - AUTHORS if event.by_author else words)
+    for_maintainers = {word for word in words if services.commands[word].author_limit is None}
+    return bool(for_maintainers if event.by_author else words)
 
 
 def explains(event: Said, config: RepoConfig) -> bool:

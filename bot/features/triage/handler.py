@@ -12,7 +12,7 @@ from typing import Any
 
 from bot.core import events
 from bot.core.actions import Action, Decision, React, SetLabels, UpsertComment
-from bot.core.commands import read
+from bot.core.commands import Command, parse
 from bot.core.events import Event
 from bot.core.subjects import Comment, Issue, at_least
 from bot.features.services import Services
@@ -28,7 +28,7 @@ Judged = events.IssueShown | events.IssueLabeled | events.RecheckRequested
 Said = events.CommentCreated | events.CommentEdited
 
 
-def concerns(event: Event) -> bool:
+def concerns(event: Event, commands: Sequence[Command]) -> bool:
     """Whether an event can give cause to judge: a text is new, its author answers, or somebody asks."""
     if not isinstance(event, Judged | Said) or event.issue.is_pull_request:
         return False
@@ -36,9 +36,8 @@ def concerns(event: Event) -> bool:
         return not event.sender.is_bot
     if isinstance(event, Judged):
         return True
-    words = {command.word for command in read(event.comment.body)}
-    if words:
-        return isinstance(event, events.CommentCreated) and "recheck" in words
+    if commands:
+        return isinstance(event, events.CommentCreated) and any(command.word == "recheck" for command in commands)
     return event.by_author
 
 
@@ -50,7 +49,7 @@ def supersedes(newer: Event, older: Event) -> bool:
 
 
 def _answers_bounce(event: Event) -> bool:
-    return isinstance(event, events.CommentCreated) and event.by_author and not read(event.comment.body)
+    return isinstance(event, events.CommentCreated) and event.by_author and not parse(event.comment.body)
 
 
 def handle(event: Event, services: Services) -> Decision | None:
@@ -64,7 +63,7 @@ def handle(event: Event, services: Services) -> Decision | None:
     if isinstance(event, events.IssueLabeled):
         return _marked(event, services, past)
     asked = isinstance(event, events.RecheckRequested) or asked_for("recheck", event, services) is not None
-    if not asked and not _gives_cause(event, past):
+    if not asked and not _gives_cause(event, services, past):
         return None
     # Only maintainers can ask while the subject is paused.
     why_not = bouncer.skip_reason(event.issue, services.config.triage, past, despite_pause=asked) or (
@@ -88,13 +87,13 @@ def _marked(event: events.IssueLabeled, services: Services, past: Sequence[Decis
     return _judge(event, services, past)
 
 
-def _gives_cause(event: Judged | Said, past: Sequence[Decision]) -> bool:
+def _gives_cause(event: Judged | Said, services: Services, past: Sequence[Decision]) -> bool:
     """Whether the issue has to be read again because of this event."""
     last = history.last_verdict(past)
     if isinstance(event, events.IssueEdited):
         return last is None or last.subject.revision != event.issue.revision
     if isinstance(event, Said):
-        return not read(event.comment.body) and history.bounced(last)
+        return not services.commands.read(event.comment.body) and history.bounced(last)
     return True
 
 
@@ -185,7 +184,7 @@ def _answers(issue: Issue, services: Services) -> tuple[Comment, ...]:
     return tuple(
         comment
         for comment in services.forge.comments(issue.number)
-        if not comment.author.is_bot and comment.body.strip() and not read(comment.body)
+        if not comment.author.is_bot and comment.body.strip() and not services.commands.read(comment.body)
     )
 
 
@@ -193,7 +192,9 @@ def _seen(event: Judged | Said, services: Services) -> tuple[Action, ...]:
     """A sign to the author that an answer was read, also where nothing else is to be seen of it."""
     if services.config.triage.mode != "comment" or not isinstance(event, events.CommentCreated):
         return ()
-    return () if read(event.comment.body) else (React(comment_id=event.comment.id, content="eyes"),)
+    return (
+        () if services.commands.read(event.comment.body) else (React(comment_id=event.comment.id, content="eyes"),)
+    )
 
 
 def _actions(

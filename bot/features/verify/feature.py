@@ -3,6 +3,7 @@
 from typing import get_args
 
 from bot.core import events
+from bot.core.commands import SlashCommand
 from bot.features.feature import Feature, same_text
 from bot.features.shared.records import VerifyRecord
 from bot.features.verify.handler import concerns, handle
@@ -19,6 +20,16 @@ FEATURE = Feature(
         events.CheckRerequested,
         events.RecheckRequested,
         events.MergeGroupRequested,
+    ),
+    commands=(
+        SlashCommand(
+            "verify",
+            help="check the pull request against its issue now; `--run <commit>` also runs a stored test on "
+            "that commit of a fork (its whole id)",
+            on_issues=False,
+            takes_run=True,
+            sections=("verify",),
+        ),
     ),
     after=("commands",),
     supersedes=same_text(*get_args(events.PullShown)),

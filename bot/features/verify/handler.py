@@ -12,6 +12,7 @@ from bot.code.diff import parse
 from bot.code.file_classes import exempts_itself, judged
 from bot.core import events
 from bot.core.actions import Decision, SetCheck, Usage
+from bot.core.commands import Command
 from bot.core.errors import BudgetExceeded, ForgeError, ModelError
 from bot.core.events import Event
 from bot.core.subjects import Issue, PullRequest, Subject
@@ -31,11 +32,11 @@ from bot.models.protocol import Prompt
 EMPTY = "the patch is empty"
 
 
-def concerns(event: Event) -> bool:
-    """Whether an event can ask for a verdict on its pull request."""
+def concerns(event: Event, commands: Sequence[Command]) -> bool:
+    """Return True if the event can ask for a verdict on its pull request."""
     if isinstance(event, events.MergeGroupRequested):
         return True
-    return pull_request.concerns(event, bouncer.CHECK, frozenset({"verify", "recheck"}))
+    return pull_request.concerns(event, commands, bouncer.CHECK, frozenset({"verify", "recheck"}))
 
 
 def handle(event: Event, services: Services) -> Decision | None:

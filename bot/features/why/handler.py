@@ -17,7 +17,7 @@ from bot.code.context import text_at
 from bot.code.diff import parse
 from bot.core import events
 from bot.core.actions import Decision, Record, UpsertComment
-from bot.core.commands import read
+from bot.core.commands import Command
 from bot.core.errors import ForgeError
 from bot.core.events import Event
 from bot.core.frozen import Lenient
@@ -60,11 +60,11 @@ class _Verdict:
     language: str = "en"
 
 
-def concerns(event: Event) -> bool:
-    """Whether somebody asks why."""
-    if not isinstance(event, Said) or event.sender.is_bot:
-        return False
-    return any(command.word == "why" for command in read(event.comment.body))
+def concerns(event: Event, commands: Sequence[Command]) -> bool:
+    """Return True if a person comments ``/bouncer why``."""
+    return (
+        isinstance(event, Said) and not event.sender.is_bot and any(command.word == "why" for command in commands)
+    )
 
 
 def handle(event: Event, services: Services) -> Decision | None:

@@ -2,7 +2,10 @@
 
 import pytest
 
-from bot.core.commands import Command, may, near_miss, read
+from bot.core.commands import Command
+from bot.router import SLASH_COMMANDS
+
+may, near_miss, read = SLASH_COMMANDS.may, SLASH_COMMANDS.near_miss, SLASH_COMMANDS.read
 
 
 @pytest.mark.parametrize(

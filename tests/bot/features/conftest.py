@@ -13,6 +13,7 @@ from bot.core.config_file import load
 from bot.features.services import Services
 from bot.github.offline import ReplayForge, Snapshot
 from bot.models.protocol import Model
+from bot.router import SLASH_COMMANDS
 from tests.builders import REPOSITORY
 
 NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
@@ -48,6 +49,7 @@ def services(history: Remembered) -> Callable[..., Services]:
     def build(model: Model, snapshot: Snapshot, config: str = "", **values: Any) -> Services:
         settings, problems = load(config)
         return Services(
+            commands=SLASH_COMMANDS,
             forge=ReplayForge(snapshot),
             model=model,
             config=settings,

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from bot.core.commands import WORDS
 from bot.core.subjects import Actor
 from bot.features.services import Services
 from bot.features.shared.rights import by_maintainer
+from bot.router import SLASH_COMMANDS
 from tests.bot.features import test_triage as triage
 from tests.scripted import ScriptedModel
 
@@ -22,7 +22,11 @@ from tests.scripted import ScriptedModel
         ("/bouncer reproduce", triage.MAINTAINER, True),
         ("/bouncer help", triage.MAINTAINER, False),
         ("It is 4.2.", triage.MAINTAINER, False),
-        *((f"/bouncer recheck\n/bouncer {word}", triage.ANN, False) for word in sorted(set(WORDS) - {"recheck"})),
+        *(
+            (f"/bouncer recheck\n/bouncer {command.word}", triage.ANN, False)
+            for command in SLASH_COMMANDS
+            if command.word != "recheck"
+        ),
         ("It is 4.2.\n\n/bouncer accept", triage.ANN, False),
         ("/bouncer reproduce", triage.BOB, False),
         ("/bouncer recheck", triage.BOB, False),

@@ -18,7 +18,7 @@ from bot.models.protocol import Prompt
 from bot.pipeline.body import read_marker
 from bot.pipeline.publisher import Publisher
 from bot.pipeline.store import Ledger, migrate, open_database
-from bot.router import decide
+from bot.router import SLASH_COMMANDS, decide
 from bot.simgithub import SimulatedGitHub
 from tests.bot.features.conftest import NOON
 from tests.bot.features.reviews import reply
@@ -56,6 +56,7 @@ class Site:
     def happen(self, event: events.Event, publish: int = 1) -> Decision | None:
         """Deal with an event as the worker does; publishing may be repeated, as after a crash."""
         services = Services(
+            commands=SLASH_COMMANDS,
             forge=self.forge,
             model=self.model,
             sandbox=None,

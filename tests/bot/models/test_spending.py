@@ -21,7 +21,7 @@ from bot.pipeline.store import Ledger
 from bot.pipeline.store.calls import Budgets
 from bot.pipeline.store.database import open_database
 from bot.pipeline.store.tables import migrate
-from bot.router import decide
+from bot.router import SLASH_COMMANDS, decide
 from bot.settings import Settings, load
 from bot.simgithub import SimulatedGitHub
 from tests.bot.features import test_triage as triage
@@ -48,6 +48,7 @@ def test_the_state_is_its_own_and_ends_with_the_day(store: BudgetStore) -> None:
     model = ScriptedModel(lambda _: Answer('{"explanation": "x", "label": "WELL_SPECIFIED"}', "stop", 1000, 100))
     budget = Budget(store, (Limit(scope="all", usd=0.1),), lambda: time[0])
     services = Services(
+        commands=SLASH_COMMANDS,
         forge=ReplayForge(triage.snapshot()),
         model=Budgeted(model, Price(input=1.0, output=5.0), budget),
         sandbox=None,

@@ -17,6 +17,7 @@ from bot.github.reader import GitHubForge
 from bot.github.writer import GitHubWriter
 from bot.pipeline.publisher import Published, Publisher
 from bot.pipeline.store import Database, Ledger, migrate, open_database
+from bot.router import SLASH_COMMANDS
 from bot.simgithub import SimulatedGitHub
 from tests.conformance.checking import violations
 from tests.scripted import ScriptedModel
@@ -75,6 +76,7 @@ def make_desk(database: Database) -> Iterator[Desk]:
         with GitHubApp(registered.id, registered.private_key, github.api_url) as app:
             forge, writer = app.forge(installation.id, NAME)
             services = Services(
+                commands=SLASH_COMMANDS,
                 forge=forge,
                 model=ScriptedModel(),
                 sandbox=None,

@@ -20,6 +20,7 @@ from bot.features.shared.output_bouncer import OutputVerdict, Unjudged
 from bot.github.protocol import PullDiff
 from bot.pipeline.publisher import Publisher
 from bot.pipeline.store.decisions import Posting
+from bot.router import SLASH_COMMANDS
 from tests.bot.pipeline.publishing.rendering import Page, dangerous, fault
 from tests.scripted import ScriptedModel
 
@@ -91,6 +92,7 @@ class Press:
         self._paper = Paper()
         self._publisher = Publisher(Register(), [secret])  # type: ignore[arg-type]
         self._services = Services(
+            commands=SLASH_COMMANDS,
             forge=Forge(),  # type: ignore[arg-type]
             model=ScriptedModel(),
             sandbox=None,
