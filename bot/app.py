@@ -134,13 +134,8 @@ def build_models(settings: Settings, refusals: Refusals | None = None) -> Models
     from bot.models.registry import ModelKeys, Models
     from bot.models.wrappers import load_maps
 
-    keys = ModelKeys(
-        openai_api_key=settings.openai_api_key,
-        openai_base_url=settings.openai_base_url,
-        anthropic_api_key=settings.anthropic_api_key,
-        anthropic_base_url=settings.anthropic_base_url,
-        seconds=settings.bouncer_model_seconds,
-    )
+    keys = ModelKeys.model_validate(settings, from_attributes=True)
+    keys = keys.model_copy(update={"seconds": settings.bouncer_model_seconds})
     maps = load_maps(settings.bouncer_maps_file) if settings.bouncer_maps_file else None
     return Models(keys, load_prices(settings.bouncer_prices_file), maps, refusals)
 

@@ -25,13 +25,13 @@ from bot.models.wrappers import Awaited, Cascade, Fallback, Maps, Mean, Refusals
 
 
 class ModelKeys(Frozen):
-    """What providers need to be reached; secrets do not show in ``repr``."""
+    """What providers need to be reached, under the names of the settings; secrets do not show in ``repr``."""
 
     openai_api_key: SecretStr | None = None
     openai_base_url: str | None = None
     anthropic_api_key: SecretStr | None = None
     anthropic_base_url: str | None = None
-    seconds: float = Field(300.0, gt=0, description="how long one answer over the network may take")
+    seconds: float = Field(300.0, gt=0, description="time limit for one answer over the network")
 
 
 class Models:
