@@ -15,7 +15,7 @@ from bot.settings_reference import SCHEMA, filled, json_schema, schema_text
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
 CONFIGURE = ROOT / "docs/configure.md"
-PAGES = (README, *sorted((ROOT / "docs").glob("*.md")))
+PAGES = (README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")))
 
 
 def test_its_references_are_up_to_date() -> None:
