@@ -332,12 +332,16 @@ class Live:
         """The App behind all of its repositories."""
         return self._app
 
-    def check_models(self) -> None:
-        """Ask each provider whether it takes the key and knows the model, and make known which does not."""
+    def check_models(self) -> bool:
+        """Ask each provider whether it takes the key and knows the model, and make known which does not.
+
+        Return True if no provider refused and all could be reached.
+        """
         from bot.models.registry import leaves
 
         models, faults = leaves(self._settings.bouncer_model), self._ledger.faults
         faults.keep_only(models)
+        good = True
         for model in models:
             try:
                 if self._models.check(model):
@@ -345,8 +349,11 @@ class Live:
             except ProviderRefused as error:
                 _log.error("model_refused", model=model, why=str(error))
                 faults.refused(model, str(error))
+                good = False
             except TransientError as error:
                 _log.warning("model_not_checked", model=model, why=str(error))
+                good = False
+        return good
 
     def close(self) -> None:
         """Close all connections."""

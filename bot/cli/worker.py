@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import structlog
 
 from bot.cli.running import load_settings, opened_database, settings_options, stopped
 from bot.core.errors import SettingsError
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from bot.pipeline.store import Ledger
     from bot.pipeline.worker import Pace
     from bot.settings import Settings
+
+_log = structlog.get_logger(__name__)
 
 
 concurrency_option = click.option(
@@ -141,8 +144,13 @@ def work(settings: Settings, stop: threading.Event, pace: Pace, day_seconds: flo
     withhold(database, partial(tuple, settings.withheld))
     ledger, queue, counts = Ledger(database), Queue(database), Counts()
     live = Live(settings, ledger, counts.observe)
+
+    def check_models() -> None:
+        if live.check_models() and (count := queue.bring_forward()):
+            _log.info("jobs_brought_forward", count=count)
+
     # Beside the work: a provider that does not answer holds up no start.
-    threading.Thread(target=live.check_models, name="models", daemon=True).start()
+    threading.Thread(target=check_models, name="models", daemon=True).start()
     reconciler = Reconciler(live.app, database)
     threading.Thread(target=reconciler.run, args=(stop,), name="reconciler", daemon=True).start()
     try:

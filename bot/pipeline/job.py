@@ -74,6 +74,7 @@ class Job(Frozen):
     attempt: int = Field(default=0, description="numbers the starts; each is a workflow of its own")
     tries: int = Field(default=0, description="failures in a row")
     due: float = Field(description="not before this moment")
+    awaits_operator: bool = Field(default=False, description="waits long: an operator has to repair something")
     notice: Notice | None = Field(default=None, description="what it tells others of; None: it does its task")
     told: str = Field(default="", description="the job that a notice is about")
     detail: str = Field(default="", description="why that one failed")

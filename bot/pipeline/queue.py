@@ -174,6 +174,14 @@ class Queue:
         """Stop an attempt: one that waits never starts, of one that runs nothing is recorded any more."""
         self._connected().cancel_workflow(job.workflow)
 
+    def bring_forward(self) -> int:
+        """Start the jobs now that wait for an operator. Return their number."""
+        waiting = self._found(name=WORKFLOW, status=_statuses(("waiting",)))
+        ids = [status.workflow_id for status in waiting if (status.attributes or {}).get("awaits_operator")]
+        for workflow in ids:
+            self._connected().set_workflow_delay(workflow, delay_seconds=0)
+        return len(ids)
+
     def replaced(self, job: Job, by: str) -> None:
         """Note that an ended attempt is not a job's last word any more."""
         self._connected().update_workflow_attributes(job.workflow, {"next": by}, merge=True)

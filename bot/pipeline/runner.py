@@ -39,7 +39,7 @@ from bot.pipeline.store.decisions import PublishOutcome
 #: What a job is given to work with; raises TransientError or ForgeError where GitHub will not have it.
 ServicesFor = Callable[[Event], tuple[Services, GitHubWriter]]
 
-#: Failures in a row after which a job is a failed job: about an hour of an unreachable GitHub.
+#: Failures in a row after which a job waits for an operator: about an hour of an unreachable GitHub or provider.
 MAX_TRIES = 13
 #: The same for errors that are most likely our own.
 MAX_TRIES_BUG = 3
@@ -49,9 +49,11 @@ LONGEST_SECONDS = 15 * 60.0
 #: No honest other side asks for more; GitHub's rate limits last an hour.
 LONGEST_ASKED_SECONDS = 2 * 3600.0
 
-#: A job waits this long for an operator to repair a refused key or model name, from minutes up to hours, seconds.
+#: A job waits this long for an operator to repair a key, a model name or a network, seconds.
 OPERATOR_SECONDS = 7 * 24 * 3600.0
 FIRST_OPERATOR_SECONDS, LONGEST_OPERATOR_SECONDS = 5 * 60.0, 4 * 3600.0
+#: A model's answer starts waiting jobs at most this often: one of them may have a fault of its own, seconds.
+BRING_FORWARD_SECONDS = 5 * 60.0
 
 #: What moved while it was judged is judged again after this long, unless a newer event sees to it, seconds.
 MOVED_SECONDS = 5.0
@@ -103,6 +105,9 @@ class Runner:
         self._paused = paused
         self._notices = notices
         self._clock = clock
+        self._may_wait = True
+        """Whether jobs may wait for an operator; those of other workers are known once they end here."""
+        self._brought_forward = float("-inf")
 
     def run(self, job: Job, executor: str) -> str:
         """Run one attempt to its end, on behalf of the worker of that name; what it came to.
@@ -134,9 +139,9 @@ class Runner:
             return self._again(job, job.tries, first.due, f"waits for {first.task}")
         try:
             outcome = self._work(job, executor)
-        except OperatorNeeded as error:
-            return self._await_operator(job, str(error))
         except TransientError as error:
+            if _needs_operator(job, error):
+                return self._await_operator(job, str(error), error.wait)
             return self._later(job, str(error), error.wait, MAX_TRIES)
         except NotFound as error:
             # Deleted, transferred, or the app was removed: there is nobody left to answer.
@@ -245,7 +250,7 @@ class Runner:
         try:
             decisions = router.decide(event, services, only=job.task)
         except TransientError as error:
-            last = self._waited_enough(job) if isinstance(error, OperatorNeeded) else job.tries + 1 >= MAX_TRIES
+            last = _needs_operator(job, error) and self._waited_enough(job)
             if last and isinstance(event, events.RepositoryEvent):
                 # A failed job from here on; that nothing was decided stands on record as well.
                 reason = f"gave up: {error}"
@@ -254,6 +259,8 @@ class Runner:
             raise
         for decision in decisions:
             _log.info("decided", verdict=decision.verdict, abstained=decision.abstained, model=decision.model)
+        if any(decision.model for decision in decisions):
+            self._bring_forward(job)
         return self._ledger.decisions.record(job.id, decisions, services.config.hash)
 
     def _remind(self, job: Job, decision: Decision, event: Event) -> None:
@@ -285,19 +292,40 @@ class Runner:
         _log.warning("job_again", error=error, tries=tries, wait=round(wait, 1))
         return self._again(job, tries, self._clock() + wait, error)
 
-    def _await_operator(self, job: Job, error: str) -> str:
+    def _await_operator(self, job: Job, error: str, asked: float | None) -> str:
         """Wait for a repair, as long again as the job is old. Not a failure of the job: no try is counted."""
         if self._waited_enough(job):
             raise self._gave_up(job, f"gave up after 7 days: {error}")
         age = self._clock() - job.created_at
-        wait = min(LONGEST_OPERATOR_SECONDS, max(FIRST_OPERATOR_SECONDS, age)) * (1 + random.random() / 10)  # noqa: S311
+        wait = min(LONGEST_OPERATOR_SECONDS, max(FIRST_OPERATOR_SECONDS, age, asked or 0.0))
+        wait *= 1 + random.random() / 10  # noqa: S311 - spreads retries, guards nothing
         _log.error("job_waits_for_operator", error=error, wait=round(wait, 1))
-        return self._again(job, job.tries, self._clock() + wait, error)
+        self._may_wait = True
+        if job.tries + 1 >= MAX_TRIES and not job.awaits_operator:
+            self._tell(job, "failure", f"{error}; it is tried again for 7 days")
+        return self._again(job, job.tries, self._clock() + wait, error, awaits_operator=True)
+
+    def _bring_forward(self, job: Job) -> None:
+        """After a model's answer: start the jobs that wait for an operator, as what they need may be repaired."""
+        now = self._clock()
+        if (self._may_wait or job.awaits_operator) and now - self._brought_forward >= BRING_FORWARD_SECONDS:
+            self._may_wait, self._brought_forward = False, now
+            if count := self._queue.bring_forward():
+                _log.info("jobs_brought_forward", count=count)
 
     def _waited_enough(self, job: Job) -> bool:
         return self._clock() - job.created_at > OPERATOR_SECONDS
 
-    def _again(self, job: Job, tries: int, due: float, error: str | None, stage: Stage | None = None) -> str:
+    def _again(
+        self,
+        job: Job,
+        tries: int,
+        due: float,
+        error: str | None,
+        stage: Stage | None = None,
+        *,
+        awaits_operator: bool = False,
+    ) -> str:
         """Queue another attempt, which begins when it is due: the way to wait for anything.
 
         ``error`` says what went wrong, if something did. ``stage`` is what the attempt does, if not the same.
@@ -305,6 +333,7 @@ class Runner:
         error = error and error.replace("\0", "")[:1000]
         changed = {
             "attempt": job.attempt + 1, "tries": tries, "due": due, "error": error, "stage": stage or job.stage,
+            "awaits_operator": awaits_operator,
         }  # fmt: skip
         later = job.model_copy(update=changed)
         with self._queue.transaction() as connection:
@@ -324,6 +353,11 @@ class Runner:
         if self._notices is not None and not job.notice:
             with self._queue.transaction() as connection:
                 self._queue.enqueue(connection, Notices.about(job, notice, self._clock(), detail))
+
+
+def _needs_operator(job: Job, error: TransientError) -> bool:
+    """Return True if an operator has to repair something: by the error itself, or as it has lasted for an hour."""
+    return isinstance(error, OperatorNeeded) or (job.tries + 1 >= MAX_TRIES and not job.notice)
 
 
 def pause(tries: int, asked: float | None, jitter: float) -> float:

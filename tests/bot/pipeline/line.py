@@ -50,6 +50,12 @@ class Line:
     def deaths(self, job: Job) -> int:
         return self.died.get(job.workflow, 0)
 
+    def bring_forward(self) -> int:
+        waiting = [job for job in self.list(("waiting",)) if job.awaits_operator]
+        for job in waiting:
+            self._set(job, state="queued")
+        return len(waiting)
+
     def replaced(self, job: Job, by: str) -> None: ...
 
     def superseded(self, job: Job, by: str) -> None:

@@ -12,9 +12,9 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from bot.core.errors import OperatorNeeded, ProviderRefused
+from bot.core.errors import OperatorNeeded, ProviderRefused, TransientError
 from bot.models.wrappers import Awaited, Fallback
-from bot.pipeline.runner import MAX_TRIES_BUG
+from bot.pipeline.runner import MAX_TRIES, MAX_TRIES_BUG
 from bot.pipeline.store import Database
 from bot.pipeline.store.calls import Faults
 from bot.simgithub import SimulatedGitHub
@@ -80,6 +80,48 @@ def test_after_7_days_it_is_a_failed_job_and_a_retry_decides_anew(bench: Bench) 
     assert bench.run(job).outcome == "posted"
 
 
+def test_an_outage_of_a_day_loses_no_verdict(bench: Bench) -> None:
+    why = "openai could not be reached: ConnectError"
+    refuse(bench, TransientError(why))
+    job = bench.open()
+    pauses = []
+    for _ in range(MAX_TRIES + 12):
+        waiting = bench.run(job)
+        assert (waiting.state, waiting.error) == ("waiting", why)
+        pauses.append(waiting.due - bench.now[0])
+        bench.now[0] = waiting.due
+    assert bench.now[0] - waiting.created_at > DAY
+    assert pauses[-1] >= 4 * HOUR
+    refuse(bench, None)
+    assert bench.run(job).outcome == "posted"
+
+
+def test_a_model_s_answer_brings_waiting_jobs_forward(bench: Bench) -> None:
+    refuse(bench, ProviderRefused(REFUSED))
+    waiting = [bench.open(f"Broken {number}") for number in range(3)]
+    assert {bench.run(job).state for job in waiting} == {"waiting"}
+    refuse(bench, None)
+    assert bench.run(bench.open("Broken too")).outcome == "posted"
+    assert [bench.line.get(job).state for job in waiting] == ["queued"] * 3
+    assert {bench.run(job).outcome for job in waiting} == {"posted"}
+
+
+def test_a_job_with_a_fault_of_its_own_is_brought_forward_every_5_minutes_at_most(bench: Bench) -> None:
+    hopeless = OperatorNeeded("no answer about this one")
+    model = ScriptedModel(lambda prompt: hopeless if "hopeless" in prompt.user else dict(REPLY))
+    bench.use(bench.desk.writer, replace(bench.services, model=model))
+    job = bench.open("hopeless")
+    bench.run(job)
+    starts = []
+    for number in range(10):
+        assert bench.run(bench.open(f"Broken {number}")).outcome == "posted"
+        if bench.line.get(job).state == "queued":
+            starts.append(number)
+            bench.line.run(job, bench.runner.run)
+        bench.now[0] += 60
+    assert starts == [0, 5]
+
+
 def test_a_chain_waits_only_if_no_model_of_it_answers(database: Database) -> None:
     faults = Faults(database)
     bad = Awaited(ScriptedModel(lambda prompt: ProviderRefused(REFUSED), "bad"), faults)
@@ -125,7 +167,7 @@ def test_the_operator_is_told_and_the_job_goes_on_after_the_repair(
     httpserver.expect_request("/v1/chat/completions").respond_with_handler(answer)
     httpserver.expect_request("/v1/models/gpt-5-mini").respond_with_handler(answer)
     rig.web()
-    rig.worker()
+    worker = rig.worker()
     wait(rig.ready, 60, "web and worker up")
     if status == 401:
         wait(lambda: rig.ledger.faults.all(), 60, "the check at the start")
@@ -143,7 +185,11 @@ def test_the_operator_is_told_and_the_job_goes_on_after_the_repair(
     assert "go on by themselves after the repair" in overview
 
     repaired.append(True)
-    rig.jobs.retry(job.id)
+    if status == 401:  # the worker checks the key when it starts
+        rig.kill(worker)
+        rig.worker()
+    else:
+        rig.jobs.retry(job.id)
     wait(lambda: rig.github.comments(REPOSITORY, number), 60, "the verdict")
     wait(lambda: rig.ledger.faults.all() == (), 60, "the notice goes")
     assert "notice" not in json.loads(browser.get("/readyz"))

@@ -15,7 +15,7 @@ from bot.core.errors import BudgetExceeded, ForgeError, NotFound, TransientError
 from bot.features.services import Services
 from bot.github.writer import GitHubWriter
 from bot.pipeline.inbox import Inbox
-from bot.pipeline.runner import MAX_TRIES, MAX_TRIES_BUG, Runner
+from bot.pipeline.runner import MAX_TRIES, MAX_TRIES_BUG, OPERATOR_SECONDS, Runner
 from bot.pipeline.store import Database
 from bot.pipeline.store.overview import Filter, Overview
 from bot.pipeline.store.tables import DECISIONS, DELIVERIES
@@ -163,14 +163,15 @@ def failing(bench: Bench, error: Exception) -> Bench:
     return away
 
 
-def test_a_github_that_stays_away_makes_a_dead_letter_that_can_be_retried(bench):
+def test_a_github_that_stays_away_for_a_week_makes_a_dead_letter_that_can_be_retried(bench):
     job = bench.open()
     away = failing(bench, TransientError("api.github.com does not answer"))
-    for _ in range(MAX_TRIES - 1):
+    for _ in range(MAX_TRIES + 1):
         assert away.run(job).state == "waiting"
+    bench.now[0] += OPERATOR_SECONDS + 1
     dead = away.run(job)
     assert dead.state == "dead"
-    assert dead.error == f"gave up after {MAX_TRIES} tries: api.github.com does not answer"
+    assert dead.error == "gave up after 7 days: api.github.com does not answer"
     assert bench.line.retry(job) is None
     assert bench.run(job).state == "done"
 
@@ -185,7 +186,10 @@ def test_a_model_that_stays_away_is_an_abstention_on_record_and_a_retry_decides_
 
     bench.think = think
     for _ in range(MAX_TRIES):
-        bench.run(job)
+        assert bench.run(job).state == "waiting"
+    assert bench.desk.ledger.decisions.decisions(f"{NAME}#1") == ()
+    bench.now[0] += OPERATOR_SECONDS + 1
+    bench.run(job)
     assert bench.line.get(job).state == "dead"
     (decision,) = bench.desk.ledger.decisions.decisions(f"{NAME}#1")
     assert (decision.abstained, decision.reason) == ("unreachable", "gave up: the provider answered 503")
