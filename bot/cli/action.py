@@ -186,7 +186,7 @@ def _publisher(settings: Settings) -> Iterator[Publisher]:
         migrated(f"sqlite:///{folder}/register.db") as database,
     ):
         ledger = Ledger(database)
-        yield Publisher(ledger.postings, settings.secrets, Spaced(), settings.marker_key)
+        yield Publisher(ledger.postings, settings.secrets, Spaced(), settings.marker_key, shares_account=True)
 
 
 def _publish(publisher: Publisher, decision: Decision, services: Services, access: Access) -> Done:

@@ -77,13 +77,15 @@ class Publisher:
 
     ``secrets`` are never written. ``before_write`` is called before each write that creates or changes content. If
     it raises Paced, the outcome is PACED, and publishing again goes on with the rest. ``marker_key`` signs our
-    markers where other programs share our account.
+    markers where other programs share our account (``shares_account``); without it no comment of the account that
+    was there before is edited, because any of these programs could have written its marker.
     """
 
     postings: Postings
     secrets: Collection[str] = field(default=(), repr=False)
     before_write: Callable[[], None] = unpaced
     marker_key: bytes = field(default=b"", repr=False)
+    shares_account: bool = False
 
     def publish(self, decision: actions.Decision, job: str, services: Services, writer: GitHubWriter) -> Published:
         """Carry out a decision's actions.
@@ -96,7 +98,15 @@ class Publisher:
             return Published(PublishOutcome.WITHHELD if decision.withheld else PublishOutcome.NOTHING)
         rules = Rules(host=services.repository.host, secrets=tuple(self.secrets))
         executor = Executor(
-            decision, job, services, writer, self.postings, self.before_write, rules, self.marker_key
+            decision,
+            job,
+            services,
+            writer,
+            self.postings,
+            self.before_write,
+            rules,
+            self.marker_key,
+            edits=bool(self.marker_key) or not self.shares_account,
         )
         notes: list[str] = []
         refused: ForgeError | None = None
@@ -121,6 +131,12 @@ class Publisher:
         return Published(PublishOutcome.POSTED if executor.done else PublishOutcome.REFUSED, tuple(notes))
 
 
+#: Why nothing is written if a comment of a shared account stands already.
+NOT_EDITED = (
+    "a comment with this marker stands and was not edited: without BOUNCER_MARKER_KEY another workflow of the "
+    "same account could have written it"
+)
+
 #: A drafted test, characters.
 MAX_TEST = 200_000
 
@@ -144,6 +160,7 @@ class Executor:
     before_write: Callable[[], None]
     rules: Rules
     marker_key: bytes = field(default=b"", repr=False)
+    edits: bool = True
     done: int = 0
     _present: Issue | PullRequest | None = field(default=None, init=False)
 
@@ -182,6 +199,8 @@ class Executor:
         if standing is None and action.thread is None and action.only_edit:
             self.done += 1
             return ("no comment to edit",)
+        if standing is not None and not self.edits:
+            return (NOT_EDITED,)
         if standing is None or action.thread is None:
             self.before_write()
         if action.thread is not None:

@@ -143,6 +143,21 @@ def test_without_a_key_nothing_that_was_posted_is_trusted(
     assert len(desk.github.comments("acme/rocket", number, by="github-actions[bot]")) == 1
 
 
+@pytest.mark.parametrize("signed", [False, True])
+def test_without_a_key_another_workflow_s_comment_is_not_overwritten(
+    desk: Desk, workflow: Workflow, signed: bool
+) -> None:
+    desk.replies["It crashes"] = VAGUE
+    number = desk.github.open_issue("acme/rocket", "It crashes", "Sometimes.")
+    forged = "The release is out.\n\n<!-- bouncer:triage:v1 -->"
+    desk.github.comment("acme/rocket", number, forged, author="github-actions[bot]")
+    ran = workflow.run(**({} if signed else {"OPENAI_API_KEY": ""}), name="issues")
+    comments = desk.github.comments("acme/rocket", number, by="github-actions[bot]")
+    assert comments[0] == forged
+    assert len(comments) == 1 + signed
+    assert ("was not edited: without BOUNCER_MARKER_KEY" in ran.out) is not signed
+
+
 @pytest.mark.parametrize("fork", [False, True])
 def test_a_pull_request_gets_its_check_and_its_review_once(desk: Desk, workflow: Workflow, fork: bool) -> None:
     desk.replies |= {"findings": DEFECT, "Mean of nothing": SOLVES}
