@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from bot.cli.files import (
+    EqualErrors,
     Judging,
     data_folder,
     decided,
@@ -41,8 +42,6 @@ if TYPE_CHECKING:
 ANSWER_TOKENS = 400
 #: Questions at a time.
 WORKERS = 4
-#: The same error so many times is not one issue's.
-EQUAL_ERRORS = 3
 
 
 class BacklogIssue(NamedTuple):
@@ -199,15 +198,15 @@ def _rows(
     """What is made of each issue, newest first, and why labels could not be set; empty where they could."""
     rows: list[BacklogIssue] = []
     refused = ""
-    errors: Counter[str] = Counter()
+    errors = EqualErrors()
     with ThreadPoolExecutor(WORKERS) as pool:
         for issue, decision in zip(issues, pool.map(lambda each: _judged(each, services), issues), strict=True):
             outcome = ""
-            if error := failure(decision):
-                errors[error] += 1
-                if errors[error] == EQUAL_ERRORS:
-                    pool.shutdown(wait=False, cancel_futures=True)
-                    raise OperatorError(f"stopped after {EQUAL_ERRORS} equal errors: {error}")
+            try:
+                errors.add(decision)
+            except OperatorError:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
             if publisher is not None and not refused:
                 try:
                     outcome = publisher.publish(decision, "backlog", services, access.writer).outcome

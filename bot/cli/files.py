@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
+from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -193,6 +195,25 @@ def failure(decision: Decision) -> str:
 
     error = decision.record.failure if isinstance(decision.record, VerifyRecord) else ""
     return " ".join((error or decision.reason).split())
+
+
+class EqualErrors:
+    """Ends a command at the third equal error: the same error so many times is not one subject's. Thread-safe."""
+
+    MOST = 3
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def add(self, decision: Decision) -> None:
+        """Count the error that prevented a verdict, if any. Raises OperatorError at the third equal one."""
+        if error := failure(decision):
+            with self._lock:
+                self._counts[error] += 1
+                count = self._counts[error]
+            if count >= self.MOST:
+                raise OperatorError(f"stopped after {self.MOST} equal errors: {error}")
 
 
 def decided(task: Task, event: RepositoryEvent, services: Services) -> Decision | None:

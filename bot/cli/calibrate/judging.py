@@ -12,7 +12,7 @@ from typing import Any
 from bot.calibration.export import Journal
 from bot.calibration.fates import Fate, Undoings, of_issue
 from bot.calibration.findings import Bouncer, PastVerdict
-from bot.cli.files import decided
+from bot.cli.files import EqualErrors, decided
 from bot.core.actions import Decision
 from bot.core.errors import OperatorError
 from bot.core.events import RepositoryEvent
@@ -127,18 +127,27 @@ def judge(
     workers: int,
     advance: Callable[[int], None],
 ) -> bool:
-    """Judge what is not judged yet; False where the budget ended it. ``advance`` is told how many are done."""
-    spent = threading.Event()
+    """Judge what is not judged yet; False where the budget ended it. ``advance`` is told how many are done.
+
+    Raises OperatorError at the third equal error; the remaining cases are not asked about.
+    """
+    spent, stopped = threading.Event(), threading.Event()
+    errors = EqualErrors()
     done = count(1)
 
     def one(case: PastCase) -> None:
         before = kept.find(case)
-        if (before is None or before["label"] is None) and not spent.is_set():
+        if (before is None or before["label"] is None) and not (spent.is_set() or stopped.is_set()):
             decision = _decided(case, services(ReplayForge(case.snapshot)))
             if decision.abstained == "skipped:budget":
                 spent.set()
             else:
                 kept.keep(case, decision)
+                try:
+                    errors.add(decision)
+                except OperatorError:
+                    stopped.set()
+                    raise
         advance(next(done))
 
     with ThreadPoolExecutor(workers) as pool:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pytest_httpserver import HTTPServer
 
 from bot.cli import main
 from bot.simgithub import App, SimulatedGitHub
@@ -231,6 +232,16 @@ def test_wrong_usage_is_one_line(run: Run, past: tuple[SimulatedGitHub, App], ar
     code, out, err = run(*arguments)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert why in err
+
+
+def test_equal_errors_stop_it(run: Run, httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    httpserver.expect_request("/v1/chat/completions").respond_with_data("", 401)
+    monkeypatch.setenv("OPENAI_BASE_URL", httpserver.url_for("/v1"))
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong")
+    code, out, err = run("--limit", "30", model="openai:gpt-5-mini")
+    assert (code, out) == (2, "")
+    assert "stopped after 3 equal errors: openai refused the key (401): check OPENAI_API_KEY" in err
+    assert len(httpserver.log) < 12, "what waits is not asked"
 
 
 def test_a_rate_limit_is_waited_for_and_said(run: Run, past: tuple[SimulatedGitHub, App]) -> None:
