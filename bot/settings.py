@@ -17,6 +17,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from bot.core.errors import SettingsError
 from bot.core.io_limits import read_file
+from bot.sandbox.protocol import IMAGE
 
 #: Of env files; some editors begin one with a mark.
 _ENCODING = "utf-8-sig"
@@ -155,7 +156,7 @@ class Settings(BaseSettings):
         False, description="pause everything: record deliveries, call no model, post nothing"
     )
     bouncer_sandbox: Literal["bubblewrap", "docker", "off"] = Field("bubblewrap", description="what runs tests")
-    bouncer_sandbox_image: str = Field("python:3.12-slim", description="image for BOUNCER_SANDBOX=docker")
+    bouncer_sandbox_image: str = Field(IMAGE, description="image for BOUNCER_SANDBOX=docker")
     bouncer_sandbox_network: str | None = Field(
         None,
         description="none: set-up commands get no network. With docker, otherwise: a network for them that "

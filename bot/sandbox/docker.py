@@ -25,7 +25,7 @@ from bot.core.errors import SandboxError
 from bot.sandbox.launch import ENVIRONMENT, launch, pack
 from bot.sandbox.monitor import Monitor, Observation
 from bot.sandbox.mounts import WRITABLE_MOUNTS, own, to_mount
-from bot.sandbox.protocol import Limits, ProgramResult, ProgramRun
+from bot.sandbox.protocol import IMAGE, Limits, ProgramResult, ProgramRun
 
 _NOBODY = 65534
 #: Seconds that the engine gets to answer a question or to remove a container.
@@ -38,7 +38,7 @@ _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "NO_PROXY", "ALL_PROXY")
 class Docker:
     """Runs programs in containers of ``image``, which has a shell, GNU tar and the repository's interpreter."""
 
-    image: str = "python:3.12-slim"
+    image: str = IMAGE
     program: str = "docker"
     name: str = "docker"
     host_programs: bool = False

@@ -11,6 +11,10 @@ from pydantic import Field
 
 from bot.core.frozen import Frozen
 
+#: The default image by digest (Python 3.12.14). For a newer one:
+#:   docker buildx imagetools inspect python:3.12-slim --format '{{.Manifest.Digest}}'
+IMAGE = "python:3.12.14-slim@sha256:78387bc3881b8273120a12ebe6c1ab22b018ccc2c9adf565ae1ac9b536e184ea"
+
 #: How a run ended: on its own (``exited``), at the limit that is named (``timeout`` is wall-clock or CPU time), or
 #: by a SIGKILL that no limit sent (``killed``): the program killed itself, its launcher, or the kernel ran short.
 Ending = Literal["exited", "timeout", "memory", "disk", "output", "killed"]

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from bot.sandbox.protocol import IMAGE
+
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 LOCKS = ("requirements.txt", "requirements-image.txt", "requirements-build.txt")
@@ -109,7 +111,8 @@ def test_images_and_actions_are_pinned_by_digest_and_commit() -> None:
     compose = (ROOT / "compose.yml").read_text()
     images = re.findall(r"^ARG PYTHON_IMAGE=(\S+)", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
     images += re.findall(r"^\s*image: (\S+)", compose, re.MULTILINE)
-    assert len(images) == 2
+    images.append(IMAGE)
+    assert len(images) == 3
     for image in images:
         assert re.fullmatch(r"[a-z]+:[0-9][\w.-]+@sha256:[0-9a-f]{64}", image), image
     actions = re.findall(r"uses: (\S+)(.*)", (ROOT / "action.yml").read_text())

@@ -15,7 +15,7 @@ from pathlib import Path
 
 FOLDER = Path(os.environ["STAND_IN"])
 FLAGS = {"--interactive", "--init", "--read-only"}
-IMAGES = {"python:3.12-slim"}
+IMAGES = {os.environ["STAND_IN_IMAGE"]}
 
 
 def run(arguments: list[str]) -> int:

@@ -10,7 +10,7 @@ import pytest
 
 from bot.core.errors import SandboxError
 from bot.sandbox.docker import Docker
-from bot.sandbox.protocol import Limits, ProgramResult, ProgramRun
+from bot.sandbox.protocol import IMAGE, Limits, ProgramResult, ProgramRun
 
 pytestmark = pytest.mark.debian("bubblewrap")
 
@@ -40,6 +40,7 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
     folder = tmp_path / "engine"
     folder.mkdir()
     monkeypatch.setenv("STAND_IN", str(folder))
+    monkeypatch.setenv("STAND_IN_IMAGE", IMAGE)
     monkeypatch.setenv("PATH", str(program.parent), prepend=":")
     return Engine(folder)
 
