@@ -176,7 +176,7 @@ class Queue:
 
     def bring_forward(self) -> int:
         """Start the jobs now that wait for an operator. Return their number."""
-        waiting = self._found(name=WORKFLOW, status=_statuses(("waiting",)))
+        waiting = self._found(name=WORKFLOW, status=list(_STATUSES["waiting"]))
         ids = [status.workflow_id for status in waiting if (status.attributes or {}).get("awaits_operator")]
         for workflow in ids:
             self._connected().set_workflow_delay(workflow, delay_seconds=0)
