@@ -90,14 +90,14 @@ class Benchmark(Generic[T, S]):
         """The scores without recognised answers, where any speaks of it; before and after a cutoff, if any."""
         from evaluation.report.cutoff import aged, cutoff_section, read_dates, recognised_section
 
-        samples = [self.sample(each) for each in scores]
+        samples = [self.sample(score) for score in scores]
         how = scoring.resampling
-        found = [recognised_section([each for each in samples if each.recognised], how)]
+        sections = [recognised_section([sample for sample in samples if sample.recognised], how)]
         if scoring.cutoff is not None:
             dates = read_dates(source)
-            old_and_new = [aged(each, dates, scoring.cutoff, how) for each in samples]
-            found.append(cutoff_section(old_and_new, scoring.cutoff))
-        return [section for section in found if section is not None]
+            old_and_new = [aged(sample, dates, scoring.cutoff, how) for sample in samples]
+            sections.append(cutoff_section(old_and_new, scoring.cutoff))
+        return [section for section in sections if section is not None]
 
 
 @dataclass(frozen=True)

@@ -75,9 +75,9 @@ def read_json(source: str) -> Any:
 
 def shaped(row: Row, shape: type[Shape]) -> Shape:
     """The row as a typed value, columns that ``shape`` does not know left out. Raises OperatorError."""
-    known = {name: row.data[name] for name in shape.model_fields if name in row.data}
+    values = {name: row.data[name] for name in shape.model_fields if name in row.data}
     try:
-        return shape.model_validate(known)
+        return shape.model_validate(values)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         field = ".".join(map(str, first["loc"])) or "row"
@@ -94,11 +94,11 @@ def task_id(row: Row, field: str = "instance_id") -> str:
 
 def unique(items: Iterable[tuple[str, str, T]]) -> Iterator[T]:
     """The values of ``(id, where, value)``; raises OperatorError, naming both places, for a repeated id."""
-    seen: dict[str, str] = {}
+    places: dict[str, str] = {}
     for key, where, value in items:
-        if key in seen:
-            raise OperatorError(f"{where}: {key} was given before, at {seen[key]}")
-        seen[key] = where
+        if key in places:
+            raise OperatorError(f"{where}: {key} was given before, at {places[key]}")
+        places[key] = where
         yield value
 
 
@@ -111,9 +111,9 @@ def choose(ids: Iterable[str], limit: int | None, seed: int | None) -> frozenset
     if limit is None:
         return None
     if seed is None:
-        return frozenset(each for each, _ in zip(ids, range(limit), strict=False))
+        return frozenset(identity for identity, _ in zip(ids, range(limit), strict=False))
     return frozenset(
-        heapq.nsmallest(limit, ids, key=lambda each: hashlib.sha256(f"{seed}:{each}".encode()).digest())
+        heapq.nsmallest(limit, ids, key=lambda identity: hashlib.sha256(f"{seed}:{identity}".encode()).digest())
     )
 
 

@@ -224,8 +224,10 @@ def bootstrap(
     observed = statistics(np.arange(n, dtype=np.int64)[None, :])
     if n == 0 or how.replicates == 0:
         return {name: Estimate(defined(values[0])) for name, values in observed.items()}
-    drawn = _replicated(statistics, np.arange(n, dtype=np.int64), np.random.default_rng(how.seed), how.replicates)
-    return {name: _interval(observed[name][0], drawn[name]) for name in observed}
+    samples = _replicated(
+        statistics, np.arange(n, dtype=np.int64), np.random.default_rng(how.seed), how.replicates
+    )
+    return {name: _interval(observed[name][0], samples[name]) for name in observed}
 
 
 def unpaired(
@@ -258,14 +260,14 @@ def _replicated(
         draws = generator.integers(0, n, size=(min(at_once, replicates - start), n), dtype=np.int64)
         for name, values in statistics(indices[draws]).items():
             parts.setdefault(name, []).append(values)
-    return {name: np.concatenate(each) for name, each in parts.items()}
+    return {name: np.concatenate(arrays) for name, arrays in parts.items()}
 
 
 def _interval(observed: float, replicated: Array) -> Estimate:
-    known = replicated[~np.isnan(replicated)]
-    if np.isnan(observed) or known.size == 0:
+    values = replicated[~np.isnan(replicated)]
+    if np.isnan(observed) or values.size == 0:
         return Estimate(defined(observed))
-    low, high = np.quantile(known, [0.025, 0.975])
+    low, high = np.quantile(values, [0.025, 0.975])
     return Estimate(float(observed), float(low), float(high))
 
 

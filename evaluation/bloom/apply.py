@@ -100,23 +100,23 @@ def mask_case(
     after; ModelError as the model does; ValueError where ``meaningful`` is asked for without ``namer``.
     """
     pair = _pair(case)
-    chosen = _Choice(case.instance_id, mask, namer, pair)
+    choice = _Choice(case.instance_id, mask, namer, pair)
     masks = (_Python(pair), *([_JavaMask(pair)] if any(path.endswith(".java") for path in pair.base) else ()))
     changed: list[dict[str, str]] = [{}, {}, {}]
-    for each in masks:
-        own = chosen.names_for(each)
-        for texts, renamed in zip(changed, each.masked(own), strict=True):
+    for masking in masks:
+        own = choice.names_for(masking)
+        for texts, renamed in zip(changed, masking.masked(own), strict=True):
             texts |= renamed
-    if not chosen.names:
-        told = "; ".join(f"{name}: {why}" for name, why in chosen.kept.items()) or "no patched method was found"
-        raise CannotMask(f"nothing was renamed ({told})")
+    if not choice.names:
+        reasons = "; ".join(f"{name}: {why}" for name, why in choice.kept.items()) or "no patched method was found"
+        raise CannotMask(f"nothing was renamed ({reasons})")
     base = _copy(case.base, folder / "base", changed[0])
     fixed = _copy(case.fixed, folder / "fixed", changed[1])
     tests = {path: changed[2].get(path, text) for path, text in pair.tests.items()}
     update = {
         "base": base,
         "fixed": fixed,
-        "problem_statement": mask_report(case.problem_statement, chosen.names),
+        "problem_statement": mask_report(case.problem_statement, choice.names),
         "test_patch": case.test_patch
         and "".join(difference(path, read_text(base, path), text) for path, text in tests.items()),
         "env": {key: _moved(value, case, base, fixed) for key, value in case.env.items()},
@@ -125,15 +125,15 @@ def mask_case(
     verified = bool(tests) and verifier is not None
     if tests and verifier is not None:
         _verify(case, masked, pair, tests, verifier())
-    return Masked(case=masked, names=chosen.names, kept=chosen.kept, verified=verified)
+    return Masked(case=masked, names=choice.names, kept=choice.kept, verified=verified)
 
 
 def _verify(case: Case, masked: Case, pair: Pair, tests: Mapping[str, str], judge: Judge) -> None:
-    found = judge.judge_files(masked, "developer", tests)
-    if not found.brt:
+    judgement = judge.judge_files(masked, "developer", tests)
+    if not judgement.brt:
         before = judge.judge_files(case, "developer", pair.tests)
         when = "once its methods are renamed" if before.brt else "even before anything is renamed"
-        raise CannotMask(f"the developer's test does not reproduce the bug {when}: {found.reason}")
+        raise CannotMask(f"the developer's test does not reproduce the bug {when}: {judgement.reason}")
 
 
 @dataclass
@@ -229,10 +229,10 @@ def _of(suffix: str, sources: Mapping[str, str]) -> dict[str, str]:
 
 def _words(codes: list[CodeBase] | list[Any]) -> frozenset[str]:
     """Names with the masks' prefix that the sources hold already: no two methods may share one."""
-    found = (
+    matches = (
         re.findall(rf"\b{PREFIX}\w+", text) for code in codes for text in code.sources.values() if PREFIX in text
     )
-    return frozenset(name for each in found for name in each)
+    return frozenset(name for names in matches for name in names)
 
 
 def _pair(case: Case) -> Pair:
@@ -245,20 +245,22 @@ def _pair(case: Case) -> Pair:
         path: text
         for path, text in fixed.items()
         if base.get(path) != text
-        and any(path.endswith(s) and each.is_test_file(path) for each in languages for s in each.suffixes)
+        and any(
+            path.endswith(s) and language.is_test_file(path) for language in languages for s in language.suffixes
+        )
     }
     return Pair(base, fixed, tests)
 
 
 def _sources(folder: Path) -> dict[str, str]:
-    found: dict[str, str] = {}
+    sources: dict[str, str] = {}
     for path in sorted(folder.rglob("*")):
         if path.suffix in (".py", ".java") and path.is_file() and not path.is_symlink():
             try:
-                found[path.relative_to(folder).as_posix()] = path.read_bytes().decode("utf-8")
+                sources[path.relative_to(folder).as_posix()] = path.read_bytes().decode("utf-8")
             except UnicodeDecodeError:
                 continue
-    return found
+    return sources
 
 
 def _copy(tree: Path, target: Path, texts: Mapping[str, str]) -> Path:

@@ -116,10 +116,10 @@ class Workshop:
         if change == "clarified":
             live = app.prompts(self.environment)
             clarifier = Clarifier(model(self.writer), model(self.judge), live, benchmark_prompts())
-            known = self.known.get(case.instance_id, "")
-            found = clarifier.clarify(case.problem_statement, known, case.instance_id)
-            about = found.model_dump(mode="json", exclude={"report"})
-            return case.model_copy(update={"problem_statement": found.report}), about
+            findings = self.known.get(case.instance_id, "")
+            clarified = clarifier.clarify(case.problem_statement, findings, case.instance_id)
+            about = clarified.model_dump(mode="json", exclude={"report"})
+            return case.model_copy(update={"problem_statement": clarified.report}), about
         namer = Namer(model(self.writer), benchmark_prompts()) if change == "meaningful" else None
         masked = mask_case(case, "hash" if change == "hash" else "meaningful", place, namer, lambda: self.verifier)
         if not (masked.verified or self.unverified):
@@ -146,7 +146,7 @@ def build_command(
     writer = model or environment.bouncer_model
     out = out.absolute()
     tasks = _tasks(cases, limit, seed)
-    if out.exists() and not (out / RUN_FILE).exists() and any(each.name != "cache" for each in out.iterdir()):
+    if out.exists() and not (out / RUN_FILE).exists() and any(entry.name != "cache" for entry in out.iterdir()):
         raise OperatorError(f"{out}: not empty, and no earlier call of this command filled it")
     config: dict[str, Any] = {"changes": list(changes), "judge": judge or writer, "language": language}
     config |= {"known": known and fingerprint(known)}
@@ -163,40 +163,42 @@ def build_command(
     account = Account(environment, out / "cache", max_cost, scope="this build", spent=folder.spent_usd())
     # A failure that is due to the case comes again from the replies that are kept, and costs nothing.
     folder.forget_failed()
-    told = {} if known is None else _known(known)
-    workshop = Workshop(environment, writer, judge or writer, out, changes, language, told, account, unverified)
+    hints = {} if known is None else _known(known)
+    workshop = Workshop(environment, writer, judge or writer, out, changes, language, hints, account, unverified)
     result = run_shown(tasks, len(tasks), workshop.build, folder, 1)
     return _report(folder, result, len(tasks), as_json)
 
 
 def _tasks(cases: str, limit: int | None, seed: int | None) -> list[Task[Case]]:
-    found = read_cases(cases)
-    chosen = choose(found, limit, seed)
-    return [Task(name, case) for name, case in found.items() if chosen is None or name in chosen]
+    by_id = read_cases(cases)
+    selection = choose(by_id, limit, seed)
+    return [Task(name, case) for name, case in by_id.items() if selection is None or name in selection]
 
 
-def _report(folder: RunFolder, result: Result, wanted: int, as_json: bool) -> int:
+def _report(folder: RunFolder, result: Result, total: int, as_json: bool) -> int:
     """Write what is there as cases, and say what is missing; 1 where the build is not complete."""
     records = list(folder.records())
-    built = [{**each.details["case"], "changes": each.details["changes"]} for each in records if not each.failed]
-    failed = [{"instance_id": each.task_id, "why": each.error} for each in records if each.failed]
-    _write(folder.path / "cases.jsonl", built)
+    cases = [
+        {**record.details["case"], "changes": record.details["changes"]} for record in records if not record.failed
+    ]
+    failed = [{"instance_id": record.task_id, "why": record.error} for record in records if record.failed]
+    _write(folder.path / "cases.jsonl", cases)
     _write(folder.path / "failed.jsonl", failed)
     unverified = sum(
-        not mask["verified"] for each in built for name, mask in each["changes"].items() if name in MASKS
+        not mask["verified"] for case in cases for name, mask in case["changes"].items() if name in MASKS
     )
-    lost = sum(str(each["why"]).startswith("transient:") for each in failed)
+    lost = sum(str(failure["why"]).startswith("transient:") for failure in failed)
     summary = {
         "cases": str(folder.path / "cases.jsonl"),
-        "built": len(built),
+        "built": len(cases),
         "failed": len(failed),
-        "missing": wanted - len(records),
+        "missing": total - len(records),
         "unverified": unverified,
         "stopped": result.stopped,
     }
     if as_json:
         print_json(summary)
-    say(f"{len(built)} cases in {summary['cases']}; {len(failed)} could not be changed (failed.jsonl)")
+    say(f"{len(cases)} cases in {summary['cases']}; {len(failed)} could not be changed (failed.jsonl)")
     if unverified:
         say(f"{unverified} masked cases hold no developer's test: nothing shows that they are the same bug still")
     if result.stopped or lost:

@@ -31,7 +31,9 @@ _BUILTIN_TYPES = (
     object, str, bytes, int, float, list, dict, set, tuple, type, BaseException, io.StringIO, frozenset,
 )  # fmt: skip
 #: Names that values of Python itself have: code outside of the repository calls them, too.
-_FOREIGN = frozenset(name for each in _BUILTIN_TYPES for name in dir(each)) | frozenset(dir(builtins))
+_FOREIGN = frozenset(name for builtin_type in _BUILTIN_TYPES for name in dir(builtin_type)) | frozenset(
+    dir(builtins)
+)
 #: Modules of the standard library that do something when they are imported.
 _LOUD = frozenset({"antigravity", "this", "idlelib", "turtle", "turtledemo", "tkinter", "lib2to3", "test"})
 BY_NAME = frozenset({"getattr", "hasattr", "setattr", "delattr", "methodcaller", "attrgetter"})
@@ -52,7 +54,7 @@ class CodeBase:
     @cached_property
     def modules(self) -> dict[str, str]:
         """Path by dotted name: from the package's root folder, and from the repository's."""
-        found: dict[str, str] = {}
+        by_name: dict[str, str] = {}
         for path in self.sources:
             parts = PurePosixPath(path).with_suffix("").parts
             parts = parts[:-1] if parts[-1] == "__init__" else parts
@@ -60,8 +62,8 @@ class CodeBase:
             while first and "/".join((*PurePosixPath(path).parts[:first], "__init__.py")) in self.sources:
                 first -= 1
             for start in {0, first}:
-                found.setdefault(".".join(parts[start:]), path)
-        return found
+                by_name.setdefault(".".join(parts[start:]), path)
+        return by_name
 
     @cached_property
     def trees(self) -> dict[str, ast.Module]:
@@ -72,20 +74,20 @@ class CodeBase:
     @cached_property
     def classes(self) -> dict[str, list[tuple[str, ast.ClassDef]]]:
         """Path and definition of each class, by its plain name."""
-        found: dict[str, list[tuple[str, ast.ClassDef]]] = {}
+        by_name: dict[str, list[tuple[str, ast.ClassDef]]] = {}
         for path, tree in self.trees.items():
             for node in ast.walk(tree):
                 if isinstance(node, ast.ClassDef):
-                    found.setdefault(node.name, []).append((path, node))
-        return found
+                    by_name.setdefault(node.name, []).append((path, node))
+        return by_name
 
     @cached_property
     def foreign(self) -> frozenset[str]:
         """Dotted names of the modules of the standard library that the repository imports."""
-        named = {target for path in self.trees for target in self.imports(path).values()}
+        targets = {target for path in self.trees for target in self.imports(path).values()}
         own = {name.partition(".")[0] for name in self.modules}
-        known = {name for name in named if name.partition(".")[0] in sys.stdlib_module_names - _LOUD}
-        return frozenset(name for name in known if name.partition(".")[0] not in own)
+        standard = {name for name in targets if name.partition(".")[0] in sys.stdlib_module_names - _LOUD}
+        return frozenset(name for name in standard if name.partition(".")[0] not in own)
 
     def absolute(self, path: str, module: str, level: int) -> str:
         """The dotted name that ``from <level dots><module>`` means in a file."""
@@ -93,29 +95,31 @@ class CodeBase:
             return module
         name = max((name for name, place in self.modules.items() if place == path), key=len)
         parts = name.split(".") if path.endswith("__init__.py") else name.split(".")[:-1]
-        kept = parts[: len(parts) - level + 1]
-        return ".".join((*kept, *([module] if module else ())))
+        parents = parts[: len(parts) - level + 1]
+        return ".".join((*parents, *([module] if module else ())))
 
     def imports(self, path: str) -> dict[str, str]:
         """Dotted names of what a file imports, by the names that it gets there; ``*module`` for a star."""
-        found: dict[str, str] = {}
+        targets: dict[str, str] = {}
         for node in ast.walk(self.trees[path]):
             if isinstance(node, ast.Import):
-                for each in node.names:
-                    found[each.asname or each.name.partition(".")[0]] = (
-                        each.name if each.asname else (each.name.partition(".")[0])
+                for alias in node.names:
+                    targets[alias.asname or alias.name.partition(".")[0]] = (
+                        alias.name if alias.asname else (alias.name.partition(".")[0])
                     )
-                    found[each.name] = each.name
+                    targets[alias.name] = alias.name
             elif isinstance(node, ast.ImportFrom):
                 module = self.absolute(path, node.module or "", node.level)
-                for each in node.names:
-                    found[f"*{module}" if each.name == "*" else each.asname or each.name] = f"{module}.{each.name}"
-        return found
+                for imported in node.names:
+                    targets[f"*{module}" if imported.name == "*" else imported.asname or imported.name] = (
+                        f"{module}.{imported.name}"
+                    )
+        return targets
 
-    def exposes(self, module: str, name: str, seen: frozenset[str] = frozenset()) -> bool:
+    def exposes(self, module: str, name: str, ancestors: frozenset[str] = frozenset()) -> bool:
         """Whether an own module has ``name`` as a function that the repository itself defines."""
         path = self.modules.get(module)
-        if path is None or path in seen or path not in self.trees:
+        if path is None or path in ancestors or path not in self.trees:
             return False
         if any(defined_in(self.trees[path], name)):
             return True
@@ -123,7 +127,7 @@ class CodeBase:
         target = imports.get(name)
         sources = [target.rpartition(".")[::2]] if target else []
         stars = [(key[1:], name) for key in imports if key.startswith("*")]
-        return any(self.exposes(m, n, seen | {path}) for m, n in (*sources, *stars) if n == name)
+        return any(self.exposes(m, n, ancestors | {path}) for m, n in (*sources, *stars) if n == name)
 
     def is_own(self, dotted: str) -> bool:
         """Whether a dotted name begins with a module of the repository."""
@@ -150,8 +154,8 @@ def check(name: str, kinds: frozenset[Kind], code: CodeBase) -> None:
     if name in _FOREIGN:
         raise CannotMask(f"{name} is a name of Python's own types, too")
     for path, tree in code.trees.items():
-        if built := _built(name, tree):
-            raise CannotMask(f"{path} builds names like {built}, and may find {name} by one")
+        if pattern := _built(name, tree):
+            raise CannotMask(f"{path} builds names like {pattern}, and may find {name} by one")
     if "method" in kinds:
         _check_classes(name, code)
         _check_receivers(name, code)
@@ -160,14 +164,14 @@ def check(name: str, kinds: frozenset[Kind], code: CodeBase) -> None:
 def _check_classes(name: str, code: CodeBase) -> None:
     for path, node in _with_method(name, code):
         for base in _foreign_bases(path, node, code, frozenset()):
-            told = _of_library(base, name)
-            if told is None:
+            is_called = _of_library(base, name)
+            if is_called is None:
                 raise CannotMask(f"{node.name} in {path} inherits from {base}, of which nothing is known here")
-            if told:
+            if is_called:
                 raise CannotMask(f"{node.name} in {path} inherits from {base}, which calls {name} itself")
-    for found in code.classes.values():
-        for path, node in found:
-            if any(name in _fields(each) for each in node.body):
+    for definitions in code.classes.values():
+        for path, node in definitions:
+            if any(name in _fields(statement) for statement in node.body):
                 raise CannotMask(f"{name} is a field of {node.name} in {path}, too")
 
 
@@ -175,15 +179,15 @@ def _with_method(name: str, code: CodeBase) -> Iterator[tuple[str, ast.ClassDef]
     """Own classes that define the method, and those that inherit from one."""
     family: set[str] = set()
     while True:
-        found = [
+        matches = [
             (path, node)
-            for each in code.classes.values()
-            for path, node in each
+            for definitions in code.classes.values()
+            for path, node in definitions
             if name in {n.name for n in _defined(node)} or family & {_last(base) for base in node.bases}
         ]
-        grown = family | {node.name for _, node in found}
+        grown = family | {node.name for _, node in matches}
         if grown == family:
-            yield from found
+            yield from matches
             return
         family = grown
 
@@ -191,11 +195,11 @@ def _with_method(name: str, code: CodeBase) -> Iterator[tuple[str, ast.ClassDef]
 def _defined(node: ast.ClassDef) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     waiting: list[ast.AST] = list(node.body)
     while waiting:
-        each = waiting.pop()
-        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield each
-        elif not isinstance(each, ast.ClassDef):
-            waiting += ast.iter_child_nodes(each)
+        child = waiting.pop()
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield child
+        elif not isinstance(child, ast.ClassDef):
+            waiting += ast.iter_child_nodes(child)
 
 
 def _last(base: ast.expr) -> str:
@@ -203,7 +207,7 @@ def _last(base: ast.expr) -> str:
     return base.attr if isinstance(base, ast.Attribute) else base.id if isinstance(base, ast.Name) else ""
 
 
-def _foreign_bases(path: str, node: ast.ClassDef, code: CodeBase, seen: frozenset[str]) -> Iterator[str]:
+def _foreign_bases(path: str, node: ast.ClassDef, code: CodeBase, ancestors: frozenset[str]) -> Iterator[str]:
     """Dotted names of the bases, own ones followed, that the repository does not define."""
     imports = code.imports(path)
     for base in node.bases:
@@ -214,8 +218,8 @@ def _foreign_bases(path: str, node: ast.ClassDef, code: CodeBase, seen: frozense
         dotted = f"{target}.{rest}" if target and rest else target or text
         if _last(base) in code.classes and (not target or code.is_own(target)):
             for place, other in code.classes[_last(base)]:
-                if other.name not in seen:
-                    yield from _foreign_bases(place, other, code, seen | {node.name})
+                if other.name not in ancestors:
+                    yield from _foreign_bases(place, other, code, ancestors | {node.name})
         elif not hasattr(builtins, dotted):
             yield dotted
 
@@ -224,7 +228,7 @@ def _fields(node: ast.stmt) -> set[str]:
     targets = (
         node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
     )
-    return {each.id for each in targets if isinstance(each, ast.Name)}
+    return {target.id for target in targets if isinstance(target, ast.Name)}
 
 
 @lru_cache(maxsize=4096)
@@ -232,13 +236,13 @@ def _of_library(dotted: str, name: str) -> bool | None:
     """Whether a class of the standard library has the name, or finds it by a built one; None for another class."""
     module, _, attribute = dotted.rpartition(".")
     loaded = _library(module)
-    found = getattr(loaded, attribute, None)
-    if loaded is None or found is None:
+    value = getattr(loaded, attribute, None)
+    if loaded is None or value is None:
         return None
-    if name in dir(found):
+    if name in dir(value):
         return True
     try:
-        tree = python_tree(inspect.getsource(sys.modules[found.__module__]))
+        tree = python_tree(inspect.getsource(sys.modules[value.__module__]))
     except (OSError, TypeError, AttributeError, KeyError):
         return False
     return tree is not None and bool(_built(name, tree))
@@ -258,16 +262,18 @@ def _library(module: str) -> ModuleType | None:
 
 def _check_receivers(name: str, code: CodeBase) -> None:
     """Refuse what objects of the libraries at hand have, too, where a receiver's type is not known."""
-    holder = next((each for module in sorted(code.foreign | {"io"}) if (each := _class_with(module, name))), None)
+    holder = next(
+        (class_name for module in sorted(code.foreign | {"io"}) if (class_name := _class_with(module, name))), None
+    )
     for path, tree in code.trees.items():
         for node in ast.walk(tree):
             if isinstance(node, ast.Attribute) and node.attr == name:
                 if isinstance(node.ctx, ast.Store | ast.Del):
                     raise CannotMask(f"{path} sets {name} as an attribute")
-                known = isinstance(node.value, ast.Name) and (
+                is_resolved = isinstance(node.value, ast.Name) and (
                     node.value.id in ("self", "cls") or node.value.id in code.imports(path)
                 )
-                if holder and not known:
+                if holder and not is_resolved:
                     raise CannotMask(f"{path} uses {ast.unparse(node)}, which may be {holder}.{name}")
 
 
@@ -276,9 +282,9 @@ def _class_with(module: str, name: str) -> str:
     """The class of a library's module that has the name; ``module`` may name something in a module."""
     for dotted in (module, module.rpartition(".")[0]):
         loaded = _library(dotted) if dotted else None
-        for each in vars(loaded).values() if loaded else ():
-            if isinstance(each, type) and each.__module__ != "builtins" and name in dir(each):
-                return f"{dotted}.{each.__name__}"
+        for value in vars(loaded).values() if loaded else ():
+            if isinstance(value, type) and value.__module__ != "builtins" and name in dir(value):
+                return f"{dotted}.{value.__name__}"
     return ""
 
 
@@ -293,19 +299,21 @@ def _built(name: str, tree: ast.AST) -> str:
     for node in ast.walk(tree):
         pieces = _pieces(node)
         if pieces is not None and len(re.findall(r"\w", "".join(p for p in pieces if p))) >= _TELLING:
-            pattern = "".join(r"\w*" if each is None else re.escape(each) for each in pieces)
+            pattern = "".join(r"\w*" if piece is None else re.escape(piece) for piece in pieces)
             if re.fullmatch(pattern, name):
-                return "".join("*" if each is None else each for each in pieces)
+                return "".join("*" if piece is None else piece for piece in pieces)
     return ""
 
 
 def _pieces(node: ast.AST) -> list[str | None] | None:
     """The fixed parts of a text that is put together, None for the others; None where it is no such text."""
     if isinstance(node, ast.JoinedStr):
-        return [str(each.value) if isinstance(each, ast.Constant) else None for each in node.values]
+        return [str(part.value) if isinstance(part, ast.Constant) else None for part in node.values]
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        sides = [each.value if isinstance(each, ast.Constant) else None for each in (node.left, node.right)]
-        texts = [each if isinstance(each, str) else None for each in sides]
+        sides = [
+            operand.value if isinstance(operand, ast.Constant) else None for operand in (node.left, node.right)
+        ]
+        texts = [side if isinstance(side, str) else None for side in sides]
         return texts if any(texts) and not all(texts) else None
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and isinstance(node.left, ast.Constant):
         return _cut(node.left.value, r"%[sr]")

@@ -34,11 +34,11 @@ _path = click.Path(path_type=Path)
 @draw_option
 @cost_option
 @json_option
-def build(**given: Any) -> int:
+def build(**options: Any) -> int:
     """Change reports and method names of known bugs, layer by layer, to see what a model's success rests on."""
     from evaluation.bloom.building import build_command as run
 
-    return run(**given)
+    return run(**options)
 
 
 @click.command("bloom")
@@ -69,8 +69,8 @@ def build(**given: Any) -> int:
 @seed_option
 @click.option("--out", metavar="FILE", type=_path, help="Write tables and figures as .html, .md or .json.")
 @json_option
-def score(**given: Any) -> None:
+def score(**options: Any) -> None:
     """Compare runs of replay brt layer by layer, or say which parts of a report go with success."""
     from evaluation.bloom.report import score_command as run
 
-    run(**given)
+    run(**options)

@@ -107,7 +107,7 @@ def presence(bug_id: str, report: str, patched: Iterable[str] | None = None) -> 
     blocks = [body for _, body in _FENCE.findall(report)]
     prose = _FENCE.sub("\n", report)
     without_trace = _TRACE.sub("", prose)
-    found: dict[Component, bool] = {
+    components: dict[Component, bool] = {
         "natural language bug description": len(re.findall(r"[A-Za-z]{2,}", without_trace)) >= _PROSE,
         "natural language bug fix": bool(_FIX.search(prose)),
         "bug fix code": any(_DIFF.search(block) for block in blocks) or bool(_DIFF.search(prose)),
@@ -118,8 +118,10 @@ def presence(bug_id: str, report: str, patched: Iterable[str] | None = None) -> 
     }
     if patched is not None:
         names = [name for name in patched if len(name) > 1]
-        found["buggy method or API name"] = any(re.search(rf"(?<!\w){re.escape(n)}(?!\w)", report) for n in names)
-    return Presence(bug_id=bug_id, found=found)
+        components["buggy method or API name"] = any(
+            re.search(rf"(?<!\w){re.escape(n)}(?!\w)", report) for n in names
+        )
+    return Presence(bug_id=bug_id, found=components)
 
 
 def _has_code(blocks: Sequence[str], prose: str) -> bool:
@@ -132,8 +134,8 @@ def _has_code(blocks: Sequence[str], prose: str) -> bool:
 
 def shares(reports: Sequence[Presence]) -> dict[Component, float]:
     """The share of reports that hold each component; one that is known of none is left out."""
-    known = {c: [each.found[c] for each in reports if c in each.found] for c in COMPONENTS}
-    return {component: sum(values) / len(values) for component, values in known.items() if values}
+    values_of = {c: [report.found[c] for report in reports if c in report.found] for c in COMPONENTS}
+    return {component: sum(values) / len(values) for component, values in values_of.items() if values}
 
 
 FORESTS = 10
@@ -173,26 +175,26 @@ def analyze(reports: Sequence[Presence], success: Mapping[str, bool], seed: int 
     Only components known of every report take part. Raises ValueError where fewer than 50 reports have a known
     outcome, or all have the same one.
     """
-    known = [each for each in reports if each.bug_id in success]
-    columns = [c for c in COMPONENTS if all(c in each.found for each in known)]
-    labels = np.array([success[each.bug_id] for each in known], dtype=int)
-    if len(known) < 50 or len(set(labels.tolist())) < 2:
+    usable = [report for report in reports if report.bug_id in success]
+    columns = [c for c in COMPONENTS if all(c in report.found for report in usable)]
+    labels = np.array([success[report.bug_id] for report in usable], dtype=int)
+    if len(usable) < 50 or len(set(labels.tolist())) < 2:
         raise ValueError("50 reports with both outcomes are needed")
-    features = np.array([[each.found[c] for c in columns] for each in known], dtype=int)
+    features = np.array([[report.found[c] for c in columns] for report in usable], dtype=int)
     runs = [_forest(features, labels, seed + number) for number in range(FORESTS)]
     values: dict[str, list[float]] = {
         c: [float(importance[i]) for _, importance in runs] for i, c in enumerate(columns)
     }
     ranks = scott_knott_esd(values)
     return Analysis(
-        reports=len(known),
+        reports=len(usable),
         successes=int(labels.sum()),
         auc=float(np.mean([auc for auc, _ in runs])),
         importances=tuple(
             Importance(component=c, rank=ranks[c], mean=float(np.mean(values[c])), values=tuple(values[c]))
             for c in sorted(columns, key=lambda c: (ranks[c], -float(np.mean(values[c]))))
         ),
-        presence=shares(known),
+        presence=shares(usable),
         success_with={c: _rate(labels[features[:, i] == 1]) for i, c in enumerate(columns)},
         success_without={c: _rate(labels[features[:, i] == 0]) for i, c in enumerate(columns)},
     )
@@ -212,10 +214,10 @@ def _forest(features: Any, labels: Any, seed: int) -> tuple[float, Any]:
         train_x, train_y
     )
     auc = float(roc_auc_score(test_y, forest.predict_proba(test_x)[:, 1]))
-    found = permutation_importance(
+    importance = permutation_importance(
         forest, test_x, test_y, scoring="roc_auc", n_repeats=_REPEATS, random_state=seed
     )
-    return auc, found.importances_mean
+    return auc, importance.importances_mean
 
 
 def _rate(labels: Any) -> float | None:
@@ -264,7 +266,7 @@ def _split(
     if len(order) < 2:
         return [order]
     values = [means[name] for name in order]
-    at, between = max(((i, _between(values, i)) for i in range(1, len(values))), key=lambda each: each[1])
+    at, between = max(((i, _between(values, i)) for i in range(1, len(values))), key=lambda place: place[1])
     k = len(values)
     spread = sum((value - sum(values) / k) ** 2 for value in values)
     sigma = (spread + freedom * variance_of_mean) / (k + freedom)

@@ -40,16 +40,16 @@ def compare(baseline: Mapping[str, bool], altered: Mapping[str, bool]) -> Compar
     common = sorted(set(baseline) & set(altered))
     before = {bug: baseline[bug] for bug in common}
     after = {bug: altered[bug] for bug in common}
-    found = paired(before, after)
+    pairs = paired(before, after)
     return Comparison(
         bugs=len(common),
         only_one=len(set(baseline) ^ set(altered)),
         baseline=brt_share(before),
         altered=brt_share(after),
         consistency=baseline_consistency(before, after),
-        lost=found.only_first,
-        gained=found.only_second,
-        p=found.p_value,
+        lost=pairs.only_first,
+        gained=pairs.only_second,
+        p=pairs.p_value,
     )
 
 
@@ -106,8 +106,8 @@ class Evaluated:
         after = dict(zip((r.bug_id for r in picked), found_at_n(picked, 1), strict=True))
         # A bug for which the model finds every test wrong is suggested nothing: then nothing right is first.
         nothing = dict.fromkeys([*before, *after], False)
-        found = paired(nothing | before, nothing | after)
-        self.lost, self.gained, self.p = found.only_first, found.only_second, found.p_value
+        pairs = paired(nothing | before, nothing | after)
+        self.lost, self.gained, self.p = pairs.only_first, pairs.only_second, pairs.p_value
 
     def as_json(self) -> dict[str, Any]:
         """Both sets of figures, and the paired comparison of the first suggestion."""
@@ -184,19 +184,19 @@ class Row(NamedTuple):
 
 
 def _rows() -> tuple[Row, ...]:
-    found = [Row("Remember", *each) for each in _REMEMBER]
+    rows = [Row("Remember", *published) for published in _REMEMBER]
     for layer, settings, table in (
         ("Understand", ("rephrased", "translated"), _UNDERSTAND),
         ("Apply", ("hash", "meaningful", "meaningful, rephrased", "meaningful, translated"), _APPLY),
     ):
         for (benchmark, model), values in table.items():
-            found += [Row(layer, benchmark, model, name, *v) for name, v in zip(settings, values, strict=True)]
+            rows += [Row(layer, benchmark, model, name, *v) for name, v in zip(settings, values, strict=True)]
     for (benchmark, model), books in _ANALYZE.items():
         for name, (closed, opened) in zip(
             ("meaningful", "rephrased", "meaningful, rephrased"), books, strict=True
         ):
-            found.append(Row("Analyze", benchmark, model, name, closed, open_book=opened))
-    return tuple(found)
+            rows.append(Row("Analyze", benchmark, model, name, closed, open_book=opened))
+    return tuple(rows)
 
 
 _D, _G, _S, _O = "Defects4J", "GHRB", "StarCoder", "GPT-4o"

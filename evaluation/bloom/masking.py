@@ -52,7 +52,7 @@ def patched_methods(before: Mapping[str, str], after: Mapping[str, str]) -> dict
     The innermost one around each difference, wherever it is defined; those that only one version has count as
     patched there. Tests are none of the program's methods.
     """
-    found: dict[str, frozenset[Kind]] = {}
+    methods: dict[str, frozenset[Kind]] = {}
     for path in sorted(set(before) | set(after)):
         old, new = before.get(path, ""), after.get(path, "")
         if old != new and not Python().is_test_file(path):
@@ -61,8 +61,8 @@ def patched_methods(before: Mapping[str, str], after: Mapping[str, str]) -> dict
             for name in _innermost(changed):
                 kind = (left.get(name) or right[name])[0]
                 short = name.rpartition(".")[2]
-                found[short] = found.get(short, frozenset()) | {kind}
-    return found
+                methods[short] = methods.get(short, frozenset()) | {kind}
+    return methods
 
 
 def _innermost(names: Sequence[str]) -> list[str]:
@@ -71,24 +71,24 @@ def _innermost(names: Sequence[str]) -> list[str]:
 
 def _functions(text: str) -> dict[str, tuple[Kind, str]]:
     """Kind and syntax of each function by dotted name; nothing where the text cannot be parsed."""
-    found: dict[str, tuple[Kind, str]] = {}
+    functions: dict[str, tuple[Kind, str]] = {}
     tree = python_tree(text)
     if tree is not None:
-        _collect(tree, "", "function", found)
-    return found
+        _collect(tree, "", "function", functions)
+    return functions
 
 
-def _collect(node: ast.AST, prefix: str, kind: Kind, found: dict[str, tuple[Kind, str]]) -> None:
+def _collect(node: ast.AST, prefix: str, kind: Kind, functions: dict[str, tuple[Kind, str]]) -> None:
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
             name = f"{prefix}{child.name}"
             # A name may be defined twice, in both branches of an ``if``.
-            found[name] = (kind, found.get(name, (kind, ""))[1] + ast.dump(child))
-            _collect(child, f"{name}.", "function", found)
+            functions[name] = (kind, functions.get(name, (kind, ""))[1] + ast.dump(child))
+            _collect(child, f"{name}.", "function", functions)
         elif isinstance(child, ast.ClassDef):
-            _collect(child, f"{prefix}{child.name}.", "method", found)
+            _collect(child, f"{prefix}{child.name}.", "method", functions)
         else:
-            _collect(child, prefix, kind, found)
+            _collect(child, prefix, kind, functions)
 
 
 def mask_python(path: str, names: Mapping[str, tuple[str, frozenset[Kind]]], code: CodeBase) -> str:
@@ -99,14 +99,14 @@ def mask_python(path: str, names: Mapping[str, tuple[str, frozenset[Kind]]], cod
     an own function in one branch and a foreign one in the other. A file that cannot be parsed stays as it is.
     """
     text = code.sources[path]
-    wanted = {name: each for name, each in names.items() if name in text}
-    if not wanted or path not in code.trees:
+    relevant = {name: target for name, target in names.items() if name in text}
+    if not relevant or path not in code.trees:
         return text
     try:
         wrapper = MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
     except UNREADABLE:
         return text
-    return wrapper.visit(_Renamer(path, wanted, code)).code
+    return wrapper.visit(_Renamer(path, relevant, code)).code
 
 
 @dataclass
@@ -147,13 +147,13 @@ class _Renamer(cst.CSTTransformer):
             stars = (key[1:] for key in self.imports if key.startswith("*"))
             return "function" in kinds and any(self.code.exposes(module, name) for module in stars)
         own = foreign = False
-        for each in assigned:
-            node = getattr(each, "node", None)
-            if isinstance(each, ImportAssignment):
+        for assignment in assigned:
+            node = getattr(assignment, "node", None)
+            if isinstance(assignment, ImportAssignment):
                 ours = "function" in kinds and self._imported(name, self.imports.get(name, ""))
                 own, foreign = own or ours, foreign or not ours
             elif isinstance(node, cst.FunctionDef):
-                inside = type(each.scope).__name__ == "ClassScope"
+                inside = type(assignment.scope).__name__ == "ClassScope"
                 own = own or ("method" if inside else "function") in kinds
         if own and foreign:
             raise CannotMask(f"{self.path}: {name} is an own function or an imported one, as it comes")
@@ -168,7 +168,7 @@ class _Renamer(cst.CSTTransformer):
             return updated_node
         dotted = cst.Module([]).code_for_node(original_node.module) if original_node.module else ""
         module = self.code.absolute(self.path, dotted, len(original_node.relative))
-        aliases = [self._alias(each, module) for each in updated_node.names]
+        aliases = [self._alias(alias, module) for alias in updated_node.names]
         return updated_node.with_changes(names=aliases)
 
     def _alias(self, alias: cst.ImportAlias, module: str) -> cst.ImportAlias:
@@ -203,18 +203,20 @@ class _Renamer(cst.CSTTransformer):
         if not isinstance(receiver, cst.Name):
             return None
         scope = self.get_metadata(ScopeProvider, receiver, None)
-        if scope is None or not any(isinstance(each, ImportAssignment) for each in scope[receiver.value]):
+        if scope is None or not any(
+            isinstance(assignment, ImportAssignment) for assignment in scope[receiver.value]
+        ):
             return None
         return ".".join((self.imports.get(receiver.value, receiver.value), *parts))
 
     def leave_Assign(self, original_node: cst.Assign, updated_node: cst.Assign) -> cst.Assign:
-        targets = {getattr(each.target, "value", "") for each in original_node.targets}
+        targets = {getattr(target.target, "value", "") for target in original_node.targets}
         if "__all__" not in targets:
             return updated_node
-        listed = updated_node.value.visit(
+        value = updated_node.value.visit(
             _Strings({n: new for n, (new, k) in self.names.items() if "function" in k})
         )
-        return updated_node.with_changes(value=listed)
+        return updated_node.with_changes(value=value)
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
         function = getattr(original_node.func, "attr", original_node.func)

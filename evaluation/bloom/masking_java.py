@@ -56,58 +56,60 @@ class JavaCode:
     @cached_property
     def types(self) -> dict[str, list[Type]]:
         """Own types by plain name."""
-        found: dict[str, list[Type]] = {}
+        types: dict[str, list[Type]] = {}
         for path, tree in self.trees.items():
             for node in walk(tree):
                 if node.type in TYPES:
-                    each = Type(named(node), path, node, tuple(_supertypes(node)), frozenset(_methods(node)))
-                    found.setdefault(each.name, []).append(each)
-        return found
+                    own_type = Type(named(node), path, node, tuple(_supertypes(node)), frozenset(_methods(node)))
+                    types.setdefault(own_type.name, []).append(own_type)
+        return types
 
     def family(self, method: str) -> dict[str, Type]:
         """Own types that declare a method, their subtypes, and the own supertypes of all of these, by name."""
-        found = {each.name: each for group in self.types.values() for each in group if method in each.methods}
+        family = {
+            member.name: member for group in self.types.values() for member in group if method in member.methods
+        }
         while True:
             more = {
-                each.name: each
+                member.name: member
                 for group in self.types.values()
-                for each in group
-                if each.name not in found and (set(each.supertypes) & found.keys())
+                for member in group
+                if member.name not in family and (set(member.supertypes) & family.keys())
             }
             if not more:
-                return found
-            found |= more
+                return family
+            family |= more
 
 
 def _supertypes(node: Node) -> Iterator[str]:
     for child in node.children:
         if child.type in ("superclass", "super_interfaces", "extends_interfaces"):
-            lists = [each for each in child.children if each.type == "type_list"] or [child]
-            yield from (simple(each) for group in lists for each in group.children if each.is_named)
+            lists = [type_node for type_node in child.children if type_node.type == "type_list"] or [child]
+            yield from (simple(type_node) for group in lists for type_node in group.children if type_node.is_named)
 
 
 def _methods(node: Node) -> Iterator[str]:
     body = node.child_by_field_name("body")
     for child in body.children if body else ():
         inner = child.children if child.type == "enum_body_declarations" else (child,)
-        yield from (named(each) for each in inner if each.type == "method_declaration")
+        yield from (named(member) for member in inner if member.type == "method_declaration")
 
 
 def patched_java(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
     """Names of the methods whose text differs between two versions, the innermost ones, in order of files."""
-    found: dict[str, None] = {}
+    methods: dict[str, None] = {}
     for path in sorted(set(before) | set(after)):
         old, new = before.get(path, ""), after.get(path, "")
         if old != new and not Java().is_test_file(path):
             left, right = _bodies(old), _bodies(new)
             changed = [key for key in dict.fromkeys((*left, *right)) if left.get(key) != right.get(key)]
-            found.update(dict.fromkeys(key.rpartition(".")[2].partition("(")[0] for key in changed))
-    return tuple(found)
+            methods.update(dict.fromkeys(key.rpartition(".")[2].partition("(")[0] for key in changed))
+    return tuple(methods)
 
 
 def _bodies(text: str) -> dict[str, str]:
     """Tokens of each method by type, name and parameters; a method within a method counts by itself alone."""
-    found: dict[str, str] = {}
+    bodies: dict[str, str] = {}
     for node in walk(parse(_unescaped(text))):
         if node.type == "method_declaration":
             types: list[str] = []
@@ -117,8 +119,8 @@ def _bodies(text: str) -> dict[str, str]:
                     types.insert(0, named(above))
                 above = above.parent
             words = " ".join(_tokens(node, node))
-            found[f"{'.'.join(types)}.{named(node)}{named(node, 'parameters')}"] = words
-    return found
+            bodies[f"{'.'.join(types)}.{named(node)}{named(node, 'parameters')}"] = words
+    return bodies
 
 
 def _tokens(node: Node, root: Node) -> Iterator[str]:
@@ -142,22 +144,22 @@ def check_java(name: str, code: JavaCode) -> None:
                 raise CannotMask(f"{name} is a component of a record in {path}, too")
             if node.type == "method_invocation" and named(node) in _REFLECTION:
                 _check_built(name, node, path)
-    for each in code.family(name).values():
-        _check_supertypes(name, each, code)
+    for declaring_type in code.family(name).values():
+        _check_supertypes(name, declaring_type, code)
 
 
 def _components(node: Node) -> set[str]:
     parameters = node.child_by_field_name("parameters")
-    return {named(each) for each in parameters.children} if parameters else set()
+    return {named(child) for child in parameters.children} if parameters else set()
 
 
 def _check_built(name: str, node: Node, path: str) -> None:
     """A method that is looked up under a name which is put together may be any whose name has its parts."""
     arguments = node.child_by_field_name("arguments")
-    first = next((each for each in arguments.children if each.is_named), None) if arguments else None
+    first = next((child for child in arguments.children if child.is_named), None) if arguments else None
     if first is None or first.type != "binary_expression":
         return
-    parts = [said(each) for each in walk(first) if each.type == "string_fragment"]
+    parts = [said(fragment) for fragment in walk(first) if fragment.type == "string_fragment"]
     if any(part in name for part in parts):
         raise CannotMask(f"{path} builds names like {said(first)}, and may find {name} by one")
 
@@ -175,13 +177,13 @@ def _check_supertypes(name: str, own: Type, code: JavaCode) -> None:
 
 def _full_names(plain: str, tree: Node) -> Iterator[str]:
     imports = [
-        said(each).removeprefix("import").strip(" ;\n")
-        for each in tree.children
-        if each.type == "import_declaration"
+        said(child).removeprefix("import").strip(" ;\n")
+        for child in tree.children
+        if child.type == "import_declaration"
     ]
-    yield from (each for each in imports if each.rpartition(".")[2] == plain)
+    yield from (imported_name for imported_name in imports if imported_name.rpartition(".")[2] == plain)
     yield f"java.lang.{plain}"
-    yield from (each[:-1] + plain for each in imports if each.endswith(".*"))
+    yield from (imported_name[:-1] + plain for imported_name in imports if imported_name.endswith(".*"))
 
 
 @lru_cache(maxsize=1024)
@@ -190,16 +192,16 @@ def _library(full: str) -> frozenset[str] | None:
     program = shutil.which("javap")
     if program is None:
         return None
-    told = subprocess.run(  # noqa: S603
+    answer = subprocess.run(  # noqa: S603
         [program, "-protected", full], capture_output=True, text=True, check=False, timeout=60
     )
-    if told.returncode != 0:
+    if answer.returncode != 0:
         return None
-    head = told.stdout.partition("{")[0].partition("\n")[2]
+    head = answer.stdout.partition("{")[0].partition("\n")[2]
     above = re.sub(r"<[^<>]*(?:<[^<>]*>[^<>]*)*>", "", " ".join(_SUPERTYPE.findall(head)))
     names = re.findall(r"[\w.$]+", above.replace("implements", " "))
-    inherited = [methods for each in names if (methods := _library(each))]
-    return frozenset(_METHOD.findall(told.stdout)).union({full}, *inherited)
+    inherited = [methods for supertype in names if (methods := _library(supertype))]
+    return frozenset(_METHOD.findall(answer.stdout)).union({full}, *inherited)
 
 
 def mask_java(path: str, names: Mapping[str, str], code: JavaCode) -> str:
@@ -208,13 +210,13 @@ def mask_java(path: str, names: Mapping[str, str], code: JavaCode) -> str:
     Fields, types, annotations and other libraries' methods of the same name stay.
     """
     text = _unescaped(code.sources[path])
-    wanted = {name: new for name, new in names.items() if name in text}
-    if not wanted:
+    relevant = {name: new for name, new in names.items() if name in text}
+    if not relevant:
         return code.sources[path]
     data = text.encode("utf-8", "surrogatepass")
-    families = {name: frozenset(code.family(name)) for name in wanted}
+    families = {name: frozenset(code.family(name)) for name in relevant}
     for node in reversed(list(_renamed(code.trees[path], families, code))):
-        data = data[: node.start_byte] + wanted[said(node)].encode() + data[node.end_byte :]
+        data = data[: node.start_byte] + relevant[said(node)].encode() + data[node.end_byte :]
     return data.decode("utf-8", "surrogatepass")
 
 
@@ -267,7 +269,7 @@ def _is_own(
 
 def _above(kind: str, family: frozenset[str], code: JavaCode) -> bool:
     """Whether an own type stands above the family: its variables may hold a member."""
-    return any(kind in each.supertypes for name in family for each in code.types.get(name, ()))
+    return any(kind in own_type.supertypes for name in family for own_type in code.types.get(name, ()))
 
 
 def _around(name: str, place: Node, family: frozenset[str]) -> bool:
@@ -277,9 +279,9 @@ def _around(name: str, place: Node, family: frozenset[str]) -> bool:
         if above.type in TYPES and named(above) in family:
             return True
         root, above = above, above.parent
-    for each in root.children:
-        text = said(each)
-        if each.type == "import_declaration" and "static" in text.split():
+    for child in root.children:
+        text = said(child)
+        if child.type == "import_declaration" and "static" in text.split():
             owner, _, last = text.rstrip("; \n").rpartition(".")
             if last == name:
                 return owner.rpartition(".")[2] in family
@@ -312,7 +314,7 @@ def _declared(word: str, scope: Node) -> str | None:
         if node.type == "catch_formal_parameter" and named(node) == word:
             return ""
         if node.type in ("local_variable_declaration", "field_declaration") and any(
-            named(each) == word for each in node.children_by_field_name("declarator")
+            named(declarator) == word for declarator in node.children_by_field_name("declarator")
         ):
             return simple(node.child_by_field_name("type"))
         if node.type == "lambda_expression" and word in re.findall(r"\w+", named(node, "parameters")):

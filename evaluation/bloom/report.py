@@ -50,17 +50,17 @@ def score_command(
             raise click.UsageError("--reports and --annotations need --rankings, or --run")
         success = _from_rankings(rankings) if rankings is not None else _reproduced(run or Path(), False)
         analysis = analyze_files(reports, annotations, success, seed)
-        value, told = analysis.as_json(), [analysis_section(analysis, by_hand=annotations is not None)]
+        value, sections = analysis.as_json(), [analysis_section(analysis, by_hand=annotations is not None)]
     elif baseline is None:
         raise click.UsageError("give --baseline, or --reports with --rankings or --run")
     else:
-        value, told = _layers(baseline, seed=seed, **runs)
+        value, sections = _layers(baseline, seed=seed, **runs)
     if out is not None:
-        store(out, Report("Six layers of test generation", tuple(told), f"bouncer {__version__}"))
+        store(out, Report("Six layers of test generation", tuple(sections), f"bouncer {__version__}"))
     if as_json:
         print_json(value)
     else:
-        show(told)
+        show(sections)
 
 
 def _layers(
@@ -85,23 +85,23 @@ def _layers(
     comparisons = {str(path): compare(first, of(path)) for path in altered}
     books = {str(path): compare(of(closed), of(path)) for closed, path in zip(altered, opened, strict=False)}
     evaluated = None if picked is None else _evaluated(baseline, picked, seed)
-    better, found = _created(first, asked, None if clarified is None else of(clarified), unclear)
+    better, ambiguity = _created(first, asked, None if clarified is None else of(clarified), unclear)
     value: dict[str, Any] = {
         "remember": remembered.as_json(),
-        "altered": {name: each.as_json() for name, each in comparisons.items()},
-        "open_book": {name: each.as_json() for name, each in books.items()},
+        "altered": {name: comparison.as_json() for name, comparison in comparisons.items()},
+        "open_book": {name: book.as_json() for name, book in books.items()},
         "evaluate": None if evaluated is None else evaluated.as_json(),
         "create": {
             "improvement": better and better.as_json(),
-            "detection": found and found.model_dump(mode="json"),
+            "detection": ambiguity and ambiguity.model_dump(mode="json"),
         },
     }
-    told = [_layers_section(str(baseline), remembered, comparisons), _books_section(books)]
+    sections = [_layers_section(str(baseline), remembered, comparisons), _books_section(books)]
     if evaluated is not None:
-        told.append(_evaluated_section(evaluated))
-    if better is not None or found is not None:
-        told.append(_created_section(better, found))
-    return value, told
+        sections.append(_evaluated_section(evaluated))
+    if better is not None or ambiguity is not None:
+        sections.append(_created_section(better, ambiguity))
+    return value, sections
 
 
 def analyze_files(
@@ -111,16 +111,16 @@ def analyze_files(
 
     Reports that are marked ``invalid`` are left out. Raises OperatorError.
     """
-    found = _annotated(annotations) if annotations is not None else _by_rules(reports or "")
-    outcomes = {each.bug_id: success.get(_key(each.bug_id), False) for each in found}
+    presences = _annotated(annotations) if annotations is not None else _by_rules(reports or "")
+    outcomes = {presence.bug_id: success.get(_key(presence.bug_id), False) for presence in presences}
     try:
-        return analyze(found, outcomes, seed)
+        return analyze(presences, outcomes, seed)
     except ValueError as error:
         raise OperatorError(f"{annotations or reports}: {error}") from None
 
 
 def _by_rules(source: str) -> list[Presence]:
-    found = []
+    presences = []
     for row in read_rows(source):
         name = task_id(row, "bug_id" if "bug_id" in row.data else "instance_id")
         if str(row.data.get("invalid", "")).lower() == "true":
@@ -130,20 +130,20 @@ def _by_rules(source: str) -> list[Presence]:
         else:
             body = str(row.data.get("description_html") or row.data.get("body") or "")
             report = read_report(str(row.data.get("title", "")), body)
-        found.append(presence(name, report.text, row.data.get("patched_methods")))
-    return found
+        presences.append(presence(name, report.text, row.data.get("patched_methods")))
+    return presences
 
 
 def _annotated(source: str) -> list[Presence]:
-    found = []
+    presences = []
     for row in read_rows(source):
         name = task_id(row, "bug_id" if "bug_id" in row.data else "instance_id")
-        values = {each: row.data[each] for each in COMPONENTS if each in row.data}
-        wrong = next((each for each, value in values.items() if not isinstance(value, bool)), None)
+        values = {component: row.data[component] for component in COMPONENTS if component in row.data}
+        wrong = next((component for component, value in values.items() if not isinstance(value, bool)), None)
         if wrong is not None or not values:
             raise OperatorError(f"{row.where}: {wrong or COMPONENTS[0]}: true or false is needed")
-        found.append(Presence(bug_id=name, found=values))
-    return found
+        presences.append(Presence(bug_id=name, found=values))
+    return presences
 
 
 def _key(bug: str) -> str:
@@ -152,7 +152,7 @@ def _key(bug: str) -> str:
 
 
 def _from_rankings(source: Path) -> dict[str, bool]:
-    return {_key(each.bug_id): each.reproducible for each in read_rankings(source)}
+    return {_key(ranking.bug_id): ranking.reproducible for ranking in read_rankings(source)}
 
 
 def _reproduced(path: Path, plain: bool) -> dict[str, bool]:
@@ -161,8 +161,8 @@ def _reproduced(path: Path, plain: bool) -> dict[str, bool]:
 
 def _evaluated(baseline: Path, picked: Path, seed: int) -> Evaluated:
     ranked, generated = rankings(tuple(RunFolder.read(baseline).outcomes()))
-    chosen, _ = rankings(tuple(RunFolder.read(picked).outcomes()))
-    return Evaluated(ranked, chosen, generated, seed=seed)
+    picks, _ = rankings(tuple(RunFolder.read(picked).outcomes()))
+    return Evaluated(ranked, picks, generated, seed=seed)
 
 
 def _created(
@@ -173,26 +173,26 @@ def _created(
     changes = {
         task_id(row): (row.data.get("changes") or {}).get("clarified") or {} for row in read_rows(str(asked))
     }
-    answered = [name for name, each in changes.items() if each.get("answer")]
+    answered = [name for name, change in changes.items() if change.get("answer")]
     better = None if clarified is None else improvement(baseline, clarified, answered)
     if unclear is None:
         return better, None
     truth = {task_id(row): row.data.get("unclear") is True for row in read_rows(unclear)}
-    return better, detection(truth, {name: bool(each.get("flagged")) for name, each in changes.items()})
+    return better, detection(truth, {name: bool(change.get("flagged")) for name, change in changes.items()})
 
 
 def _layers_section(name: str, remembered: Remembered, comparisons: dict[str, Comparison]) -> Section:
     rows: list[tuple[Cell, ...]] = [(name, percentage(remembered.share), remembered.bugs, None, None, None, None)]
-    for run, each in comparisons.items():
+    for run, comparison in comparisons.items():
         rows.append(
             (
                 run,
-                percentage(each.altered),
-                each.bugs,
-                percentage(each.consistency),
-                each.lost,
-                each.gained,
-                each.p,
+                percentage(comparison.altered),
+                comparison.bugs,
+                percentage(comparison.consistency),
+                comparison.lost,
+                comparison.gained,
+                comparison.p,
             )
         )
     quoted: list[tuple[Cell, ...]] = [
@@ -218,8 +218,8 @@ def _layers_section(name: str, remembered: Remembered, comparisons: dict[str, Co
 def _books_section(books: dict[str, Comparison]) -> Section:
     """Table 5, and Figures 1 (Defects4J) and 2 (GHRB)."""
     rows: list[tuple[Cell, ...]] = [
-        (run, percentage(each.baseline), percentage(each.altered), percentage(each.change), each.p)
-        for run, each in books.items()
+        (run, percentage(book.baseline), percentage(book.altered), percentage(book.change), book.p)
+        for run, book in books.items()
     ]
     published = [row for row in ROWS if row.open_book is not None]
     quoted: list[tuple[Cell, ...]] = [
@@ -236,7 +236,7 @@ def _books_section(books: dict[str, Comparison]) -> Section:
     table = Table(header, (*rows, *quoted), title="Table 5", quoted_from=len(rows), folded=not rows)
     figures = []
     if books:
-        pairs = [(name, each.baseline, each.altered) for name, each in books.items()]
+        pairs = [(name, book.baseline, book.altered) for name, book in books.items()]
         figures.append(_book_figure(pairs, "%BRT of closed and open book, each of our runs."))
     for number, benchmark in enumerate(("Defects4J", "GHRB"), 1):
         quotes = [(f"{r.model}: {r.setting}", r.brt, r.open_book) for r in published if r.benchmark == benchmark]
@@ -256,32 +256,32 @@ def analysis_section(analysis: Analysis, by_hand: bool) -> Section:
     """Table 1, and what Figures 3 to 7 show of one setting: how much each component matters, and its rank."""
     rows: list[tuple[Cell, ...]] = [
         (
-            each.component,
-            each.rank,
-            f"{each.mean:+.4f}",
-            percentage(analysis.presence.get(each.component)),
-            percentage(PUBLISHED[each.component]),
-            percentage(analysis.success_with[each.component]),
-            percentage(analysis.success_without[each.component]),
+            importance.component,
+            importance.rank,
+            f"{importance.mean:+.4f}",
+            percentage(analysis.presence.get(importance.component)),
+            percentage(PUBLISHED[importance.component]),
+            percentage(analysis.success_with[importance.component]),
+            percentage(analysis.success_without[importance.component]),
         )
-        for each in analysis.importances
+        for importance in analysis.importances
     ]
-    untold = [each for each in COMPONENTS if each not in analysis.presence]
-    rows += [(each, None, None, None, percentage(PUBLISHED[each]), None, None) for each in untold]
+    unknown = [component for component in COMPONENTS if component not in analysis.presence]
+    rows += [(component, None, None, None, percentage(PUBLISHED[component]), None, None) for component in unknown]
     header = ("component", "rank", "importance", "present %", "paper %", "success with %", "without %")
     how = "annotated by hand" if by_hand else "found by rules, an approximation of the authors' annotations"
     words = (
         f"{analysis.reports} reports, {analysis.successes} reproduced; components {how}. "
         f"AUC of the forests on what they had not seen: {analysis.auc:.3f}.",
     )
-    names = [f"{each.component} (rank {each.rank})" for each in analysis.importances]
-    shown = Series(
+    names = [f"{importance.component} (rank {importance.rank})" for importance in analysis.importances]
+    series = Series(
         "importance",
-        [each.mean for each in analysis.importances],
-        [(min(each.values), max(each.values)) for each in analysis.importances],
+        [importance.mean for importance in analysis.importances],
+        [(min(importance.values), max(importance.values)) for importance in analysis.importances],
     )
     caption = "Scott-Knott ESD ranking of report components: the paper's Figures 3 to 7, each of one setting."
-    picture = Figure(partial(bars, names, [shown], ylabel="fall of the AUC"), caption)
+    picture = Figure(partial(bars, names, [series], ylabel="fall of the AUC"), caption)
     return Section(
         "Analyze: components of reports", words, (Table(header, tuple(rows), title="Table 1"),), (picture,)
     )
@@ -289,8 +289,11 @@ def analysis_section(analysis: Analysis, by_hand: bool) -> Section:
 
 def _evaluated_section(evaluated: Evaluated) -> Section:
     rows: list[tuple[Cell, ...]] = [
-        (name, each.bugs, *(each.acc[n] for n in NS), *(each.wef[n] for n in NS), *_ratios(each))
-        for name, each in (("ranked by clusters", evaluated.ranked), ("the model's pick first", evaluated.picked))
+        (name, scores.bugs, *(scores.acc[n] for n in NS), *(scores.wef[n] for n in NS), *_ratios(scores))
+        for name, scores in (
+            ("ranked by clusters", evaluated.ranked),
+            ("the model's pick first", evaluated.picked),
+        )
     ]
     names = (*(f"acc@{n}" for n in NS), *(f"wef@{n}" for n in NS))
     header = ("order", "bugs", *names, "precision, bugs (LIBRO)", "precision, tests (Bloom)", "recall")
@@ -305,12 +308,12 @@ def _ratios(scores: RankingScores) -> tuple[Cell, ...]:
     return scores.precision, scores.precision_of_tests, scores.recall
 
 
-def _created_section(better: Improvement | None, found: Detection | None) -> Section:
+def _created_section(better: Improvement | None, ambiguity: Detection | None) -> Section:
     rows: list[tuple[Cell, ...]] = []
-    if found is not None:
+    if ambiguity is not None:
         rows += [
-            ("ambiguity detection rate %", percentage(found.rate), f"of {found.unclear} unclear reports"),
-            ("false alarms %", percentage(found.false_alarms), f"of {found.clear} clear reports"),
+            ("ambiguity detection rate %", percentage(ambiguity.rate), f"of {ambiguity.unclear} unclear reports"),
+            ("false alarms %", percentage(ambiguity.false_alarms), f"of {ambiguity.clear} clear reports"),
         ]
     if better is not None:
         points = percentage(better.points)

@@ -126,7 +126,7 @@ class _Past(NoHistory):
         self._past = past
 
     def decisions(self, subject: str, *kinds: Task) -> tuple[Decision, ...]:
-        return tuple(each for each in self._past if each.kind in kinds or not kinds)
+        return tuple(decision for decision in self._past if decision.kind in kinds or not kinds)
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class Clarifier:
     prompts: Prompts
     config: RepoConfig = field(default_factory=RepoConfig)
 
-    def clarify(self, report: str, known: str, subject: str = "") -> Clarified:
+    def clarify(self, report: str, findings: str, subject: str = "") -> Clarified:
         """``known``: what was found out about the bug later (hints, the fix), for the author's answers only.
 
         Raises ModelError where a model fails.
@@ -150,7 +150,7 @@ class Clarifier:
         questions = record.questions
         if not record.bounced or not questions:
             return Clarified(flagged=record.bounced, report=report)
-        answer = self._answer(report, known, questions, subject)
+        answer = self._answer(report, findings, questions, subject)
         second = self._decide(_said(opened, answer), _with_comment(opened, answer), _Past(first))
         return Clarified(
             flagged=True,
@@ -175,8 +175,8 @@ class Clarifier:
         (decision,) = router.decide(event, services, only="triage")
         return decision
 
-    def _answer(self, report: str, known: str, questions: Sequence[str], subject: str) -> str:
-        system, user = self.prompts.render("bloom.answer", report=report, known=known, questions=questions)
+    def _answer(self, report: str, findings: str, questions: Sequence[str], subject: str) -> str:
+        system, user = self.prompts.render("bloom.answer", report=report, known=findings, questions=questions)
         prompt = Prompt(purpose="bloom-answer", system=system, user=user, subject=subject)
         reply = self.author.complete(prompt, Answered)
         return reply.value.answer.strip()

@@ -81,9 +81,9 @@ def read_answers(source: str, benchmark: Kind, line: Line | None = None) -> dict
     label, the paper's line. Raises OperatorError with the place for a malformed row, a label that the benchmark
     does not have, or an instance that one model answers twice.
     """
-    found = (_answer(row, benchmark, line) for row in _responses(source))
+    rows = (_answer(row, benchmark, line) for row in _responses(source))
     models: dict[str, dict[str, Answer]] = {}
-    for model, answer in unique(_keyed(found)):
+    for model, answer in unique(_keyed(rows)):
         models.setdefault(model, {})[answer.instance_id] = answer
     return models
 
@@ -93,49 +93,49 @@ def run_answers(run: RunFolder, line: Line | None = None) -> dict[str, Answer]:
     benchmark = run.facts.benchmark
     if benchmark not in LABELS:
         raise OperatorError(f"{run.path} is a run of {benchmark}, not of BouncerBench")
-    found = {record.task_id: record_answer(record, benchmark, line) for record in run.records()}
-    return found | {each: Answer(instance_id=each) for each in run.missing()}
+    answers = {record.task_id: record_answer(record, benchmark, line) for record in run.records()}
+    return answers | {identity: Answer(instance_id=identity) for identity in run.missing()}
 
 
 def record_answer(record: Record, benchmark: Kind, line: Line | None = None) -> Answer:
     """One record as an answer. Raises OperatorError where its verdict is no label of the benchmark."""
     decision = record.decision or {}
-    recorded = record.decision_record
+    fields = record.decision_record
     level = _level(decision.get("verdict"), benchmark, f"record of {record.task_id}")
-    p_bounce = recorded.get("p_bounce")
+    p_bounce = fields.get("p_bounce")
     if level is None:
         bounce = None
     elif line is not None:
         bounce = line.bounces(level, p_bounce)
     else:
-        bounce = recorded.get("bounced", level >= PAPER_LINE)
+        bounce = fields.get("bounced", level >= PAPER_LINE)
     return Answer(
         instance_id=record.task_id,
         level=level,
         bounce=bounce,
         p_bounce=p_bounce,
-        explanation=_explanation(recorded),
-        tool_calls=record.details.get("tool_calls", recorded.get("tool_calls")),
+        explanation=_explanation(fields),
+        tool_calls=record.details.get("tool_calls", fields.get("tool_calls")),
         recognised=record.recognised,
         error=record.error or (decision.get("abstained") if level is None else None),
         usage=record.usage,
         seconds=record.seconds,
-        voices=_voices(recorded),
+        voices=_voices(fields),
     )
 
 
-def _voices(recorded: dict[str, Any]) -> tuple[Voice, ...]:
+def _voices(fields: dict[str, Any]) -> tuple[Voice, ...]:
     """What each of several models said; of a patch, about the one issue that a task has."""
-    told = recorded.get("voices") or next((reply.get("voices") for reply in recorded.get("replies", ())), None)
-    return tuple(Voice.model_validate(each) for each in told or ())
+    voices = fields.get("voices") or next((reply.get("voices") for reply in fields.get("replies", ())), None)
+    return tuple(Voice.model_validate(voice) for voice in voices or ())
 
 
-def _explanation(recorded: dict[str, Any]) -> str:
-    given = [
-        recorded.get("explanation"),
-        *(verdict.get("explanation") for verdict in recorded.get("verdicts", ())),
+def _explanation(fields: dict[str, Any]) -> str:
+    texts = [
+        fields.get("explanation"),
+        *(verdict.get("explanation") for verdict in fields.get("verdicts", ())),
     ]
-    return "\n\n".join(text for text in given if text)
+    return "\n\n".join(text for text in texts if text)
 
 
 def _responses(source: str) -> Iterator[Row]:
@@ -155,14 +155,14 @@ def _responses(source: str) -> Iterator[Row]:
 
 def _answer(row: Row, benchmark: Kind, line: Line | None) -> tuple[str, str, Answer]:
     """``(model, where, answer)``."""
-    identity, given = task_id(row), shaped(row, _Response)
-    level = _level(given.label, benchmark, row.where)
-    submitted = given.input_bounce if benchmark == INPUT else given.output_bounce
-    bounce = given.bounce if submitted is None else submitted
-    if level is None and bounce is None and given.label is None and not _says_nothing(row, benchmark):
+    identity, response = task_id(row), shaped(row, _Response)
+    level = _level(response.label, benchmark, row.where)
+    submitted = response.input_bounce if benchmark == INPUT else response.output_bounce
+    bounce = response.bounce if submitted is None else submitted
+    if level is None and bounce is None and response.label is None and not _says_nothing(row, benchmark):
         raise OperatorError(f"{row.where}: neither label nor bounce")
     if line is not None:
-        redrawn = line.bounces(level, given.p_bounce)
+        redrawn = line.bounces(level, response.p_bounce)
         if redrawn is None and bounce is not None:
             raise OperatorError(f"{row.where}: the line cannot be moved: neither label nor probability is given")
         bounce = redrawn
@@ -172,12 +172,12 @@ def _answer(row: Row, benchmark: Kind, line: Line | None) -> tuple[str, str, Ans
         instance_id=identity,
         level=level,
         bounce=bounce,
-        p_bounce=given.p_bounce,
-        explanation=given.explanation or (given.trace if isinstance(given.trace, str) else ""),
-        tool_calls=_tool_calls(given),
-        recognised=given.recognised,
+        p_bounce=response.p_bounce,
+        explanation=response.explanation or (response.trace if isinstance(response.trace, str) else ""),
+        tool_calls=_tool_calls(response),
+        recognised=response.recognised,
     )
-    return given.model or "", row.where, answer
+    return response.model or "", row.where, answer
 
 
 def _says_nothing(row: Row, benchmark: Kind) -> bool:
@@ -186,26 +186,26 @@ def _says_nothing(row: Row, benchmark: Kind) -> bool:
     return any(row.data.get(field, "absent") is None for field in ("label", "bounce", side))
 
 
-def _tool_calls(given: _Response) -> int | None:
-    if given.tool_calls is not None or not isinstance(given.trace, list):
-        return given.tool_calls
-    return sum(1 for step in given.trace if isinstance(step, dict) and step.get("type") == "function_call")
+def _tool_calls(response: _Response) -> int | None:
+    if response.tool_calls is not None or not isinstance(response.trace, list):
+        return response.tool_calls
+    return sum(1 for step in response.trace if isinstance(step, dict) and step.get("type") == "function_call")
 
 
 def _level(label: Any, benchmark: Kind, where: str) -> int | None:
     """The label's severity, 0 to 3. Raises OperatorError for a label of another benchmark or of none."""
     if label is None:
         return None
-    names: list[str] = [known.value for known in LABELS[benchmark]]  # declared best first
+    names: list[str] = [member.value for member in LABELS[benchmark]]  # declared best first
     if label not in names:
         raise OperatorError(f"{where}: unknown label {str(label)[:60]!r}: {benchmark} has {', '.join(names)}")
     return names.index(label)
 
 
 def _keyed(
-    found: Iterable[tuple[str, str, Answer]],
+    rows: Iterable[tuple[str, str, Answer]],
 ) -> Iterator[tuple[str, str, tuple[str, Answer]]]:
-    for model, where, answer in found:
+    for model, where, answer in rows:
         yield f"{model or 'the'} answer to {answer.instance_id}", where, (model, answer)
 
 
@@ -213,7 +213,7 @@ def line_of(benchmark: Kind, bounce_at: str | None, bounce_above: int | None) ->
     """The line that the options draw; None where they say nothing. Raises OperatorError for a strange label."""
     if bounce_at is None and bounce_above is None:
         return None
-    names: list[str] = [each.value for each in LABELS[benchmark]]
+    names: list[str] = [label.value for label in LABELS[benchmark]]
     if bounce_at is not None and bounce_at not in names[1:]:
         raise OperatorError(f"--bounce-at: {bounce_at!r} is none of {', '.join(names[1:])}")
     return Line(PAPER_LINE if bounce_at is None else names.index(bounce_at), bounce_above)

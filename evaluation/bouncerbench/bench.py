@@ -29,7 +29,7 @@ from evaluation.bouncerbench.tasks import (
 from evaluation.git.clones import Clones
 from evaluation.report.cutoff import Sample
 from evaluation.run.folder import RunFolder
-from evaluation.run.replay import Wanted
+from evaluation.run.replay import ReplayRequest
 from evaluation.run.staging import Staged, through_handler
 
 
@@ -82,7 +82,7 @@ def _repository(task: InputTask | OutputTask) -> Repository:
 
 @contextmanager
 def opened(
-    kind: Kind, wanted: Wanted, config: str | None, repos: Path | None, shaping: Mapping[str, Any]
+    kind: Kind, request: ReplayRequest, config: str | None, repos: Path | None, shaping: Mapping[str, Any]
 ) -> Iterator[Session[Any]]:
     """The issues for the triage handler, or the patches for the verify handler.
 
@@ -91,21 +91,24 @@ def opened(
     """
     if config is None and shaping.get("prompt") is None:
         shaping = {**shaping, "prompt": "paper"}
-    prompts = app.prompts(wanted.environment)
+    prompts = app.prompts(request.environment)
     handler = "triage" if kind == INPUT else "verify"
     full = app.repo_config(config, {handler: shaping})
     with Clones(repos or Path()) as clones:
         code = None if repos is None else clones
         judging = full.triage if kind == INPUT else full.verify
-        asked, recognition = _asked(handler, judging, code), wanted.recognised and judging.prompt != "paper"
+        prompt_names, recognition = (
+            _asked(handler, judging, code),
+            request.recognised and judging.prompt != "paper",
+        )
         if kind == INPUT:
             yield through_handler(
-                lambda task: stage_input(task, code), "triage", full, prompts, asked=asked, parts=("triage",),
-                ready=_has_text, recognition=recognition,
+                lambda task: stage_input(task, code), "triage", full, prompts, prompt_names=prompt_names,
+                parts=("triage",), ready=_has_text, recognition=recognition,
             )  # fmt: skip
         else:
             yield through_handler(
-                lambda task: stage_output(task, code), "verify", full, prompts, asked=asked,
+                lambda task: stage_output(task, code), "verify", full, prompts, prompt_names=prompt_names,
                 parts=("pulls", "verify"), ready=lambda task: _has_text(task) and task.patch is not None,
                 recognition=recognition,
             )  # fmt: skip
@@ -136,7 +139,7 @@ def scored(kind: Kind, name: str, tasks: Tasks, answers: Mapping[str, Answer], s
 
 def _sample(score: Scored) -> Sample:
     pairs = score.metrics.pairs
-    knew = {name: each.recognised for name, each in score.answers.items() if each.recognised is not None}
+    knew = {name: answer.recognised for name, answer in score.answers.items() if answer.recognised is not None}
     return Sample(score.name, [pair.instance_id for pair in pairs], Figures(pairs), knew)
 
 

@@ -103,31 +103,31 @@ def chain(tasks: Sequence[OutputTask], inputs: Mapping[str, Answer], outputs: Ma
     A missing answer turns nothing away (the authors' convention); it is counted. Raises OperatorError where no
     task has a known outcome.
     """
-    known = [task for task in tasks if task.bounce is not None]
-    if not known:
+    labelled = [task for task in tasks if task.bounce is not None]
+    if not labelled:
         raise OperatorError("no output task with a known outcome: the two bouncers cannot be chained")
-    through = [task for task in known if not _bounced(inputs, task)]
-    shown = [task for task in through if not _bounced(outputs, task)]
-    away = [task for task in known if _bounced(inputs, task)]
+    through = [task for task in labelled if not _bounced(inputs, task)]
+    visible = [task for task in through if not _bounced(outputs, task)]
+    away = [task for task in labelled if _bounced(inputs, task)]
     lengths = [len(task.patch) for task in through if task.patch is not None]
     return Chain(
-        tickets=len(known),
-        vague=sum(map(_vague, known)),
+        tickets=len(labelled),
+        vague=sum(map(_vague, labelled)),
         turned_away_vague=sum(map(_vague, away)),
         turned_away_clear=sum(not _vague(task) for task in away),
-        submitted=_patches(known),
+        submitted=_patches(labelled),
         drafted=_patches(through),
-        shown=_patches(shown),
+        shown=_patches(visible),
         mean_characters=sum(lengths) / len(lengths) if lengths else None,
-        unanswered_input=sum(_answer(inputs, task) is None for task in known),
+        unanswered_input=sum(_answer(inputs, task) is None for task in labelled),
         unanswered_output=sum(_answer(outputs, task) is None for task in through),
-        unlabelled=len(tasks) - len(known),
+        unlabelled=len(tasks) - len(labelled),
     )
 
 
 def _answer(answers: Mapping[str, Answer], task: OutputTask) -> bool | None:
-    found = answers.get(task.instance_id)
-    return None if found is None else found.bounce
+    answer = answers.get(task.instance_id)
+    return None if answer is None else answer.bounce
 
 
 def _bounced(answers: Mapping[str, Answer], task: OutputTask) -> bool:
@@ -143,32 +143,32 @@ def _patches(tasks: Sequence[OutputTask]) -> Patches:
     return Patches(correct=len(tasks) - wrong, wrong=wrong)
 
 
-def chain_section(before: str, after: str, found: Chain) -> Section:
+def chain_section(before: str, after: str, result: Chain) -> Section:
     """Both bouncers in a row, beside the paper's Lite and table IV."""
     unanswered = (
         f"Input bouncer: {before}. Output bouncer: {after}. Missing answers turn nothing away: "
-        f"{found.unanswered_input} before and {found.unanswered_output} after the patch is written. "
-        f"{found.unlabelled} tasks whose outcome is not known are left out."
+        f"{result.unanswered_input} before and {result.unanswered_output} after the patch is written. "
+        f"{result.unlabelled} tasks whose outcome is not known are left out."
     )
-    figure = Figure(partial(_sankey, found), _flow_caption(found))
+    figure = Figure(partial(_sankey, result), _flow_caption(result))
     before_share, after_share, lost = (
         "–" if share is None else f"{100 * share:.1f} %"
-        for share in (found.submitted.wrong_share, found.shown.wrong_share, found.lost_share)
+        for share in (result.submitted.wrong_share, result.shown.wrong_share, result.lost_share)
     )
-    shown = (
-        f"shown: {found.shown.all} instead of {found.submitted.all}, wrong {after_share} instead of "
+    summary = (
+        f"shown: {result.shown.all} instead of {result.submitted.all}, wrong {after_share} instead of "
         f"{before_share}; {lost} of the correct ones lost."
     )
-    tables = (_load(found), _table_iv(found))
-    return Section("Both bouncers in a row", (shown, unanswered), tables, (figure,), {"chain": found.as_json()})
+    tables = (_load(result), _table_iv(result))
+    return Section("Both bouncers in a row", (summary, unanswered), tables, (figure,), {"chain": result.as_json()})
 
 
-def _load(found: Chain) -> Table:
+def _load(result: Chain) -> Table:
     rows: list[tuple[Cell, ...]] = [
-        ("patches shown", found.submitted.all, found.shown.all),
-        ("of these wrong", found.submitted.wrong, found.shown.wrong),
-        ("wrong share %", percentage(found.submitted.wrong_share), percentage(found.shown.wrong_share)),
-        ("correct share %", percentage(found.submitted.correct_share), percentage(found.shown.correct_share)),
+        ("patches shown", result.submitted.all, result.shown.all),
+        ("of these wrong", result.submitted.wrong, result.shown.wrong),
+        ("wrong share %", percentage(result.submitted.wrong_share), percentage(result.shown.wrong_share)),
+        ("correct share %", percentage(result.submitted.correct_share), percentage(result.shown.correct_share)),
     ]
     quoted: list[tuple[Cell, ...]] = [
         ("patches shown (paper, Lite)", *paper.LITE_SHOWN),
@@ -177,17 +177,17 @@ def _load(found: Chain) -> Table:
     return Table(("review load", "without bouncers", "with both"), (*rows, *quoted), quoted_from=len(rows))
 
 
-def _table_iv(found: Chain) -> Table:
+def _table_iv(result: Chain) -> Table:
     published = tuple(
         (f"{name} (paper)", percentage(before), percentage(after), length, percentage(lost))
         for name, (before, after, length, lost) in paper.TABLE_IV.items()
     )
     ours: tuple[Cell, ...] = (
         "these patches",
-        percentage(found.submitted.correct_share),
-        percentage(found.shown.correct_share),
-        None if found.mean_characters is None else round(found.mean_characters),
-        percentage(found.lost_share),
+        percentage(result.submitted.correct_share),
+        percentage(result.shown.correct_share),
+        None if result.mean_characters is None else round(result.mean_characters),
+        percentage(result.lost_share),
     )
     return Table(
         ("submission", "correct before %", "correct after %", "characters (mean)", "correct ones lost %"),
@@ -197,20 +197,20 @@ def _table_iv(found: Chain) -> Table:
     )
 
 
-def _sankey(found: Chain) -> str:
-    held, shown = found.held_back, found.shown
+def _sankey(result: Chain) -> str:
+    held, visible = result.held_back, result.shown
     columns = (
         ("tickets, vague", "tickets, clear"),
         ("patches", "turned away"),
         ("shown, correct", "shown, wrong", "held back, wrong", "held back, correct"),
     )
     flows = (
-        Flow("tickets, vague", "patches", found.vague - found.turned_away_vague),
-        Flow("tickets, clear", "patches", found.tickets - found.vague - found.turned_away_clear),
-        Flow("tickets, vague", "turned away", found.turned_away_vague),
-        Flow("tickets, clear", "turned away", found.turned_away_clear),
-        Flow("patches", "shown, correct", shown.correct),
-        Flow("patches", "shown, wrong", shown.wrong),
+        Flow("tickets, vague", "patches", result.vague - result.turned_away_vague),
+        Flow("tickets, clear", "patches", result.tickets - result.vague - result.turned_away_clear),
+        Flow("tickets, vague", "turned away", result.turned_away_vague),
+        Flow("tickets, clear", "turned away", result.turned_away_clear),
+        Flow("patches", "shown, correct", visible.correct),
+        Flow("patches", "shown, wrong", visible.wrong),
         Flow("patches", "held back, wrong", held.wrong),
         Flow("patches", "held back, correct", held.correct),
     )
@@ -228,11 +228,11 @@ def _sankey(found: Chain) -> str:
     return sankey(columns, flows, colours)
 
 
-def _flow_caption(found: Chain) -> str:
-    held, shown = found.held_back, found.shown
+def _flow_caption(result: Chain) -> str:
+    held, visible = result.held_back, result.shown
     return (
-        f"{found.tickets} tickets, {found.vague} of them vague. The input bouncer turns away "
-        f"{found.turned_away_vague} vague and {found.turned_away_clear} clear ones. Of the {found.drafted.all} "
+        f"{result.tickets} tickets, {result.vague} of them vague. The input bouncer turns away "
+        f"{result.turned_away_vague} vague and {result.turned_away_clear} clear ones. Of the {result.drafted.all} "
         f"patches it lets be written, the output bouncer holds back {held.wrong} wrong and {held.correct} correct "
-        f"ones; {shown.correct} correct and {shown.wrong} wrong ones are shown."
+        f"ones; {visible.correct} correct and {visible.wrong} wrong ones are shown."
     )

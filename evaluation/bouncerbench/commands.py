@@ -80,14 +80,14 @@ _score = with_options(
 )
 
 
-def _replayed(kind: Kind, *, tasks: str, config: str | None, repos: Path | None, **given: Any) -> int:
+def _replayed(kind: Kind, *, tasks: str, config: str | None, repos: Path | None, **options: Any) -> int:
     from evaluation.bouncerbench.bench import BENCHES, opened
-    from evaluation.run.replay import Wanted, replay
+    from evaluation.run.replay import ReplayRequest, replay
 
-    shaping = {name: given.pop(name) for name in ("prompt", "bounce_at", "bounce_above", "investigate")}
-    wanted = Wanted(**given)
-    with opened(kind, wanted, config, repos, shaping) as session:
-        return replay(BENCHES[kind], session, tasks, wanted)
+    shaping = {name: options.pop(name) for name in ("prompt", "bounce_at", "bounce_above", "investigate")}
+    request = ReplayRequest(**options)
+    with opened(kind, request, config, repos, shaping) as session:
+        return replay(BENCHES[kind], session, tasks, request)
 
 
 def _scored(
@@ -112,24 +112,24 @@ def _scored(
     from evaluation.run.folder import RunFolder
 
     bench, line = BENCHES[kind], line_of(kind, bounce_at, bounce_above)
-    found = _labelled(list(bench.read(tasks)))
+    items = _labelled(list(bench.read(tasks)))
     models = gather(kind, run, predictions, model_name, line)
     if run is not None:
-        found = RunFolder.read(Path(run)).due(found, bench.identify)
-    how, compared = Scoring(**scoring), None
+        items = RunFolder.read(Path(run)).due(items, bench.identify)
+    how, comparison = Scoring(**scoring), None
     if against is not None:
         if len(models) > 1:
             raise OperatorError(f"--against: one model is compared, name it: {', '.join(sorted(models))}")
         (now,) = models.values()
-        compared = compare(found, answers_of(kind, against, line), now, how.resampling)
-    scores = {name: scored(kind, short(name), found, answers, how) for name, answers in models.items()}
+        comparison = compare(items, answers_of(kind, against, line), now, how.resampling)
+    scores = {name: scored(kind, short(name), items, answers, how) for name, answers in models.items()}
     aged = bench.contamination(list(scores.values()), tasks, how)
     if as_json:
-        print_json({**_as_json(scores, against, compared), **data_of(aged)})
+        print_json({**_as_json(scores, against, comparison), **data_of(aged)})
         return
-    told = sections.on_one(kind, list(scores.values()))
-    told += [comparison_section(str(against), next(iter(scores.values())), compared)] if compared else []
-    show([*told, *aged])
+    parts = sections.on_one(kind, list(scores.values()))
+    parts += [comparison_section(str(against), next(iter(scores.values())), comparison)] if comparison else []
+    show([*parts, *aged])
 
 
 def _labelled(tasks: list[Any]) -> list[Any]:
@@ -138,12 +138,12 @@ def _labelled(tasks: list[Any]) -> list[Any]:
     return tasks
 
 
-def _as_json(scores: dict[str, Scored], against: str | None, compared: Comparison | None) -> dict[str, Any]:
+def _as_json(scores: dict[str, Scored], against: str | None, comparison: Comparison | None) -> dict[str, Any]:
     from evaluation.bouncerbench.sections import as_json
 
-    objects = {name: {"model": name, **as_json(each)} for name, each in scores.items()}
+    objects = {name: {"model": name, **as_json(score)} for name, score in scores.items()}
     value = next(iter(objects.values())) if len(objects) == 1 else {"models": objects}
-    return value if compared is None else {**value, "against": {"source": against, **compared.as_json()}}
+    return value if comparison is None else {**value, "against": {"source": against, **comparison.as_json()}}
 
 
 def both(options: Option[Any], do: Callable[..., int | None], *about: str) -> Iterator[click.Command]:
@@ -184,18 +184,18 @@ def score_chain(tasks: str, annotations: str | None, before: str, after: str, as
     from evaluation.run.folder import RunFolder
 
     quality = {} if annotations is None else {task.instance_id: task.quality for task in input_tasks(annotations)}
-    known = [
+    items = [
         task.model_copy(update={"quality": quality.get(task.instance_id, task.quality)})
         for task in output_tasks(tasks)
     ]
     for source in (before, after):
         if Path(source).is_dir():
-            known = RunFolder.read(Path(source)).due(known, lambda task: task.instance_id)
-    found = chain(known, answers_of(INPUT, before), answers_of(OUTPUT, after))
+            items = RunFolder.read(Path(source)).due(items, lambda task: task.instance_id)
+    result = chain(items, answers_of(INPUT, before), answers_of(OUTPUT, after))
     if as_json:
-        print_json(found.as_json())
+        print_json(result.as_json())
     else:
-        show([chain_section(before, after, found)])
+        show([chain_section(before, after, result)])
 
 
 @click.command("bouncerbench")
@@ -238,7 +238,7 @@ def build(
 
     material = read_annotations(annotations), read_instances(instances), read_patches(patches)
     with nullcontext() if repos is None else Applying(repos) as applying:
-        built = built_of(*material, seed, submission, None if applying is None else applying.fits)
+        result = built_of(*material, seed, submission, None if applying is None else applying.fits)
         if applying is not None and applying.unchecked:
             say(f"not every patch could be tried; for one: {applying.unchecked}")
     facts: dict[str, Any] = {
@@ -246,14 +246,14 @@ def build(
         "submission": submission,
         "version": __version__,
         "sources": {source: fingerprint(source) for source in (annotations, instances, patches)},
-        "steps": built.steps,
+        "steps": result.steps,
     }
-    store(Path(out), built, facts)
+    store(Path(out), result, facts)
     if as_json:
         print_json({"out": out, **facts})
     else:
-        width = max(map(len, built.steps))
-        click.echo("\n".join(f"{step:<{width}} {count:>7,}" for step, count in built.steps.items()))
+        width = max(map(len, result.steps))
+        click.echo("\n".join(f"{step:<{width}} {count:>7,}" for step, count in result.steps.items()))
 
 
 @click.command()
@@ -316,8 +316,8 @@ def leaderboard_validate(folder: str, inputs: str | None, outputs: str | None, a
         tasks["output"] = tasks["lite"] = [task.instance_id for task in output_tasks(outputs)]
     checked = validate(Path(folder), tasks)
     if as_json:
-        found = {"entries": checked.entries, "problems": checked.problems, "warnings": checked.warnings}
-        print_json({"valid": not checked.problems, **found})
+        findings = {"entries": checked.entries, "problems": checked.problems, "warnings": checked.warnings}
+        print_json({"valid": not checked.problems, **findings})
     else:
         for line in (*checked.problems, *checked.warnings):
             click.echo(line)

@@ -47,7 +47,7 @@ class Comparison:
     def as_json(self) -> dict[str, Any]:
         """Counts, the test, and every flip."""
         plain = {name: value for name, value in vars(self).items() if name != "with_tools"}
-        differences = {name: each.as_json() for name, each in self.differences.items()}
+        differences = {name: difference.as_json() for name, difference in self.differences.items()}
         return {**plain, "differences": differences, "flips": [asdict(flip) for flip in self.flips]}
 
     @property
@@ -76,26 +76,26 @@ def compare(
 
     Raises OperatorError where the runs share no task that both answered.
     """
-    shared = _both_answered(tasks, first, second)
-    if not shared:
+    common = _both_answered(tasks, first, second)
+    if not common:
         raise OperatorError("the two runs share no task that both answered and whose truth is known")
-    found = paired(
+    pairs = paired(
         *(
-            {task.instance_id: answers[task.instance_id].bounce == task.bounce for task in shared}
+            {task.instance_id: answers[task.instance_id].bounce == task.bounce for task in common}
             for answers in (first, second)
         )
     )
-    calls = [second[task.instance_id].tool_calls for task in shared]
+    calls = [second[task.instance_id].tool_calls for task in common]
     return Comparison(
-        tasks=len(shared),
-        both_right=found.both,
-        only_first_right=found.only_first,
-        only_second_right=found.only_second,
-        both_wrong=found.neither,
-        p_value=found.p_value,
-        differences=_differences(shared, first, second, how),
-        flips=tuple(_flips(shared, first, second)),
-        with_tools=None if None in calls else sum((each or 0) > 0 for each in calls),
+        tasks=len(common),
+        both_right=pairs.both,
+        only_first_right=pairs.only_first,
+        only_second_right=pairs.only_second,
+        both_wrong=pairs.neither,
+        p_value=pairs.p_value,
+        differences=_differences(common, first, second, how),
+        flips=tuple(_flips(common, first, second)),
+        with_tools=None if None in calls else sum((count or 0) > 0 for count in calls),
     )
 
 
@@ -131,22 +131,26 @@ def _differences(
     figures = [Figures(pair(tasks, answers, "exclude")[0]) for answers in (first, second)]
 
     def differences(draws: Counts) -> dict[str, Array]:
-        before, after = (each(draws) for each in figures)
+        before, after = (figures_of(draws) for figures_of in figures)
         return {name: np.asarray(after[name] - before[name]) for name in before if name in after}
 
     return statistics.bootstrap(differences, len(tasks), how)
 
 
-def comparison_section(before: str, second: Scored, found: Comparison) -> Section:
+def comparison_section(before: str, second: Scored, comparison: Comparison) -> Section:
     """What flipped from the first run to the second, and whether the difference is more than chance."""
     odds = (
-        f"Against {before}: {len(found.flips)} flips on {found.tasks:,} tasks that both answered. Both right on "
-        f"{found.both_right:,}, both wrong on {found.both_wrong:,}, only {before} right on "
-        f"{found.only_first_right:,}, only {second.name} right on {found.only_second_right:,}. "
-        f"McNemar's exact test: p = {found.p_value:.3g}."
+        f"Against {before}: {len(comparison.flips)} flips on {comparison.tasks:,} tasks that both answered. Both "
+        f"right on {comparison.both_right:,}, both wrong on {comparison.both_wrong:,}, only {before} right on "
+        f"{comparison.only_first_right:,}, only {second.name} right on {comparison.only_second_right:,}. "
+        f"McNemar's exact test: p = {comparison.p_value:.3g}."
     )
-    kinds = [("corrected", found.corrections), ("now wrong", found.mistakes), ("all flips", list(found.flips))]
-    share = len(found.flips)
+    kinds = [
+        ("corrected", comparison.corrections),
+        ("now wrong", comparison.mistakes),
+        ("all flips", list(comparison.flips)),
+    ]
+    share = len(comparison.flips)
     flips = Table(
         ("flips", "number", "of all flips %", "with tool calls"),
         tuple(
@@ -154,33 +158,37 @@ def comparison_section(before: str, second: Scored, found: Comparison) -> Sectio
             for name, flips in kinds
         ),
         note="Tool calls of the second run; a dash where they were not recorded."
-        + ("" if found.with_tools is None else f" Over all tasks: {found.with_tools} with at least one call."),
+        + (
+            ""
+            if comparison.with_tools is None
+            else f" Over all tasks: {comparison.with_tools} with at least one call."
+        ),
     )
     differences = Table(
         ("figure", f"{second.name} minus {before}"),
         tuple(
             (FIGURES[figure][0], shown(figure, estimate))
-            for figure, estimate in found.differences.items()
+            for figure, estimate in comparison.differences.items()
             if figure in FIGURES
         ),
         note="Paired bootstrap over the same tasks: an interval without 0 is a difference at 95 %.",
     )
     title = f"{what(second.benchmark)}: {second.name} against {before}"
-    tables = (flips, differences, *_listed(found.flips))
-    return Section(title, (odds,), tables, data={"comparison": found.as_json()})
+    tables = (flips, differences, *_listed(comparison.flips))
+    return Section(title, (odds,), tables, data={"comparison": comparison.as_json()})
 
 
 def _listed(flips: Sequence[Flip]) -> Iterator[Table]:
     """What flipped, where anything did."""
-    listed = tuple(
+    rows = tuple(
         (flip.instance_id, "bounce" if flip.to_bounce else "pass", "corrected" if flip.corrected else "now wrong")
         for flip in flips[:LISTED]
     )
-    if listed:
-        more = len(flips) - len(listed)
+    if rows:
+        more = len(flips) - len(rows)
         yield Table(
             ("instance", "now", ""),
-            listed,
+            rows,
             title=f"What flipped, the first of {len(flips)}" if more else "What flipped",
             note=f"{more} more." if more else "",
             folded=True,

@@ -82,19 +82,19 @@ class _InstanceRow(Frozen):
 
 def read_annotations(source: str) -> dict[str, Annotation]:
     """The most severe annotation of each instance. Raises OperatorError."""
-    found: dict[str, Annotation] = {}
+    annotations: dict[str, Annotation] = {}
     for row in read_rows(source):
         identity, fields = task_id(row), shaped(row, _AnnotationRow)
         if fields.underspecified is None or fields.false_negative is None:
             raise OperatorError(f"{row.where}: underspecified and false_negative are needed")
-        before = found.get(identity)
-        found[identity] = Annotation(
+        before = annotations.get(identity)
+        annotations[identity] = Annotation(
             instance_id=identity,
             quality=max(fields.underspecified, before.quality if before else 0),
             test_validity=max(fields.false_negative, before.test_validity if before else 0),
             other_issues=bool(fields.other_major_issues) or (before is not None and before.other_issues),
         )
-    return found
+    return annotations
 
 
 def read_instances(source: str) -> dict[str, dict[str, Any]]:
@@ -162,14 +162,14 @@ def build(
     vague issues included (Table IV), instead of one patch an instance. With ``fits`` patches are tried at their
     base commit, unless it is on record how they fared.
     """
-    built = Built()
-    steps = built.steps
+    result = Built()
+    steps = result.steps
     steps["annotated instances"] = len(annotations)
-    known = sorted(annotations.keys() & instances.keys())
-    steps["of these with the issue's text (input tasks)"] = len(known)
-    steps["input tasks to bounce"] = sum(annotations[identity].vague for identity in known)
-    built.input = [_input_row(annotations[identity], instances[identity]) for identity in known]
-    evaluable = {identity for identity in known if annotations[identity].evaluable}
+    identities = sorted(annotations.keys() & instances.keys())
+    steps["of these with the issue's text (input tasks)"] = len(identities)
+    steps["input tasks to bounce"] = sum(annotations[identity].vague for identity in identities)
+    result.input = [_input_row(annotations[identity], instances[identity]) for identity in identities]
+    evaluable = {identity for identity in identities if annotations[identity].evaluable}
     steps["evaluable instances (valid tests, no other major issue)"] = len(evaluable)
     steps["of these vague"] = sum(annotations[identity].vague for identity in evaluable)
     if submission is not None:
@@ -178,45 +178,48 @@ def build(
     if fits is not None:
         usable = _fitting(usable, instances, fits, steps)
     if submission is None:
-        chosen = list(_one_each(sorted(evaluable), annotations, usable, seed, steps))
+        selection = list(_one_each(sorted(evaluable), annotations, usable, seed, steps))
     else:
-        chosen = [usable[identity][0] for identity in sorted(evaluable & usable.keys())]
-    steps |= {"output tasks": len(chosen), "output tasks to bounce": sum(not patch.resolved for patch in chosen)}
-    by_id = {row["instance_id"]: row for row in built.input}
-    built.output = [_output_row(patch, by_id[patch.instance_id]) for patch in chosen]
-    built.lite = [by_id[row["instance_id"]] | row for row in built.output]
-    steps["Lite: tasks in both"] = len(built.lite)
-    steps["Lite: issues to bounce"] = sum(row["input_bounce"] for row in built.lite)
-    return built
+        selection = [usable[identity][0] for identity in sorted(evaluable & usable.keys())]
+    steps |= {
+        "output tasks": len(selection),
+        "output tasks to bounce": sum(not patch.resolved for patch in selection),
+    }
+    by_id = {row["instance_id"]: row for row in result.input}
+    result.output = [_output_row(patch, by_id[patch.instance_id]) for patch in selection]
+    result.lite = [by_id[row["instance_id"]] | row for row in result.output]
+    steps["Lite: tasks in both"] = len(result.lite)
+    steps["Lite: issues to bounce"] = sum(row["input_bounce"] for row in result.lite)
+    return result
 
 
 def _usable(
     patches: Iterable[Patch], annotations: Mapping[str, Annotation], steps: dict[str, int]
 ) -> dict[str, list[Patch]]:
     """Patches by instance without those that do not apply and those that somebody submitted before."""
-    given = unfit = repeated = 0
-    seen: set[bytes] = set()
+    total = unfit = repeated = 0
+    digests: set[bytes] = set()
     usable: dict[str, list[Patch]] = defaultdict(list)
     # Of equal patches the first one stays: one that is on record as applied, where there is one.
     for patch in sorted(
-        patches, key=lambda each: (each.instance_id, not _applied(each), each.submission, each.text)
+        patches, key=lambda patch: (patch.instance_id, not _applied(patch), patch.submission, patch.text)
     ):
-        given += 1
+        total += 1
         digest = hashlib.sha256(f"{patch.instance_id}\0{patch.text.strip()}".encode("utf-8", "replace")).digest()
         if not applies(patch):
             unfit += 1
-        elif digest in seen:
+        elif digest in digests:
             repeated += 1
         else:
-            seen.add(digest)
+            digests.add(digest)
             if patch.instance_id in annotations:
                 usable[patch.instance_id].append(patch)
-    kept = [patch for of_instance in usable.values() for patch in of_instance]
-    steps["patches submitted"] = given
+    remaining = [patch for of_instance in usable.values() for patch in of_instance]
+    steps["patches submitted"] = total
     steps["patches that do not apply, removed"] = unfit
     steps["duplicate patches, removed"] = repeated
-    steps["patches for annotated instances"] = len(kept)
-    steps["of these incorrect"] = sum(not patch.resolved for patch in kept)
+    steps["patches for annotated instances"] = len(remaining)
+    steps["of these incorrect"] = sum(not patch.resolved for patch in remaining)
     return usable
 
 
@@ -232,7 +235,7 @@ def _fitting(
     ``patch --fuzz`` where git refuses. These are counted and stay.
     """
     refused = overruled = untried = 0
-    kept: dict[str, list[Patch]] = defaultdict(list)
+    fitting: dict[str, list[Patch]] = defaultdict(list)
     for identity, patches in sorted(usable.items()):
         facts = instances.get(identity, {})
         for patch in patches:
@@ -242,11 +245,11 @@ def _fitting(
                 refused += 1
                 continue
             overruled += fit is False
-            kept[identity].append(patch)
+            fitting[identity].append(patch)
     steps["patches that git refuses at the base commit, removed"] = refused
     steps["patches that git refuses, kept: the harness applied them"] = overruled
     steps["patches whose base commit is not at hand, kept untried"] = untried
-    return kept
+    return fitting
 
 
 def _applied(patch: Patch) -> bool:
@@ -292,14 +295,14 @@ def _draw(patch: Patch, seed: int) -> bytes:
 
 def _of_submission(name: str, patches: Iterable[Patch]) -> list[Patch]:
     names: set[str] = set()
-    chosen: list[Patch] = []
+    own: list[Patch] = []
     for patch in patches:
         names.add(patch.submission)
         if patch.submission == name:
-            chosen.append(patch)
-    if not chosen:
+            own.append(patch)
+    if not own:
         raise OperatorError(f"no patch of submission {name!r}; there are: {', '.join(sorted(names))[:400]}")
-    return chosen
+    return own
 
 
 def _input_row(annotation: Annotation, instance: Mapping[str, Any]) -> dict[str, Any]:
@@ -353,9 +356,9 @@ class Applying(Clones):
             return None
         index = self._index(clone, full_name, base_commit)
         # Files that end without a newline are whole to the benchmark's harness and corrupt to git.
-        given = (patch if patch.endswith("\n") else f"{patch}\n").encode("utf-8", "surrogatepass")
+        content = (patch if patch.endswith("\n") else f"{patch}\n").encode("utf-8", "surrogatepass")
         try:
-            clone.run("apply", "--check", "--cached", "--whitespace=nowarn", "-", stdin=given, index=index)
+            clone.run("apply", "--check", "--cached", "--whitespace=nowarn", "-", stdin=content, index=index)
         except GitError:
             return False
         return True
@@ -369,11 +372,11 @@ class Applying(Clones):
         return index
 
 
-def store(folder: Path, built: Built, facts: dict[str, Any]) -> None:
+def store(folder: Path, result: Built, facts: dict[str, Any]) -> None:
     """Write the task files and ``build.json``. Raises OperatorError."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name, rows in (("input", built.input), ("output", built.output), ("lite", built.lite)):
+        for name, rows in (("input", result.input), ("output", result.output), ("lite", result.lite)):
             (folder / f"{name}.jsonl.gz").write_bytes(_packed(rows))
         (folder / "build.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="ascii")
     except OSError as error:

@@ -71,23 +71,27 @@ def export(
     """
     boards: dict[Board, dict[str, dict[str, Any]]] = {}
     if inputs is not None:
-        boards["input"] = {each: _entry({"input_bounce": inputs[each]}, accept_missing) for each in inputs}
+        boards["input"] = {
+            identity: _entry({"input_bounce": inputs[identity]}, accept_missing) for identity in inputs
+        }
     if outputs is not None:
-        boards["output"] = {each: _entry({"output_bounce": outputs[each]}, accept_missing) for each in outputs}
+        boards["output"] = {
+            identity: _entry({"output_bounce": outputs[identity]}, accept_missing) for identity in outputs
+        }
     if inputs is not None and outputs is not None:
         both = {
-            each: {"input_bounce": inputs[each], "output_bounce": outputs[each]}
-            for each in outputs
-            if each in inputs
+            identity: {"input_bounce": inputs[identity], "output_bounce": outputs[identity]}
+            for identity in outputs
+            if identity in inputs
         }
-        boards["lite"] = {each: _entry(answers, accept_missing) for each, answers in both.items()}
+        boards["lite"] = {identity: _entry(answers, accept_missing) for identity, answers in both.items()}
     names: dict[Board, str | None] = {board: f"{slug(config.name)}_{board}.json" for board in boards}
     data = folder / "data"
     data.mkdir(parents=True, exist_ok=True)
     for board, entries in boards.items():
         (data / str(names[board])).write_text(json.dumps(entries, indent=1) + "\n", encoding="ascii")
-    listed = config.model_copy(update={"entries": names}).model_dump()
-    (folder / "config.yaml").write_text(yaml.safe_dump(listed, sort_keys=False), encoding="utf-8")
+    content = config.model_copy(update={"entries": names}).model_dump()
+    (folder / "config.yaml").write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
     return {board: len(entries) for board, entries in boards.items()}
 
 
@@ -115,17 +119,17 @@ def validate(folder: Path, tasks: Mapping[Board, Iterable[str]] | None = None) -
         return Checked({}, tuple(problems), ())
     if not config.oss:
         warnings.append("config.yaml: the leaderboard's own check takes 'oss: false' for a missing field")
-    named = {board: name for board, name in config.entries.items() if name}
-    if not named:
+    files = {board: name for board, name in config.entries.items() if name}
+    if not files:
         problems.append("config.yaml: entries: name at least one of lite, input, output")
-    for board, name in named.items():
+    for board, name in files.items():
         if Path(name).name != name:
             problems.append(f"config.yaml: entries: {board}: a file name under data/ is needed, not {name!r}")
             continue
-        found = read_json(str(folder / "data" / name))
-        entries[board] = len(found) if isinstance(found, dict) else 0
-        problems += _entry_problems(f"data/{name}", found, FIELDS[board])
-        warnings += _coverage(f"data/{name}", found, set((tasks or {}).get(board, ())))
+        content = read_json(str(folder / "data" / name))
+        entries[board] = len(content) if isinstance(content, dict) else 0
+        problems += _entry_problems(f"data/{name}", content, FIELDS[board])
+        warnings += _coverage(f"data/{name}", content, set((tasks or {}).get(board, ())))
     return Checked(entries, tuple(problems), tuple(warnings))
 
 
@@ -140,19 +144,19 @@ def read_config(file: Path) -> tuple[Config | None, list[str]]:
         raise OperatorError(f"{file}: {error.strerror}") from None
     except ValidationError as error:
         return None, [
-            f"config.yaml: {'.'.join(map(str, each['loc']))}: {each['msg']}"
-            for each in error.errors(include_url=False, include_input=False)
+            f"config.yaml: {'.'.join(map(str, problem['loc']))}: {problem['msg']}"
+            for problem in error.errors(include_url=False, include_input=False)
         ]
     # PyYAML's constructors raise whatever a tag's wrong value makes of them: ``!!bool x``, ``!!timestamp x``.
     except (yaml.YAMLError, RecursionError, ValueError, LookupError, AttributeError, TypeError) as error:
         raise OperatorError(f"{file}: not YAML: {' '.join(str(error).split())[:160]}") from None
 
 
-def _entry_problems(file: str, found: Any, fields: Sequence[str]) -> list[str]:
-    if not isinstance(found, dict) or not found:
+def _entry_problems(file: str, content: Any, fields: Sequence[str]) -> list[str]:
+    if not isinstance(content, dict) or not content:
         return [f"{file}: a JSON object keyed by instance id is needed, with at least one entry"]
     problems: list[str] = []
-    for identity, entry in found.items():
+    for identity, entry in content.items():
         if not isinstance(entry, dict):
             problems.append(f"{file}: {identity}: an object is needed")
             continue
@@ -168,15 +172,15 @@ def _entry_problems(file: str, found: Any, fields: Sequence[str]) -> list[str]:
     return problems
 
 
-def _coverage(file: str, found: Any, tasks: set[str]) -> list[str]:
-    if not isinstance(found, dict):
+def _coverage(file: str, content: Any, tasks: set[str]) -> list[str]:
+    if not isinstance(content, dict):
         return []
     warnings = []
-    empty = sum(isinstance(entry, dict) and not entry.get("trace") for entry in found.values())
+    empty = sum(isinstance(entry, dict) and not entry.get("trace") for entry in content.values())
     if empty:
         warnings.append(f"{file}: {empty} entries have an empty trace; the leaderboard wants one for each")
     if tasks:
-        missing, unknown = len(tasks - found.keys()), len(found.keys() - tasks)
+        missing, unknown = len(tasks - content.keys()), len(content.keys() - tasks)
         if missing:
             warnings.append(
                 f"{file}: {missing} of {len(tasks)} tasks have no entry: the leaderboard leaves them out"

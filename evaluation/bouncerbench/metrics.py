@@ -113,16 +113,18 @@ class Metrics:
 
     def as_json(self) -> dict[str, Any]:
         """Flat: ``n``, the four counts, every figure by name, and ``intervals``."""
-        known = self.estimates.items()
+        estimates = self.estimates.items()
         return {
             "benchmark": self.benchmark,
             "n": self.n,
             **self.counts,
-            **{name: estimate.value for name, estimate in known},
+            **{name: estimate.value for name, estimate in estimates},
             "auc_tasks": self.auc_tasks,
             **vars(self.tally),
             "missing_counts_as": self.missing_counts_as,
-            "intervals": {name: [each.low, each.high] for name, each in known if each.low is not None},
+            "intervals": {
+                name: [estimate.low, estimate.high] for name, estimate in estimates if estimate.low is not None
+            },
         }
 
 
@@ -174,8 +176,8 @@ def pair(tasks: Tasks, answers: Mapping[str, Answer], missing: Missing) -> tuple
             unlabelled += 1
         elif has_answer or missing != "exclude":
             pairs.append(_pair(task, task.bounce, answer, missing))
-    known = {task.instance_id for task in tasks}
-    unknown = sum(identity not in known for identity in answers)
+    identities = {task.instance_id for task in tasks}
+    unknown = sum(identity not in identities for identity in answers)
     return pairs, Tally(len(tasks), unlabelled, answered, len(tasks) - answered, errors, unknown)
 
 
@@ -196,8 +198,8 @@ def _pair(task: InputTask | OutputTask, truth: bool, answer: Answer | None, miss
 
 def _counts(pairs: Sequence[Pair]) -> dict[str, int]:
     cells = {(truth, predicted): 0 for truth in (0, 1) for predicted in (ACCEPT, BOUNCE, NOTHING)}
-    for each in pairs:
-        cells[each.truth, each.predicted] += 1
+    for pair in pairs:
+        cells[pair.truth, pair.predicted] += 1
     return {
         "tp_bounce": cells[1, BOUNCE],
         "fp_bounce": cells[0, BOUNCE],
@@ -212,12 +214,12 @@ class Figures:
     """All figures as functions of resampled task indices; see ``statistics.bootstrap``."""
 
     def __init__(self, pairs: Sequence[Pair]) -> None:
-        self.truth = np.array([each.truth for each in pairs], dtype=np.int64)
-        self.predicted = np.array([each.predicted for each in pairs], dtype=np.int64)
-        self.level = np.array([each.level for each in pairs], dtype=np.int64)
-        self.quality = _column([each.quality for each in pairs])
-        self.fraction = _column([each.pass_fraction for each in pairs])
-        self.probability = np.array([_number(each.p_bounce) for each in pairs], dtype=float)
+        self.truth = np.array([pair.truth for pair in pairs], dtype=np.int64)
+        self.predicted = np.array([pair.predicted for pair in pairs], dtype=np.int64)
+        self.level = np.array([pair.level for pair in pairs], dtype=np.int64)
+        self.quality = _column([pair.quality for pair in pairs])
+        self.fraction = _column([pair.pass_fraction for pair in pairs])
+        self.probability = np.array([_number(pair.p_bounce) for pair in pairs], dtype=float)
         #: +1 for a bounce, -1 for letting pass, 0 for no answer.
         self.sign = np.array([-1.0, 1.0, 0.0])[self.predicted]
 
@@ -246,15 +248,15 @@ class Figures:
         answered = self.predicted != NOTHING
         if not answered.any() or np.isnan(self.probability[answered]).any():
             return {}
-        said = np.where(answered, self.probability, 0.0) / 100
-        counted = answered.astype(float)
-        brier = _mean(counted * (said - self.truth) ** 2, draws) / _mean(counted, draws)
+        probability = np.where(answered, self.probability, 0.0) / 100
+        weights = answered.astype(float)
+        brier = _mean(weights * (probability - self.truth) ** 2, draws) / _mean(weights, draws)
         places = np.minimum(BINS - 1, np.where(answered, self.probability, 0.0) * BINS // 100)
         gap = np.zeros(len(draws))
         for place in range(BINS):
-            inside = counted * (places == place)
-            gap += np.abs((inside * (said - self.truth))[draws].sum(axis=1))
-        return {"brier": brier, "calibration_error": statistics.ratio(gap, counted[draws].sum(axis=1))}
+            inside = weights * (places == place)
+            gap += np.abs((inside * (probability - self.truth))[draws].sum(axis=1))
+        return {"brier": brier, "calibration_error": statistics.ratio(gap, weights[draws].sum(axis=1))}
 
     def _on_annotations(self, draws: Counts, quality: Array) -> dict[str, Array]:
         """I-Score, and agreement with the annotators where labels were answered."""
@@ -270,13 +272,13 @@ class Figures:
     def _ranking(self, draws: Counts) -> dict[str, Array]:
         """AUC over the answered tasks: of the probability where all of them have one, else of the label."""
         name, scores = self._ranks()
-        known = ~np.isnan(scores)
-        if not known.any():
+        is_ranked = ~np.isnan(scores)
+        if not is_ranked.any():
             return {}
-        order, position = np.unique(scores[known], return_inverse=True)
+        order, position = np.unique(scores[is_ranked], return_inverse=True)
         # Tasks without an answer get a row of their own, cut off again: they have no rank.
         rows = np.full(len(scores), len(order), dtype=np.int64)
-        rows[known] = position
+        rows[is_ranked] = position
         table = statistics.contingency(rows, self.truth, (len(order) + 1, 2), draws)
         return {name: statistics.auc(table[:, :-1])}
 

@@ -96,10 +96,10 @@ def risk_coverage(tasks: Tasks, answers: Mapping[str, Answer]) -> RiskCoverage |
     Scores are probabilities where all answers have one, else severities of labels; None without either, or
     without a task whose truth is known. Tasks without an answer are left out.
     """
-    found = [(answers[task.instance_id], task.bounce) for task in tasks if task.instance_id in answers]
-    known = [(answer, truth) for answer, truth in found if truth is not None and answer.bounce is not None]
-    by_probability = all(answer.p_bounce is not None for answer, _ in known)
-    scored = [(answer.p_bounce if by_probability else answer.level, truth) for answer, truth in known]
+    pairs = [(answers[task.instance_id], task.bounce) for task in tasks if task.instance_id in answers]
+    labelled = [(answer, truth) for answer, truth in pairs if truth is not None and answer.bounce is not None]
+    by_probability = all(answer.p_bounce is not None for answer, _ in labelled)
+    scored = [(answer.p_bounce if by_probability else answer.level, truth) for answer, truth in labelled]
     ranked = sorted((score, truth) for score, truth in scored if score is not None)
     if not ranked or len(ranked) < len(scored):
         return None
@@ -107,7 +107,7 @@ def risk_coverage(tasks: Tasks, answers: Mapping[str, Answer]) -> RiskCoverage |
     risk: list[float] = []
     passed = wrong = 0
     area = 0.0
-    for _, group in groupby(ranked, key=lambda each: each[0]):
+    for _, group in groupby(ranked, key=lambda entry: entry[0]):
         truths = [truth for _, truth in group]
         share = sum(truths) / len(truths)
         area += sum((wrong + step * share) / (passed + step) for step in range(1, len(truths) + 1))
@@ -152,12 +152,12 @@ def by_length(tasks: Tasks, answers: Mapping[str, Answer], edges: Sequence[int])
     return [
         Bin(
             name=name,
-            tasks=kept + wrongly + missed + caught,
+            tasks=let_through + wrongly + missed + caught,
             to_bounce=missed + caught,
             true_positive_rate=wilson(caught, missed + caught),
-            false_positive_rate=wilson(wrongly, kept + wrongly),
+            false_positive_rate=wilson(wrongly, let_through + wrongly),
         )
-        for name, (kept, wrongly, missed, caught) in zip(_names(edges), cells, strict=True)
+        for name, (let_through, wrongly, missed, caught) in zip(_names(edges), cells, strict=True)
     ]
 
 
@@ -183,7 +183,7 @@ def lines_section(benchmark: Kind, runs: Sequence[Scored]) -> Section:
     """Operating points and risk-coverage curves."""
     header = ("run", "line", "F_m", "R_b %", "FNR_a %", "bounced %", "wrong among passed %")
     rows: list[tuple[Cell, ...]] = []
-    drawn: list[Curve] = []
+    risk_curves: list[Curve] = []
     areas: list[str] = []
     for run in runs:
         for point in points_of(run):
@@ -194,14 +194,14 @@ def lines_section(benchmark: Kind, runs: Sequence[Scored]) -> Section:
         curve = risk_coverage(run.tasks, run.answers)
         if curve is not None:
             # Among equals the order is random, so the risk is the same from the first of them on.
-            drawn.append(Curve(run.name, (0.0, *curve.coverage), (curve.risk[0], *curve.risk)))
+            risk_curves.append(Curve(run.name, (0.0, *curve.coverage), (curve.risk[0], *curve.risk)))
             areas.append(f"{run.name} {curve.area:.3f} (by {curve.by})")
     subject = "issues" if benchmark == INPUT else "patches"
     figures: tuple[Figure, ...] = ()
-    if drawn:
+    if risk_curves:
         draw = partial(
             curves,
-            drawn,
+            risk_curves,
             xlabel=f"share of {subject} let through",
             ylabel=f"of these, wrongly ({subject} to bounce)",
         )
@@ -226,20 +226,20 @@ def lengths_section(benchmark: Kind, runs: Sequence[Scored]) -> Section | None:
     number = 2 if benchmark == INPUT else 3
     binned = {run.name: by_length(run.tasks, run.answers, edges) for run in runs}
     first = next(iter(binned.values()))
-    if not any(each.tasks for each in first):
+    if not any(bin_.tasks for bin_ in first):
         return None
     header = ("run", unit, "tasks", "to bounce %", "true positives %", "false positives %")
     rows = tuple(
         (
             name,
-            each.name,
-            each.tasks,
-            percentage(each.to_bounce / each.tasks if each.tasks else None),
-            each.true_positive_rate.percent(),
-            each.false_positive_rate.percent(),
+            bin_.name,
+            bin_.tasks,
+            percentage(bin_.to_bounce / bin_.tasks if bin_.tasks else None),
+            bin_.true_positive_rate.percent(),
+            bin_.false_positive_rate.percent(),
         )
         for name, bins in binned.items()
-        for each in bins
+        for bin_ in bins
     )
     note = f"by {unit}, in the bins of the paper's figure {number}, with 95 % Wilson intervals."
     table = Table(header, rows, title=f"Share bounced {note}")
@@ -249,25 +249,28 @@ def lengths_section(benchmark: Kind, runs: Sequence[Scored]) -> Section | None:
 
 def _length_figures(binned: Mapping[str, Sequence[Bin]], unit: str, note: str) -> tuple[Figure, ...]:
     """Both rates in one picture for one or two runs; for more, where bars would be hairs, in one each."""
-    groups = [f"{each.name}\n(n = {each.tasks})" for each in next(iter(binned.values()))]
+    groups = [f"{bin_.name}\n(n = {bin_.tasks})" for bin_ in next(iter(binned.values()))]
     right: list[Series] = []
     wrong: list[Series] = []
     for colour, (name, bins) in enumerate(binned.items()):
-        hits = _series(f"{name}, of those to bounce", [each.true_positive_rate for each in bins])
-        slips = _series(f"{name}, of the others", [each.false_positive_rate for each in bins])
+        hits = _series(f"{name}, of those to bounce", [bin_.true_positive_rate for bin_ in bins])
+        slips = _series(f"{name}, of the others", [bin_.false_positive_rate for bin_ in bins])
         right.append(replace(hits, colour=colour))
         wrong.append(replace(slips, colour=colour, faded=True))
     if len(binned) > 2:
         pictures = [(right, "Share bounced of those to bounce"), (wrong, "Share bounced of the others")]
     else:
-        pairs = [each for pair in zip(right, wrong, strict=True) for each in pair]
+        pairs = [side for pair in zip(right, wrong, strict=True) for side in pair]
         pictures = [(pairs, "Share bounced")]
     return tuple(
-        Figure(partial(bars, groups, series, ylabel="share bounced", xlabel=unit), f"{shown} {note}")
-        for series, shown in pictures
+        Figure(partial(bars, groups, series, ylabel="share bounced", xlabel=unit), f"{caption} {note}")
+        for series, caption in pictures
     )
 
 
 def _series(name: str, estimates: Sequence[Estimate]) -> Series:
-    errors = [None if each.low is None or each.high is None else (each.low, each.high) for each in estimates]
-    return Series(name, [each.value for each in estimates], errors)
+    errors = [
+        None if estimate.low is None or estimate.high is None else (estimate.low, estimate.high)
+        for estimate in estimates
+    ]
+    return Series(name, [estimate.value for estimate in estimates], errors)

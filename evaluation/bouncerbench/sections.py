@@ -29,34 +29,34 @@ _MISSING = {"count": "counted as never right", "accept": "counted as passes", "e
 
 def on_all(scored: Sequence[Scored], scoring: Scoring) -> list[Section]:
     """Everything there is to say about these scores, of one bouncer or of both."""
-    found: list[Section] = []
+    sections: list[Section] = []
     for kind in (INPUT, OUTPUT):
-        mine = [each for each in scored if each.benchmark == kind]
+        mine = [run for run in scored if run.benchmark == kind]
         if mine:
-            found += [*on_one(kind, mine), *promises(kind, mine, scoring.seed)]
+            sections += [*on_one(kind, mine), *promises(kind, mine, scoring.seed)]
         pairs = combinations(mine, 2) if len(mine) <= ALL_PAIRS else ((mine[0], other) for other in mine[1:])
         for first, second in pairs:
-            compared = compare(first.tasks, first.answers, second.answers, Resampling(scoring.seed))
-            found.append(comparison_section(first.name, second, compared))
-    return [*found, *_chains(scored)]
+            comparison = compare(first.tasks, first.answers, second.answers, Resampling(scoring.seed))
+            sections.append(comparison_section(first.name, second, comparison))
+    return [*sections, *_chains(scored)]
 
 
 def on_one(kind: Kind, scored: Sequence[Scored]) -> list[Section]:
     """Scores, lines, lengths, and what the tasks are like, for one bouncer."""
     parts = (scores_section(kind, scored), lines_section(kind, scored), lengths_section(kind, scored))
     about = labels_section(scored[0].tasks) if kind == INPUT else failing_section(scored)
-    voices = (voices_section(kind, each.name, each.tasks, each.answers, each.metrics) for each in scored)
+    voices = (voices_section(kind, run.name, run.tasks, run.answers, run.metrics) for run in scored)
     return [part for part in (*parts, *voices, about) if part is not None]
 
 
 def promises(kind: Kind, scored: Sequence[Scored], seed: int) -> list[Section]:
     """What lines that were fitted on some repositories do on the others; nothing for a single repository."""
-    longest = max(scored, key=lambda each: len(each.tasks))
+    longest = max(scored, key=lambda run: len(run.tasks))
     if len({task.repo for task in longest.tasks if task.bounce is not None}) < 2:
         return []
-    same = [each for each in scored if each.tasks == longest.tasks]
-    found = calibration.models_as_cases(longest.tasks, {each.name: each.answers for each in same})
-    return calibration.sections(kind, found, HARM, seed)
+    same = [run for run in scored if run.tasks == longest.tasks]
+    cases = calibration.models_as_cases(longest.tasks, {run.name: run.answers for run in same})
+    return calibration.sections(kind, cases, HARM, seed)
 
 
 def as_json(scored: Scored) -> dict[str, Any]:
@@ -92,7 +92,7 @@ def scores_section(benchmark: Kind, runs: Sequence[Scored]) -> Section:
         quoted_from=len(ours),
         note=f"Quoted from the paper, {total:,} tasks.",
     )
-    known = [figure for figure in FIGURES if any(figure in run.metrics.estimates for run in runs)]
+    figures = [figure for figure in FIGURES if any(figure in run.metrics.estimates for run in runs)]
     every = Table(
         ("figure", *(run.name for run in runs)),
         tuple(
@@ -100,7 +100,7 @@ def scores_section(benchmark: Kind, runs: Sequence[Scored]) -> Section:
                 FIGURES[figure][0],
                 *(run.metrics.shown(figure) for run in runs),
             )
-            for figure in known
+            for figure in figures
         ),
         title="Every figure",
         note="In brackets: 95 % bootstrap intervals over tasks.",
@@ -116,9 +116,9 @@ def _published(benchmark: Kind) -> Iterator[tuple[Cell, ...]]:
     total = paper.TASKS[benchmark][0]
     for row in paper.ROWS[benchmark]:
         agreed = paper.AGREEMENT.get(row.model)
-        told = (None,) * 3 if agreed is None else (percentage(agreed[0]), *agreed[1:])
+        agreement = (None,) * 3 if agreed is None else (percentage(agreed[0]), *agreed[1:])
         rates = (percentage(row.r_b), percentage(row.fnr_a))
-        last = (None, *(told if benchmark == INPUT else ()))
+        last = (None, *(agreement if benchmark == INPUT else ()))
         yield (f"{row.model} (paper)", total, row.f_m, row.score, *rates, *last)
 
 
@@ -157,12 +157,12 @@ def tally_line(metrics: Metrics) -> str:
 
 def labels_section(tasks: Tasks) -> Section | None:
     """Table I: how people labelled the issues; None where nobody did."""
-    known = [task for task in tasks if isinstance(task, InputTask)]
+    issues = [task for task in tasks if isinstance(task, InputTask)]
     kinds: dict[str, Counter[str]] = {
-        "issue specification": Counter(str(task.quality) for task in known if task.quality is not None),
-        "test validity": Counter(str(task.test_validity) for task in known if task.test_validity is not None),
+        "issue specification": Counter(str(task.quality) for task in issues if task.quality is not None),
+        "test validity": Counter(str(task.test_validity) for task in issues if task.test_validity is not None),
         "other issues": Counter(
-            "yes" if each.other_issues else "no" for each in known if each.other_issues is not None
+            "yes" if issue.other_issues else "no" for issue in issues if issue.other_issues is not None
         ),
     }
     rows = tuple(
@@ -219,14 +219,14 @@ def quoted_costs() -> list[tuple[Cell, ...]]:
 
 def _chains(scored: Sequence[Scored]) -> Iterator[Section]:
     """The first input run before the first output run."""
-    first = next((each for each in scored if each.benchmark == INPUT), None)
-    second = next((each for each in scored if each.benchmark == OUTPUT), None)
+    first = next((run for run in scored if run.benchmark == INPUT), None)
+    second = next((run for run in scored if run.benchmark == OUTPUT), None)
     if first is None or second is None:
         return
     tasks = [task for task in second.tasks if isinstance(task, OutputTask)]
     quality = {task.instance_id: task.quality for task in first.tasks}
-    known = [
+    labelled = [
         task if task.quality is not None else task.model_copy(update={"quality": quality.get(task.instance_id)})
         for task in tasks
     ]
-    yield chain_section(first.name, second.name, chain(known, first.answers, second.answers))
+    yield chain_section(first.name, second.name, chain(labelled, first.answers, second.answers))

@@ -145,12 +145,12 @@ def output_task(row: Row) -> OutputTask:
     """One row as an output task. Raises OperatorError."""
     identity, fields = task_id(row), shaped(row, _OutputRow)
     fraction, failing = _outcome(fields, row.where)
-    known = fields.output_bounce
-    if known is None and fields.resolved is not None:
-        known = not fields.resolved
-    if known is None and fraction is not None:
-        known = fraction < 1
-    if known is False:
+    bounce = fields.output_bounce
+    if bounce is None and fields.resolved is not None:
+        bounce = not fields.resolved
+    if bounce is None and fraction is not None:
+        bounce = fraction < 1
+    if bounce is False:
         fraction = 1.0  # correct means that every test passes (BouncerBench, II.B.2)
     return OutputTask(
         instance_id=identity,
@@ -158,35 +158,35 @@ def output_task(row: Row) -> OutputTask:
         problem_statement=fields.problem_statement,
         patch=fields.patch if fields.model_patch is None else fields.model_patch,
         base_commit=fields.base_commit or "",
-        bounce=known,
+        bounce=bounce,
         pass_fraction=fraction,
         quality=fields.underspecified if fields.input_quality is None else fields.input_quality,
-        failing=failing if known else None,
+        failing=failing if bounce else None,
     )
 
 
 def repository_of(identity: str) -> str:
     """``owner/name`` from an id like ``astropy__astropy-1234``; ``unknown/unknown`` where it has another form."""
-    found = _ID.match(identity)
-    return f"{found['owner']}/{found['name']}" if found else "unknown/unknown"
+    match = _ID.match(identity)
+    return f"{match['owner']}/{match['name']}" if match else "unknown/unknown"
 
 
 def number_of(identity: str) -> int:
     """The number in an id like ``astropy__astropy-1234``; 1 where it has another form."""
-    found = _ID.match(identity)
-    return int(found["number"]) if found else 1
+    match = _ID.match(identity)
+    return int(match["number"]) if match else 1
 
 
 def _outcome(fields: _OutputRow, where: str) -> tuple[float | None, Failing | None]:
     """The share of tests that pass, and which kinds fail; None where the row does not say."""
     status = _blank_is_none(fields.tests_status)
-    counted, failing = (None, None) if status is None else _counted(status, where)
-    for given in (fields.output_quality, fields.pass_frac):
-        if given is not None:
-            if not 0 <= given <= 1:
-                raise OperatorError(f"{where}: a pass fraction of {given} is not between 0 and 1")
-            return given, fields.failing or failing
-    return counted, fields.failing or failing
+    fraction, failing = (None, None) if status is None else _counted(status, where)
+    for value in (fields.output_quality, fields.pass_frac):
+        if value is not None:
+            if not 0 <= value <= 1:
+                raise OperatorError(f"{where}: a pass fraction of {value} is not between 0 and 1")
+            return value, fields.failing or failing
+    return fraction, fields.failing or failing
 
 
 def _counted(status: Any, where: str) -> tuple[float, Failing | None]:
@@ -196,12 +196,12 @@ def _counted(status: Any, where: str) -> tuple[float, Failing | None]:
             if len(status) > MAX_STATUS:
                 raise OperatorError(f"{where}: tests_status of more than {MAX_STATUS} characters")
             status = ast.literal_eval(status)  # literals only: no name is looked up, nothing is called
-        (mended, broken), (kept, lost) = (
+        (mended, broken), (unbroken, lost) = (
             (len(status[kind]["success"]), len(status[kind]["failure"]))
             for kind in ("FAIL_TO_PASS", "PASS_TO_PASS")
         )
     except (ValueError, SyntaxError, KeyError, TypeError, RecursionError, MemoryError) as error:
         raise OperatorError(f"{where}: tests_status: {type(error).__name__}: {str(error)[:80]}") from None
-    total = mended + broken + kept + lost
+    total = mended + broken + unbroken + lost
     failing: Failing | None = "both" if broken and lost else "fail-to-pass" if broken else None
-    return (mended + kept) / total if total else 0.0, "pass-to-pass" if lost and not broken else failing
+    return (mended + unbroken) / total if total else 0.0, "pass-to-pass" if lost and not broken else failing

@@ -18,12 +18,12 @@ _APART = (10, 25, 50, 100)
 
 def alone(kind: Kind, answers: Mapping[str, Answer]) -> dict[str, dict[str, Answer]]:
     """What each voice said, by its name, at the paper's line; where it failed, an answer without a verdict."""
-    names: list[str] = [each.value for each in LABELS[kind]]
-    found: dict[str, dict[str, Answer]] = {}
+    names: list[str] = [label.value for label in LABELS[kind]]
+    voices: dict[str, dict[str, Answer]] = {}
     for identity, answer in answers.items():
         for voice in answer.voices:
             level = names.index(voice.label) if voice.label in names else None
-            found.setdefault(voice.model, {}).setdefault(
+            voices.setdefault(voice.model, {}).setdefault(
                 identity,
                 Answer(
                     instance_id=identity,
@@ -33,7 +33,7 @@ def alone(kind: Kind, answers: Mapping[str, Answer]) -> dict[str, dict[str, Answ
                     error=voice.error or None,
                 ),
             )
-    return found
+    return voices
 
 
 def section(
@@ -44,12 +44,12 @@ def section(
     if not voices:
         return None
     rows = [_row(f"{name} (together)", together, len(answers), 0, _cost(answers.values()))]
-    for model, said in voices.items():
-        mine = [task for task in tasks if task.instance_id in said]
-        metrics = score(kind, mine, said, how=NO_INTERVALS)
-        costs = [voice.cost_usd for each in answers.values() for voice in each.voices if voice.model == model]
-        failed = sum(each.error is not None for each in said.values())
-        rows.append(_row(short(model), metrics, len(said), failed, _sum(costs)))
+    for model, own_answers in voices.items():
+        mine = [task for task in tasks if task.instance_id in own_answers]
+        metrics = score(kind, mine, own_answers, how=NO_INTERVALS)
+        costs = [voice.cost_usd for answer in answers.values() for voice in answer.voices if voice.model == model]
+        failed = sum(own_answer.error is not None for own_answer in own_answers.values())
+        rows.append(_row(short(model), metrics, len(own_answers), failed, _sum(costs)))
     table = Table(
         ("voice", "asked", "failed", "F_m", "R_b %", "FNR_a %", "AUC", "Brier", "USD"),
         tuple(rows),
@@ -60,13 +60,13 @@ def section(
     return Section(f"Voices of {name}", tuple(_saving(answers)), tuple(filter(None, tables)))
 
 
-def _row(name: str, metrics: Metrics, asked: int, failed: int, cost: float | None) -> tuple[Cell, ...]:
+def _row(name: str, metrics: Metrics, count: int, failed: int, cost: float | None) -> tuple[Cell, ...]:
     value = metrics.value
     auc = value("auc") if "auc" in metrics.estimates else value("auc_of_label")
     rates = [percentage(value(figure)) for figure in ("r_b", "fnr_a")]
     return (
         name,
-        asked,
+        count,
         failed,
         value("f_m"),
         *rates,
@@ -77,18 +77,18 @@ def _row(name: str, metrics: Metrics, asked: int, failed: int, cost: float | Non
 
 
 def _cost(answers: Iterable[Answer]) -> float | None:
-    return _sum([each.usage.cost_usd for each in answers])
+    return _sum([answer.usage.cost_usd for answer in answers])
 
 
 def _sum(costs: Sequence[float | None]) -> float | None:
-    known = [each for each in costs if each is not None]
-    return sum(known) if known else None
+    values = [cost for cost in costs if cost is not None]
+    return sum(values) if values else None
 
 
 def spread(voices: Sequence[Voice]) -> int | None:
     """How far apart the voices' probabilities lie, percent points; None for fewer than two."""
-    said = [voice.probabilities["p_bounce"] for voice in voices if "p_bounce" in voice.probabilities]
-    return max(said) - min(said) if len(said) > 1 else None
+    percents = [voice.probabilities["p_bounce"] for voice in voices if "p_bounce" in voice.probabilities]
+    return max(percents) - min(percents) if len(percents) > 1 else None
 
 
 def _disagreement(tasks: Tasks, answers: Mapping[str, Answer]) -> Table | None:
@@ -99,7 +99,7 @@ def _disagreement(tasks: Tasks, answers: Mapping[str, Answer]) -> Table | None:
         apart = None if answer is None else spread(answer.voices)
         if answer is None or apart is None or task.bounce is None or answer.bounce is None:
             continue
-        edge = next(each for each in _APART if apart <= each)
+        edge = next(edge for edge in _APART if apart <= edge)
         groups.setdefault(edge, []).append(answer.bounce != task.bounce)
     if not groups:
         return None
@@ -117,13 +117,13 @@ def _disagreement(tasks: Tasks, answers: Mapping[str, Answer]) -> Table | None:
 
 def _saving(answers: Mapping[str, Answer]) -> list[str]:
     """What a cascade did not have to ask."""
-    spoken = [each.voices for each in answers.values() if each.voices]
+    spoken = [answer.voices for answer in answers.values() if answer.voices]
     single = sum(len(voices) == 1 for voices in spoken)
     if not single:
         return []
     second = [voices[1].cost_usd for voices in spoken if len(voices) > 1]
-    known = [each for each in second if each is not None]
+    costs = [cost for cost in second if cost is not None]
     line = f"The second model was asked in {len(spoken) - single} of {len(spoken)} tasks: {single} questions saved"
-    if not known:
+    if not costs:
         return [f"{line}."]
-    return [f"{line}, about {single * sum(known) / len(known):.4f} USD at its mean price a question."]
+    return [f"{line}, about {single * sum(costs) / len(costs):.4f} USD at its mean price a question."]

@@ -90,7 +90,7 @@ def read_cases(source: str, checkouts: Checkouts | None = None) -> dict[str, Cas
     LIBRO's rows need ``checkouts``. Raises OperatorError, naming file and line, for a case that cannot be used.
     """
     folder = Path(source).resolve().parent
-    found = []
+    entries = []
     for row in read_rows(source):
         if "bug_id" in row.data and "base" not in row.data:
             if checkouts is None:
@@ -103,12 +103,12 @@ def read_cases(source: str, checkouts: Checkouts | None = None) -> dict[str, Cas
         else:
             task_id(row)
             case = _placed(shaped(row, Case), folder, row.where)
-        found.append((case.instance_id, row.where, case))
-    if not found:
+        entries.append((case.instance_id, row.where, case))
+    if not entries:
         raise OperatorError(
             f"{source}: no case in it" + (f" with checkouts in {checkouts.folder}" if checkouts else "")
         )
-    return {case.instance_id: case for case in unique(iter(found))}
+    return {case.instance_id: case for case in unique(iter(entries))}
 
 
 def _placed(case: Case, folder: Path, where: str) -> Case:
@@ -120,7 +120,7 @@ def _placed(case: Case, folder: Path, where: str) -> Case:
 
 def read_candidates(source: str, cases: dict[str, Case] | None = None) -> Iterator[Candidate]:
     """Candidates in their order. Raises OperatorError for one that is malformed, repeated, or of no known case."""
-    rows = ((each.task, where, (where, each)) for where, each in _rows(source))
+    rows = ((row.task, where, (where, row)) for where, row in _rows(source))
     for where, candidate in unique(rows):
         if cases is not None and candidate.instance_id not in cases:
             raise OperatorError(f"{where}: instance_id: no case {candidate.instance_id}")

@@ -45,11 +45,11 @@ _path = click.Path(path_type=Path)
 )
 @click.option("--memory", default=2048, show_default=True, type=click.IntRange(64), help="Limit of a run, MiB.")
 @json_option
-def replay(**given: Any) -> int:
+def replay(**options: Any) -> int:
     """Run tests on a buggy and on a fixed checkout, in a sandbox, and say which reproduce the bug."""
     from evaluation.brt.drafting import replay_command as run
 
-    return run(**given)
+    return run(**options)
 
 
 @click.command("brt")
@@ -68,8 +68,8 @@ def replay(**given: Any) -> int:
 @cutoff_option
 @click.option("--cases", metavar="F", help="Cases with fixed_at, for --cutoff.  [default: the tasks of the run]")
 @json_option
-def score(**given: Any) -> None:
+def score(**options: Any) -> None:
     """Score rankings of tests (acc@n, wef@n) or a run of replay (%BRT, and the rankings of what it drafted)."""
     from evaluation.brt.report import score_command as run
 
-    run(**given)
+    run(**options)

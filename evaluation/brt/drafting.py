@@ -38,7 +38,7 @@ from evaluation.brt.judge import Judge
 from evaluation.brt.report import BRT, CANDIDATES, digest
 from evaluation.dataset import fingerprint, read_rows, shaped, task_id
 from evaluation.run.recognition import Recognition, prompt_hash
-from evaluation.run.replay import Wanted, replay
+from evaluation.run.replay import ReplayRequest, replay
 from evaluation.run.runner import Outcome, Postponed
 
 PROMPTS = ("reproduce.draft", "reproduce.repair", "reproduce.pick")
@@ -106,16 +106,19 @@ class Drafter:
             # Answers are still to come: fewer drafts would be another experiment.
             raise Postponed("some of the case's drafts have not been answered yet")
         outcome = self.judged(case, result)
-        said = recognition.details() if recognition else {}
-        return dataclasses.replace(outcome, details={**outcome.details, **said})
+        recognised = recognition.details() if recognition else {}
+        return dataclasses.replace(outcome, details={**outcome.details, **recognised})
 
     def judged(self, case: Case, result: Reproduction) -> Outcome:
         """The judge's word on every draft that fails on the buggy version; the others cannot reproduce it."""
         judge = Judge(self.sandbox, self.limits)
-        seen: dict[tuple[str, str], dict[str, Any]] = {}
-        known = facts(parse_report(case.problem_statement))
+        judgements: dict[tuple[str, str], dict[str, Any]] = {}
+        report_facts = facts(parse_report(case.problem_statement))
         drafts = [
-            {**_draft(attempt, self._judgement(judge, case, attempt, seen)), "features": _features(attempt, known)}
+            {
+                **_draft(attempt, self._judgement(judge, case, attempt, judgements)),
+                "features": _features(attempt, report_facts),
+            }
             for attempt in result.attempts
         ]
         return Outcome(
@@ -126,29 +129,29 @@ class Drafter:
                 "reason": result.reason,
                 "drafted": result.drafted,
                 "unanswered": list(result.failures),
-                "shown": [str(each.candidate.number) for each in result.shown],
+                "shown": [str(suggestion.candidate.number) for suggestion in result.shown],
                 "drafts": drafts,
             },
         )
 
     @staticmethod
     def _judgement(
-        judge: Judge, case: Case, attempt: Attempt, seen: dict[tuple[str, str], dict[str, Any]]
+        judge: Judge, case: Case, attempt: Attempt, judgements: dict[tuple[str, str], dict[str, Any]]
     ) -> Mapping[str, Any]:
         candidate = attempt.candidate
         if attempt.fate != "failed" or candidate is None:
             return {"applied": candidate is not None, "base": _plain(attempt), "fixed": None, "brt": False}
         key = candidate.path, candidate.content
-        if key not in seen:
-            given = Candidate(
+        if key not in judgements:
+            test = Candidate(
                 instance_id=case.instance_id,
                 candidate_id=str(attempt.number),
                 path=candidate.path,
                 content=candidate.content,
             )
-            found = judge.judge(case, given)
-            seen[key] = found.model_dump(mode="json", exclude={"instance_id", "candidate_id"})
-        return seen[key]
+            judgement = judge.judge(case, test)
+            judgements[key] = judgement.model_dump(mode="json", exclude={"instance_id", "candidate_id"})
+        return judgements[key]
 
 
 def _draft(attempt: Attempt, judgement: Mapping[str, Any]) -> dict[str, Any]:
@@ -163,20 +166,20 @@ def _draft(attempt: Attempt, judgement: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _features(attempt: Attempt, known: Facts) -> dict[str, Any] | None:
+def _features(attempt: Attempt, report_facts: Facts) -> dict[str, Any] | None:
     """What LIBRO's features tell of a test that fails on the buggy version; None for any other."""
     if attempt.fate != "failed" or attempt.candidate is None or attempt.outcome is None:
         return None
-    found = match(attempt.outcome, known)
+    fit = match(attempt.outcome, report_facts)
     return {
         "signature": digest(signature(attempt.outcome)),
         "syntax": digest(attempt.candidate.syntax),
         "test_length": attempt.candidate.tokens,
-        "is_crash": known.crash,
+        "is_crash": report_facts.crash,
         "actual_crash": attempt.outcome.kind not in ASSERTIONS,
-        "actual_value_match": bool(found.values),
-        "exception_type_match": found.exception,
-        "test_exception_type_match": any(name in attempt.candidate.code for name in known.exceptions),
+        "actual_value_match": bool(fit.values),
+        "exception_type_match": fit.exception,
+        "test_exception_type_match": any(name in attempt.candidate.code for name in report_facts.exceptions),
     }
 
 
@@ -196,47 +199,47 @@ def replay_command(
     memory: int,
     checkouts: str | None,
     test_command: str | None,
-    **given: Any,
+    **shared_options: Any,
 ) -> int:
     """Run tests on a buggy and on a fixed checkout, in a sandbox, and say which reproduce the bug."""
     limits = Limits(seconds=seconds, cpu_seconds=seconds, memory_bytes=memory << 20)
-    wanted = Wanted(**given)
-    if candidates is not None and wanted.model is not None:
+    request = ReplayRequest(**shared_options)
+    if candidates is not None and request.model is not None:
         raise click.UsageError("--candidates are judged without a model: leave --model out")
     if (checkouts is None) != (test_command is None):
         raise click.UsageError("--checkouts and --test-command go together")
     places = None
     if checkouts is not None and test_command is not None:
         places = Checkouts(Path(checkouts), tuple(shlex.split(test_command)))
-    sandbox = working_sandbox(wanted.environment)
+    sandbox = working_sandbox(request.environment)
     if candidates is not None:
         judging = _judging(read_cases(cases, places), cases, candidates, limits, sandbox)
-        return replay(CANDIDATES, judging, candidates, wanted)
+        return replay(CANDIDATES, judging, candidates, request)
     options = Options(samples=samples, threshold=threshold, pick=pick, match=match)
     bench = dataclasses.replace(BRT, read=lambda source: iter(read_cases(source, places).values()))
-    return replay(bench, _drafting(book, options, limits, sandbox, wanted), cases, wanted)
+    return replay(bench, _drafting(book, options, limits, sandbox, request), cases, request)
 
 
 def _judging(
-    known: dict[str, Case], cases: str, candidates: str, limits: Limits, sandbox: Sandbox
+    by_id: dict[str, Case], cases: str, candidates: str, limits: Limits, sandbox: Sandbox
 ) -> Session[Candidate]:
     """Given tests are judged, no model asked; one record a candidate: applied, base, fixed, flaky, brt, reason."""
-    checked: Iterator[Candidate] = read_candidates(candidates, known)
+    checked: Iterator[Candidate] = read_candidates(candidates, by_id)
     for _ in checked:
         pass
     judge = Judge(sandbox, limits)
 
     def run(candidate: Candidate, model: Model) -> Outcome:
-        return Outcome(details=judge.judge(known[candidate.instance_id], candidate).model_dump(mode="json"))
+        return Outcome(details=judge.judge(by_id[candidate.instance_id], candidate).model_dump(mode="json"))
 
     config = {"cases": fingerprint(cases), "sandbox": sandbox.name, "limits": limits.model_dump(mode="json")}
     return Session(run, config, answered_by="given candidates")
 
 
 def _drafting(
-    book: str | None, options: Options, limits: Limits, sandbox: Sandbox, wanted: Wanted
+    book: str | None, options: Options, limits: Limits, sandbox: Sandbox, request: ReplayRequest
 ) -> Session[Case]:
-    texts = app.prompts(wanted.environment)
+    texts = app.prompts(request.environment)
     pairs = () if book is None else read_book(book)
     config = {
         "drafting": options.model_dump(mode="json", exclude={"seconds"}),
@@ -246,10 +249,10 @@ def _drafting(
     }
 
     def run(case: Case, model: Model) -> Outcome:
-        return Drafter(model, texts, sandbox, limits, options, pairs, wanted.recognised).replay(case)
+        return Drafter(model, texts, sandbox, limits, options, pairs, request.recognised).replay(case)
 
-    asked = {name: texts.hash(name) for name in PROMPTS}
-    return Session(run, config, asked | ({"recognised": prompt_hash()} if wanted.recognised else {}))
+    hashes = {name: texts.hash(name) for name in PROMPTS}
+    return Session(run, config, hashes | ({"recognised": prompt_hash()} if request.recognised else {}))
 
 
 def working_sandbox(environment: Settings) -> Sandbox:

@@ -72,7 +72,9 @@ class Judge:
             instance_id=case.instance_id,
             candidate_id=candidate_id,
             applied=True,
-            tests=tuple(f"{each.path}::{each.name}" if each.name else each.path for each in added.targets),
+            tests=tuple(
+                f"{target.path}::{target.name}" if target.name else target.path for target in added.targets
+            ),
             base=base.outcome,
             fixed=fixed.outcome,
             flaky=flaky,
@@ -165,18 +167,18 @@ def _applied(case: Case, candidate: Candidate) -> dict[str, str]:
 
 def added_in(case: Case, files: Mapping[str, str]) -> Added:
     """What to run of a candidate's files. Raises PatchRejected where there is no test in them."""
-    found = [
+    additions = [
         added
         for path, after in files.items()
         if path.endswith((".py", ".java"))
         and (added := added_tests(path, read_text(case.base, path), after)) is not None
     ]
-    if not found:
+    if not additions:
         raise PatchRejected("no test in it")
     # A file without an added test of its own is only run where no other file has one.
-    chosen = [added for added in found if added.alone] or found
-    targets: tuple[Target, ...] = tuple(target for added in chosen for target in added.targets)
-    return Added(targets, alone=all(added.alone for added in chosen))
+    selection = [added for added in additions if added.alone] or additions
+    targets: tuple[Target, ...] = tuple(target for added in selection for target in added.targets)
+    return Added(targets, alone=all(added.alone for added in selection))
 
 
 def _all_new(case: Case, files: Mapping[str, str]) -> bool:
@@ -217,14 +219,14 @@ def _tests(text: str) -> dict[str, str] | None:
     tree = python_tree(text)
     if tree is None:
         return None
-    found: dict[str, str] = {}
-    _collect(tree.body, "", found)
-    return found
+    tests: dict[str, str] = {}
+    _collect(tree.body, "", tests)
+    return tests
 
 
-def _collect(body: list[ast.stmt], prefix: str, found: dict[str, str]) -> None:
+def _collect(body: list[ast.stmt], prefix: str, tests: dict[str, str]) -> None:
     for node in body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test"):
-            found[prefix + node.name] = ast.dump(node)
+            tests[prefix + node.name] = ast.dump(node)
         elif isinstance(node, ast.ClassDef):
-            _collect(node.body, f"{prefix}{node.name}::", found)
+            _collect(node.body, f"{prefix}{node.name}::", tests)

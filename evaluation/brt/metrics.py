@@ -84,11 +84,11 @@ def _ranking(row: dict[str, str | None], where: str) -> Ranking:
 def _distinct(rankings: tuple[Ranking, ...], path: Path) -> tuple[Ranking, ...]:
     if not rankings:
         raise OperatorError(f"{path}: no bug is listed")
-    seen: set[str] = set()
+    identities: set[str] = set()
     for ranking in rankings:
-        if ranking.bug_id in seen:
+        if ranking.bug_id in identities:
             raise OperatorError(f"{path}: {ranking.bug_id} is listed twice")
-        seen.add(ranking.bug_id)
+        identities.add(ranking.bug_id)
     return rankings
 
 
@@ -169,14 +169,14 @@ def reproduced(records: Iterable[Record], plain: bool = False) -> dict[str, bool
 
     ``plain``: LIBRO's own method, so that drafts which were repaired or inverted count for nothing.
     """
-    found: dict[str, bool] = {}
+    outcomes: dict[str, bool] = {}
     for record in records:
         bug = str(record.details.get("instance_id") or _bug_of(record))
-        found[bug] = found.get(bug, False) or any(
-            each["brt"] and not (plain and (each.get("repaired") or each.get("inverted")))
-            for each in _judgements(record)
+        outcomes[bug] = outcomes.get(bug, False) or any(
+            judgement["brt"] and not (plain and (judgement.get("repaired") or judgement.get("inverted")))
+            for judgement in _judgements(record)
         )
-    return found
+    return outcomes
 
 
 def rankings(records: Iterable[Record]) -> tuple[tuple[Ranking, ...], tuple[Ranking, ...]]:
@@ -190,11 +190,13 @@ def rankings(records: Iterable[Record]) -> tuple[tuple[Ranking, ...], tuple[Rank
     for record in records:
         if "drafts" not in record.details:
             continue
-        right = {each["candidate_id"]: bool(each["brt"]) for each in _judgements(record)}
-        shown = [str(each) for each in record.details.get("shown", ())]
-        if shown:
-            suggested.append(_ranked(record, [right.get(each, False) for each in shown]))
-        failing = [bool(each["brt"]) for each in _judgements(record) if each.get("fate") == "failed"]
+        right = {judgement["candidate_id"]: bool(judgement["brt"]) for judgement in _judgements(record)}
+        suggestions = [str(identity) for identity in record.details.get("shown", ())]
+        if suggestions:
+            suggested.append(_ranked(record, [right.get(suggestion, False) for suggestion in suggestions]))
+        failing = [
+            bool(judgement["brt"]) for judgement in _judgements(record) if judgement.get("fate") == "failed"
+        ]
         if failing:
             # The pool as a whole has no order of its own: the right ones are put first.
             generated.append(_ranked(record, sorted(failing, reverse=True)))
@@ -236,7 +238,7 @@ class RankingScores:
     ) -> None:
         """``generated``: the rankings before selection left bugs out; without it there is no recall."""
         self.bugs = len(rankings)
-        self.reproducible = sum(each.reproducible for each in rankings)
+        self.reproducible = sum(ranking.reproducible for ranking in rankings)
         self.acc = {n: sum(found_at_n(rankings, n)) for n in NS}
         self.wef = {n: sum(wasted_at_n(rankings, n)) for n in NS}
         self.precision = suggestion_precision(rankings)
@@ -260,7 +262,7 @@ class RankingScores:
 
 def _intervals(rankings: Sequence[Ranking], how: Resampling) -> dict[str, Estimate]:
     """Means over bugs: the share found (acc), the tests wasted (wef), the share with any right test."""
-    columns: dict[str, Any] = {"suggestion_precision": [each.reproducible for each in rankings]}
+    columns: dict[str, Any] = {"suggestion_precision": [ranking.reproducible for ranking in rankings]}
     columns |= {f"acc@{n}": found_at_n(rankings, n) for n in NS}
     columns |= {f"wef@{n}": wasted_at_n(rankings, n) for n in NS}
     return means(columns, len(rankings), how)

@@ -81,16 +81,16 @@ def _patched(file: PatchedFile, path: str, read: Callable[[str], str | None]) ->
 
 
 def _with_hunks(file: PatchedFile, path: str, lines: list[str]) -> str:
-    done = drift = 0
+    position = drift = 0
     for number, hunk in enumerate(file, 1):
         old, new = _sides(hunk)
         # The new side's numbers hold in a file that has all earlier hunks; an empty side names the line before.
-        wanted = hunk.target_start - (1 if hunk.target_length else 0) + drift
-        place = _nearest(lines, old, wanted, done)
+        expected = hunk.target_start - (1 if hunk.target_length else 0) + drift
+        place = _nearest(lines, old, expected, position)
         if place is None:
             raise PatchRejected(f"{path}: hunk {number} (line {hunk.source_start}) does not fit")
         lines[place : place + len(old)] = new
-        done, drift = place + len(new), drift + place - wanted
+        position, drift = place + len(new), drift + place - expected
     return "".join(lines)
 
 
@@ -110,13 +110,13 @@ def _sides(hunk: Hunk) -> tuple[list[str], list[str]]:
     return old, new
 
 
-def _nearest(lines: Sequence[str], old: list[str], wanted: int, first: int) -> int | None:
+def _nearest(lines: Sequence[str], old: list[str], expected: int, first: int) -> int | None:
     """Where ``old`` stands in ``lines`` from ``first`` on, nearest to ``wanted``; None where it does not."""
     if not old:
         # Nothing to recognise the place by: only an empty file leaves no doubt.
         return None if lines else 0
     last = len(lines) - len(old)
-    places = sorted(range(first, last + 1), key=lambda place: abs(place - wanted))
+    places = sorted(range(first, last + 1), key=lambda place: abs(place - expected))
     return next((place for place in places if lines[place : place + len(old)] == old), None)
 
 

@@ -65,47 +65,47 @@ def score_command(
         raise click.UsageError("give either --rankings or --run")
     if before and rankings is None:
         raise click.UsageError("--before goes with --rankings")
-    for option, given in (("plain", plain), ("export", export), ("cutoff", cutoff), ("cases", cases)):
-        if given and run is None:
+    for option, is_given in (("plain", plain), ("export", export), ("cutoff", cutoff), ("cases", cases)):
+        if is_given and run is None:
             raise click.UsageError(f"--{option} goes with --run")
     how = Resampling(seed, replicates)
     if rankings is not None:
         generated = None if before is None else read_rankings(before)
         ranked = RankingScores(read_rankings(rankings), generated, how)
-        value, told = ranked.as_json(), [_ranked_section(ranked)]
+        value, parts = ranked.as_json(), [_ranked_section(ranked)]
     else:
         assert run is not None
         folder = RunFolder.read(run)
         records = tuple(folder.outcomes())
-        value, told = _run_scores(records, plain, how)
+        value, parts = _run_scores(records, plain, how)
         if export is not None:
             _export(records, export)
         dated = cases or folder.facts.tasks.source
         aged = BRT.contamination([(run.name, records)], dated, Scoring("count", seed, replicates, cutoff))
-        value, told = {**value, **data_of(aged)}, [*told, *aged]
+        value, parts = {**value, **data_of(aged)}, [*parts, *aged]
     if as_json:
         print_json(value)
     else:
-        show(told)
+        show(parts)
 
 
 def _run_scores(records: Sequence[Record], plain: bool, how: Resampling) -> tuple[dict[str, Any], list[Section]]:
     failed = sum(record.failed for record in records)
-    brt, bare = (RunScores(reproduced(records, each), failed, how) for each in (plain, True))
+    brt, bare = (RunScores(reproduced(records, only_plain), failed, how) for only_plain in (plain, True))
     value = {**brt.as_json(), "brt_plain": bare.share}
     rows: list[tuple[Cell, ...]] = [
         ("reproduced", brt.reproduced, ""),
         ("%BRT", percentage(brt.share), _ends(brt.interval)),
         ("%BRT, no draft repaired or inverted", percentage(bare.share), _ends(bare.interval)),
         ("without an answer", failed, ""),
-        ("of these, no test can be run", sum(_no_environment(each) for each in records), ""),
+        ("of these, no test can be run", sum(_no_environment(record) for record in records), ""),
     ]
-    told = [Section("", tables=(Table((f"{brt.instances} instances", "value", "95 % interval"), tuple(rows)),))]
+    parts = [Section("", tables=(Table((f"{brt.instances} instances", "value", "95 % interval"), tuple(rows)),))]
     if drafted(records):
         ranked = RankingScores(*rankings(records), how=how)
         value["suggestions"] = ranked.as_json()
-        told.append(_ranked_section(ranked))
-    return value, told
+        parts.append(_ranked_section(ranked))
+    return value, parts
 
 
 def _no_environment(record: Record) -> bool:
@@ -135,7 +135,8 @@ def _export(records: Sequence[Record], folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         for name, ranked in (("rankings.csv", suggested), ("rankings_before.csv", generated)):
             rows = [
-                {**each.model_dump(), "first_success_rank": each.first_success_rank or NEVER} for each in ranked
+                {**ranking.model_dump(), "first_success_rank": ranking.first_success_rank or NEVER}
+                for ranking in ranked
             ]
             _csv(folder / name, tuple(Ranking.model_fields), rows)
         _csv(folder / "features.csv", FEATURES, features(records))
@@ -154,21 +155,21 @@ def _csv(file: Path, columns: Sequence[str], rows: Iterable[dict[str, Any]]) -> 
 def features(records: Iterable[Record]) -> Iterator[dict[str, Any]]:
     """One row for each distinct test that fails on the buggy version, of a run that drafted."""
     for record in records:
-        failing = [each for each in record.details.get("drafts", ()) if each.get("features")]
-        sizes = Counter(each["features"]["signature"] for each in failing)
-        equal = Counter(each["features"]["syntax"] for each in failing)
-        seen: set[str] = set()
-        for each in failing:
-            found = each["features"]
-            if found["syntax"] not in seen:
-                seen.add(found["syntax"])
+        failing = [draft for draft in record.details.get("drafts", ()) if draft.get("features")]
+        sizes = Counter(draft["features"]["signature"] for draft in failing)
+        equal = Counter(draft["features"]["syntax"] for draft in failing)
+        syntaxes: set[str] = set()
+        for draft in failing:
+            values = draft["features"]
+            if values["syntax"] not in syntaxes:
+                syntaxes.add(values["syntax"])
                 yield {
                     "bug_id": record.task_id,
-                    "test_path": each["candidate_id"],
-                    "success": bool(each["brt"]),
-                    "clus_size_output_fib": sizes[found["signature"]],
-                    "num_fib_tests": equal[found["syntax"]],
-                    **{name: found[name] for name in FEATURES if name in found},
+                    "test_path": draft["candidate_id"],
+                    "success": bool(draft["brt"]),
+                    "clus_size_output_fib": sizes[values["signature"]],
+                    "num_fib_tests": equal[values["syntax"]],
+                    **{name: values[name] for name in FEATURES if name in values},
                 }
 
 
@@ -184,31 +185,32 @@ def recorded(run: RunFolder, name: str, source: str, scoring: Scoring) -> Record
 
 def sections(records: Sequence[Recorded], scoring: Scoring) -> list[Section]:
     """Everything there is to say about these runs. Bugs without an answer count as not reproduced, always."""
-    found = [_shares(records, scoring.seed)]
-    own = [(name, each) for name, each in records if drafted(each)]
+    parts = [_shares(records, scoring.seed)]
+    own = [(name, own_records) for name, own_records in records if drafted(own_records)]
     if own:
-        found += [_rankings(own, scoring.seed), _fates(own)]
+        parts += [_rankings(own, scoring.seed), _fates(own)]
     if len(records) > 1:
-        found.append(_compared(records))
-    return found
+        parts.append(_compared(records))
+    return parts
 
 
 def _shares(runs: Sequence[Recorded], seed: int) -> Section:
     scores = [
-        (name, RunScores(reproduced(each), sum(r.failed for r in each), Resampling(seed))) for name, each in runs
+        (name, RunScores(reproduced(records), sum(r.failed for r in records), Resampling(seed)))
+        for name, records in runs
     ]
-    bare = {name: RunScores(reproduced(each, plain=True), 0, NO_INTERVALS).share for name, each in runs}
+    bare = {name: RunScores(reproduced(records, plain=True), 0, NO_INTERVALS).share for name, records in runs}
     rows: list[tuple[Cell, ...]] = [
         (
             name,
-            each.instances,
-            each.reproduced,
-            percentage(each.share),
-            _ends(each.interval),
+            score.instances,
+            score.reproduced,
+            percentage(score.share),
+            _ends(score.interval),
             percentage(bare[name]),
-            each.failed,
+            score.failed,
         )
-        for name, each in scores
+        for name, score in scores
     ]
     quoted: list[tuple[Cell, ...]] = [
         (f"{row.model}, {row.benchmark}: {row.setting} (paper)", None, None, None, "", percentage(row.brt), None)
@@ -218,33 +220,33 @@ def _shares(runs: Sequence[Recorded], seed: int) -> Section:
     header = ("run", "instances", "reproduced", "%BRT", "95 % interval", "%BRT plain", "without an answer")
     note = "Plain: LIBRO's own method, so that drafts which were repaired or inverted count for nothing."
     table = Table(header, (*rows, *quoted), quoted_from=len(rows), note=note)
-    shown = Series(
+    series = Series(
         "%BRT",
-        [None if each.share is None else 100 * each.share for _, each in scores],
-        [_bar(each.interval) for _, each in scores],
+        [None if score.share is None else 100 * score.share for _, score in scores],
+        [_bar(score.interval) for _, score in scores],
     )
-    draw = partial(bars, [name for name, _ in scores], [shown], ylabel="%BRT", top=100)
+    draw = partial(bars, [name for name, _ in scores], [series], ylabel="%BRT", top=100)
     figures = (Figure(draw, "%BRT of each run."),) if len(scores) > 1 else ()
-    data = {"brt": {name: {**each.as_json(), "brt_plain": bare[name]} for name, each in scores}}
+    data = {"brt": {name: {**score.as_json(), "brt_plain": bare[name]} for name, score in scores}}
     text = "A bug counts as reproduced where a test fails on the buggy and passes on the fixed version."
     return Section("Bugs reproduced", (text,), (table,), figures, data)
 
 
 def _rankings(runs: Sequence[Recorded], seed: int) -> Section:
-    scores = [(name, RankingScores(*rankings(each), how=Resampling(seed))) for name, each in runs]
+    scores = [(name, RankingScores(*rankings(records), how=Resampling(seed))) for name, records in runs]
     names = (*(f"acc@{n}" for n in NS), *(f"wef@{n}" for n in NS))
     header = ("run", "reproducible", *names, "precision, bugs", "precision, tests", "recall")
     rows: list[tuple[Cell, ...]] = [
         (
-            f"{name} ({each.bugs} bugs)",
-            each.reproducible,
-            *(each.acc[n] for n in NS),
-            *(each.wef[n] for n in NS),
-            each.precision,
-            each.precision_of_tests,
-            each.recall,
+            f"{name} ({score.bugs} bugs)",
+            score.reproducible,
+            *(score.acc[n] for n in NS),
+            *(score.wef[n] for n in NS),
+            score.precision,
+            score.precision_of_tests,
+            score.recall,
         )
-        for name, each in scores
+        for name, score in scores
     ]
     note = "Counts over the bugs with a suggestion. Precision: LIBRO's is of bugs, Bloom's of tests."
     table = Table(header, (*rows, _LIBRO), quoted_from=len(rows), note=note)
@@ -255,10 +257,10 @@ def _fates(runs: Sequence[Recorded]) -> Section:
     fates = ("failed", "passed", "unusable", "skipped", "not run")
     rows: list[tuple[Cell, ...]] = []
     for name, records in runs:
-        drafts = [each for record in records for each in record.details.get("drafts", ())]
-        counts = Counter(str(each["fate"]) for each in drafts)
-        right = sum(bool(each["brt"]) for each in drafts)
-        mended, turned = (sum(bool(each[what]) for each in drafts) for what in ("repaired", "inverted"))
+        drafts = [draft for record in records for draft in record.details.get("drafts", ())]
+        counts = Counter(str(draft["fate"]) for draft in drafts)
+        right = sum(bool(draft["brt"]) for draft in drafts)
+        mended, turned = (sum(bool(draft[what]) for draft in drafts) for what in ("repaired", "inverted"))
         rows.append((name, len(drafts), *(counts[fate] for fate in fates), mended, turned, right))
     header = ("run", "drafts", *fates, "repaired", "inverted", "reproduce the bug")
     return Section("Drafts", ("What each draft did on the buggy version.",), (Table(header, tuple(rows)),))
@@ -266,18 +268,18 @@ def _fates(runs: Sequence[Recorded]) -> Section:
 
 def _compared(runs: Sequence[Recorded]) -> Section:
     """Each run beside the first: how far a changed setting keeps what the baseline reproduced."""
-    (first, baseline), *others = [(name, reproduced(each)) for name, each in runs]
-    comparisons = [(name, compare(baseline, each)) for name, each in others]
-    rows = tuple(_row(name, each) for name, each in comparisons)
+    (first, baseline), *others = [(name, reproduced(records)) for name, records in runs]
+    comparisons = [(name, compare(baseline, outcomes)) for name, outcomes in others]
+    rows = tuple(_row(name, comparison) for name, comparison in comparisons)
     header = ("run", "bugs in both", "%BRT before", "%BRT", "consistency %", "lost", "gained", "McNemar p")
     note = "Consistency: of the bugs reproduced by the first run, the share that this run reproduces too."
-    data: dict[str, Any] = {"compared": {name: each.as_json() for name, each in comparisons}}
+    data: dict[str, Any] = {"compared": {name: comparison.as_json() for name, comparison in comparisons}}
     return Section(f"Beside {first}", tables=(Table(header, rows, note=note),), data=data)
 
 
-def _row(name: str, each: Comparison) -> tuple[Cell, ...]:
-    shares = (percentage(each.baseline), percentage(each.altered), percentage(each.consistency))
-    return (name, each.bugs, *shares, each.lost, each.gained, each.p)
+def _row(name: str, comparison: Comparison) -> tuple[Cell, ...]:
+    shares = (percentage(comparison.baseline), percentage(comparison.altered), percentage(comparison.consistency))
+    return (name, comparison.bugs, *shares, comparison.lost, comparison.gained, comparison.p)
 
 
 def _ends(estimate: Estimate, scale: float = 100, digits: int = 1) -> str:
@@ -300,12 +302,12 @@ def _cases(source: str) -> Iterator[Case]:
 
 def _sample(score: Recorded) -> Sample:
     name, records = score
-    found = reproduced(records)
-    hits = np.array(list(found.values()), dtype=float)
+    outcomes = reproduced(records)
+    hits = np.array(list(outcomes.values()), dtype=float)
     knew = {
         record.task_id.partition("/")[0]: record.recognised for record in records if record.recognised is not None
     }
-    return Sample(name, list(found), lambda draws: {"brt": ratio(hits[draws].sum(-1), draws.shape[-1])}, knew)
+    return Sample(name, list(outcomes), lambda draws: {"brt": ratio(hits[draws].sum(-1), draws.shape[-1])}, knew)
 
 
 BRT: Benchmark[Case, Recorded] = Benchmark(

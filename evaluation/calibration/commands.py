@@ -61,21 +61,21 @@ def _calibrated(
     from evaluation.run.folder import RunFolder
 
     bench = BENCHES[kind]
-    found = list(bench.read(tasks))
+    items = list(bench.read(tasks))
     models = gather(kind, run, predictions, model_name)
     if run is not None:
-        found = RunFolder.read(Path(run)).due(found, bench.identify)
-    named = {short(name): answers for name, answers in models.items()}
-    told = calibration.sections(kind, calibration.models_as_cases(found, named, split, seed), harm, seed)
+        items = RunFolder.read(Path(run)).due(items, bench.identify)
+    by_name = {short(name): answers for name, answers in models.items()}
+    sections = calibration.sections(kind, calibration.models_as_cases(items, by_name, split, seed), harm, seed)
     if maps is not None:
-        written = calibration.write_maps(Path(maps), kind, found, models, form)
-        say(f"{maps}: {', '.join(written)}")
+        names = calibration.write_maps(Path(maps), kind, items, models, form)
+        say(f"{maps}: {', '.join(names)}")
     if out is not None:
-        store(Path(out), Report(f"Calibration on {kind}", tuple(told), f"Bouncer {__version__}, {tasks}"))
+        store(Path(out), Report(f"Calibration on {kind}", tuple(sections), f"Bouncer {__version__}, {tasks}"))
     if as_json:
-        print_json(data_of(told))
+        print_json(data_of(sections))
     elif out is None:
-        show(told)
+        show(sections)
 
 
 calibrate_input, calibrate_output = both(

@@ -38,32 +38,32 @@ def models_as_cases(
     if split == "random":
         parts = np.random.default_rng(seed).integers(1, _FOLDS + 1, len(tasks))
         group = {task.instance_id: f"part {part}" for task, part in zip(tasks, parts, strict=True)}
-    found = [thresholds.cases(name, tasks, answers, group) for name, answers in models.items()]
+    cases = [thresholds.cases(name, tasks, answers, group) for name, answers in models.items()]
     if len(models) > 1:
         name = f"mean of {len(models)}"
-        found.append(thresholds.cases(name, tasks, thresholds.mean(name, tasks, list(models.values())), group))
-    if all(len(each.groups) < 2 for each in found):
+        cases.append(thresholds.cases(name, tasks, thresholds.mean(name, tasks, list(models.values())), group))
+    if all(len(case.groups) < 2 for case in cases):
         raise OperatorError(
             "the tasks are of one repository: there is no other to prove a line on; --split random"
         )
-    return [each for each in found if len(each.groups) > 1]
+    return [case for case in cases if len(case.groups) > 1]
 
 
-def sections(kind: Kind, found: Sequence[Cases], harm: float, seed: int = 0) -> list[Section]:
+def sections(kind: Kind, cases: Sequence[Cases], harm: float, seed: int = 0) -> list[Section]:
     """Lines, maps, and how often the promise is broken."""
     subjects = "issues" if kind == INPUT else "patches"
-    return [_lines(found, harm, subjects), _maps(found), _coverage(found, harm, seed)]
+    return [_lines(cases, harm, subjects), _maps(cases), _coverage(cases, harm, seed)]
 
 
-def _lines(found: Sequence[Cases], harm: float, subjects: str) -> Section:
+def _lines(cases: Sequence[Cases], harm: float, subjects: str) -> Section:
     rows: list[tuple[Cell, ...]] = []
-    each_group: list[tuple[Cell, ...]] = []
+    group_rows: list[tuple[Cell, ...]] = []
     data: dict[str, Any] = {}
-    for one in found:
-        proofs = thresholds.proved(one, thresholds.promised(harm))
-        row, data[one.name] = _line_row(one, proofs)
+    for model_cases in cases:
+        proofs = thresholds.proved(model_cases, thresholds.promised(harm))
+        row, data[model_cases.name] = _line_row(model_cases, proofs)
         rows.append(row)
-        each_group += [_proof_row(one, each) for each in proofs]
+        group_rows += [_proof_row(model_cases, proof) for proof in proofs]
     table = Table(
         ("model", "cases", "AUC", "F_m, usual line", "F_m, fitted line", "promise given", "harm %", "R_b %"),
         tuple(rows),
@@ -72,61 +72,72 @@ def _lines(found: Sequence[Cases], harm: float, subjects: str) -> Section:
     )
     groups = Table(
         ("model, held out", "line", "good", "bounced", "harm %", "bad", "bounced"),
-        tuple(each_group),
+        tuple(group_rows),
         title="Each repository",
         folded=True,
     )
-    told = (
+    paragraph = (
         "Each repository is held out in turn: its line comes from all others. The usual line is the paper's "
         "label (or 50 %), the fitted one has the best F_m elsewhere. "
         f"Promise: at most {100 * harm:g} % of the good {subjects} bounce, as sure as that many other "
         "repositories can make it: see strict below."
     )
-    return Section("Lines fitted on the other repositories", (told,), (table, groups), data={"lines": data})
+    return Section("Lines fitted on the other repositories", (paragraph,), (table, groups), data={"lines": data})
 
 
-def _line_row(one: Cases, proofs: Sequence[Proof]) -> tuple[tuple[Cell, ...], dict[str, Any]]:
+def _line_row(model_cases: Cases, proofs: Sequence[Proof]) -> tuple[tuple[Cell, ...], dict[str, Any]]:
     """One model's row, and the same as JSON."""
-    papers = risk.line_at(one.every, 66 if one.by_label else 50)
+    papers = risk.line_at(model_cases.every, 66 if model_cases.by_label else 50)
     usual = thresholds.macro_f(papers.good, papers.harmed, papers.bad, papers.caught)
-    fitted, auc = thresholds.pooled_f(thresholds.proved(one, thresholds.best_f)), thresholds.ranking(one)
-    harmed, good = sum(each.harmed for each in proofs), sum(each.good for each in proofs)
-    caught, bad = sum(each.caught for each in proofs), sum(each.bad for each in proofs)
-    given = f"{sum(each.line is not None for each in proofs)} of {len(proofs)}"
+    fitted, auc = (
+        thresholds.pooled_f(thresholds.proved(model_cases, thresholds.best_f)),
+        thresholds.ranking(model_cases),
+    )
+    harmed, good = sum(proof.harmed for proof in proofs), sum(proof.good for proof in proofs)
+    caught, bad = sum(proof.caught for proof in proofs), sum(proof.bad for proof in proofs)
+    promises_given = f"{sum(proof.line is not None for proof in proofs)} of {len(proofs)}"
     shares = (wilson(harmed, good).percent(), wilson(caught, bad).percent())
-    return (one.name, len(one.every), auc, usual, fitted, given, *shares), {
+    return (model_cases.name, len(model_cases.every), auc, usual, fitted, promises_given, *shares), {
         "auc": auc,
-        "by_label": one.by_label,
-        "left_out": one.left_out,
+        "by_label": model_cases.by_label,
+        "left_out": model_cases.left_out,
         "f_m_usual_line": usual,
         "f_m_fitted_line": fitted,
-        "promise": [asdict(each) for each in proofs],
+        "promise": [asdict(proof) for proof in proofs],
     }
 
 
-def _proof_row(one: Cases, each: Proof) -> tuple[Cell, ...]:
-    share = percentage(each.harm)
-    return (f"{one.name}, {each.held_out}", each.line, each.good, each.harmed, share, each.bad, each.caught)
+def _proof_row(model_cases: Cases, proof: Proof) -> tuple[Cell, ...]:
+    share = percentage(proof.harm)
+    return (
+        f"{model_cases.name}, {proof.held_out}",
+        proof.line,
+        proof.good,
+        proof.harmed,
+        share,
+        proof.bad,
+        proof.caught,
+    )
 
 
-def _maps(found: Sequence[Cases]) -> Section:
+def _maps(cases: Sequence[Cases]) -> Section:
     rows: list[tuple[Cell, ...]] = []
     data: dict[str, Any] = {}
-    for one in found:
-        fitted = thresholds.calibrated(one)
-        rows.append((one.name, *fitted.error.values(), *fitted.brier.values()))
-        data[one.name] = asdict(fitted)
+    for model_cases in cases:
+        fitted = thresholds.calibrated(model_cases)
+        rows.append((model_cases.name, *fitted.error.values(), *fitted.brier.values()))
+        data[model_cases.name] = asdict(fitted)
     kinds = ("as said", "isotonic", "Platt")
     diagrams = [
-        Curve(one.name, [0.0, *(each.said for each in bins)], [0.0, *(each.true for each in bins)])
-        for one in found
-        if not one.by_label and (bins := reliability.bins(one.every))
+        Curve(model_cases.name, [0.0, *(bin_.said for bin_ in bins)], [0.0, *(bin_.true for bin_ in bins)])
+        for model_cases in cases
+        if not model_cases.by_label and (bins := reliability.bins(model_cases.every))
     ]
-    shown: tuple[Figure, ...] = ()
+    figures: tuple[Figure, ...] = ()
     if diagrams:
         perfect = Curve("perfect", [0.0, 1.0], [0.0, 1.0], marked=False)
         caption = "Reliability: what was said against what came true, in ten bins."
-        shown = (
+        figures = (
             Figure(lambda: curves([*diagrams, perfect], xlabel="probability said", ylabel="came true"), caption),
         )
     table = Table(
@@ -135,27 +146,27 @@ def _maps(found: Sequence[Cases]) -> Section:
         title="Calibration: expected calibration error and Brier score, each map fitted on the other repositories",
         note="Where answers carry no probability, labels stand for 0, 33, 66 and 100 %.",
     )
-    return Section("Probabilities", tables=(table,), figures=shown, data={"maps": data})
+    return Section("Probabilities", tables=(table,), figures=figures, data={"maps": data})
 
 
-def _coverage(found: Sequence[Cases], harm: float, seed: int) -> Section:
+def _coverage(cases: Sequence[Cases], harm: float, seed: int) -> Section:
     summary: list[tuple[Cell, ...]] = []
     full: list[tuple[Cell, ...]] = []
     data: dict[str, Any] = {}
-    for one in found:
-        rows = thresholds.coverage(one, harm, seed=seed)
-        data[one.name] = [asdict(each) for each in rows]
-        full += [_coverage_row(one, each) for each in rows]
+    for model_cases in cases:
+        rows = thresholds.coverage(model_cases, harm, seed=seed)
+        data[model_cases.name] = [asdict(row) for row in rows]
+        full += [_coverage_row(model_cases, row) for row in rows]
         summary.append(
             (
-                one.name,
-                _percents([each.own_given for each in rows]),
-                _percents([each.own_broken for each in rows]),
-                _percents([each.given for each in rows]),
-                _percents([each.broken_elsewhere for each in rows]),
-                _percents([each.strict_given for each in rows]),
-                _percents([each.strict_broken for each in rows]),
-                _percents([each.broken_here for each in rows]),
+                model_cases.name,
+                _percents([row.own_given for row in rows]),
+                _percents([row.own_broken for row in rows]),
+                _percents([row.given for row in rows]),
+                _percents([row.broken_elsewhere for row in rows]),
+                _percents([row.strict_given for row in rows]),
+                _percents([row.strict_broken for row in rows]),
+                _percents([row.broken_here for row in rows]),
             )
         )
     tables = (
@@ -174,8 +185,8 @@ def _coverage(found: Sequence[Cases], harm: float, seed: int) -> Section:
             folded=True,
         ),
     )  # fmt: skip
-    told = (_promises(min(len(one.groups) for one in found) - 1, harm),)
-    return Section("How often the promise is broken", told, tables, data={"coverage": data})
+    paragraphs = (_promises(min(len(model_cases.groups) for model_cases in cases) - 1, harm),)
+    return Section("How often the promise is broken", paragraphs, tables, data={"coverage": data})
 
 
 def _promises(others: int, harm: float) -> str:
@@ -192,17 +203,17 @@ def _promises(others: int, harm: float) -> str:
     )
 
 
-def _coverage_row(one: Cases, each: Coverage) -> tuple[Cell, ...]:
+def _coverage_row(model_cases: Cases, coverage: Coverage) -> tuple[Cell, ...]:
     def percent(*shares: float) -> tuple[str, ...]:
         return tuple(f"{100 * share:.1f}" for share in shares)
 
     return (
-        f"{one.name}, {each.held_out}",
-        each.good_here,
-        *percent(each.own_given, each.own_broken),
-        each.good_elsewhere,
-        *percent(each.given, each.broken_elsewhere),
-        *percent(each.strict_broken, each.strict_harm, each.broken_here, each.harm_here),
+        f"{model_cases.name}, {coverage.held_out}",
+        coverage.good_here,
+        *percent(coverage.own_given, coverage.own_broken),
+        coverage.good_elsewhere,
+        *percent(coverage.given, coverage.broken_elsewhere),
+        *percent(coverage.strict_broken, coverage.strict_harm, coverage.broken_here, coverage.harm_here),
     )
 
 
@@ -221,23 +232,23 @@ def write_maps(
     try:
         if file.is_file():
             content = json.loads(file.read_text(encoding="utf-8"))
-            if not isinstance(content, dict) or not all(isinstance(each, dict) for each in content.values()):
+            if not isinstance(content, dict) or not all(isinstance(maps, dict) for maps in content.values()):
                 raise ValueError
     except (OSError, ValueError):
         raise OperatorError(f"--maps {file}: holds no maps") from None
     speakers: dict[str, Mapping[str, Answer]] = {}
     for name, answers in models.items():
         speakers |= alone(kind, answers) or {name: dict(answers)}
-    written: list[str] = []
+    names: list[str] = []
     for name, answers in speakers.items():
-        found = thresholds.cases(name, tasks, answers)
-        if found.every and not found.by_label:
-            content.setdefault(name, {})[PURPOSE[kind]] = thresholds.points(found.every, form)
-            written.append(name)
-    if not written:
+        own_cases = thresholds.cases(name, tasks, answers)
+        if own_cases.every and not own_cases.by_label:
+            content.setdefault(name, {})[PURPOSE[kind]] = thresholds.points(own_cases.every, form)
+            names.append(name)
+    if not names:
         raise OperatorError("--maps: no answers with a probability, nothing to map")
     try:
         file.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     except OSError as error:
         raise OperatorError(f"--maps {file}: {error.strerror}") from None
-    return written
+    return names

@@ -49,38 +49,44 @@ class Cases:
 
 def cases(name: str, tasks: Tasks, answers: Mapping[str, Answer], by: Mapping[str, str] | None = None) -> Cases:
     """The answers that can be scored, beside what is true; grouped ``by`` task, else by repository."""
-    known = [
+    labelled = [
         (task, answer) for task in tasks if task.bounce is not None if (answer := answers.get(task.instance_id))
     ]
-    usable = [(task, answer) for task, answer in known if answer.level is not None or answer.p_bounce is not None]
+    usable = [
+        (task, answer) for task, answer in labelled if answer.level is not None or answer.p_bounce is not None
+    ]
     by_label = any(answer.p_bounce is None for _, answer in usable)
     groups: dict[str, list[Judged]] = {}
     for task, answer in usable:
         score = (answer.level or 0) * 100 / STEPS if by_label or answer.p_bounce is None else answer.p_bounce
         case = Judged(subject=task.instance_id, p_bounce=int(score), good=not task.bounce)
         groups.setdefault(task.repo if by is None else by[task.instance_id], []).append(case)
-    kept = {each: tuple(groups[each]) for each in sorted(groups)}
-    return Cases(name, by_label, kept, len(tasks) - len(usable))
+    by_group = {group: tuple(groups[group]) for group in sorted(groups)}
+    return Cases(name, by_label, by_group, len(tasks) - len(usable))
 
 
 def mean(name: str, tasks: Tasks, voices: Sequence[Mapping[str, Answer]]) -> dict[str, Answer]:
     """The mean of several models' answers, as ``mean(...)`` gives it; only of tasks that each of them answered."""
-    found: dict[str, Answer] = {}
+    answers: dict[str, Answer] = {}
     for identity in (task.instance_id for task in tasks):
-        said = [each[identity] for each in voices if identity in each]
-        levels = [each.level for each in said if each.level is not None]
+        own_answers = [voice[identity] for voice in voices if identity in voice]
+        levels = [own_answer.level for own_answer in own_answers if own_answer.level is not None]
         if len(levels) < len(voices):
             continue
-        given = [each.p_bounce for each in said if each.p_bounce is not None]
-        percents = given if len(given) == len(said) else [level * 100 / STEPS for level in levels]
+        percents_given = [own_answer.p_bounce for own_answer in own_answers if own_answer.p_bounce is not None]
+        percents = (
+            percents_given
+            if len(percents_given) == len(own_answers)
+            else [level * 100 / STEPS for level in levels]
+        )
         average = sum(levels) / len(levels)
-        found[identity] = Answer(
+        answers[identity] = Answer(
             instance_id=identity,
             level=round(average),
             bounce=average >= 1.5,
             p_bounce=sum(percents) / len(percents),
         )
-    return found
+    return answers
 
 
 @dataclass(frozen=True)
@@ -103,11 +109,11 @@ class Proof:
 Fit = Callable[[Sequence[Sequence[Judged]]], int | None]
 
 
-def proved(found: Cases, fit: Fit) -> list[Proof]:
+def proved(all_cases: Cases, fit: Fit) -> list[Proof]:
     """Each group held out in turn; where no line can be drawn, nothing bounces."""
     proofs: list[Proof] = []
-    for name, group in found.groups.items():
-        line = fit(found.other_groups(name))
+    for name, group in all_cases.groups.items():
+        line = fit(all_cases.other_groups(name))
         at = risk.line_at(group, risk.NEVER if line is None else line)
         proofs.append(Proof(name, line, at.good, at.harmed, at.bad, at.caught))
     return proofs
@@ -133,9 +139,9 @@ def line_elsewhere(groups: Sequence[Iterable[int]], harm: float) -> int | None:
     ``k / (n + 1)``. Where ``n`` is below ``repositories_needed``, the strictest line is taken, and it is only
     ``n / (n + 1)`` sure. It is never below the line of ``risk.lowest_line`` for all of them together.
     """
-    scores = [sorted(each) for each in groups]
-    strictest = sorted((_least(each, harm) for each in scores if each), reverse=True)
-    pooled = risk.lowest_line((score for each in scores for score in each), harm)
+    scores = [sorted(group) for group in groups]
+    strictest = sorted((_least(score, harm) for score in scores if score), reverse=True)
+    pooled = risk.lowest_line((score for of_group in scores for score in of_group), harm)
     return max(strictest[_strict_rank(len(strictest)) - 1], pooled) if strictest and pooled is not None else None
 
 
@@ -160,9 +166,11 @@ def best_f(groups: Sequence[Sequence[Judged]]) -> int | None:
     some = [case for group in groups for case in group]
     if len({case.good for case in some}) < 2:
         return None
-    lines = [risk.line_at(some, each) for each in sorted({case.p_bounce for case in some} | {risk.NEVER})]
+    points = [
+        risk.line_at(some, threshold) for threshold in sorted({case.p_bounce for case in some} | {risk.NEVER})
+    ]
     return max(
-        lines, key=lambda each: (macro_f(each.good, each.harmed, each.bad, each.caught), each.bounce_above)
+        points, key=lambda point: (macro_f(point.good, point.harmed, point.bad, point.caught), point.bounce_above)
     ).bounce_above
 
 
@@ -174,12 +182,14 @@ def macro_f(good: int, harmed: int, bad: int, caught: int) -> float:
 
 def pooled_f(proofs: Sequence[Proof]) -> float:
     """Macro F over all groups, each at the line that the others gave it."""
-    return macro_f(*(sum(getattr(each, name) for each in proofs) for name in ("good", "harmed", "bad", "caught")))
+    return macro_f(
+        *(sum(getattr(proof, name) for proof in proofs) for name in ("good", "harmed", "bad", "caught"))
+    )
 
 
-def ranking(found: Cases) -> float | None:
+def ranking(all_cases: Cases) -> float | None:
     """AUC of the scores."""
-    every = found.every
+    every = all_cases.every
     order = sorted({case.p_bounce for case in every})
     if not order:
         return None
@@ -206,8 +216,8 @@ def isotonic(some: Sequence[Judged]) -> statistics.Array:
     """The monotone map with the least squared error (Ayer et al. 1955), at each whole percent."""
     from sklearn.isotonic import IsotonicRegression
 
-    said, bad = [case.p_bounce for case in some], [not case.good for case in some]
-    return np.asarray(IsotonicRegression(out_of_bounds="clip").fit(said, bad).predict(np.arange(101)))
+    percents, bad = [case.p_bounce for case in some], [not case.good for case in some]
+    return np.asarray(IsotonicRegression(out_of_bounds="clip").fit(percents, bad).predict(np.arange(101)))
 
 
 def platt(some: Sequence[Judged]) -> statistics.Array:
@@ -238,14 +248,14 @@ _MAPS: Mapping[str, Callable[[Sequence[Judged]], statistics.Array]] = {
 }
 
 
-def calibrated(found: Cases) -> Calibrated:
+def calibrated(all_cases: Cases) -> Calibrated:
     """Each group through a map that was fitted on the others."""
     error: dict[str, float | None] = {}
     brier: dict[str, float | None] = {}
     for name, fit in _MAPS.items():
         mapped: list[Judged] = []
-        for held_out, group in found.groups.items():
-            rest = found.others(held_out)
+        for held_out, group in all_cases.groups.items():
+            rest = all_cases.others(held_out)
             true = fit(rest) if rest else as_said(rest)
             mapped += (case.model_copy(update={"p_bounce": round(100 * true[case.p_bounce])}) for case in group)
         error[name] = reliability.expected_calibration_error(mapped)
@@ -276,16 +286,16 @@ class Coverage:
     strict_harm: float
 
 
-def coverage(found: Cases, harm: float, seed: int = 0) -> list[Coverage]:
+def coverage(all_cases: Cases, harm: float, seed: int = 0) -> list[Coverage]:
     """Each group held out in turn; a promise that is not given is not broken."""
     generator = np.random.default_rng(seed)
     rows: list[Coverage] = []
-    for name, group in found.groups.items():
-        rest, here = _good(found.others(name)), _good(group)
+    for name, group in all_cases.groups.items():
+        rest, here = _good(all_cases.others(name)), _good(group)
         lines = resampled_lines(rest, harm, RESAMPLES, generator)
         own = resampled_lines(here, harm, RESAMPLES, generator)
         strict = resampled_lines_elsewhere(
-            [_good(each) for each in found.other_groups(name)], harm, RESAMPLES, generator
+            [_good(group_cases) for group_cases in all_cases.other_groups(name)], harm, RESAMPLES, generator
         )
         harms, strict_harms = _harms(here, lines), _harms(here, strict)
         rows.append(
@@ -319,13 +329,16 @@ def resampled_lines_elsewhere(
     groups: Sequence[Counts], harm: float, resamples: int, generator: np.random.Generator
 ) -> Counts:
     """``line_elsewhere`` of so many resamples of each group; 101 where there is none."""
-    drawn = [_resampled(group, resamples, generator) for group in groups if group.sum()]
-    if not drawn:
+    resamples_of = [_resampled(group, resamples, generator) for group in groups if group.sum()]
+    if not resamples_of:
         return np.full(resamples, risk.NEVER, dtype=np.int64)
     # Harm falls as the line rises: the lowest line that is allowed comes after all that are not.
-    least = [(_tails(each) > harm * each.sum(axis=1, keepdims=True) + 1e-9).sum(axis=1) for each in drawn]
-    strict = np.sort(np.array(least), axis=0)[::-1][_strict_rank(len(drawn)) - 1]
-    return np.asarray(np.maximum(strict, _lowest(np.sum(drawn, axis=0), harm)), dtype=np.int64)
+    least = [
+        (_tails(resampled) > harm * resampled.sum(axis=1, keepdims=True) + 1e-9).sum(axis=1)
+        for resampled in resamples_of
+    ]
+    strict = np.sort(np.array(least), axis=0)[::-1][_strict_rank(len(resamples_of)) - 1]
+    return np.asarray(np.maximum(strict, _lowest(np.sum(resamples_of, axis=0), harm)), dtype=np.int64)
 
 
 def _resampled(good: Counts, resamples: int, generator: np.random.Generator) -> Counts:
@@ -337,19 +350,19 @@ def _resampled(good: Counts, resamples: int, generator: np.random.Generator) -> 
     )
 
 
-def _tails(drawn: Counts) -> Counts:
+def _tails(resampled: Counts) -> Counts:
     """How many cases of each resample lie at each score or above it."""
-    return np.asarray(np.cumsum(drawn[:, ::-1], axis=1)[:, ::-1], dtype=np.int64)
+    return np.asarray(np.cumsum(resampled[:, ::-1], axis=1)[:, ::-1], dtype=np.int64)
 
 
-def _lowest(drawn: Counts, harm: float) -> Counts:
-    total = int(drawn[0].sum())
+def _lowest(resampled: Counts, harm: float) -> Counts:
+    total = int(resampled[0].sum())
     allowed = -1
     while allowed < total and risk.binomial_cdf(allowed + 1, total, harm) <= risk.DELTA:
         allowed += 1
     if total == 0 or allowed < 0:
-        return np.full(len(drawn), risk.NEVER, dtype=np.int64)
-    return np.asarray((_tails(drawn) > allowed).sum(axis=1), dtype=np.int64)
+        return np.full(len(resampled), risk.NEVER, dtype=np.int64)
+    return np.asarray((_tails(resampled) > allowed).sum(axis=1), dtype=np.int64)
 
 
 def _good(some: Sequence[Judged]) -> Counts:

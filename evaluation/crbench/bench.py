@@ -42,7 +42,7 @@ from evaluation.report.cutoff import Sample
 from evaluation.report.terminal import say
 from evaluation.run.folder import RunFacts, RunFolder
 from evaluation.run.model import Account, benchmark_prompts
-from evaluation.run.replay import Wanted
+from evaluation.run.replay import ReplayRequest
 from evaluation.run.staging import Staged, through_handler
 
 
@@ -105,7 +105,7 @@ def stage(task_id: str, full_name: str, pull: PullContext, clone: GitRepository 
     event = PullRequestOpened(sender=AUTHOR, repository=repository, pull_request=opened)
     if clone is None:
         return Staged(task_id, event, snapshot, ReplayForge)
-    return Staged(task_id, event, snapshot, lambda recorded: PastForge(recorded, clone, pull))
+    return Staged(task_id, event, snapshot, lambda snapshot_now: PastForge(snapshot_now, clone, pull))
 
 
 #: Findings per pull request where none is cut off.
@@ -114,7 +114,7 @@ EVERY_FINDING = 100_000
 
 @contextmanager
 def opened(
-    wanted: Wanted,
+    request: ReplayRequest,
     config: str | None,
     repos: Path | None,
     shaping: Mapping[str, Any],
@@ -131,7 +131,7 @@ def opened(
     if repos is None and (full.review.prove or full.review.investigate):
         what = "prove" if full.review.prove else "investigate"
         raise OperatorError(f"--repos DIR is needed: review.{what} is on, and there is no code to look at")
-    harness = _harness(wanted, full.reproduce, test_command) if full.review.prove else None
+    harness = _harness(request, full.reproduce, test_command) if full.review.prove else None
     if as_paper:
         # No repository may ask for as many.
         uncut = {"min_severity": "low", "min_confidence": 0, "max_findings": EVERY_FINDING}
@@ -141,10 +141,10 @@ def opened(
             partial(_staged, clones if repos else None, harness),
             "review",
             full,
-            app.prompts(wanted.environment),
-            asked=_asked(full.review),
+            app.prompts(request.environment),
+            prompt_names=_asked(full.review),
             parts=("pulls", "review", *(("reproduce",) if harness else ())),
-            recognition=wanted.recognised and not as_paper,
+            recognition=request.recognised and not as_paper,
         )
         more: dict[str, Any] = {"preset": "paper"} if as_paper else {}
         if harness is not None:
@@ -154,21 +154,21 @@ def opened(
 
 def _staged(clones: Clones | None, harness: Harness | None, task: ReviewTask) -> Staged:
     assert task.pull is not None, "read_tasks gives complete tasks only"
-    found = stage(task.instance_id, task.repo, task.pull, clones.of(task.repo) if clones else None)
+    staged = stage(task.instance_id, task.repo, task.pull, clones.of(task.repo) if clones else None)
     if harness is None:
-        return found
+        return staged
     own = replace(harness, command=TestCommand(argv=task.command)) if task.command else harness
-    return replace(found, harness=replace(own, env=task.env))
+    return replace(staged, harness=replace(own, env=task.env))
 
 
-def _harness(wanted: Wanted, config: ReproduceConfig, test_command: str | None) -> Harness:
+def _harness(request: ReplayRequest, config: ReproduceConfig, test_command: str | None) -> Harness:
     """How the operator has tests run where a task does not say it itself. Raises OperatorError."""
     try:
         command = TestCommand.parse(test_command or config.command)
     except ValueError as error:
         raise OperatorError(f"--test-command: {error}") from None
     limits = Limits(seconds=config.seconds, cpu_seconds=config.seconds)
-    return Harness(working_sandbox(wanted.environment), command, limits=limits, by_operator=True)
+    return Harness(working_sandbox(request.environment), command, limits=limits, by_operator=True)
 
 
 def _asked(config: ReviewConfig) -> tuple[str, ...]:
@@ -234,8 +234,8 @@ CRBENCH: Benchmark[ReviewTask, Scored] = Benchmark(
     lambda task: task.instance_id,
     _score,
     sections.on_report,
-    lambda each: Sample(
-        each.name, [tally.task_id for tally in each.counted], figures(each.counted), each.recognised
+    lambda item: Sample(
+        item.name, [tally.task_id for tally in item.counted], figures(item.counted), item.recognised
     ),
-    lambda scores: [sections.judge_cost(each) for each in scores],
+    lambda scores: [sections.judge_cost(score) for score in scores],
 )

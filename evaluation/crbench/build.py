@@ -94,8 +94,8 @@ class Histories:
             self._clones.__exit__()
             raise
         if self._bases and not self._open:
-            wanted = ", ".join(sorted(self._bases)[:3])
-            raise OperatorError(f"no clone of {wanted}: clones are folders named owner+name or owner/name")
+            names = ", ".join(sorted(self._bases)[:3])
+            raise OperatorError(f"no clone of {names}: clones are folders named owner+name or owner/name")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -189,14 +189,14 @@ def _context(task: ReviewTask, clones: Histories) -> PullContext:
         raise ContextError(f"pull request #{number}: {error}") from error
 
 
-def build_from_fixes(instances: str, repos: Path, out: Path, **given: Any) -> int:
+def build_from_fixes(instances: str, repos: Path, out: Path, **options: Any) -> int:
     """Tasks of a data set of fixes, from the clones below ``repos``; returns the exit code."""
     fixes = read_instances(instances)
     question = {"instances": fingerprint(instances) or instances}
-    return _Build(out, partial(find_clone, repos), question, **given).run(lambda environment: fixes)
+    return _Build(out, partial(find_clone, repos), question, **options).run(lambda environment: fixes)
 
 
-def build_from_history(repo: Path, since: datetime, name: str | None, out: Path | None, **given: Any) -> int:
+def build_from_history(repo: Path, since: datetime, name: str | None, out: Path | None, **options: Any) -> int:
     """Tasks of a repository's own bug fixes; returns the exit code."""
     with GitRepository(repo) as repository:
         full_name = name or repository.full_name()
@@ -207,7 +207,7 @@ def build_from_history(repo: Path, since: datetime, name: str | None, out: Path 
 
     def fixes(environment: Settings) -> list[Instance]:
         with GitRepository(repo) as repository:
-            forge = None if given["offline"] else forge_for(environment, full_name)
+            forge = None if options["offline"] else forge_for(environment, full_name)
             try:
                 return list(own_fixes(repository, full_name, since, environment.github_web_url, forge))
             except (ForgeError, TransientError) as error:
@@ -215,7 +215,7 @@ def build_from_history(repo: Path, since: datetime, name: str | None, out: Path 
 
     question = {"repo": full_name, "head": head, "since": since.date().isoformat()}
     path = out or Path(f"own-{full_name.replace('/', '+')}.jsonl")
-    return _Build(path, lambda wanted: repo, question, **given).run(fixes)
+    return _Build(path, lambda full_name: repo, question, **options).run(fixes)
 
 
 def read_instances(source: str) -> list[Instance]:
@@ -267,8 +267,8 @@ class _Build:
         environment = settings.load(bouncer_model=self.model)
         with LineFile(self.out, self._question(environment), self.overwrite) as lines:
             lines.forget(lambda row: bool(row.get("unfinished")))
-            done = {row.get("instance_id") for row in lines.rows()}
-            waiting = [fix for fix in read(environment) if fix.instance_id not in done]
+            finished_ids = {row.get("instance_id") for row in lines.rows()}
+            waiting = [fix for fix in read(environment) if fix.instance_id not in finished_ids]
             forge_of = None if self.offline else partial(forge_for, environment)
             stopped = None
             with Histories(self.find, waiting, self.pull_refs, forge_of) as clones:
@@ -307,12 +307,12 @@ class _Build:
             "include_tests",
             "include_documentation",
         )
-        asked = {name: getattr(self, name) for name in policies}
+        values = {name: getattr(self, name) for name in policies}
         if self.until == "tasks":
             prompts = benchmark_prompts(self.prompts)
-            asked["model"] = environment.bouncer_model
-            asked["prompts"] = {name: prompts.hash(name) for name in (PREVENTABLE, PARAPHRASE, TAGS)}
-        return {**self.question, **asked}
+            values["model"] = environment.bouncer_model
+            values["prompts"] = {name: prompts.hash(name) for name in (PREVENTABLE, PARAPHRASE, TAGS)}
+        return {**self.question, **values}
 
     def _report(self, lines: LineFile, environment: Settings) -> None:
         """What came of it: words on stderr, or one JSON object on stdout."""

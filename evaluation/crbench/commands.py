@@ -76,14 +76,14 @@ _build = with_options(
 @click.option("--repos", type=_folder, required=True, help="Clones.")
 @click.option("--out", type=_file, required=True, help="JSON Lines; continued if there.")
 @_build
-def build(**given: Any) -> int:
+def build(**options: Any) -> int:
     """Find the pull requests that brought in the bugs that INSTANCES fix (CR-Bench, Algorithm 1).
 
     Clones, bare or not, are folders of --repos named owner+name or owner/name.
     """
     from evaluation.crbench.build import build_from_fixes
 
-    return build_from_fixes(**given)
+    return build_from_fixes(**options)
 
 
 @click.command("own")
@@ -92,11 +92,11 @@ def build(**given: Any) -> int:
 @click.option("--name", metavar="OWNER/NAME", help="Default: what the clone's origin or folder says.")
 @click.option("--out", type=_file, help="Default: own-OWNER+NAME.jsonl.")
 @_build
-def build_own(**given: Any) -> int:
+def build_own(**options: Any) -> int:
     """The same from a repository's own bug fixes: what would the reviewer have found here?"""
     from evaluation.crbench.build import build_from_history
 
-    return build_from_history(**given)
+    return build_from_history(**options)
 
 
 @click.command("golden")
@@ -107,11 +107,11 @@ def build_own(**given: Any) -> int:
 @click.option("--defects-only", is_flag=True, help="Leave out comments about maintainability.")
 @_overwrite
 @json_option
-def build_golden(**given: Any) -> None:
+def build_golden(**options: Any) -> None:
     """Make review tasks of pull requests whose change a local clone holds, for replay and score crbench."""
     from evaluation.crbench.golden import build_golden as run
 
-    run(**given)
+    run(**options)
 
 
 @click.command("crbench")
@@ -148,19 +148,19 @@ def build_golden(**given: Any) -> None:
 @replay_options()
 @json_option
 def replay(
-    tasks: str, repos: Path | None, test_command: str | None, preset: str, config: str | None, **given: Any
+    tasks: str, repos: Path | None, test_command: str | None, preset: str, config: str | None, **options: Any
 ) -> int:
     """Open every task's pull request and record what the reviewer would post."""
     from evaluation.crbench.bench import CRBENCH, opened
-    from evaluation.run.replay import Wanted
+    from evaluation.run.replay import ReplayRequest
     from evaluation.run.replay import replay as run
 
-    shaping = {name: given.pop(name) for name in (*_HOW, *_CUTS)}
-    wanted = Wanted(**given)
+    shaping = {name: options.pop(name) for name in (*_HOW, *_CUTS)}
+    request = ReplayRequest(**options)
     if preset == "paper" and any(shaping[name] is not None for name in _CUTS):
         raise click.UsageError("--preset paper cuts nothing off: leave --min-severity and --max-findings out")
-    with opened(wanted, config, repos, shaping, preset == "paper", test_command) as session:
-        return run(CRBENCH, session, tasks, wanted)
+    with opened(request, config, repos, shaping, preset == "paper", test_command) as session:
+        return run(CRBENCH, session, tasks, request)
 
 
 @click.command("crbench")
@@ -203,7 +203,7 @@ def score(
     replicates: int,
     cutoff: datetime | None,
     as_json: bool,
-    **given: Any,
+    **options: Any,
 ) -> int:
     """Judge review comments against the known bugs; without a judge, print what was judged before."""
     from bot.core.errors import BudgetExceeded
@@ -215,7 +215,7 @@ def score(
 
     facts, reviewed = reviewer(run_path, predictions)
     try:
-        have_judged(reviewed, facts, tasks, judges, seed=seed, scope=scope, **given)
+        have_judged(reviewed, facts, tasks, judges, seed=seed, scope=scope, **options)
     except BudgetExceeded as error:
         say(f"stopped: {error}; the same command goes on from here, judged comments are in the cache")
         return 1

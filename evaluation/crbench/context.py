@@ -93,7 +93,7 @@ class ForgeContext:
         diff = self._forge.diff(number)
         if diff.omitted:
             raise ContextError(f"pull request #{number}: GitHub does not show all of its diff")
-        said = len(self._forge.comments(number)) + len(self._forge.review_comments(number))
+        comment_count = len(self._forge.comments(number)) + len(self._forge.review_comments(number))
         return PullContext(
             number=number,
             title=pull.title,
@@ -101,7 +101,7 @@ class ForgeContext:
             base_sha=pull.base_sha,
             head_sha=pull.head_sha,
             diff=_bounded(diff.text, number),
-            comments=said,
+            comments=comment_count,
         )
 
 

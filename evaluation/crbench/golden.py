@@ -196,10 +196,10 @@ def _known(comment: _MartianComment, where: str) -> Known:
 
 
 def _place(url: str, where: str) -> tuple[str, int]:
-    found = _URL.match(url)
-    if found is None:
+    match = _URL.match(url)
+    if match is None:
         raise OperatorError(f"{where}: {url!r} is not the address of a pull request")
-    return found["repo"], int(found["number"])
+    return match["repo"], int(match["number"])
 
 
 def build_golden(
@@ -208,14 +208,14 @@ def build_golden(
     """Make review tasks of pull requests whose change a local clone holds, for replay and score crbench."""
     pulls = list(read_golden(read_rows(source), kind, defects_only=defects_only))
     question: dict[str, Any] = {"source": fingerprint(source) or source, "set": kind, "defects_only": defects_only}
-    known: dict[str, Pulls] = {}
+    pulls_of: dict[str, Pulls] = {}
     with LineFile(out, question, overwrite) as lines, Clones(repos) as clones:
-        done = {row.get("instance_id") for row in lines.rows()}
+        finished_ids = {row.get("instance_id") for row in lines.rows()}
         for pull in pulls:
-            if pull.instance_id not in done:
+            if pull.instance_id not in finished_ids:
                 clone = clones.of(pull.repo)
-                if clone is not None and pull.repo not in known:
-                    known[pull.repo] = Pulls.read(clone)
-                lines.append(golden_task(pull, clone, known.get(pull.repo, Pulls())))
+                if clone is not None and pull.repo not in pulls_of:
+                    pulls_of[pull.repo] = Pulls.read(clone)
+                lines.append(golden_task(pull, clone, pulls_of.get(pull.repo, Pulls())))
         counts = tally(ReviewTask.model_validate(row) for row in lines.rows())
     tell_counts(counts, out, as_json)

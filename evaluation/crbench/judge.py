@@ -38,7 +38,7 @@ from evaluation.statistics import fleiss_kappa
 Scope = Literal["posted", "reported"]
 
 
-class Said(Frozen):
+class ReviewComment(Frozen):
     """One review comment. Nothing in it tells which system wrote it."""
 
     task_id: str
@@ -63,21 +63,21 @@ class _Line(Frozen):
     comment: str = Field(min_length=1)
 
 
-def said_in_file(source: str) -> Iterator[Said]:
+def comments_in_file(source: str) -> Iterator[ReviewComment]:
     """Comments of any reviewer, one a line: instance_id, path, line (or null), comment.
 
     Raises OperatorError with file and line.
     """
     for row in read_rows(source):
         line = shaped(row, _Line)
-        yield Said(task_id=line.instance_id, path=line.path, line=line.line, text=line.comment)
+        yield ReviewComment(task_id=line.instance_id, path=line.path, line=line.line, text=line.comment)
 
 
-def said_in(records: Iterable[Record], scope: Scope) -> Iterator[Said]:
+def comments_in(records: Iterable[Record], scope: Scope) -> Iterator[ReviewComment]:
     """Every comment of a run, in its order."""
     for record in records:
         for finding, doubted in _findings(record, scope):
-            yield Said(
+            yield ReviewComment(
                 task_id=record.task_id,
                 path=finding.path,
                 line=finding.line,
@@ -90,11 +90,11 @@ def said_in(records: Iterable[Record], scope: Scope) -> Iterator[Said]:
 
 def _findings(record: Record, scope: Scope) -> Iterator[tuple[Finding, bool]]:
     """Each finding, and whether it fell to the second question."""
-    recorded = record.decision_record
-    yield from ((Finding.model_validate(each), False) for each in recorded.get("posted", ()))
+    fields = record.decision_record
+    yield from ((Finding.model_validate(entry), False) for entry in fields.get("posted", ()))
     if scope == "reported":
-        for each in recorded.get("suppressed", ()):
-            yield Finding.model_validate(each["finding"]), each["reason"] == "doubted"
+        for entry in fields.get("suppressed", ()):
+            yield Finding.model_validate(entry["finding"]), entry["reason"] == "doubted"
 
 
 Class = Literal["BUG_HIT", "VALID_SUGGESTION", "NOISE"]
@@ -159,51 +159,56 @@ class Verdicts(Frozen):
     usage: Usage
 
 
-def judge_all(panel: Panel, tasks: Mapping[str, ReviewTask], comments: Iterable[Said]) -> Verdicts:
+def judge_all(panel: Panel, tasks: Mapping[str, ReviewTask], comments: Iterable[ReviewComment]) -> Verdicts:
     """Judge every distinct comment once. Raises BudgetExceeded where a question may not be asked."""
-    distinct = list({said.key: said for said in comments if said.task_id in tasks}.values())
+    distinct = list({comment.key: comment for comment in comments if comment.task_id in tasks}.values())
     order = random.Random(panel.seed).sample(range(len(distinct)), len(distinct))  # noqa: S311 - not a secret
 
     def one(place: int) -> tuple[Judgement, Usage]:
-        said = distinct[place]
-        return _judge(panel, tasks[said.task_id], said)
+        comment = distinct[place]
+        return _judge(panel, tasks[comment.task_id], comment)
 
-    done = dict(zip(order, in_order(one, order, panel.workers), strict=True))
-    judged = [done[place] for place in range(len(distinct))]
+    results = dict(zip(order, in_order(one, order, panel.workers), strict=True))
+    judgements = [results[place] for place in range(len(distinct))]
     return Verdicts(
-        judgements=tuple(judgement for judgement, _ in judged), usage=sum((usage for _, usage in judged), Usage())
+        judgements=tuple(judgement for judgement, _ in judgements),
+        usage=sum((usage for _, usage in judgements), Usage()),
     )
 
 
 def decide(task_id: str, key: str, votes: Sequence[Vote]) -> Judgement:
     """The class with more than half of all votes asked for, failed ones included; else none."""
     counts = Counter(vote.label for vote in votes if vote.label is not None)
-    label = next((each for each, count in counts.items() if 2 * count > len(votes)), None)
+    label = next((name for name, count in counts.items() if 2 * count > len(votes)), None)
     hits = Counter(vote.bug for vote in votes if vote.label == "BUG_HIT" and vote.bug is not None)
-    bug = min(hits, key=lambda each: (-hits[each], each)) if label == "BUG_HIT" and hits else None
+    bug = min(hits, key=lambda bug: (-hits[bug], bug)) if label == "BUG_HIT" and hits else None
     return Judgement(task_id=task_id, key=key, votes=tuple(votes), label=label, bug=bug)
 
 
 def agreement(judgements: Iterable[Judgement]) -> float | None:
     """Fleiss' kappa over the comments on which every vote came; None with one judge, or nothing to compare."""
-    full = [each for each in judgements if len(each.votes) > 1 and all(vote.label for vote in each.votes)]
-    ratings = [[sum(vote.label == label for vote in each.votes) for label in CLASSES] for each in full]
+    full = [
+        judgement
+        for judgement in judgements
+        if len(judgement.votes) > 1 and all(vote.label for vote in judgement.votes)
+    ]
+    ratings = [[sum(vote.label == label for vote in judgement.votes) for label in CLASSES] for judgement in full]
     return fleiss_kappa(np.array(ratings, dtype=np.int64)) if ratings else None
 
 
-def _judge(panel: Panel, task: ReviewTask, said: Said) -> tuple[Judgement, Usage]:
+def _judge(panel: Panel, task: ReviewTask, comment: ReviewComment) -> tuple[Judgement, Usage]:
     usage = Usage()
     votes: list[Vote] = []
     for model in panel.models:
         for draw in range(panel.draws):
-            vote, spent = _vote(panel, model, draw, task, said)
+            vote, spent = _vote(panel, model, draw, task, comment)
             votes.append(vote)
             usage += spent
-    return decide(task.instance_id, said.key, votes), usage
+    return decide(task.instance_id, comment.key, votes), usage
 
 
-def _vote(panel: Panel, model: Model, draw: int, task: ReviewTask, said: Said) -> tuple[Vote, Usage]:
-    prompt = question(panel, draw, task, said)
+def _vote(panel: Panel, model: Model, draw: int, task: ReviewTask, comment: ReviewComment) -> tuple[Vote, Usage]:
+    prompt = question(panel, draw, task, comment)
     try:
         reply = model.complete(prompt, JudgeReply)
     except BudgetExceeded:
@@ -217,26 +222,26 @@ def _vote(panel: Panel, model: Model, draw: int, task: ReviewTask, said: Said) -
     return Vote(judge=model.id, label=answer.classification, bug=bug, reason=answer.reason), reply.usage
 
 
-def question(panel: Panel, draw: int, task: ReviewTask, said: Said) -> Prompt:
+def question(panel: Panel, draw: int, task: ReviewTask, comment: ReviewComment) -> Prompt:
     """The question about one comment; several draws are taken at the provider's own temperature."""
-    seed = hashlib.sha256(f"{panel.seed}:{said.key}:{draw}".encode()).digest()
+    seed = hashlib.sha256(f"{panel.seed}:{comment.key}:{draw}".encode()).digest()
     classes = random.Random(seed).sample(CLASSES, len(CLASSES))  # noqa: S311 - not a secret
     system, user = panel.prompts.render(
         PROMPT,
         bugs=tuple(bug.description for bug in task.bugs),
         files=task.fixed_files,
         origin=brought_in(task),
-        code=around(_change(task), said.path, said.line),
-        path=said.path,
-        line=said.line,
-        comment=said.text,
+        code=around(_change(task), comment.path, comment.line),
+        path=comment.path,
+        line=comment.line,
+        comment=comment.text,
         classes=classes,
     )
     return Prompt(
         purpose=PROMPT,
         system=system,
         user=user,
-        subject=f"{task.instance_id}/{said.key}",
+        subject=f"{task.instance_id}/{comment.key}",
         temperature=0.0 if panel.draws == 1 else None,
         sample=draw,
     )
@@ -250,7 +255,9 @@ def around(change: Diff, path: str, line: int | None) -> str:
     if line is None:
         return _excerpt(path, hunks[0], 0)
     places = [
-        (abs((each.new or each.old or 0) - line), hunk, at) for hunk in hunks for at, each in enumerate(hunk.lines)
+        (abs((diff_line.new or diff_line.old or 0) - line), hunk, at)
+        for hunk in hunks
+        for at, diff_line in enumerate(hunk.lines)
     ]
     distance, hunk, at = min(places, key=lambda place: place[0])
     return _excerpt(path, hunk, at) if distance <= AROUND else ""
@@ -259,15 +266,17 @@ def around(change: Diff, path: str, line: int | None) -> str:
 def brought_in(task: ReviewTask) -> str:
     """Where the change added lines that the later fix takes away, else its first hunk in each file of the fix."""
     change = _change(task)
-    found: list[str] = []
+    excerpts: list[str] = []
     first: list[str] = []
     for file in task.fixed:
         gone = {line.text.strip() for hunk in file.hunks for line in hunk.lines if line.mark == "-"} - {""}
-        for hunk in (hunk for named in change.named(file.old_path or file.path) for hunk in named.hunks):
+        for hunk in (
+            hunk for changed_file in change.named(file.old_path or file.path) for hunk in changed_file.hunks
+        ):
             added = (at for at, line in enumerate(hunk.lines) if line.mark == "+" and line.text.strip() in gone)
             at = next(added, None)
-            (first if at is None else found).append(_excerpt(file.path, hunk, at or 0))
-    return "\n\n".join((found or first)[:PLACES])
+            (first if at is None else excerpts).append(_excerpt(file.path, hunk, at or 0))
+    return "\n\n".join((excerpts or first)[:PLACES])
 
 
 @lru_cache(maxsize=64)

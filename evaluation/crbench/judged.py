@@ -21,13 +21,13 @@ from evaluation.crbench.judge import (
     PROMPT,
     Judgement,
     Panel,
-    Said,
+    ReviewComment,
     Scope,
     Verdicts,
     agreement,
+    comments_in,
+    comments_in_file,
     judge_all,
-    said_in,
-    said_in_file,
 )
 from evaluation.crbench.metrics import Metrics, Tally, score, tallies
 from evaluation.crbench.task import ReviewTask, read_tasks
@@ -59,7 +59,7 @@ class Reviewed:
 
     name: str
     folder: Path
-    said: Callable[[Scope], list[Said]]
+    comments_in: Callable[[Scope], list[ReviewComment]]
     answered: frozenset[str] | None
     run: RunFolder | None = None
     recognised: Mapping[str, bool] = field(default_factory=dict)
@@ -86,7 +86,7 @@ class Scored:
     counted: Sequence[Tally]
     metrics: Metrics
     unanswered: int
-    comments: Sequence[tuple[Said, Judgement]]
+    comments: Sequence[tuple[ReviewComment, Judgement]]
     run: RunFacts | None = None
     recognised: Mapping[str, bool] = field(default_factory=dict)
 
@@ -97,13 +97,15 @@ def reviewed_run(run: RunFolder, name: str | None = None) -> Reviewed:
     strategy = run.facts.config.get("review", {}).get("strategy")
     return Reviewed(
         name=", ".join(
-            each for each in (strategy, model, "paper preset" if is_papers(run.facts) else None) if each
+            part for part in (strategy, model, "paper preset" if is_papers(run.facts) else None) if part
         ),
         folder=run.path,
-        said=lambda scope: list(said_in(run.records(), scope)),
+        comments_in=lambda scope: list(comments_in(run.records(), scope)),
         answered=frozenset(record.task_id for record in run.records() if not record.failed),
         run=run,
-        recognised={each.task_id: each.recognised for each in run.records() if each.recognised is not None},
+        recognised={
+            record.task_id: record.recognised for record in run.records() if record.recognised is not None
+        },
     )
 
 
@@ -116,14 +118,14 @@ def reviewed_file(source: str) -> Reviewed:
     """Another reviewer's comments; a task without any was looked at and found clean."""
     path = Path(source)
     return Reviewed(
-        path.name, path.with_name(f"{path.name}.judged"), lambda scope: list(said_in_file(source)), None
+        path.name, path.with_name(f"{path.name}.judged"), lambda scope: list(comments_in_file(source)), None
     )
 
 
 def judge_comments(reviewed: Reviewed, source: str, panel: Panel, scope: Scope) -> None:
     """Judge every comment on the tasks of ``source`` and keep what was said. Raises BudgetExceeded."""
     tasks = {task.instance_id: task for task in reviewed.tasks(source)}
-    verdicts = judge_all(panel, tasks, reviewed.said(scope))
+    verdicts = judge_all(panel, tasks, reviewed.comments_in(scope))
     facts = JudgeFacts(
         judges=tuple(model.id for model in panel.models),
         draws=panel.draws,
@@ -157,12 +159,14 @@ def scored(reviewed: Reviewed, source: str, scoring: Scoring, scope: Scope | Non
     unanswered = sum(task.instance_id not in answered for task in tasks)
     if scoring.missing == "exclude":
         tasks = [task for task in tasks if task.instance_id in answered]
-    comments = reviewed.said(facts.scope)
-    counted = tallies(tasks, comments, judgements)
-    pairs = [(said, judgements[said.key]) for said in comments if said.key in judgements]
-    metrics = score(counted, scoring.resampling)
+    comments = reviewed.comments_in(facts.scope)
+    tallies_of_tasks = tallies(tasks, comments, judgements)
+    pairs = [(comment, judgements[comment.key]) for comment in comments if comment.key in judgements]
+    metrics = score(tallies_of_tasks, scoring.resampling)
     of_run = None if reviewed.run is None else reviewed.run.facts
-    return Scored(reviewed.name, facts, tasks, counted, metrics, unanswered, pairs, of_run, reviewed.recognised)
+    return Scored(
+        reviewed.name, facts, tasks, tallies_of_tasks, metrics, unanswered, pairs, of_run, reviewed.recognised
+    )
 
 
 def is_judged(reviewed: Reviewed) -> bool:
@@ -172,7 +176,7 @@ def is_judged(reviewed: Reviewed) -> bool:
 
 def _write(folder: Path, facts: JudgeFacts, verdicts: Verdicts) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    lines = [json.dumps(each.model_dump(mode="json")) + "\n" for each in verdicts.judgements]
+    lines = [json.dumps(judgement.model_dump(mode="json")) + "\n" for judgement in verdicts.judgements]
     replace(folder / JUDGEMENTS_FILE, "".join(lines))
     replace(folder / FACTS_FILE, facts.model_dump_json(indent=2) + "\n")
 
@@ -182,11 +186,11 @@ def _read(folder: Path) -> tuple[JudgeFacts, Mapping[str, Judgement]]:
     try:
         facts = JudgeFacts.model_validate_json(file.read_bytes())
         file = folder / JUDGEMENTS_FILE
-        judged = [Judgement.model_validate_json(line) for line in file.read_bytes().splitlines()]
+        judgements = [Judgement.model_validate_json(line) for line in file.read_bytes().splitlines()]
     except FileNotFoundError:
         raise OperatorError(
             f"{folder} was not judged yet: bouncer-eval score crbench --tasks F --run {folder} --judge ID"
         ) from None
     except (OSError, ValidationError) as error:
         raise OperatorError(f"{file}: cannot be read: {str(error).partition(chr(10))[0]}") from None
-    return facts, {each.key: each for each in judged}
+    return facts, {judgement.key: judgement for judgement in judgements}

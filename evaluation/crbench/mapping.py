@@ -70,7 +70,7 @@ def removed_lines(file: FileDiff, content: bytes) -> tuple[int, ...]:
     line by line from both ends. Raises FixError where a hunk is nowhere.
     """
     lines = [line.removesuffix("\r") for line in content.decode("utf-8", "replace").split("\n")]
-    found: list[int] = []
+    removed: list[int] = []
     shift = floor = 0
     for hunk in file.hunks:
         if not any(line.mark == "-" for line in hunk.lines):
@@ -82,8 +82,8 @@ def removed_lines(file: FileDiff, content: bytes) -> tuple[int, ...]:
         old = [line for line in hunk.lines if line.mark != "+"]
         numbers = [place + index + 1 for index, line in enumerate(old) if line.mark == "-"]
         floor = numbers[-1]
-        found += numbers
-    return tuple(found)
+        removed += numbers
+    return tuple(removed)
 
 
 def ranges(numbers: Iterable[int]) -> list[tuple[int, int]]:
@@ -100,12 +100,12 @@ def ranges(numbers: Iterable[int]) -> list[tuple[int, int]]:
 def _locate(hunk: Hunk, lines: list[str], expected: int, floor: int) -> int | None:
     """Where the hunk's first old line is (0-based); its removed lines start at ``floor`` or later."""
     old = [line for line in hunk.lines if line.mark != "+"]
-    wanted = [line.text for line in old]
+    texts = [line.text for line in old]
     removed = [index for index, line in enumerate(old) if line.mark == "-"]
     first, last = removed[0], removed[-1] + 1
-    for dropped in range(max(first, len(wanted) - last) + 1):
-        start, stop = min(dropped, first), max(len(wanted) - dropped, last)
-        places = [place - start for place in _occurrences(wanted[start:stop], lines)]
+    for dropped in range(max(first, len(texts) - last) + 1):
+        start, stop = min(dropped, first), max(len(texts) - dropped, last)
+        places = [place - start for place in _occurrences(texts[start:stop], lines)]
         if usable := [place for place in places if place + first >= floor]:
             return min(usable, key=lambda place: (abs(place - expected), place))
     return None
@@ -162,9 +162,9 @@ def blame_file(
     content = repository.blob(base, path)
     if content is None:
         raise FixError(f"{path} is not in the base commit")
-    wanted = [f"-L{first},{last}" for first, last in ranges(removed_lines(file, content))]
+    line_ranges = [f"-L{first},{last}" for first, last in ranges(removed_lines(file, content))]
     output = repository.run(
-        "blame", "--porcelain", "--no-textconv", *options.arguments(), *wanted, base, "--", path
+        "blame", "--porcelain", "--no-textconv", *options.arguments(), *line_ranges, base, "--", path
     )
     return Counter(
         entry[1].decode("ascii")
@@ -279,8 +279,8 @@ def discarded(instance: Instance, reason: str) -> MappedInstance:
 def _judged(
     instance: Instance, pulls: Mapping[str, tuple[int, ...]], unmapped: Unmapped, options: BlameOptions
 ) -> MappedInstance:
-    numbers = tuple(sorted({number for found in pulls.values() for number in found}))
-    orphans = tuple(commit for commit, found in pulls.items() if not found)
+    numbers = tuple(sorted({number for pull_numbers in pulls.values() for number in pull_numbers}))
+    orphans = tuple(commit for commit, pull_numbers in pulls.items() if not pull_numbers)
     reason = _reason(instance, pulls, numbers, orphans, unmapped, options)
     return MappedInstance(
         instance_id=instance.instance_id,
@@ -328,7 +328,7 @@ def _count(number: int, noun: str) -> str:
 
 def tally(mapped: Iterable[MappedInstance]) -> Counter[str]:
     """How many instances were kept, and how many went for each kind of reason."""
-    return Counter("kept" if each.kept else _kind(each.reason or "") for each in mapped)
+    return Counter("kept" if instance.kept else _kind(instance.reason or "") for instance in mapped)
 
 
 def _kind(reason: str) -> str:

@@ -26,7 +26,7 @@ import numpy as np
 from pydantic import Field
 
 from bot.core.frozen import Frozen
-from evaluation.crbench.judge import Judgement, Said
+from evaluation.crbench.judge import Judgement, ReviewComment
 from evaluation.crbench.mapping import tally
 from evaluation.crbench.task import ReviewTask
 from evaluation.statistics import USUAL, Array, Counts, Estimate, Resampling, bootstrap, ratio, wilson
@@ -77,25 +77,25 @@ class Metrics:
 
 
 def tallies(
-    tasks: Iterable[ReviewTask], comments: Iterable[Said], judgements: Mapping[str, Judgement]
+    tasks: Iterable[ReviewTask], comments: Iterable[ReviewComment], judgements: Mapping[str, Judgement]
 ) -> list[Tally]:
     """One tally a task, in their order; comments on other tasks are not counted."""
-    by_task: dict[str, list[Said]] = {}
-    for said in comments:
-        by_task.setdefault(said.task_id, []).append(said)
+    by_task: dict[str, list[ReviewComment]] = {}
+    for comment in comments:
+        by_task.setdefault(comment.task_id, []).append(comment)
     return [_tally(task, by_task.get(task.instance_id, []), judgements) for task in tasks]
 
 
-def score(counted: Sequence[Tally], how: Resampling = USUAL) -> Metrics:
+def score(tallies: Sequence[Tally], how: Resampling = USUAL) -> Metrics:
     """The figures of a whole data set."""
-    totals = {name: int(values.sum()) for name, values in _columns(counted).items()}
-    sums = Counted(tasks=len(counted), bugs_found=totals.pop("found"), **totals)
-    return Metrics(sums, bootstrap(figures(counted), len(counted), how))
+    totals = {name: int(values.sum()) for name, values in _columns(tallies).items()}
+    sums = Counted(tasks=len(tallies), bugs_found=totals.pop("found"), **totals)
+    return Metrics(sums, bootstrap(figures(tallies), len(tallies), how))
 
 
-def figures(counted: Sequence[Tally]) -> Callable[[Counts], dict[str, Array]]:
+def figures(tallies: Sequence[Tally]) -> Callable[[Counts], dict[str, Array]]:
     """All figures as functions of resampled task indices; see ``statistics.bootstrap``."""
-    columns = _columns(counted)
+    columns = _columns(tallies)
 
     def on(draws: Counts) -> dict[str, Array]:
         sums = {name: values[draws].sum(-1) if len(values) else np.zeros(1) for name, values in columns.items()}
@@ -104,12 +104,12 @@ def figures(counted: Sequence[Tally]) -> Callable[[Counts], dict[str, Array]]:
     return on
 
 
-def _columns(counted: Sequence[Tally]) -> dict[str, Counts]:
+def _columns(tallies: Sequence[Tally]) -> dict[str, Counts]:
     columns = {
-        name: np.array([getattr(each, name) for each in counted], dtype=np.int64)
+        name: np.array([getattr(tally, name) for tally in tallies], dtype=np.int64)
         for name in ("bugs", "comments", "hits", "valid", "noise", "unjudged")
     }
-    return {**columns, "found": np.array([len(each.found) for each in counted], dtype=np.int64)}
+    return {**columns, "found": np.array([len(tally.found) for tally in tallies], dtype=np.int64)}
 
 
 @dataclass(frozen=True)
@@ -122,30 +122,32 @@ class Share:
     hits: int
 
 
-def by_kind(tasks: Sequence[ReviewTask], counted: Sequence[Tally], dimension: str) -> list[Share]:
+def by_kind(tasks: Sequence[ReviewTask], tallies: Sequence[Tally], dimension: str) -> list[Share]:
     """Bugs found by ``category``, ``impact`` or ``severity``, most frequent kind first, with Wilson intervals.
 
     ``hits`` are the comments on tasks with a single bug of that kind: with the bugs they give equation 2.
     """
     total: dict[str, int] = {}
-    found: dict[str, int] = {}
+    found_by_kind: dict[str, int] = {}
     hits: dict[str, int] = {}
-    for task, of_task in zip(tasks, counted, strict=True):
+    for task, of_task in zip(tasks, tallies, strict=True):
         for index, bug in enumerate(task.bugs):
             kind = getattr(bug, dimension)
             if kind is None:
                 continue
             total[kind.value] = total.get(kind.value, 0) + 1
-            found[kind.value] = found.get(kind.value, 0) + (index in of_task.found)
+            found_by_kind[kind.value] = found_by_kind.get(kind.value, 0) + (index in of_task.found)
             if len(task.bugs) == 1:
                 hits[kind.value] = hits.get(kind.value, 0) + of_task.hits
     kinds = sorted(total, key=lambda kind: (-total[kind], kind))
-    return [Share(kind, total[kind], wilson(found[kind], total[kind]), hits.get(kind, 0)) for kind in kinds]
+    return [
+        Share(kind, total[kind], wilson(found_by_kind[kind], total[kind]), hits.get(kind, 0)) for kind in kinds
+    ]
 
 
-def _tally(task: ReviewTask, comments: Sequence[Said], judgements: Mapping[str, Judgement]) -> Tally:
-    judged = [judgements.get(said.key) for said in comments]
-    labels = [each.label for each in judged if each is not None]
+def _tally(task: ReviewTask, comments: Sequence[ReviewComment], judgements: Mapping[str, Judgement]) -> Tally:
+    verdicts = [judgements.get(comment.key) for comment in comments]
+    labels = [verdict.label for verdict in verdicts if verdict is not None]
     return Tally(
         task_id=task.instance_id,
         bugs=len(task.bugs),
@@ -153,7 +155,7 @@ def _tally(task: ReviewTask, comments: Sequence[Said], judgements: Mapping[str, 
         hits=labels.count("BUG_HIT"),
         valid=labels.count("VALID_SUGGESTION"),
         noise=labels.count("NOISE"),
-        found=frozenset(each.bug for each in judged if each is not None and each.bug is not None),
+        found=frozenset(verdict.bug for verdict in verdicts if verdict is not None and verdict.bug is not None),
     )
 
 
@@ -210,15 +212,15 @@ PAPER = {
 }
 
 
-def statistics(built: Iterable[ReviewTask]) -> Statistics:
+def statistics(tasks: Iterable[ReviewTask]) -> Statistics:
     """The averages of the kept tasks, and why the others were discarded."""
-    every = list(built)
-    kept = [task for task in every if task.kept]
+    every = list(tasks)
+    remaining = [task for task in every if task.kept]
     reasons = tally(every)
     del reasons["kept"]
-    bugs = [bug for task in kept for bug in task.bugs]
+    bugs = [bug for task in remaining for bug in task.bugs]
     return Statistics(
-        averages=averages(kept),
+        averages=averages(remaining),
         discarded=dict(reasons.most_common()),
         categories=_shares(bug.category for bug in bugs),
         impacts=_shares(bug.impact for bug in bugs),
@@ -226,13 +228,13 @@ def statistics(built: Iterable[ReviewTask]) -> Statistics:
     )
 
 
-def averages(kept: Sequence[ReviewTask]) -> Averages:
+def averages(tasks: Sequence[ReviewTask]) -> Averages:
     """The row of Table 3."""
-    pulls = [task.pull for task in kept if task.pull is not None]
+    pulls = [task.pull for task in tasks if task.pull is not None]
     comments = [pull.comments for pull in pulls if pull.comments is not None]
     return Averages(
-        tasks=len(kept),
-        lines_fixed=_mean([task.fixed_lines for task in kept]),
+        tasks=len(tasks),
+        lines_fixed=_mean([task.fixed_lines for task in tasks]),
         comments=_mean(comments),
         comments_known=len(comments),
         description_length=_mean([len(pull.body) for pull in pulls]),

@@ -143,15 +143,15 @@ def difference(repository: GitRepository, change: Change, of: Sequence[str]) -> 
 
 
 def _issues(forge: Forge) -> Callable[[int], Issue | None]:
-    known: dict[int, Issue | None] = {}
+    issues: dict[int, Issue | None] = {}
 
     def read(number: int) -> Issue | None:
-        if number not in known:
+        if number not in issues:
             try:
-                known[number] = forge.issue(number)
+                issues[number] = forge.issue(number)
             except NotFound:
-                known[number] = None
-        return known[number]
+                issues[number] = None
+        return issues[number]
 
     return read
 

@@ -10,7 +10,7 @@ from typing import Any
 from bot.models.protocol import caveat
 from evaluation.benchmark import Scoring
 from evaluation.crbench import paper
-from evaluation.crbench.judge import Judgement, Said
+from evaluation.crbench.judge import Judgement, ReviewComment
 from evaluation.crbench.judged import BENCHMARK, Scored, is_papers
 from evaluation.crbench.metrics import PAPER, Averages, Share, Statistics, averages, by_kind
 from evaluation.crbench.task import PaperSeverity, ReviewTask
@@ -102,13 +102,13 @@ def _title(dimension: str) -> str:
     return "severity, critical apart" if dimension == "paper_severity" else dimension
 
 
-def reasons_section(found: Statistics) -> Section:
+def reasons_section(statistics: Statistics) -> Section:
     """What a build kept by kind, and why the rest was discarded."""
     kinds = {
-        "category": found.categories,
-        "impact": found.impacts,
-        "severity": found.severities,
-        "discarded": found.discarded,
+        "category": statistics.categories,
+        "impact": statistics.impacts,
+        "severity": statistics.severities,
+        "discarded": statistics.discarded,
     }
     lines = (
         f"{title}: " + ", ".join(f"{what} {count}" for what, count in counts.items())
@@ -138,12 +138,12 @@ def as_json(result: Scored, facts: RunFacts | None) -> dict[str, Any]:
         "intervals": {name: [estimate.low, estimate.high] for name, estimate in metrics.estimates.items()},
         "groups": {
             name: {
-                **Counter(judged.label or "None" for judged in each),
-                "comments": len(each),
-                "precision": _hits(each) / len(each),
-                "bugs_found": _found_by(each),
+                **Counter(judgement.label or "None" for judgement in group),
+                "comments": len(group),
+                "precision": _hits(group) / len(group),
+                "bugs_found": _found_by(group),
             }
-            for name, each in groups(result.comments).items()
+            for name, group in groups(result.comments).items()
         },
         "by": {
             dimension: {
@@ -178,14 +178,14 @@ def _preset(run: Scored) -> str:
 
 def counted_line(run: Scored, missing: str) -> str:
     """The sums behind the figures, in words."""
-    counted = run.metrics.counted
+    sums = run.metrics.counted
     parts = [_preset(run)] if run.run is not None else []
     parts += [
-        f"{counted.bugs} bugs in {counted.tasks} pull requests, {counted.bugs_found} of them found",
-        f"{counted.comments} comments: {counted.hits} bug hits, {counted.valid} valid, {counted.noise} noise",
+        f"{sums.bugs} bugs in {sums.tasks} pull requests, {sums.bugs_found} of them found",
+        f"{sums.comments} comments: {sums.hits} bug hits, {sums.valid} valid, {sums.noise} noise",
     ]
-    if counted.unjudged:
-        parts.append(f"{counted.unjudged} that no judge could place (in no class, in every denominator)")
+    if sums.unjudged:
+        parts.append(f"{sums.unjudged} that no judge could place (in no class, in every denominator)")
     if run.unanswered:
         fate = "their bugs count as not found" if missing != "exclude" else "left out"
         parts.append(f"{run.unanswered} tasks without a usable answer ({fate})")
@@ -220,7 +220,7 @@ def _scores(runs: Sequence[Scored], scoring: Scoring) -> Section:
             {
                 "name": run.name,
                 **vars(run.metrics.counted),
-                **{name: each.value for name, each in run.metrics.estimates.items()},
+                **{name: estimate.value for name, estimate in run.metrics.estimates.items()},
             }
             for run in runs
         ]
@@ -254,32 +254,32 @@ def _beside_papers(runs: Sequence[Scored]) -> Table:
     )
 
 
-def groups(comments: Sequence[tuple[Said, Judgement]]) -> dict[str, list[Judgement]]:
+def groups(comments: Sequence[tuple[ReviewComment, Judgement]]) -> dict[str, list[Judgement]]:
     """Comments by what is known of them beside their words: how each was judged.
 
     Proven and not proven are, between them, all that were posted by a reviewer that proves.
     """
-    found: dict[str, list[Judgement]] = {}
-    for said, judged in comments:
-        names = [f"seen by {looks} looks or more" for looks in range(2, said.looks + 1)]
-        if said.proof:
-            names.append("proven by a test" if said.proof == "proven" else "not proven")
-        if said.proof in ("not proven", "passes on both"):
+    by_group: dict[str, list[Judgement]] = {}
+    for comment, judgement in comments:
+        names = [f"seen by {looks} looks or more" for looks in range(2, comment.looks + 1)]
+        if comment.proof:
+            names.append("proven by a test" if comment.proof == "proven" else "not proven")
+        if comment.proof in ("not proven", "passes on both"):
             names.append("not proven, but tried")
-        if said.doubted:
+        if comment.doubted:
             names.append("dropped after the second question")
         for name in names:
-            found.setdefault(name, []).append(judged)
-    return dict(sorted(found.items()))
+            by_group.setdefault(name, []).append(judgement)
+    return dict(sorted(by_group.items()))
 
 
-def _hits(judged: Sequence[Judgement]) -> int:
-    return sum(each.label == "BUG_HIT" for each in judged)
+def _hits(judgements: Sequence[Judgement]) -> int:
+    return sum(judgement.label == "BUG_HIT" for judgement in judgements)
 
 
-def _found_by(judged: Sequence[Judgement]) -> int:
+def _found_by(judgements: Sequence[Judgement]) -> int:
     """Known bugs that some comment of these hits."""
-    return len({(each.task_id, each.bug) for each in judged if each.bug is not None})
+    return len({(judgement.task_id, judgement.bug) for judgement in judgements if judgement.bug is not None})
 
 
 def _fates(runs: Sequence[Scored]) -> Section | None:
@@ -287,11 +287,11 @@ def _fates(runs: Sequence[Scored]) -> Section | None:
     rows: list[tuple[Cell, ...]] = []
     for run in runs:
         bugs = run.metrics.counted.bugs
-        for name, judged in {"all": [each for _, each in run.comments], **groups(run.comments)}.items():
-            hits, valid = _hits(judged), sum(each.label == "VALID_SUGGESTION" for each in judged)
-            precision = wilson(hits, len(judged)).percent()
-            recall = wilson(_found_by(judged), bugs).percent()
-            rows.append((run.name, name, len(judged), hits, valid, precision, recall))
+        for name, judgements in {"all": [comment for _, comment in run.comments], **groups(run.comments)}.items():
+            hits, valid = _hits(judgements), sum(judgement.label == "VALID_SUGGESTION" for judgement in judgements)
+            precision = wilson(hits, len(judgements)).percent()
+            recall = wilson(_found_by(judgements), bugs).percent()
+            rows.append((run.name, name, len(judgements), hits, valid, precision, recall))
     if len(rows) == len(runs):
         return None
     header = ("reviewer", "comments", "number", "bug hits", "valid", "precision % [95 %]", "bugs found % [95 %]")
@@ -303,7 +303,9 @@ def _fates(runs: Sequence[Scored]) -> Section | None:
 
 def _kinds(dimension: str, runs: Sequence[Scored]) -> Section | None:
     """Figure 4: bugs found by one dimension of the taxonomy; None where no bug says what it is."""
-    shares = {run.name: {each.kind: each for each in by_kind(run.tasks, run.counted, dimension)} for run in runs}
+    shares = {
+        run.name: {share.kind: share for share in by_kind(run.tasks, run.counted, dimension)} for run in runs
+    }
     kinds = list(dict.fromkeys(kind for of_run in shares.values() for kind in of_run))
     if not kinds or (dimension == "paper_severity" and PaperSeverity.CRITICAL not in kinds):
         return None
@@ -314,7 +316,7 @@ def _kinds(dimension: str, runs: Sequence[Scored]) -> Section | None:
         for name, of_run in shares.items()
     ]
     caption = f"Share of bugs found, by {_title(dimension)}; " + "; ".join(
-        f"{name}: " + ", ".join(f"{kind} {each.found.percent()} %" for kind, each in of_run.items())
+        f"{name}: " + ", ".join(f"{kind} {share.found.percent()} %" for kind, share in of_run.items())
         for name, of_run in shares.items()
     )
     names = [kind.replace("_", " ") for kind in kinds]
@@ -340,13 +342,13 @@ def _comments(run: Scored) -> Section:
     """What was said, and what the judges made of it."""
     rows = tuple(
         (
-            said.task_id,
-            f"{said.path}:{said.line}" if said.line is not None else said.path,
-            said.text,
-            judged.label or "unjudged",
-            next((vote.reason for vote in judged.votes if vote.label == judged.label), ""),
+            comment.task_id,
+            f"{comment.path}:{comment.line}" if comment.line is not None else comment.path,
+            comment.text,
+            judgement.label or "unjudgement",
+            next((vote.reason for vote in judgement.votes if vote.label == judgement.label), ""),
         )
-        for said, judged in run.comments[:LISTED]
+        for comment, judgement in run.comments[:LISTED]
     )
     more = len(run.comments) - len(rows)
     note = f"and {more} more" if more > 0 else ""

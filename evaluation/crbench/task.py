@@ -159,18 +159,18 @@ def begin(fix: Instance, mapped: MappedInstance) -> ReviewTask:
     return ReviewTask(**mapped.model_dump(), base_commit=fix.base_commit, fix=fix.patch)
 
 
-def finish(task: ReviewTask, pull: PullContext, judged: Judged) -> ReviewTask:
+def finish(task: ReviewTask, pull: PullContext, verdict: Judged) -> ReviewTask:
     """The task after the model's steps: discarded where no review could have prevented the bug."""
     reason = None
-    if judged.bug is None and judged.preventable is not None:
-        reason = f"not preventable: {judged.preventable.reasoning}"
+    if verdict.bug is None and verdict.preventable is not None:
+        reason = f"not preventable: {verdict.preventable.reasoning}"
     return task.model_copy(
         update={
-            "preventable": judged.preventable,
-            "bugs": () if judged.bug is None else (judged.bug,),
+            "preventable": verdict.preventable,
+            "bugs": () if verdict.bug is None else (verdict.bug,),
             "pull": None if reason else pull,
-            "usage": judged.usage,
-            "model": judged.model,
+            "usage": verdict.usage,
+            "model": verdict.model,
             "kept": reason is None,
             "reason": reason,
         }

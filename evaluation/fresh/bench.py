@@ -69,7 +69,7 @@ class Bench:
         began = time.monotonic()
         place = self.out / "trees" / fix.instance.instance_id
         shutil.rmtree(place, ignore_errors=True)  # what a kill left of it
-        told = Examined(
+        row = Examined(
             instance_id=fix.instance.instance_id,
             commit=fix.commit,
             instance=fix.instance,
@@ -78,16 +78,16 @@ class Bench:
             kept=False,
         )
         try:
-            found = self._run(fix, place)
+            changes = self._run(fix, place)
         except (NotProven, NotRecorded, PatchRejected) as refusal:
-            found = {"reason": str(refusal)}
+            changes = {"reason": str(refusal)}
         except SetupFailed as error:
-            found = {"reason": f"no environment: {error}", "unfinished": True}
+            changes = {"reason": f"no environment: {error}", "unfinished": True}
         except SandboxError as broken:
-            raise OperatorError(f"{told.instance_id}: its tests cannot be run: {broken}") from None
-        if not found.get("kept"):
+            raise OperatorError(f"{row.instance_id}: its tests cannot be run: {broken}") from None
+        if not changes.get("kept"):
             shutil.rmtree(place, ignore_errors=True)
-        return told.model_copy(update={**found, "seconds": round(time.monotonic() - began, 1)})
+        return row.model_copy(update={**changes, "seconds": round(time.monotonic() - began, 1)})
 
     def _run(self, fix: Fix, place: Path) -> dict[str, Any]:
         base, fixed = place / "base", place / "fixed"
@@ -98,21 +98,21 @@ class Bench:
                 (tree / path).parent.mkdir(parents=True, exist_ok=True)
                 (tree / path).write_bytes(content)
         files = {path: text for path in fix.tests if (text := _text(fixed, path)) is not None}
-        with self.environment(base) as made:
+        with self.environment(base) as environment:
             case = Case(
                 instance_id=fix.instance.instance_id,
                 problem_statement=fix.instance.problem_statement,
                 base=base,
                 fixed=fixed,
-                command=_placed(self.command, made),
-                env={**made.env, **self.env},
+                command=_placed(self.command, environment),
+                env={**environment.env, **self.env},
                 test_patch="".join(difference(path, read_text(base, path), text) for path, text in files.items()),
             )
             harness = Harness(
                 self.sandbox,
                 TestCommand(argv=case.command),
                 case.env,
-                made.readable,
+                environment.readable,
                 self.limits,
                 by_operator=True,
             )
@@ -136,18 +136,18 @@ class Bench:
             if truth is not None:
                 patch = "".join(difference(path, read(path), text) for path, text in variant.texts.items())
                 yield _output(fix, f"variant{number}", variant.made, patch, truth)
-        for given in self.patches.get(fix.instance.instance_id, ()):
-            assert given.patch is not None, "checked when they were read"
+        for candidate in self.patches.get(fix.instance.instance_id, ()):
+            assert candidate.patch is not None, "checked when they were read"
             try:
-                truth = proof.of(apply(given.patch, read))
+                truth = proof.of(apply(candidate.patch, read))
             except PatchRejected as error:
-                say(f"{given.task}: {error}")
+                say(f"{candidate.task}: {error}")
                 continue
             if truth is not None:
-                yield _output(fix, given.candidate_id, "a given patch", given.patch, truth)
+                yield _output(fix, candidate.candidate_id, "a given patch", candidate.patch, truth)
 
 
-def _output(fix: Fix, name: str, made: str, patch: str, truth: Truth) -> dict[str, Any]:
+def _output(fix: Fix, name: str, description: str, patch: str, truth: Truth) -> dict[str, Any]:
     """A row of an output task. No id ends in the issue's number, which would tell the fix from the others."""
     task = OutputTask(
         instance_id=f"{fix.instance.instance_id}.{name}",
@@ -160,7 +160,7 @@ def _output(fix: Fix, name: str, made: str, patch: str, truth: Truth) -> dict[st
         failing=truth.failing,
     )
     plain = task.model_dump(mode="json", exclude={"bounce", "pass_fraction", "quality"})
-    return {**plain, "output_bounce": truth.wrong, "pass_frac": truth.pass_fraction, "made": made}
+    return {**plain, "output_bounce": truth.wrong, "pass_frac": truth.pass_fraction, "made": description}
 
 
 def _text(tree: Path, path: str) -> str | None:
@@ -174,9 +174,9 @@ def _text(tree: Path, path: str) -> str | None:
     return text
 
 
-def _placed(command: Sequence[str], made: Environment) -> tuple[str, ...]:
+def _placed(command: Sequence[str], environment: Environment) -> tuple[str, ...]:
     """The command with its program where the environment has it, so that a case needs nothing else."""
-    home = made.env.get("VIRTUAL_ENV")
+    home = environment.env.get("VIRTUAL_ENV")
     program = Path(home, "bin", command[0]) if home else None
     return (str(program), *command[1:]) if program is not None and program.is_file() else tuple(command)
 
@@ -185,7 +185,7 @@ def environments(
     out: Path, sandbox: Sandbox, folder: Path | None, commands: tuple[str, ...]
 ) -> Callable[[Path], Any]:
     """What makes the environment of a tree: a folder that is there, or commands, once for equal dependencies."""
-    made = Environments(out / "environments")
+    factory = Environments(out / "environments")
 
     @contextmanager
     def prepared(tree: Path) -> Iterator[Environment]:
@@ -194,7 +194,7 @@ def environments(
             path = {"PATH": f"{home}/bin:{sandbox.path}", "VIRTUAL_ENV": str(home)}
             yield Environment(path, typed((f"{home}/bin/python",), tree).readable)
             return
-        with made.prepared(sandbox, tree, Recipe(repository=0, commands=commands)) as found:
-            yield found
+        with factory.prepared(sandbox, tree, Recipe(repository=0, commands=commands)) as environment:
+            yield environment
 
     return prepared

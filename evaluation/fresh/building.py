@@ -61,11 +61,11 @@ class Options:
 
     @property
     def variables(self) -> dict[str, str]:
-        return dict(_pair(each, "--env") for each in self.env)
+        return dict(_pair(text, "--env") for text in self.env)
 
     @property
     def files(self) -> dict[str, bytes]:
-        return dict(_file(each) for each in self.add_file)
+        return dict(_file(text) for text in self.add_file)
 
     def question(self, full_name: str) -> dict[str, Any]:
         """The same as JSON, what files hold as hashes."""
@@ -101,57 +101,59 @@ class Options:
 
 
 def build_command(
-    repo: Path, out: Path, name: str | None, limit: int | None, workers: int, as_json: bool, **given: Any
+    repo: Path, out: Path, name: str | None, limit: int | None, workers: int, as_json: bool, **values: Any
 ) -> int:
     """Find, run and write; returns the exit code."""
-    asked, wanted = Options(**given), settings.load()
+    options, environment = Options(**values), settings.load()
     began, out, steps = time.monotonic(), out.absolute(), Counter[str]()
     with GitRepository(repo) as clone:
         full_name = name or clone.full_name()
-        known = Export() if asked.export is None else read_export(asked.export)
+        export = Export() if options.export is None else read_export(options.export)
         try:
-            found = list(fixes(clone, full_name, asked.since, wanted.github_web_url, known, steps))[:limit]
+            candidates = list(fixes(clone, full_name, options.since, environment.github_web_url, export, steps))[
+                :limit
+            ]
         except GitError as error:
             raise OperatorError(f"{repo}: its history cannot be read: {error}") from None
-        bench = asked.bench(out, clone, wanted)
-        with LineFile(out / "fixes.jsonl", asked.question(full_name)) as lines:
-            rows = _examined(found, bench, lines, workers)
+        bench = options.bench(out, clone, environment)
+        with LineFile(out / "fixes.jsonl", options.question(full_name)) as lines:
+            rows = _examined(candidates, bench, lines, workers)
     _write(out, repo, rows, steps)
     _report(out, steps, time.monotonic() - began, as_json)
     return 0
 
 
-def _examined(found: Sequence[Fix], bench: Bench, lines: LineFile, workers: int) -> list[Examined]:
+def _examined(candidates: Sequence[Fix], bench: Bench, lines: LineFile, workers: int) -> list[Examined]:
     """Every fix after it was run, now or by an earlier call."""
     lines.forget(lambda row: bool(row.get("unfinished")))
-    done = {row["instance_id"] for row in lines.rows()}
-    waiting = [fix for fix in found if fix.instance.instance_id not in done]
-    number = count(len(found) - len(waiting) + 1)
+    finished_ids = {row["instance_id"] for row in lines.rows()}
+    waiting = [fix for fix in candidates if fix.instance.instance_id not in finished_ids]
+    number = count(len(candidates) - len(waiting) + 1)
 
     def examine(fix: Fix) -> None:
         row = bench.examine(fix)
         lines.append(row)
         came = f"kept, {len(row.outputs)} output tasks" if row.kept else row.reason.partition("\n")[0]
-        say(f"{next(number)} of {len(found)}: {row.instance_id}, {row.seconds:.0f} s: {came}")
+        say(f"{next(number)} of {len(candidates)}: {row.instance_id}, {row.seconds:.0f} s: {came}")
 
     for _ in in_order(examine, waiting, workers):
         pass
-    chosen = {fix.instance.instance_id for fix in found}
-    return [Examined.model_validate(row) for row in lines.rows() if row["instance_id"] in chosen]
+    identities = {fix.instance.instance_id for fix in candidates}
+    return [Examined.model_validate(row) for row in lines.rows() if row["instance_id"] in identities]
 
 
 def _patches(source: str | None) -> dict[str, list[Candidate]]:
-    found: dict[str, list[Candidate]] = {}
-    for each in read_candidates(source) if source else ():
-        if each.patch is None:
-            raise OperatorError(f"{source}: {each.task}: patch: a unified diff is needed")
-        found.setdefault(each.instance_id, []).append(each)
-    return found
+    by_instance: dict[str, list[Candidate]] = {}
+    for candidate in read_candidates(source) if source else ():
+        if candidate.patch is None:
+            raise OperatorError(f"{source}: {candidate.task}: patch: a unified diff is needed")
+        by_instance.setdefault(candidate.instance_id, []).append(candidate)
+    return by_instance
 
 
 def _pair(text: str, option: str) -> tuple[str, str]:
-    name, found, value = text.partition("=")
-    if not found or not name:
+    name, separator, value = text.partition("=")
+    if not separator or not name:
         raise click.UsageError(f"{option} {text}: two parts with = between them are needed")
     return name, value
 
@@ -168,21 +170,21 @@ def _file(text: str) -> tuple[str, bytes]:
 
 def _write(out: Path, repo: Path, rows: Sequence[Examined], steps: Counter[str]) -> None:
     """The task files of the fixes that were kept; ``steps`` goes on counting."""
-    kept = [row for row in rows if row.kept]
+    kept_rows = [row for row in rows if row.kept]
     steps["run"] = len(rows)
     steps.update(f"not kept: {row.reason.partition(':')[0]}" for row in rows if not row.kept)
-    steps["reproduction cases"] = len(kept)
-    dated = {row.instance_id: {"fixed_at": row.fixed_at.isoformat(), "stated": row.stated} for row in kept}
-    cases = [{**(row.case or {}), **dated[row.instance_id]} for row in kept]
-    outputs = [{**each, **dated[row.instance_id]} for row in kept for each in row.outputs]
+    steps["reproduction cases"] = len(kept_rows)
+    dated = {row.instance_id: {"fixed_at": row.fixed_at.isoformat(), "stated": row.stated} for row in kept_rows}
+    cases = [{**(row.case or {}), **dated[row.instance_id]} for row in kept_rows]
+    outputs = [{**output, **dated[row.instance_id]} for row in kept_rows for output in row.outputs]
     steps["output tasks"] = len(outputs)
-    steps["of these wrong"] = sum(each["output_bounce"] for each in outputs)
-    run = {row.instance_id: {key: (row.case or {})[key] for key in ("command", "env")} for row in kept}
-    found_in = _reviews(repo, [row.instance for row in kept])
+    steps["of these wrong"] = sum(output["output_bounce"] for output in outputs)
+    run = {row.instance_id: {key: (row.case or {})[key] for key in ("command", "env")} for row in kept_rows}
+    found_in = _reviews(repo, [row.instance for row in kept_rows])
     reviews = [{**task, **run[task["instance_id"]], **dated[task["instance_id"]]} for task in found_in]
     steps["review tasks"] = len(reviews)
-    for file, found in ((REPRODUCTION, cases), (OUTPUT, outputs), (REVIEW, reviews)):
-        replace(out / file, "".join(json.dumps(each) + "\n" for each in found))
+    for file, content in ((REPRODUCTION, cases), (OUTPUT, outputs), (REVIEW, reviews)):
+        replace(out / file, "".join(json.dumps(row_data) + "\n" for row_data in content))
 
 
 def _reviews(repo: Path, instances: Sequence[Instance]) -> Iterator[dict[str, Any]]:

@@ -43,11 +43,11 @@ _folder = click.Path(path_type=Path, file_okay=False)
 @limit_option
 @workers_option(2)
 @json_option
-def build(**given: Any) -> int:
+def build(**options: Any) -> int:
     """Executable tasks of all kinds from a clone's own recent fixes, each with its date and proven by running.
 
     reproduction.jsonl is for replay brt, output.jsonl for bouncerbench-output, review.jsonl for crbench.
     """
     from evaluation.fresh.building import build_command as run
 
-    return run(**given)
+    return run(**options)

@@ -95,15 +95,15 @@ def read_export(source: str) -> Export:
     issues: dict[int, Issue] = {}
     pulls: dict[int, str] = {}
     for row in read_rows(source):
-        each = shaped(row, _Row)
-        if each.pull_request:
-            pulls[each.number] = f"{each.title}\n\n{each.body}".strip()
+        entry = shaped(row, _Row)
+        if entry.pull_request:
+            pulls[entry.number] = f"{entry.title}\n\n{entry.body}".strip()
             continue
         labels = tuple(
-            str(label.get("name", "")) if isinstance(label, dict) else str(label) for label in each.labels
+            str(label.get("name", "")) if isinstance(label, dict) else str(label) for label in entry.labels
         )
-        issues[each.number] = Issue(
-            number=each.number, title=each.title, body=each.body, author=AUTHOR, labels=labels
+        issues[entry.number] = Issue(
+            number=entry.number, title=entry.title, body=entry.body, author=AUTHOR, labels=labels
         )
     return Export(issues, pulls)
 
@@ -113,13 +113,13 @@ def _from_past(past: Past) -> Export:
     for closed in past.issues:
         for number in closed.closed_by:
             closes[number] = (*closes.get(number, ()), closed.issue.number)
-    known = [each.issue for each in past.issues] + [issue for each in past.pulls for issue in each.issues]
+    issues = [issue.issue for issue in past.issues] + [issue for pull in past.pulls for issue in pull.issues]
     for merged in past.pulls:
         closes[merged.pull.number] = tuple(
             dict.fromkeys((*closes.get(merged.pull.number, ()), *(issue.number for issue in merged.issues)))
         )
-    texts = {each.pull.number: f"{each.pull.title}\n\n{each.pull.body}".strip() for each in past.pulls}
-    return Export({issue.number: issue for issue in known}, texts, closes)
+    texts = {pull.pull.number: f"{pull.pull.title}\n\n{pull.pull.body}".strip() for pull in past.pulls}
+    return Export({issue.number: issue for issue in issues}, texts, closes)
 
 
 def fixes(
@@ -135,8 +135,8 @@ def fixes(
         news = [path for path in touched if _is_changelog(path)]
         number = change.number(full_name)
         closed = _closed(repository, change, number, news, full_name, web_url, export)
-        known = [export.issues[each] for each in closed if each in export.issues]
-        if not _mends(change, news, closed, known):
+        issues = [export.issues[number] for number in closed if number in export.issues]
+        if not _mends(change, news, closed, issues):
             continue
         steps["fixes"] += 1
         code = code_change(repository, change)
@@ -144,25 +144,25 @@ def fixes(
         if not code or not tests or len(code) > MAX_FIX:
             continue
         steps["with code and tests"] += 1
-        named = _named(repository, change, tests)
-        if not named:
+        test_files = _named(repository, change, tests)
+        if not test_files:
             continue
         steps["with tests to name"] += 1
-        text, stated = _statement(repository, change, number, news, known, export)
+        text, stated = _statement(repository, change, number, news, issues, export)
         yield Fix(
             instance=instance_of(change, full_name, code, text),
             commit=change.commit,
             fixed_at=change.at,
             stated=stated,
             tests=tests,
-            named=named,
+            named=test_files,
         )
 
 
-def _mends(change: Change, news: Sequence[str], closed: list[int], known: list[Issue]) -> bool:
+def _mends(change: Change, news: Sequence[str], closed: list[int], issues: list[Issue]) -> bool:
     """Whether a change mends a bug: by its news fragments where they say what it is, else by its words."""
     kinds = {kind for path in news if (kind := _kind(path))}
-    return "bugfix" in kinds or (not (kinds and kinds <= _NO_BUG) and is_fix(change, closed, known))
+    return "bugfix" in kinds or (not (kinds and kinds <= _NO_BUG) and is_fix(change, closed, issues))
 
 
 def _named(repository: GitRepository, change: Change, tests: Sequence[str]) -> tuple[str, ...]:
@@ -183,21 +183,21 @@ def _collected(repository: GitRepository, commit: str) -> tuple[str, ...]:
     """The project's ``python_files``, for pytest; empty where it has none."""
     for name in ("pytest.toml", "pyproject.toml"):
         try:
-            found = tomllib.loads((repository.blob(commit, name) or b"").decode("utf-8", "replace"))
+            content = tomllib.loads((repository.blob(commit, name) or b"").decode("utf-8", "replace"))
         except tomllib.TOMLDecodeError:
             continue
-        tool = found.get("tool", {}).get("pytest", {})
-        for place in (found.get("pytest", {}), tool, tool.get("ini_options", {})):
-            if given := place.get("python_files"):
-                return tuple(given.split() if isinstance(given, str) else map(str, given))
+        tool = content.get("tool", {}).get("pytest", {})
+        for place in (content.get("pytest", {}), tool, tool.get("ini_options", {})):
+            if patterns := place.get("python_files"):
+                return tuple(patterns.split() if isinstance(patterns, str) else map(str, patterns))
     for name, section in (("pytest.ini", "pytest"), ("tox.ini", "pytest"), ("setup.cfg", "tool:pytest")):
         parser = ConfigParser(interpolation=None)
         try:
             parser.read_string((repository.blob(commit, name) or b"").decode("utf-8", "replace"))
         except ConfigError:
             continue
-        if given := parser.get(section, "python_files", fallback=""):
-            return tuple(given.split())
+        if patterns := parser.get(section, "python_files", fallback=""):
+            return tuple(patterns.split())
     return ()
 
 
@@ -220,15 +220,15 @@ def _closed(
     export: Export,
 ) -> list[int]:
     """Issues that a change closes: by its messages, its news fragments, and the export."""
-    said = change.message
+    text = change.message
     if change.is_merge:
         branch = repository.run("log", "--no-show-signature", "--format=%B", f"{change.parent}..{change.commit}")
-        said += "\n" + branch.decode("utf-8", "replace")
+        text += "\n" + branch.decode("utf-8", "replace")
     if number is not None:
-        said += "\n" + export.pulls.get(number, "")
-    links = closing_links(said, full_name, web_url)
+        text += "\n" + export.pulls.get(number, "")
+    links = closing_links(text, full_name, web_url)
     numbers = [link.number for link in links if link.repository.lower() == full_name.lower()]
-    fragments = [int(found["number"]) for path in news if (found := _FRAGMENT.match(PurePosixPath(path).name))]
+    fragments = [int(match["number"]) for path in news if (match := _FRAGMENT.match(PurePosixPath(path).name))]
     return list(dict.fromkeys((*numbers, *(() if number is None else export.closes.get(number, ())), *fragments)))
 
 
@@ -237,8 +237,8 @@ def _is_changelog(path: str) -> bool:
 
 
 def _kind(path: str) -> str:
-    found = _FRAGMENT.match(PurePosixPath(path).name)
-    return found["kind"] if found else ""
+    match = _FRAGMENT.match(PurePosixPath(path).name)
+    return match["kind"] if match else ""
 
 
 def _statement(
@@ -246,11 +246,11 @@ def _statement(
     change: Change,
     number: int | None,
     news: list[str],
-    known: list[Issue],
+    issues: list[Issue],
     export: Export,
 ) -> tuple[str, Stated]:
-    if known:
-        return "\n\n".join(f"{issue.title}\n\n{issue.body}".strip() for issue in known), "issue"
+    if issues:
+        return "\n\n".join(f"{issue.title}\n\n{issue.body}".strip() for issue in issues), "issue"
     added = difference(repository, change, news).splitlines()
     entry = "\n".join(line[1:] for line in added if line.startswith("+") and not line.startswith("+++")).strip()
     if entry:

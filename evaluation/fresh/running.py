@@ -89,7 +89,7 @@ class Proof:
 
 
 def prove(
-    case: Case, harness: Harness, files: Mapping[str, str], named: Sequence[str], *, narrow: bool = False
+    case: Case, harness: Harness, files: Mapping[str, str], test_files: Sequence[str], *, narrow: bool = False
 ) -> Proof:
     """That tests fail on the base of ``case`` and pass on the fixed version, three times each.
 
@@ -98,7 +98,7 @@ def prove(
     does.
     """
     try:
-        added = added_in(case, {path: files[path] for path in named if path in files})
+        added = added_in(case, {path: files[path] for path in test_files if path in files})
     except PatchRejected as error:
         raise NotProven(f"no test to name: {error}") from None
 
@@ -116,7 +116,7 @@ def prove(
         harness=harness,
         files=files,
         targets=targets,
-        tests=tuple(f"{each.path}::{each.name}" if each.name else each.path for each in added.targets),
+        tests=tuple(f"{target.path}::{target.name}" if target.name else target.path for target in added.targets),
         mended=mended,
         broken=_broken(after),
         told=sum(test.status == "passed" and bool(test.name) for test in after.tests),
@@ -138,9 +138,9 @@ def _turned(case: Case, harness: Harness, added: Added, files: Mapping[str, str]
     if not before.outcome.fails:
         raise NotProven(f"does not fail before: {verdict(before, before, added.alone)[1]}")
     after = on_fixed()
-    shown, why = verdict(before, after, added.alone)
+    is_shown, why = verdict(before, after, added.alone)
     # A test that the environment does not let pass takes nothing from one that the fix turns.
-    if not (shown or verdict(before, after, alone=False)[0]):
+    if not (is_shown or verdict(before, after, alone=False)[0]):
         raise NotProven(f"does not pass after: {why}")
     if not (_agree(before, on_base) and _agree(after, on_fixed)):
         raise NotProven(f"flaky: {RUNS} runs did not come out the same")

@@ -33,7 +33,7 @@ def variants(patch: str, read: Callable[[str], str | None]) -> Iterator[Variant]
     except PatchRejected:
         return
     for kind in (_without_a_hunk(patch, read), _with_a_condition_turned(patch, whole)):
-        yield from islice((each for each in kind if each.texts != whole), MOST)
+        yield from islice((variant for variant in kind if variant.texts != whole), MOST)
 
 
 def _without_a_hunk(patch: str, read: Callable[[str], str | None]) -> Iterator[Variant]:
@@ -77,10 +77,10 @@ def _turned(text: str, lines: set[int]) -> Iterator[tuple[int, str]]:
     for line in data.split(b"\n"):
         starts.append(starts[-1] + len(line) + 1)
     tests = [node.test for node in ast.walk(tree) if isinstance(node, ast.If | ast.While | ast.IfExp)]
-    for test in sorted(tests, key=lambda each: (each.lineno, each.col_offset)):
+    for test in sorted(tests, key=lambda node: (node.lineno, node.col_offset)):
         if test.lineno not in lines or test.end_lineno is None or test.end_col_offset is None:
             continue
         first = starts[test.lineno - 1] + test.col_offset
         last = starts[test.end_lineno - 1] + test.end_col_offset
-        turned = data[:first] + b"(not (" + data[first:last] + b"))" + data[last:]
-        yield test.lineno, turned.decode("utf-8")
+        negated = data[:first] + b"(not (" + data[first:last] + b"))" + data[last:]
+        yield test.lineno, negated.decode("utf-8")

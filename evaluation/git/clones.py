@@ -57,12 +57,12 @@ class Clones:
             raise OperatorError("no base_commit is given: which state of the code is meant is not known")
         if not _SHA.fullmatch(commit):
             raise OperatorError(f"base_commit {commit[:80]!r} is not a commit's SHA")
-        found = self.of(full_name)
-        if found is None:
+        clone = self.of(full_name)
+        if clone is None:
             raise OperatorError(f"{self._repos} holds no clone of {full_name}")
-        if not found.has_commit(commit):
-            raise OperatorError(f"{found.folder} does not hold the base commit {commit}")
-        return found
+        if not clone.has_commit(commit):
+            raise OperatorError(f"{clone.folder} does not hold the base commit {commit}")
+        return clone
 
     def beside(self, staged: Staged, commit: str) -> Staged:
         """The task with a forge that also answers for files, of that commit alone.
@@ -75,7 +75,7 @@ class Clones:
         except OperatorError as error:
             raise OperatorError(f"{staged.id}: {error}") from None
         snapshot = staged.snapshot.model_copy(update={"heads": {about.default_branch: commit}})
-        return replace(staged, snapshot=snapshot, forge=lambda recorded: ClonedForge(recorded, clone, (commit,)))
+        return replace(staged, snapshot=snapshot, forge=lambda content: ClonedForge(content, clone, (commit,)))
 
 
 class ClonedForge(ReplayForge):
@@ -141,13 +141,13 @@ def listing(clone: GitRepository, commit: str) -> list[Listed]:
     """Every file of a commit; no links and no submodules."""
     answer = clone.run("ls-tree", "-r", "-l", "-z", "--full-tree", commit)
     entries = (line.decode("utf-8", "surrogateescape").split("\t", 1) for line in answer.split(b"\0") if line)
-    found: list[Listed] = []
+    files: list[Listed] = []
     for facts, path in entries:
         mode, kind, _, size = facts.split()
         if kind == "blob" and mode != "120000":
             # git writes BAD for the size of a missing one
-            found.append(Listed(path, int(size) if size.isdecimal() else None, mode == "100755"))
-    return found
+            files.append(Listed(path, int(size) if size.isdecimal() else None, mode == "100755"))
+    return files
 
 
 def checkout(clone: GitRepository, commit: str, folder: Path) -> None:

@@ -74,9 +74,9 @@ class CommitGraph:
     def read(cls, repository: GitRepository, tips: Iterable[str], full_name: str) -> CommitGraph:
         """One ``git log``; about 80,000 commits a second. Raises GitError where history is incomplete."""
         graph = cls()
-        given = "".join(f"{tip}\n" for tip in tips).encode("ascii")
+        stdin = "".join(f"{tip}\n" for tip in tips).encode("ascii")
         command = ["log", "--no-show-signature", "-z", f"--format={_FORMAT}", "--stdin"]
-        with repository.stream(*command, stdin=given) as output:
+        with repository.stream(*command, stdin=stdin) as output:
             for sha, parents, committer, message in _records(output):
                 graph._add(sha, parents, committer, message, full_name)
         return graph
@@ -213,10 +213,10 @@ class PullCommits:
 
     def number_of(self, commit: str) -> int | None:
         """The one pull request that holds this commit's authorship; None where none or several do."""
-        found = _AUTHOR.search(self._repository.commit(commit).partition(b"\n\n")[0])
-        if found is None:
+        match = _AUTHOR.search(self._repository.commit(commit).partition(b"\n\n")[0])
+        if match is None:
             return None
-        holders = self._holders.get((found["email"].decode("utf-8", "replace"), int(found["time"])), frozenset())
+        holders = self._holders.get((match["email"].decode("utf-8", "replace"), int(match["time"])), frozenset())
         return next(iter(holders)) if len(holders) == 1 else None
 
 
@@ -226,9 +226,9 @@ def _holders(
     present = {number: sha for number, sha in heads.items() if repository.has_commit(sha)}
     if not present:
         return {}
-    given = "".join(f"{sha}\n" for sha in present.values()) + "".join(f"^{sha}\n" for sha in merged)
+    stdin = "".join(f"{sha}\n" for sha in present.values()) + "".join(f"^{sha}\n" for sha in merged)
     listing = repository.run(
-        "log", "--no-show-signature", "--format=%H%x00%P%x00%ae%x00%at", "--stdin", stdin=given.encode("ascii")
+        "log", "--no-show-signature", "--format=%H%x00%P%x00%ae%x00%at", "--stdin", stdin=stdin.encode("ascii")
     )
     parents: dict[str, list[str]] = {}
     authorship: dict[str, Authorship] = {}
@@ -245,11 +245,11 @@ def _holders(
 
 
 def _reachable(head: str, parents: Mapping[str, list[str]]) -> set[str]:
-    seen: set[str] = set()
+    reached: set[str] = set()
     waiting = [head]
     while waiting:
         sha = waiting.pop()
-        if sha in parents and sha not in seen:
-            seen.add(sha)
+        if sha in parents and sha not in reached:
+            reached.add(sha)
             waiting += parents[sha]
-    return seen
+    return reached

@@ -22,18 +22,18 @@ _ENDING = re.compile(r"\((?:#|GH-)(?P<number>\d+)\)\s*$")
 
 def merge_number(subject: str, full_name: str) -> int | None:
     """The pull request that a merge commit with this first line merged; None where it names none."""
-    found = _MERGE.search(subject)
-    if found is None:
+    match = _MERGE.search(subject)
+    if match is None:
         return squash_number(subject)
-    if found["repo"] and found["repo"].lower() != full_name.lower():
+    if match["repo"] and match["repo"].lower() != full_name.lower():
         return None
-    return int(found["number"] or found["azure"] or found["bitbucket"])
+    return int(match["number"] or match["azure"] or match["bitbucket"])
 
 
 def squash_number(subject: str) -> int | None:
     """The pull request that a commit with this first line was squashed from; None where it names none."""
-    found = _ENDING.search(subject)
-    return int(found["number"]) if found else None
+    match = _ENDING.search(subject)
+    return int(match["number"]) if match else None
 
 
 def bare_title(subject: str) -> str:

@@ -80,13 +80,13 @@ class GitRepository:
 
         Raises GitError on leaving where git failed.
         """
-        with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as complaint:
-            given.write(stdin)
-            given.seek(0)
+        with tempfile.TemporaryFile() as stdin_file, tempfile.TemporaryFile() as complaint:
+            stdin_file.write(stdin)
+            stdin_file.seek(0)
             with subprocess.Popen(  # noqa: S603 - fixed program, no shell
                 ["git", *arguments],  # noqa: S607
                 env=self._environment,
-                stdin=given,
+                stdin=stdin_file,
                 stdout=subprocess.PIPE,
                 stderr=complaint,
             ) as process:
@@ -127,11 +127,11 @@ class GitRepository:
 
     def full_name(self) -> str:
         """``owner/name`` as its origin says, else its folder's name ``owner+name``. Raises OperatorError."""
-        found = _IN_URL.search(self._configured("remote.origin.url", ""))
-        named = found["name"] if found else self.folder.resolve().name.replace("+", "/")
-        if not _FULL_NAME.fullmatch(named):
+        match = _IN_URL.search(self._configured("remote.origin.url", ""))
+        name = match["name"] if match else self.folder.resolve().name.replace("+", "/")
+        if not _FULL_NAME.fullmatch(name):
             raise OperatorError(f"{self.folder}: neither its origin nor its folder says owner/name; give --name")
-        return named
+        return name
 
     def _object_format(self) -> str:
         return self._configured("extensions.objectformat", "sha1")
@@ -227,16 +227,16 @@ def _write_view(view: Path, object_format: str) -> None:
 def _run(arguments: Iterable[str], environment: dict[str, str], stdin: bytes = b"") -> bytes:
     command = ["git", *arguments]
     try:
-        done = subprocess.run(  # noqa: S603 - fixed program, no shell
+        process = subprocess.run(  # noqa: S603 - fixed program, no shell
             command, env=environment, input=stdin, capture_output=True, timeout=TIMEOUT, check=False
         )
     except subprocess.TimeoutExpired as error:
         raise GitError(f"git {command[1]} took longer than {TIMEOUT:.0f} s") from error
     except FileNotFoundError as error:
         raise OperatorError("git is not installed") from error
-    if done.returncode:
-        raise GitError(_complaint(command[1:], done.stderr))
-    return done.stdout
+    if process.returncode:
+        raise GitError(_complaint(command[1:], process.stderr))
+    return process.stdout
 
 
 def _complaint(arguments: Iterable[str], stderr: bytes) -> str:

@@ -45,25 +45,25 @@ class Aged:
     def as_json(self) -> dict[str, Any]:
         """``{"tasks": {...}, "figures": {name: {"old": [value, low, high], ...}}}``."""
         figures = {
-            name: {group: each.as_json() for group, each in found.items()}
-            for name, found in self.estimates.items()
+            name: {group: estimate.as_json() for group, estimate in estimates.items()}
+            for name, estimates in self.estimates.items()
         }
         return {"tasks": {**self.tasks, "undated": self.undated}, "figures": figures}
 
 
 def read_dates(source: str) -> dict[str, datetime]:
     """When each bug was fixed, by task id, as far as the rows say. Raises OperatorError for what is no date."""
-    found: dict[str, datetime] = {}
+    dates: dict[str, datetime] = {}
     for row in read_rows(source):
-        given = row.data.get("fixed_at") or row.data.get("created_at")
-        if not given:
+        value = row.data.get("fixed_at") or row.data.get("created_at")
+        if not value:
             continue
         try:
-            moment = datetime.fromisoformat(str(given))
+            moment = datetime.fromisoformat(str(value))
         except ValueError:
-            raise OperatorError(f"{row.where}: fixed_at: {str(given)[:40]!r} is no date") from None
-        found[str(row.data.get("instance_id"))] = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return found
+            raise OperatorError(f"{row.where}: fixed_at: {str(value)[:40]!r} is no date") from None
+        dates[str(row.data.get("instance_id"))] = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return dates
 
 
 def aged(sample: Sample, dates: Mapping[str, datetime], cutoff: datetime, how: Resampling = USUAL) -> Aged:
@@ -76,11 +76,11 @@ def aged(sample: Sample, dates: Mapping[str, datetime], cutoff: datetime, how: R
             groups["fresh" if fresh else "old"].append(index)
             if fresh and not sample.recognised.get(task):
                 groups["clean"].append(index)
-    old, fresh_ones, clean = (np.array(each, dtype=np.int64) for each in groups.values())
+    old, fresh_ones, clean = (np.array(group, dtype=np.int64) for group in groups.values())
     estimates: dict[str, dict[str, Estimate]] = {}
 
-    def tell(group: str, found: Mapping[str, Estimate]) -> None:
-        for name, estimate in found.items():
+    def tell(group: str, values: Mapping[str, Estimate]) -> None:
+        for name, estimate in values.items():
             estimates.setdefault(name, {})[group] = estimate
 
     for group, indices in (("old", old), ("fresh", fresh_ones), ("clean", clean)):
@@ -89,7 +89,7 @@ def aged(sample: Sample, dates: Mapping[str, datetime], cutoff: datetime, how: R
     if len(old) and len(fresh_ones):
         tell("difference", unpaired(sample.figures, old, fresh_ones, how))
     undated = len(sample.tasks) - len(old) - len(fresh_ones)
-    return Aged(sample.name, undated, {name: len(each) for name, each in groups.items()}, estimates)
+    return Aged(sample.name, undated, {name: len(group) for name, group in groups.items()}, estimates)
 
 
 def _on(sample: Sample, indices: Counts) -> Callable[[Counts], dict[str, Array]]:
@@ -101,22 +101,27 @@ def recognised_section(samples: Sequence[Sample], how: Resampling = USUAL) -> Se
     rows: list[tuple[Cell, ...]] = []
     data: dict[str, Any] = {}
     for sample in samples:
-        kept = [index for index, task in enumerate(sample.tasks) if not sample.recognised.get(task)]
-        known, said = len(sample.tasks) - len(kept), sum(task in sample.recognised for task in sample.tasks)
-        groups = (range(len(sample.tasks)), kept)
-        whole, without = (
-            bootstrap(_on(sample, np.array(each, dtype=np.int64)), len(each), how) if len(each) else {}
-            for each in groups
+        others = [index for index, task in enumerate(sample.tasks) if not sample.recognised.get(task)]
+        recognised, asked_count = (
+            len(sample.tasks) - len(others),
+            sum(task in sample.recognised for task in sample.tasks),
         )
-        rows.append((sample.name, f"tasks ({known} of {said} recognised)", len(sample.tasks), len(kept)))
+        groups = (range(len(sample.tasks)), others)
+        whole, without = (
+            bootstrap(_on(sample, np.array(group, dtype=np.int64)), len(group), how) if len(group) else {}
+            for group in groups
+        )
+        rows.append(
+            (sample.name, f"tasks ({recognised} of {asked_count} recognised)", len(sample.tasks), len(others))
+        )
         rows += [
-            (sample.name, name, each.text(), without.get(name, Estimate(None)).text())
-            for name, each in whole.items()
+            (sample.name, name, estimate.text(), without.get(name, Estimate(None)).text())
+            for name, estimate in whole.items()
         ]
         data[sample.name] = {
-            "recognised": known,
-            "asked": said,
-            "figures": {name: each.as_json() for name, each in without.items()},
+            "recognised": recognised,
+            "asked": asked_count,
+            "figures": {name: estimate.as_json() for name, estimate in without.items()},
         }
     if not rows:
         return None
@@ -125,21 +130,21 @@ def recognised_section(samples: Sequence[Sample], how: Resampling = USUAL) -> Se
     return Section("Without recognised answers", tables=(table,), data={"without_recognised": data})
 
 
-def cutoff_section(found: Sequence[Aged], cutoff: datetime) -> Section:
+def cutoff_section(runs: Sequence[Aged], cutoff: datetime) -> Section:
     """Every figure of every run: old, fresh, the difference, and clean."""
     groups = ("old", "fresh", "difference", "clean")
     rows: list[tuple[Cell, ...]] = []
-    for each in found:
-        counts = (each.tasks["old"], each.tasks["fresh"], None, each.tasks["clean"])
-        rows.append((each.name, "tasks", *counts))
+    for run in runs:
+        counts = (run.tasks["old"], run.tasks["fresh"], None, run.tasks["clean"])
+        rows.append((run.name, "tasks", *counts))
         rows += [
-            (each.name, figure, *(values.get(group, Estimate(None)).text() for group in groups))
-            for figure, values in each.estimates.items()
+            (run.name, figure, *(values.get(group, Estimate(None)).text() for group in groups))
+            for figure, values in run.estimates.items()
         ]
-    undated = sum(each.undated for each in found)
+    undated = sum(run.undated for run in runs)
     note = "Difference: fresh minus old, two independent samples. Clean: fresh, without recognised answers. " + (
         f"{undated} tasks have no date and are in neither." if undated else "Every task has a date."
     )
     table = Table(("run", "figure", "old", "fresh", "fresh - old", "clean"), tuple(rows), note=note)
-    data = {"cutoff": {each.name: each.as_json() for each in found}}
+    data = {"cutoff": {run.name: run.as_json() for run in runs}}
     return Section(f"Before and after {cutoff:%Y-%m-%d}", tables=(table,), data=data)

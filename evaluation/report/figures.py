@@ -71,8 +71,8 @@ def bars(
     with _styled():
         canvas, axes = _axes(max(7.6, 1.2 * len(groups) + 3), 3.6)
         width = 0.8 / max(1, len(series))
-        for index, each in enumerate(series):
-            _draw_bars(axes, each, index, (index - (len(series) - 1) / 2) * width, width * 0.92)
+        for index, bar_series in enumerate(series):
+            _draw_bars(axes, bar_series, index, (index - (len(series) - 1) / 2) * width, width * 0.92)
         axes.set_xticks(range(len(groups)), groups)
         axes.grid(axis="x", visible=False)
         axes.axhline(0, color="#60646c", linewidth=0.8)
@@ -113,13 +113,15 @@ def radar(spokes: Sequence[str], series: Sequence[Series]) -> str:
         canvas = _canvas(7.6, 4.6)
         axes: Any = canvas.add_subplot(projection="polar")
         angles = [2 * math.pi * place / len(spokes) for place in range(len(spokes))]
-        for index, each in enumerate(series):
+        for index, bar_series in enumerate(series):
             colour = COLOURS[index % len(COLOURS)]
-            known = [(angle, value) for angle, value in zip(angles, each.values, strict=True) if value is not None]
-            closed = [*known, known[0]] if len(known) == len(spokes) else known
-            line = "-" if len(known) == len(spokes) else "none"
+            points = [
+                (angle, value) for angle, value in zip(angles, bar_series.values, strict=True) if value is not None
+            ]
+            closed = [*points, points[0]] if len(points) == len(spokes) else points
+            line = "-" if len(points) == len(spokes) else "none"
             x, y = [angle for angle, _ in closed], [value for _, value in closed]
-            axes.plot(x, y, linestyle=line, marker="o", markersize=4, color=colour, label=each.name)
+            axes.plot(x, y, linestyle=line, marker="o", markersize=4, color=colour, label=bar_series.name)
         axes.set_xticks(angles, spokes)
         # Names stand outside of the circle, whatever their length.
         for angle, label in zip(angles, axes.get_xticklabels(), strict=True):

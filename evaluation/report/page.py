@@ -135,7 +135,7 @@ def _markdown_table(table: Table) -> str:
 
 
 def _markdown_row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(_plain(each).replace("|", "\\|") for each in cells) + " |"
+    return "| " + " | ".join(_plain(cell_text).replace("|", "\\|") for cell_text in cells) + " |"
 
 
 def _plain(text: str) -> str:

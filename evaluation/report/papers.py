@@ -113,7 +113,7 @@ def papers_section(benchmarks: Collection[str]) -> Section:
     tables = tuple(
         Table(
             ("item", "about", "bouncer-eval ...", "data"),
-            tuple((each.name, each.about, each.command, _data(each, benchmarks)) for each in items),
+            tuple((item.name, item.about, item.command, _data(item, benchmarks)) for item in items),
             title=paper,
             folded=True,
             prose=True,

@@ -23,17 +23,17 @@ def facts_section(runs: Sequence[tuple[str, RunFolder]], notes: Sequence[str] = 
     """One column a run: model, prompts, version, config, seed, tasks, dates, totals."""
     facts = [(name, run.facts) for name, run in runs]
     rows: list[tuple[Cell, ...]] = [
-        ("benchmark", *(each.benchmark for _, each in facts)),
-        ("model", *(each.model for _, each in facts)),
-        ("prompts", *(_pairs(each.prompts) for _, each in facts)),
-        ("config", *(_config(each) for _, each in facts)),
-        ("tasks", *(_tasks(each) for _, each in facts)),
-        ("seed", *(each.seed for _, each in facts)),
-        ("version", *(each.version for _, each in facts)),
-        ("started", *(_moment(each, each.started_at) for _, each in facts)),
-        ("finished", *(_finished(each) for _, each in facts)),
-        ("tasks recorded", *(each.totals.records for _, each in facts)),
-        ("without a usable answer", *(each.totals.failed for _, each in facts)),
+        ("benchmark", *(run_facts.benchmark for _, run_facts in facts)),
+        ("model", *(run_facts.model for _, run_facts in facts)),
+        ("prompts", *(_pairs(run_facts.prompts) for _, run_facts in facts)),
+        ("config", *(_config(run_facts) for _, run_facts in facts)),
+        ("tasks", *(_tasks(run_facts) for _, run_facts in facts)),
+        ("seed", *(run_facts.seed for _, run_facts in facts)),
+        ("version", *(run_facts.version for _, run_facts in facts)),
+        ("started", *(_moment(run_facts, run_facts.started_at) for _, run_facts in facts)),
+        ("finished", *(_finished(run_facts) for _, run_facts in facts)),
+        ("tasks recorded", *(run_facts.totals.records for _, run_facts in facts)),
+        ("without a usable answer", *(run_facts.totals.failed for _, run_facts in facts)),
     ]
     table = Table(("", *(name for name, _ in facts)), tuple(rows), prose=True)
     data = {"runs": [run.facts.model_dump(mode="json", exclude=_untold(run.facts)) for _, run in runs]}
@@ -55,7 +55,7 @@ def cost_section(runs: Sequence[tuple[str, RunFolder]], published: Sequence[tupl
 def cost_row(name: str, count: int, usage: Usage, seconds: float) -> tuple[Cell, ...]:
     """What ``count`` tasks cost, in all and each."""
     dollars = usage.cost_usd
-    each = dollars / count if dollars is not None and count else None
+    dollars_per_task = dollars / count if dollars is not None and count else None
     return (
         name,
         count,
@@ -64,7 +64,7 @@ def cost_row(name: str, count: int, usage: Usage, seconds: float) -> tuple[Cell,
         usage.cached_tokens,
         usage.output_tokens,
         None if dollars is None else f"{dollars:.2f}",
-        None if each is None else f"{each:.5f}",
+        None if dollars_per_task is None else f"{dollars_per_task:.5f}",
         f"{seconds / count:.3f}" if count else None,
     )
 
@@ -111,13 +111,13 @@ def report_on(
 ) -> None:
     """Write the report to ``out``, or print it. Raises OperatorError."""
     folders = named([RunFolder.read(Path(path)) for path in paths])
-    written = write(folders, _task_files(tasks, folders), scoring)
+    page = write(folders, _task_files(tasks, folders), scoring)
     if out is not None:
-        store(Path(out), written)
+        store(Path(out), page)
     if to_json:
-        click.echo(_json_line(written))
+        click.echo(_json_line(page))
     elif out is None:
-        click.echo(as_markdown(written), nl=False)
+        click.echo(as_markdown(page), nl=False)
 
 
 def named(folders: Sequence[RunFolder]) -> list[tuple[str, RunFolder]]:
@@ -160,38 +160,38 @@ def write(runs: Runs, tasks: dict[str, str], scoring: Scoring) -> Report:
             for (name, run), source in zip(group, sources, strict=True)
         ]
         bench = benches[group[0][1].facts.benchmark]
-        told = [
+        notes = [
             f"{name} is scored on {tasks[run.facts.benchmark]}."
             for name, run in group
             if run.facts.benchmark in tasks
         ]
-        sections.append(facts_section(group, told))
+        sections.append(facts_section(group, notes))
         sections += tell(scores, scoring)
         for source in dict.fromkeys(sources):
-            of_source = [each for each, own in zip(scores, sources, strict=True) if own == source]
+            of_source = [score for score, own in zip(scores, sources, strict=True) if own == source]
             sections += bench.contamination(of_source, source, scoring)
         sections.append(cost_section(group, bench.costs(scores)))
     if benches:
         sections.append(papers_section(benches))
-    made = f"bouncer {__version__}"
+    version = f"bouncer {__version__}"
     if not all(is_timeless(run.facts) for _, run in runs):
-        made += f", {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+        version += f", {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
     subject = ", ".join(dict.fromkeys(run.facts.benchmark for _, run in runs))
-    return Report(f"{subject}: {', '.join(dict.fromkeys(name for name, _ in runs))}", tuple(sections), made)
+    return Report(f"{subject}: {', '.join(dict.fromkeys(name for name, _ in runs))}", tuple(sections), version)
 
 
-def _task_files(given: Sequence[str], runs: Runs) -> dict[str, str]:
+def _task_files(arguments: Sequence[str], runs: Runs) -> dict[str, str]:
     """Task file by benchmark; a file without a benchmark's name is for all runs."""
     in_runs = {run.facts.benchmark for _, run in runs}
     files: dict[str, str] = {}
-    for each in given:
-        name, found, file = each.partition("=")
-        if found and name in benchmarks():
+    for argument in arguments:
+        name, separator, file = argument.partition("=")
+        if separator and name in benchmarks():
             files[name] = file
         elif len(in_runs) == 1:
-            files[next(iter(in_runs))] = each
+            files[next(iter(in_runs))] = argument
         else:
-            raise OperatorError(f"--tasks {each}: the runs are of several benchmarks, write BENCH=F")
+            raise OperatorError(f"--tasks {argument}: the runs are of several benchmarks, write BENCH=F")
     return files
 
 

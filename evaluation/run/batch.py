@@ -91,7 +91,7 @@ def import_results(source: str, store: FolderStore, prices: Prices) -> Imported:
 
     Raises OperatorError for a line that is no result of either provider.
     """
-    kept = 0
+    count = 0
     failures: list[str] = []
     for row in read_rows(source):
         name = _custom_id(row)
@@ -101,8 +101,8 @@ def import_results(source: str, store: FolderStore, prices: Prices) -> Imported:
         except (ModelError, TransientError, Unusable) as error:
             failures.append(f"{row.where}: {error}")
         else:
-            kept += 1
-    return Imported(kept, tuple(failures))
+            count += 1
+    return Imported(count, tuple(failures))
 
 
 def _reply(model_id: str, answer: Answer, prices: Prices) -> dict[str, Any]:
@@ -215,13 +215,13 @@ def import_command(file: str, cache: str, as_json: bool) -> int:
     from bot import settings
 
     prices = load_prices(settings.load().bouncer_prices_file)
-    found = import_results(file, FolderStore(Path(cache)), prices)
-    if not found.kept and not found.failures:
+    result = import_results(file, FolderStore(Path(cache)), prices)
+    if not result.kept and not result.failures:
         raise OperatorError(f"{file} holds no result")
     if as_json:
-        print_json({"cache": cache, **asdict(found)})
+        print_json({"cache": cache, **asdict(result)})
     else:
-        say(f"{found.kept} answers are in {cache}, {len(found.failures)} requests have none")
-        for failure in found.failures:
+        say(f"{result.kept} answers are in {cache}, {len(result.failures)} requests have none")
+        for failure in result.failures:
             say(failure)
-    return 1 if found.failures and not found.kept else 0
+    return 1 if result.failures and not result.kept else 0

@@ -40,14 +40,14 @@ class FolderStore:
         """The reply under a key; None where there is none. Raises OperatorError where it cannot be read."""
         file = self._file(key)
         try:
-            found = file.read_text(encoding="utf-8")
+            reply = file.read_text(encoding="utf-8")
         except FileNotFoundError:
             return None
         except (OSError, UnicodeDecodeError) as error:
             raise OperatorError(f"{file}: cannot be read: {error}") from None
         with self._mutex:
             self.hits += 1
-        return found
+        return reply
 
     def put(self, key: str, reply: str) -> None:
         """Keep a reply; an older one under the same key is replaced."""
@@ -81,9 +81,9 @@ class Cached:
 
     def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
         key = cache_key(self._model.id, prompt, schema)
-        if (known := self._store.get(key)) is not None:
+        if (stored := self._store.get(key)) is not None:
             try:
-                return Reply[schema].model_validate_json(known)  # type: ignore[valid-type]
+                return Reply[schema].model_validate_json(stored)  # type: ignore[valid-type]
             except ValidationError:
                 pass  # written for an older shape of the reply: ask again, and overwrite it
         reply = self._model.complete(prompt, schema)

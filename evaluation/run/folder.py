@@ -62,14 +62,14 @@ class Record(Frozen):
     @property
     def recognised(self) -> bool | None:
         """Whether the model said that it knows the fix from elsewhere; None where it said nothing of it."""
-        said = self.details.get("recognised", self.decision_record.get("recognised"))
-        if said is None and self.raw_reply:
+        answer = self.details.get("recognised", self.decision_record.get("recognised"))
+        if answer is None and self.raw_reply:
             try:
                 reply = json.loads(self.raw_reply)
             except (ValueError, RecursionError):
                 return None
-            said = reply.get("recognised") if isinstance(reply, dict) else None
-        return said if isinstance(said, bool) else None
+            answer = reply.get("recognised") if isinstance(reply, dict) else None
+        return answer if isinstance(answer, bool) else None
 
 
 class Tasks(Frozen):
@@ -105,8 +105,8 @@ class RunFacts(Frozen):
 
     def identity(self) -> dict[str, Any]:
         """What must be equal for two sessions to be one run; a higher ``--limit`` goes on with it."""
-        shared = self.model_dump(mode="json", exclude={"started_at", "finished_at", "totals", "tasks"})
-        return shared | {"tasks": self.tasks.sha256 or self.tasks.source}
+        common = self.model_dump(mode="json", exclude={"started_at", "finished_at", "totals", "tasks"})
+        return common | {"tasks": self.tasks.sha256 or self.tasks.source}
 
 
 class RunFolder:
@@ -142,16 +142,16 @@ class RunFolder:
 
     def _continue_or_begin(self, tasks: Iterable[str]) -> None:
         if (self.path / RUN_FILE).exists():
-            found = _read_facts(self.path)
-            _require_same(self.path, found, self.facts)
-            wider = found.tasks if _is_wider(found.tasks.limit, self.facts.tasks.limit) else self.facts.tasks
-            self.facts = self.facts.model_copy(update={"started_at": found.started_at, "tasks": wider})
+            facts = _read_facts(self.path)
+            _require_same(self.path, facts, self.facts)
+            wider = facts.tasks if _is_wider(facts.tasks.limit, self.facts.tasks.limit) else self.facts.tasks
+            self.facts = self.facts.model_copy(update={"started_at": facts.started_at, "tasks": wider})
             self._lines.cut()
         elif self._lines.path.exists():
             raise OperatorError(f"{self.path} has {RECORDS_FILE} but no {RUN_FILE}: it cannot be continued")
-        asked = dict.fromkeys([*(_listed(self.path / TASKS_FILE) or ()), *tasks])
-        if asked:
-            replace(self.path / TASKS_FILE, "".join(f"{each}\n" for each in asked))
+        identities = dict.fromkeys([*(_listed(self.path / TASKS_FILE) or ()), *tasks])
+        if identities:
+            replace(self.path / TASKS_FILE, "".join(f"{identity}\n" for identity in identities))
         self._write_facts()
 
     def records(self) -> Iterator[Record]:
@@ -161,48 +161,48 @@ class RunFolder:
 
     def done(self) -> set[str]:
         """Ids of the recorded tasks. Raises OperatorError where one is recorded twice."""
-        seen: set[str] = set()
+        identities: set[str] = set()
         for record in self.records():
-            if record.task_id in seen:
+            if record.task_id in identities:
                 raise OperatorError(f"{self._lines.path}: task {record.task_id} is recorded twice")
-            seen.add(record.task_id)
-        return seen
+            identities.add(record.task_id)
+        return identities
 
     def due(self, tasks: Sequence[T], identify: Callable[[T], str]) -> list[T]:
         """Of the tasks of a file, those that this run was to do: the denominator of every figure about it."""
-        asked = self._asked()
-        if asked is None:
-            chosen = choose(map(identify, tasks), self.facts.tasks.limit, self.facts.seed)
-            asked = [identify(task) for task in tasks] if chosen is None else list(chosen)
-        wanted = set(asked)
-        return [task for task in tasks if identify(task) in wanted]
+        identities = self._asked()
+        if identities is None:
+            selection = choose(map(identify, tasks), self.facts.tasks.limit, self.facts.seed)
+            identities = [identify(task) for task in tasks] if selection is None else list(selection)
+        due_ids = set(identities)
+        return [task for task in tasks if identify(task) in due_ids]
 
     def missing(self) -> list[str]:
         """Ids of the tasks that the run was to do and has no record of, in their order."""
-        done = self.done()
-        return [each for each in self._asked() or () if each not in done]
+        finished = self.done()
+        return [identity for identity in self._asked() or () if identity not in finished]
 
     def outcomes(self) -> Iterator[Record]:
         """Every record, then one that says so for each task that the run did not come to."""
         yield from self.records()
-        for each in self.missing():
-            yield Record(task_id=each, error=NOT_RUN)
+        for identity in self.missing():
+            yield Record(task_id=identity, error=NOT_RUN)
 
     def _asked(self) -> list[str] | None:
         """Ids that the run was to do; for a folder without the list as its task file and limit tell, else None."""
-        listed = _listed(self.path / TASKS_FILE)
-        if listed is not None:
-            return listed
+        identities = _listed(self.path / TASKS_FILE)
+        if identities is not None:
+            return identities
         source, tasks = self.facts.tasks.source, self.facts.tasks
         try:
             if not tasks.sha256 or fingerprint(source) != tasks.sha256:
                 return None
             fields = ((row.data.get("instance_id"), row.data.get("candidate_id")) for row in read_rows(source))
-            ids = ["/".join(str(each) for each in pair if each is not None) for pair in fields]
+            ids = ["/".join(str(side) for side in pair if side is not None) for pair in fields]
         except OperatorError:
             return None
-        chosen = choose(ids, tasks.limit, self.facts.seed)
-        return ids if chosen is None else [each for each in ids if each in chosen]
+        selection = choose(ids, tasks.limit, self.facts.seed)
+        return ids if selection is None else [identity for identity in ids if identity in selection]
 
     def spent_usd(self) -> float:
         """What its tasks cost so far, as far as prices are known."""
@@ -298,8 +298,8 @@ def _read_facts(path: Path) -> RunFacts:
         raise OperatorError(f"{file}: cannot be read: {_first_line(error)}") from error
 
 
-def _require_same(path: Path, found: RunFacts, wanted: RunFacts) -> None:
-    old, new = found.identity(), wanted.identity()
+def _require_same(path: Path, existing: RunFacts, requested: RunFacts) -> None:
+    old, new = existing.identity(), requested.identity()
     for key, value in new.items():
         if old[key] != value:
             raise OperatorError(

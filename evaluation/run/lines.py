@@ -127,11 +127,11 @@ class LineFile(Lines):
             self.drop(lambda line: unwanted(json.loads(line)))
 
     def _require_same(self, question: dict[str, Any]) -> None:
-        asked = json.dumps(question, indent=2, sort_keys=True) + "\n"
+        text = json.dumps(question, indent=2, sort_keys=True) + "\n"
         if not self.path.exists() or not self.path.stat().st_size:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._facts.write_text(asked, encoding="utf-8")
-        elif not self._facts.exists() or self._facts.read_text(encoding="utf-8") != asked:
+            self._facts.write_text(text, encoding="utf-8")
+        elif not self._facts.exists() or self._facts.read_text(encoding="utf-8") != text:
             raise OperatorError(
                 f"{self.path} was built from other instances or with other options: "
                 "name another --out, or give --overwrite"

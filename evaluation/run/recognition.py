@@ -44,11 +44,11 @@ class Recognition:
     def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
         if schema not in _ANSWERS:
             return self._model.complete(prompt, schema)
-        asked = prompt.model_copy(update={"system": f"{prompt.system}\n\n{SENTENCE}"})
-        reply = self._model.complete(asked, cast("type[T]", _asking(schema)))
-        said = getattr(reply.value, "recognised", None)
-        if said is not None:
-            self._said.append(said)
+        extended = prompt.model_copy(update={"system": f"{prompt.system}\n\n{SENTENCE}"})
+        reply = self._model.complete(extended, cast("type[T]", _asking(schema)))
+        recognised = getattr(reply.value, "recognised", None)
+        if recognised is not None:
+            self._said.append(recognised)
         return reply
 
     def details(self) -> dict[str, Any]:

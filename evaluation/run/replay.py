@@ -47,7 +47,7 @@ INTERRUPTED = 130
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ReplayRequest:
     """The options of the command line that every replay has."""
 
     out: str
@@ -68,33 +68,33 @@ class Wanted:
         return settings.load(bouncer_model=self.model, bouncer_prompts_dir=self.prompts)
 
 
-def replay(bench: Benchmark[Item, Any], session: Session[Item], source: str, wanted: Wanted) -> int:
+def replay(bench: Benchmark[Item, Any], session: Session[Item], source: str, request: ReplayRequest) -> int:
     """Run or continue a replay of the tasks in ``source``, or export its requests; returns the exit code.
 
     Raises OperatorError.
     """
-    chosen, total = choose_tasks(bench, session, source, wanted)
+    selection, total = choose_tasks(bench, session, source, request)
     export = click.get_current_context().find_object(Export)
     if export is not None:
-        return _export(_chosen(bench, session, source, chosen), session, wanted, export)
-    path = Path(wanted.out)
-    model = _model(session, wanted)
+        return _export(_chosen(bench, session, source, selection), session, request, export)
+    path = Path(request.out)
+    model = _model(session, request)
     ids = (bench.identify(item) for item in bench.read(source))
-    due = (each for each in ids if chosen is None or each in chosen)
-    folder = RunFolder.resume(path, _facts(bench, session, source, wanted, model.id), due)
+    due = (identity for identity in ids if selection is None or identity in selection)
+    folder = RunFolder.resume(path, _facts(bench, session, source, request, model.id), due)
     try:
-        if wanted.retry_failed:
+        if request.retry_failed:
             say(f"{folder.forget_failed()} failed tasks are tried again")
-        model = _kept_and_capped(model, wanted, folder)
+        model = _kept_and_capped(model, request, folder)
     except OperatorError:
         folder.close(None)
         raise
-    tasks = (Task(bench.identify(item), item) for item in _chosen(bench, session, source, chosen))
+    tasks = (Task(bench.identify(item), item) for item in _chosen(bench, session, source, selection))
     timeless = model.id.startswith(NOT_KEPT)
     result = run_shown(
-        tasks, total, lambda item: session.run(item, model), folder, wanted.workers, timeless=timeless
+        tasks, total, lambda item: session.run(item, model), folder, request.workers, timeless=timeless
     )
-    return report_result(folder, result, wanted.as_json)
+    return report_result(folder, result, request.as_json)
 
 
 def _chosen(
@@ -105,14 +105,14 @@ def _chosen(
             yield item
 
 
-def _export(tasks: Iterator[Item], session: Session[Item], wanted: Wanted, export: Export) -> int:
+def _export(tasks: Iterator[Item], session: Session[Item], request: ReplayRequest, export: Export) -> int:
     """Let every task run until it asks what the cache does not hold, and write that question down."""
-    if wanted.cache is None:
+    if request.cache is None:
         raise OperatorError("--cache DIR is needed: the answers will be put there")
     waiting = answered = failed = 0
-    with _writable(wanted.out) as out:
-        pending = Pending(wanted.environment.bouncer_model, export.form, out)
-        model = Cached(pending, FolderStore(Path(wanted.cache)))
+    with _writable(request.out) as out:
+        pending = Pending(request.environment.bouncer_model, export.form, out)
+        model = Cached(pending, FolderStore(Path(request.cache)))
         for item in tasks:
             try:
                 session.run(item, model)
@@ -122,12 +122,12 @@ def _export(tasks: Iterator[Item], session: Session[Item], wanted: Wanted, expor
             except OperatorError as error:  # what a replay would record as this task's error
                 failed += 1
                 say(str(error))
-    if wanted.as_json:
+    if request.as_json:
         counts = {"requests": pending.written, "waiting": waiting, "answered": answered, "failed": failed}
-        print_json({"out": wanted.out, "model": pending.id, **counts})
+        print_json({"out": request.out, "model": pending.id, **counts})
     else:
         say(
-            f"{wanted.out}: {pending.written} requests; {waiting} tasks wait for them, {answered} need none"
+            f"{request.out}: {pending.written} requests; {waiting} tasks wait for them, {answered} need none"
             + (f", {failed} cannot be replayed" if failed else "")
         )
     return 0
@@ -141,33 +141,33 @@ def _writable(file: str) -> TextIO:
 
 
 def choose_tasks(
-    bench: Benchmark[Item, Any], session: Session[Item], source: str, wanted: Wanted
+    bench: Benchmark[Item, Any], session: Session[Item], source: str, request: ReplayRequest
 ) -> tuple[frozenset[str] | None, int]:
     """The ids to run (None for all) and how many; the whole file is checked before anything is paid for.
 
     Raises OperatorError for a malformed row, and where no task holds what is needed.
     """
-    found = unready = 0
+    ready = unready = 0
 
     def ids() -> Iterator[str]:
-        nonlocal found, unready
+        nonlocal ready, unready
         for item in bench.read(source):
             if session.ready(item):
-                found += 1
+                ready += 1
                 yield bench.identify(item)
             else:
                 unready += 1
 
     # Read to the end whatever the limit: a fault in the last row is better found now than after the first hour.
     remaining = ids()
-    chosen = choose(remaining, wanted.limit, wanted.seed)
+    selection = choose(remaining, request.limit, request.seed)
     for _ in remaining:
         pass
-    if not found:
+    if not ready:
         raise OperatorError(f"{source}: none of its {unready} tasks holds what a replay needs")
     if unready:
         say(f"{unready} tasks of {source} lack text and are left out; scoring counts them as missing")
-    return chosen, found if chosen is None else len(chosen)
+    return selection, ready if selection is None else len(selection)
 
 
 class Unasked:
@@ -180,36 +180,36 @@ class Unasked:
         raise Postponed(f"the cache holds no reply of {self.id} to this question")
 
 
-def _model(session: Session[Any], wanted: Wanted) -> Model:
+def _model(session: Session[Any], request: ReplayRequest) -> Model:
     """The model of the settings; without its key, but with a named cache, one that only the cache answers."""
     if session.answered_by is not None:
         return Unasked(session.answered_by)
-    environment = wanted.environment
+    environment = request.environment
     try:
         return app.build_models(environment).build(environment.bouncer_model)
     except SettingsError as error:
-        if wanted.cache is None or "API_KEY" not in str(error):
+        if request.cache is None or "API_KEY" not in str(error):
             raise
-        say(f"{error}; only what {wanted.cache} holds is answered")
+        say(f"{error}; only what {request.cache} holds is answered")
         return Unasked(environment.bouncer_model)
 
 
-def _kept_and_capped(model: Model, wanted: Wanted, folder: RunFolder) -> Model:
+def _kept_and_capped(model: Model, request: ReplayRequest, folder: RunFolder) -> Model:
     """The model with its replies kept and its cost capped, what the run cost before included."""
-    cache = Path(wanted.cache) if wanted.cache else folder.path / "cache"
+    cache = Path(request.cache) if request.cache else folder.path / "cache"
     account = Account(
-        wanted.environment,
+        request.environment,
         cache,
-        wanted.max_cost,
+        request.max_cost,
         scope="this run",
         spent=folder.spent_usd(),
-        always=wanted.cache is not None,
+        always=request.cache is not None,
     )
     return account.kept(model if isinstance(model, Unasked) else account.capped(model))
 
 
 def _facts(
-    bench: Benchmark[Any, Any], session: Session[Any], source: str, wanted: Wanted, model_id: str
+    bench: Benchmark[Any, Any], session: Session[Any], source: str, request: ReplayRequest, model_id: str
 ) -> RunFacts:
     return RunFacts(
         benchmark=bench.name,
@@ -217,8 +217,8 @@ def _facts(
         prompts=dict(session.prompts),
         version=__version__,
         config=dict(session.config),
-        seed=wanted.seed,
-        tasks=Tasks(source=source, sha256=fingerprint(source), limit=wanted.limit),
+        seed=request.seed,
+        tasks=Tasks(source=source, sha256=fingerprint(source), limit=request.limit),
         started_at=datetime.now(UTC),
     )
 
@@ -307,7 +307,7 @@ def _interruptible(stop: threading.Event) -> Iterator[None]:
 
 
 @contextmanager
-def _progress(total: int, done: int) -> Iterator[Callable[[Record], None]]:
+def _progress(total: int, finished: int) -> Iterator[Callable[[Record], None]]:
     columns = (
         BarColumn(),
         MofNCompleteColumn(),
@@ -315,7 +315,7 @@ def _progress(total: int, done: int) -> Iterator[Callable[[Record], None]]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(file=sys.stderr), disable=not sys.stderr.isatty()) as bar:
-        row = bar.add_task("", total=total, completed=min(done, total), failed=0, cost=0.0)
+        row = bar.add_task("", total=total, completed=min(finished, total), failed=0, cost=0.0)
         failed, cost = 0, 0.0
 
         def advance(record: Record) -> None:

@@ -103,8 +103,8 @@ def run(
     Returns when all are recorded or the run stopped. Where ``tasks`` itself raises (a malformed row), tasks
     under way are finished and recorded first.
     """
-    done = folder.done()
-    session = _Session((task for task in tasks if task.id not in done), judge, options)
+    finished = folder.done()
+    session = _Session((task for task in tasks if task.id not in finished), judge, options)
     try:
         for record in session.records():
             folder.append(record)
@@ -114,7 +114,7 @@ def run(
         folder.close(datetime.now(UTC) if complete else None)
     if session.broken is not None:
         raise session.broken
-    return Result(len(done), session.finished, session.failed, session.postponed, session.stopped)
+    return Result(len(finished), session.finished, session.failed, session.postponed, session.stopped)
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class _Session(Generic[T]):
         with ThreadPoolExecutor(self.options.workers, thread_name_prefix="task") as pool:
             while self._fill(pool):
                 ready, _ = wait(self._under_way, return_when=FIRST_COMPLETED)
-                for future in [each for each in self._under_way if each in ready]:
+                for future in [future for future in self._under_way if future in ready]:
                     started = self._under_way.pop(future)
                     try:
                         record = future.result()

@@ -68,7 +68,7 @@ def through_handler(
     config: RepoConfig,
     prompts: Prompts,
     *,
-    asked: Sequence[str],
+    prompt_names: Sequence[str],
     parts: Sequence[str],
     ready: Callable[[Item], bool] = lambda task: True,
     recognition: bool = False,
@@ -85,7 +85,7 @@ def through_handler(
     return Session(
         run=run,
         config=config.model_dump(mode="json", include=set(parts)),
-        prompts={name: prompts.hash(name) for name in asked}
+        prompts={name: prompts.hash(name) for name in prompt_names}
         | ({"recognised": prompt_hash()} if recognition else {}),
         ready=ready,
     )
@@ -129,8 +129,8 @@ def _error(decision: Decision | None, heard: Heard, handler: Task) -> str | None
     if decision is None:
         return f"{handler} had no business with this event"
     if decision.verdict is None:
-        said = heard.failures[-1] if heard.failures else decision.reason
-        return f"{decision.abstained or 'abstained'}: {said}"
+        message = heard.failures[-1] if heard.failures else decision.reason
+        return f"{decision.abstained or 'abstained'}: {message}"
     return None
 
 

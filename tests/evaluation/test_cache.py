@@ -15,7 +15,7 @@ from evaluation.run.cache import Cached, FolderStore, cache_key, is_key
 from tests.scripted import ScriptedModel
 
 
-class Said(BaseModel):
+class Answer(BaseModel):
     label: str
 
 
@@ -34,7 +34,7 @@ class Counting:
         return Reply(value=schema.model_validate_json(text), text=text, usage=usage, model=self.id)
 
 
-class Wider(Said):
+class Wider(Answer):
     more: str = ""
 
 
@@ -44,9 +44,9 @@ def ask(user: str, **more: object) -> Prompt:
 
 def test_a_question_is_paid_for_once_across_processes(tmp_path: Path) -> None:
     first, second = Counting(), Counting()
-    paid = Cached(first, FolderStore(tmp_path)).complete(ask("q"), Said)
+    paid = Cached(first, FolderStore(tmp_path)).complete(ask("q"), Answer)
     store = FolderStore(tmp_path)
-    kept = Cached(second, store).complete(ask("q"), Said)
+    kept = Cached(second, store).complete(ask("q"), Answer)
     assert (first.calls, second.calls, store.hits) == (1, 0, 1)
     assert kept == paid
     assert kept.usage.cost_usd == 0.25
@@ -54,35 +54,35 @@ def test_a_question_is_paid_for_once_across_processes(tmp_path: Path) -> None:
 
 def test_another_question_model_or_parameter_is_another_reply(tmp_path: Path) -> None:
     keys = {
-        cache_key("m", ask("q"), Said),
-        cache_key("m", ask("r"), Said),
-        cache_key("n", ask("q"), Said),
-        cache_key("m", ask("q", temperature=1.0), Said),
-        cache_key("m", ask("q", effort="low"), Said),
-        cache_key("m", ask("q", max_tokens=10), Said),
-        cache_key("m", ask("q", sample=1), Said),
+        cache_key("m", ask("q"), Answer),
+        cache_key("m", ask("r"), Answer),
+        cache_key("n", ask("q"), Answer),
+        cache_key("m", ask("q", temperature=1.0), Answer),
+        cache_key("m", ask("q", effort="low"), Answer),
+        cache_key("m", ask("q", max_tokens=10), Answer),
+        cache_key("m", ask("q", sample=1), Answer),
         cache_key("m", ask("q"), Wider),
     }
     assert len(keys) == 8
-    assert all(is_key(each) for each in keys)
-    assert cache_key("m", ask("q", subject="o/n#1"), Said) == cache_key("m", ask("q", subject="o/n#2"), Said)
+    assert all(is_key(key) for key in keys)
+    assert cache_key("m", ask("q", subject="o/n#1"), Answer) == cache_key("m", ask("q", subject="o/n#2"), Answer)
 
 
 def test_failures_are_not_remembered(tmp_path: Path) -> None:
     model = Cached(ScriptedModel([TransientError("busy"), {"label": "1"}]), FolderStore(tmp_path))
     with pytest.raises(TransientError):
-        model.complete(ask("q"), Said)
-    assert model.complete(ask("q"), Said).value.label == "1"
+        model.complete(ask("q"), Answer)
+    assert model.complete(ask("q"), Answer).value.label == "1"
 
 
 def test_a_file_that_was_cut_off_or_has_an_older_shape_is_asked_for_again(tmp_path: Path) -> None:
     model = Counting()
-    Cached(model, FolderStore(tmp_path)).complete(ask("q"), Said)
+    Cached(model, FolderStore(tmp_path)).complete(ask("q"), Answer)
     (file,) = tmp_path.glob("*/*.json")
     file.write_text(file.read_text()[:20])
-    assert Cached(model, FolderStore(tmp_path)).complete(ask("q"), Said).value.label == "2"
+    assert Cached(model, FolderStore(tmp_path)).complete(ask("q"), Answer).value.label == "2"
     file.write_text('{"value": {"verdict": 1}}')
-    assert Cached(model, FolderStore(tmp_path)).complete(ask("q"), Said).value.label == "3"
+    assert Cached(model, FolderStore(tmp_path)).complete(ask("q"), Answer).value.label == "3"
     file.write_bytes(b"\xff\xfe")
     with pytest.raises(OperatorError, match=r"\.json: cannot be read"):
         FolderStore(tmp_path).get(file.stem)

@@ -55,7 +55,7 @@ def test_the_difference_is_paired_and_the_prompts_are_named(
     found = json.loads(run(capsys, "compare", "paper", "careful", "--replicates", "300", "--json"))
     assert found["tasks"] == COUNT
     assert {"verify.paper", "verify.careful"} <= found["prompts"].keys()
-    old, new, difference = (found["figures"]["r_b"][each] for each in ("old", "new", "difference"))
+    old, new, difference = (found["figures"]["r_b"][item] for item in ("old", "new", "difference"))
     assert (old[0], new[0], difference[0]) == (0.0, 1.0, 1.0)
     shown = run(capsys, "compare", "paper", "careful", "--replicates", "300")
     assert "new - old, paired" in shown

@@ -58,7 +58,7 @@ def test_it_is_recorded_and_the_score_is_printed_without_those_too(
     tasks: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     records = replay(capsys, "new.jsonl", "run", "--prompt", "careful")
-    assert {each["task_id"]: each["recognised"] for each in records} == {
+    assert {record["task_id"]: record["recognised"] for record in records} == {
         f"o__n-{n}": n % 2 == 0 for n in range(COUNT)
     }
 
@@ -75,7 +75,7 @@ def test_replies_that_were_recorded_before_it_was_asked_still_answer(
     tasks: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     records = replay(capsys, "old.jsonl", "run", "--prompt", "careful")
-    assert all(each["error"] is None and "recognised" not in each for each in records)
+    assert all(record["error"] is None and "recognised" not in record for record in records)
     assert "without recognised" not in run(
         capsys, "score", "bouncerbench-output", "--tasks", "tasks.jsonl", "--run", "run"
     )

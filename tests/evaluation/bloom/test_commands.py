@@ -125,7 +125,7 @@ def test_a_masked_pair_that_no_developers_test_verifies_is_left_out(
     assert "no developer's test" in Path("masked/failed.jsonl").read_text()
 
 
-def test_a_masked_pair_that_the_developers_test_cannot_tell_apart_is_left_out(
+def test_a_masked_pair_that_fails_the_developers_test_is_left_out(
     bench: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The test calls the method by a name that it reads from a file: no renaming can follow that."""

@@ -10,7 +10,7 @@ from evaluation.bloom.components import Presence, analyze, scott_knott, scott_kn
 
 #: Ten measurements with mean 0 and variance 1.
 _STEPS = [place - 4.5 for place in range(10)]
-NOISE = [step / math.sqrt(sum(each**2 for each in _STEPS) / 9) for step in _STEPS]
+NOISE = [step / math.sqrt(sum(step**2 for step in _STEPS) / 9) for step in _STEPS]
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def spread(mean: float, size: int) -> list[float]:
     return [mean + unit] * half + [mean - unit] * half
 
 
-def test_a_difference_is_negligible_below_a_fifth_of_the_deviation_and_not_above() -> None:
+def test_a_difference_below_a_fifth_of_the_deviation_is_negligible() -> None:
     """With very many measurements the test itself tells both pairs apart; the effect size joins one of them."""
     clear = {"a": spread(0.0, 2000), "b": spread(0.005, 2000)}
     slight = {"a": spread(0.0, 20000), "b": spread(0.001, 20000)}
@@ -69,7 +69,7 @@ def test_a_fifth_of_the_reports_is_held_out() -> None:
     found = analyze(reports, {str(n): (n % 2 == 0) != (n % 9 == 0) for n in range(50)})
 
     assert found.successes == 25
-    values = [250 * value for each in found.importances for value in each.values]
+    values = [250 * value for importance in found.importances for value in importance.values]
     assert values == pytest.approx([round(value) for value in values])
     assert found.importances[0].component == "test code"
     assert found.importances[0].mean > 0.1

@@ -60,7 +60,7 @@ def test_a_changed_setting_is_compared_over_the_bugs_that_both_tried() -> None:
 
 def speaking(**lines: Sequence[Line]) -> ScriptedModel:
     """A model with its own lines for each purpose."""
-    left = {purpose.replace("_", "-"): iter(each) for purpose, each in lines.items()}
+    left = {purpose.replace("_", "-"): iter(line) for purpose, line in lines.items()}
     return ScriptedModel(lambda prompt: next(left[prompt.purpose]))
 
 
@@ -169,7 +169,7 @@ def test_components_are_found_in_a_report() -> None:
     assert presence("x", "Fix:\n\n```\n--- a/A.java\n+++ b/A.java\n@@ -1 +1 @@\n-a\n+b\n```").found["bug fix code"]
 
 
-def test_components_of_the_defects4j_reports_and_what_they_say_about_success(shared_data: Path) -> None:
+def test_components_of_the_defects4j_reports_and_their_importance(shared_data: Path) -> None:
     """756 reports that are not marked invalid; LIBRO's recorded rankings say which were reproduced.
 
     Found by rules, not by hand: the shares lie within 8 points of the authors' annotations. What the components
@@ -179,7 +179,7 @@ def test_components_of_the_defects4j_reports_and_what_they_say_about_success(sha
     reports = str(shared_data / "brt" / "defects4j_bug_reports.jsonl.gz")
 
     rankings = read_rankings(shared_data / "brt" / "libro_ranking_d4j.csv")
-    success = {each.bug_id: each.reproducible for each in rankings}
+    success = {ranking.bug_id: ranking.reproducible for ranking in rankings}
 
     analysis = analyze_files(reports, None, success)
 
@@ -188,16 +188,16 @@ def test_components_of_the_defects4j_reports_and_what_they_say_about_success(sha
     assert all(abs(share - PUBLISHED[name]) < 0.08 for name, share in analysis.presence.items())
     assert 0.45 < analysis.auc < 0.60
     assert len(analysis.importances) == 7
-    assert all(len(each.values) == 10 for each in analysis.importances)
+    assert all(len(importance.values) == 10 for importance in analysis.importances)
 
 
 def test_scott_knott_tells_groups_apart_and_joins_negligible_differences() -> None:
     noise = [-0.02, -0.01, 0.0, 0.01, 0.02, -0.015, 0.015, 0.005, -0.005, 0.0]
     samples = {
-        "best": [1.0 + each for each in noise],
-        "best too": [1.001 + each for each in reversed(noise)],
-        "middle": [0.5 + each for each in noise],
-        "last": [0.1 + each for each in noise],
+        "best": [1.0 + value for value in noise],
+        "best too": [1.001 + value for value in reversed(noise)],
+        "middle": [0.5 + value for value in noise],
+        "last": [0.1 + value for value in noise],
     }
 
     assert scott_knott_esd(samples) == {"best": 1, "best too": 1, "middle": 2, "last": 3}
@@ -283,7 +283,7 @@ def test_how_often_recorded_models_recognise_an_unclear_report(shared_data: Path
 
     rates = {model: detection(unclear, answers) for model, answers in flagged.items()}
 
-    assert {model: round(100 * (each.rate or 0), 1) for model, each in rates.items()} == {
+    assert {model: round(100 * (rate.rate or 0), 1) for model, rate in rates.items()} == {
         "claude-3.7-sonnet": 3.4,
         "gemma3_27b-it-q8_0": 1.3,
         "gpt-4.1": 9.4,

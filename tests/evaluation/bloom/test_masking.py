@@ -159,7 +159,7 @@ def test_a_name_that_is_own_or_imported_as_it_comes_is_refused() -> None:
         mask_python("m.py", {"work": ("func_w", FUNCTION)}, CodeBase({"m.py": source}))
 
 
-def test_patched_methods_are_the_innermost_that_differ_wherever_they_are_defined() -> None:
+def test_patched_methods_are_the_innermost_functions_that_differ() -> None:
     old = (
         "if True:\n    try:\n        def a(): return 1\n    finally:\n"
         "        class C:\n            def b(self): return 2\n"

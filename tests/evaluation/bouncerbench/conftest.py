@@ -43,7 +43,7 @@ def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
 
     def run(*arguments: object) -> Ran:
         with pytest.raises(SystemExit) as ended:
-            main([str(each) for each in arguments])
+            main([str(argument) for argument in arguments])
         said = capsys.readouterr()
         code = ended.value.code
         return Ran(code if isinstance(code, int) else 0, said.out, said.err)

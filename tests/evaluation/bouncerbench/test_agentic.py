@@ -16,7 +16,7 @@ from evaluation.benchmark import Session
 from evaluation.bouncerbench.bench import opened, stage_input
 from evaluation.bouncerbench.tasks import INPUT, OUTPUT, Kind, input_tasks, output_tasks
 from evaluation.git.clones import Clones
-from evaluation.run.replay import Wanted
+from evaluation.run.replay import ReplayRequest
 from tests.evaluation.bouncerbench.conftest import Command, Write
 from tests.evaluation.crbench.repositories import Scratch
 from tests.scripted import ScriptedModel
@@ -67,7 +67,7 @@ def plain(tmp_path: Path) -> Project:
 
 def looking(kind: Kind, repos: Path) -> AbstractContextManager[Session[Any]]:
     """A bouncer that may read the code, ready to be run."""
-    return opened(kind, Wanted(out="run"), None, repos, {"investigate": True})
+    return opened(kind, ReplayRequest(out="run"), None, repos, {"investigate": True})
 
 
 def test_an_issue_is_judged_with_the_code_before_its_fix(project: Project, write: Write) -> None:
@@ -100,7 +100,7 @@ def test_with_clones_at_hand_a_patch_is_judged_with_the_code_around_it(plain: Pr
     patch += "-    return items[0]\n+    return items[1]\n"
     tasks = str(write("t.jsonl", [plain.task(patch=patch)]))
     model = ScriptedModel([said("INCORRECT")])
-    with opened(OUTPUT, Wanted(out="run"), None, plain.repos, {"prompt": "careful"}) as session:
+    with opened(OUTPUT, ReplayRequest(out="run"), None, plain.repos, {"prompt": "careful"}) as session:
         outcome = session.run(next(iter(output_tasks(tasks))), model)
     assert "--- engine.py, first (after the change):\n    1   def first(items):" in model.asked[0].user
     assert outcome.decision is not None
@@ -126,7 +126,7 @@ def test_the_base_commit_is_all_that_can_be_seen(plain: Project, write: Write, t
                 forge.head(ref)
 
 
-def test_a_task_whose_code_is_not_at_hand_is_an_error_that_names_what_is_missing(
+def test_a_task_without_its_code_is_an_error_that_names_the_clone(
     command: Command, plain: Project, write: Write, tmp_path: Path
 ) -> None:
     rows = [
@@ -145,7 +145,7 @@ def test_a_task_whose_code_is_not_at_hand_is_an_error_that_names_what_is_missing
         )  # fmt: skip
         assert (ran.code, ran.json["failed"]) == (0, 5)
         errors = [json.loads(line)["error"] for line in (run / "records.jsonl").read_text().splitlines()]
-        assert [each.partition("engine-")[2] for each in errors] == [
+        assert [error.partition("engine-")[2] for error in errors] == [
             "1: no base_commit is given: which state of the code is meant is not known",
             f"2: {plain.repos} holds no clone of bob/none",
             f"3: {plain.repos / 'ada+engine'} does not hold the base commit {'0' * 40}",
@@ -154,7 +154,7 @@ def test_a_task_whose_code_is_not_at_hand_is_an_error_that_names_what_is_missing
         ]
 
 
-def test_the_report_splits_flips_by_whether_the_second_run_looked_at_the_code(
+def test_the_report_splits_flips_by_use_of_tools_in_the_second_run(
     command: Command, plain: Project, write: Write, tmp_path: Path
 ) -> None:
     """Both runs come from the command: one asks straight away, one answers from what an agentic model said."""
@@ -214,7 +214,7 @@ def test_code_is_given_where_it_is_looked_at_and_only_there(
     command: Command, plain: Project, write: Write, more: list[str], message: str
 ) -> None:
     tasks = write("t.jsonl", [plain.task()])
-    given = [each.format(repos=plain.repos) for each in more]
+    given = [option.format(repos=plain.repos) for option in more]
     ran = command("replay", "bouncerbench-input", "--tasks", tasks, "--out", "run", *given)
     assert (ran.code, ran.out) == (2, "")
     assert message in ran.err
@@ -251,9 +251,7 @@ def test_a_shallow_clone_is_refused_by_name(plain: Project, tmp_path: Path) -> N
         clones.at("bob/shallow", source.head())
 
 
-def test_a_large_file_that_a_partial_clone_left_out_is_there_but_cannot_be_read(
-    write: Write, tmp_path: Path
-) -> None:
+def test_a_file_missing_from_a_partial_clone_exists_but_is_unreadable(write: Write, tmp_path: Path) -> None:
     folder = tmp_path / "repos" / "ada+engine"
     scratch = Scratch(folder)
     for number in range(200):

@@ -37,14 +37,14 @@ def test_rates_fall_into_the_bins_of_their_length() -> None:
     tasks = [issue(str(n), 3 if n % 2 else 0, words) for n, words in enumerate(sizes)]
     answers = {str(n): said(3) for n in range(10) if n != 9}
     bins = by_length(tasks, answers, ISSUE_WORDS)
-    assert [(each.name, each.tasks, each.to_bounce) for each in bins] == [
+    assert [(bin_.name, bin_.tasks, bin_.to_bounce) for bin_ in bins] == [
         ("≤ 100", 2, 1),
         ("101–200", 2, 1),
         ("201–500", 4, 2),
         ("> 500", 2, 1),
     ]
-    assert [each.true_positive_rate.value for each in bins] == [1, 1, 1, 0]
-    assert [each.false_positive_rate.value for each in bins] == [1, 1, 1, 1]
+    assert [bin_.true_positive_rate.value for bin_ in bins] == [1, 1, 1, 0]
+    assert [bin_.false_positive_rate.value for bin_ in bins] == [1, 1, 1, 1]
 
 
 def test_patches_are_measured_in_characters_and_unlabelled_ones_left_out() -> None:
@@ -52,7 +52,7 @@ def test_patches_are_measured_in_characters_and_unlabelled_ones_left_out() -> No
         OutputTask(instance_id=str(n), repo="o/n", patch="x" * size, bounce=bounce)
         for n, (size, bounce) in enumerate([(1000, True), (1001, False), (2501, None)])
     ]
-    assert [each.tasks for each in by_length(tasks, {}, PATCH_CHARACTERS)] == [1, 1, 0]
+    assert [bin_.tasks for bin_ in by_length(tasks, {}, PATCH_CHARACTERS)] == [1, 1, 0]
 
 
 def test_moving_the_line_costs_and_gains_as_counted_by_hand() -> None:
@@ -124,7 +124,7 @@ def test_two_equal_runs_do_not_differ() -> None:
     assert found.flips == ()
     assert found.p_value == 1.0
     assert found.with_tools is None
-    assert all(each.value in (0.0, None) for each in found.differences.values())
+    assert all(difference.value in (0.0, None) for difference in found.differences.values())
 
 
 def test_runs_without_a_common_task_cannot_be_compared() -> None:
@@ -170,7 +170,7 @@ def test_the_chain_gives_the_papers_lite_figures() -> None:
     assert found.mean_characters == 10
 
 
-def test_a_missing_answer_turns_nothing_away_and_unknown_outcomes_are_left_out() -> None:
+def test_a_missing_answer_bounces_nothing_unknown_outcomes_are_left_out() -> None:
     tasks = [
         OutputTask(instance_id="a", repo="o/n", bounce=True),
         OutputTask(instance_id="b", repo="o/n", bounce=None),

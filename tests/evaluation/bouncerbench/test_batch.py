@@ -80,7 +80,7 @@ def test_a_round_of_export_and_import_answers_the_replay_without_a_key(
         assert request["body"]["messages"][-1]["role"] == "user"
         assert "VAGUE" in json.dumps(request["body"])  # the schema, or the prompt, names the labels
         assert len(request["custom_id"]) <= 64
-    back = results(write, [result(each, json.dumps(SAID)) for each in reversed(requests)])
+    back = results(write, [result(request, json.dumps(SAID)) for request in reversed(requests)])
     assert command("batch", "import", back, "--cache", "cache", "--json").json["kept"] == 4
     ran = command(
         "replay",
@@ -111,7 +111,7 @@ def test_a_replay_before_all_answers_are_there_goes_on_later(
     requests = lines(tmp_path / "requests.jsonl")
     replay = ("replay", "bouncerbench-input", "--tasks", tasks, "--model", "openai:gpt-4.1", "--cache", "cache")
     for known, code in ((1, 1), (4, 0)):
-        rows = [by_openai(each, json.dumps(SAID)) for each in requests[:known]]
+        rows = [by_openai(request, json.dumps(SAID)) for request in requests[:known]]
         command("batch", "import", results(write, rows), "--cache", "cache")
         ran = command(*replay, "--out", "run", "--json")
         assert (ran.code, ran.json["records"], ran.json["failed"]) == (code, known, 0)
@@ -144,7 +144,7 @@ def test_an_answer_of_another_shape_is_asked_for_again(
     command: Command, write: Write, tasks: Path, tmp_path: Path
 ) -> None:
     export(command, tasks)
-    rows = [by_openai(each, '{"label": "SUPERB"}') for each in lines(tmp_path / "requests.jsonl")]
+    rows = [by_openai(line, '{"label": "SUPERB"}') for line in lines(tmp_path / "requests.jsonl")]
     assert command("batch", "import", results(write, rows), "--cache", "cache", "--json").json["kept"] == 4
     assert export(command, tasks).json["requests"] == 4
 
@@ -183,9 +183,7 @@ def test_an_export_that_cannot_work_says_why(
     assert message in ran.err
 
 
-def test_an_empty_result_file_is_refused_and_export_tells_a_benchmarks_options(
-    command: Command, write: Write
-) -> None:
+def test_an_empty_result_file_is_refused_and_export_lists_options(command: Command, write: Write) -> None:
     ran = command("batch", "import", write("empty.jsonl", []), "--cache", "cache")
     assert (ran.code, ran.err.endswith("empty.jsonl holds no result\n")) == (2, True)
     told = command("batch", "export", "bouncerbench-input", "--help")

@@ -65,7 +65,7 @@ def material(write: Write) -> dict[str, Path]:
     }
 
 
-def test_a_patch_that_did_not_apply_elsewhere_is_no_duplicate_of_the_applied_one(write: Write) -> None:
+def test_a_patch_that_did_not_apply_elsewhere_is_no_duplicate(write: Write) -> None:
     """The same text, recorded as not applying (or refused by git) for one agent and as applied for another."""
     text = DIFF.format("same")
     failed = submitted("o__n-1", text, False, by="a", patch_successfully_applied=False)
@@ -135,7 +135,7 @@ def test_of_several_annotators_the_most_severe_label_counts(write: Write) -> Non
     assert (found.quality, found.test_validity, found.other_issues) == (2, 1, True)
 
 
-def test_a_named_submission_gives_all_its_patches_right_ones_on_vague_issues_included(
+def test_a_submission_gives_correct_patches_of_vague_issues_too(
     command: Command, material: dict[str, Path], tmp_path: Path
 ) -> None:
     arguments = [part for name, file in material.items() for part in (f"--{name}", file)]
@@ -208,9 +208,7 @@ def test_on_the_research_data_the_steps_add_up(command: Command, shared_data: Pa
     assert len({row["instance_id"] for row in rows}) == len(rows) == steps["output tasks"]
 
 
-def test_with_clones_patches_that_git_refuses_at_the_base_commit_are_removed(
-    command: Command, write: Write, tmp_path: Path
-) -> None:
+def test_with_clones_patches_that_git_refuses_are_removed(command: Command, write: Write, tmp_path: Path) -> None:
     scratch = Scratch(tmp_path / "repos" / "o+n")
     base = scratch.commit("Begin", "m.py", "a")
     scratch.commit("Go on", "m.py", "c")

@@ -108,7 +108,7 @@ def test_what_the_leaderboard_would_refuse_is_found(
     written(tmp_path / "s", config, entries)
     checked = command("leaderboard", "validate", "s", "--json")
     assert checked.code == 1
-    assert any(problem in each for each in checked.json["problems"])
+    assert any(problem in entry for entry in checked.json["problems"])
 
 
 def test_gaps_and_strangers_are_warned_of(command: Command, tmp_path: Path, write: Write) -> None:

@@ -121,7 +121,7 @@ def test_a_missing_answer_stays_in_the_denominator_and_is_never_right() -> None:
         assert (metrics.tally.tasks, metrics.tally.answered, metrics.tally.missing) == (4, 2, 2)
 
 
-def test_tasks_without_known_truth_and_answers_to_other_instances_are_counted() -> None:
+def test_unlabelled_tasks_and_answers_to_other_instances_are_counted() -> None:
     metrics = quick([issue("a", 3), issue("b", None)], labelled({"a": 3, "b": 0, "z": 1, "y": 1}))
     assert (metrics.n, metrics.tally.unlabelled_tasks, metrics.tally.unknown_instances) == (1, 1, 2)
 
@@ -136,7 +136,7 @@ def test_one_class_alone_gives_no_invented_rates() -> None:
     assert "r_b" not in metrics.as_json()["intervals"]
 
 
-def test_auc_uses_probabilities_where_every_answer_has_one_and_labels_otherwise() -> None:
+def test_auc_uses_probabilities_if_every_answer_has_one_else_labels() -> None:
     tasks = [issue("a", 3), issue("b", 0), issue("c", 2), issue("d", 1)]
     with_p = {
         name: Answer(instance_id=name, level=level, bounce=level >= 2, p_bounce=p)

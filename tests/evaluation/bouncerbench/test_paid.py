@@ -86,7 +86,7 @@ def test_the_cap_is_never_passed_and_raising_it_goes_on(command: Command, provid
     assert rest.json["usage"]["cost_usd"] == pytest.approx(12 * PRICE_OF_A_CALL)
 
 
-def test_a_reply_that_was_paid_for_is_not_bought_again_when_its_record_was_lost(
+def test_a_reply_is_not_paid_for_again_after_its_record_was_lost(
     command: Command, provider: Provider, tasks: Path, tmp_path: Path
 ) -> None:
     replay(command, tasks)

@@ -34,7 +34,7 @@ def answers(shared_data: Path, side: str, model: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_every_recorded_input_verdict_comes_back_through_the_triage_handler(
+def test_the_triage_handler_reproduces_every_recorded_input_verdict(
     command: Command, shared_data: Path, issues: Path, tmp_path: Path, model: str
 ) -> None:
     responses = shared_data / "bouncerbench/recorded_input_responses.jsonl.gz"
@@ -57,7 +57,7 @@ def test_every_recorded_input_verdict_comes_back_through_the_triage_handler(
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_every_recorded_output_verdict_comes_back_through_the_verify_handler(
+def test_the_verify_handler_reproduces_every_recorded_output_verdict(
     command: Command, shared_data: Path, tmp_path: Path, model: str
 ) -> None:
     responses = shared_data / "bouncerbench/recorded_output_responses.jsonl.gz"
@@ -158,7 +158,7 @@ def test_the_tasks_of_a_run_are_its_denominator(
     assert (cut["n"], cut["answered"], cut["missing"], cut["errors"]) == (8, 3, 5, 0)
     page = command("report", run, "--json").json
     of_run = next(part["scores"] for part in page["sections"] if "scores" in part)
-    assert {(each["n"], each["missing"]) for each in of_run.values()} == {(8, 5)}
+    assert {(share["n"], share["missing"]) for share in of_run.values()} == {(8, 5)}
 
     (run / "tasks.txt").unlink()
     assert command(*score).json == cut, "a folder without the list says the same by its limit and seed"
@@ -198,7 +198,9 @@ def test_a_task_without_a_recorded_reply_is_a_failure_that_can_be_retried(
     assert (scored["n"], scored["missing"], scored["errors"]) == (30, 2, 2)
     told = replay(command, small, run).err.splitlines()
     assert told[0].endswith("0 + 0 tokens, 0.0000 USD")
-    assert told[1:] == [f"1 of them: {each['error']}" for each in failed] + ["--retry-failed tries these again"]
+    assert told[1:] == [f"1 of them: {task_id['error']}" for task_id in failed] + [
+        "--retry-failed tries these again"
+    ]
     replies.write_text("".join(kept))
     again = replay(command, small, run, "--retry-failed", "--json").json
     assert (again["finished"], again["failed"], again["records"]) == (2, 0, 30)
@@ -240,7 +242,7 @@ def test_bad_input_ends_with_2_and_one_line(
     command: Command, small: tuple[Path, Path], arguments: list[str], message: str
 ) -> None:
     tasks, replies = small
-    filled = [each.format(tasks=tasks, replies=replies) for each in arguments]
+    filled = [argument.format(tasks=tasks, replies=replies) for argument in arguments]
     ran = command("replay", "bouncerbench-input", *filled, "--out", "run")
     assert (ran.code, ran.out) == (2, "")
     assert message in ran.err
@@ -261,7 +263,7 @@ def test_a_cap_that_is_too_low_for_one_call_stops_before_it(
     assert ran.json["records"] == 0
 
 
-def test_killing_a_replay_at_any_moment_and_resuming_gives_the_same_records(
+def test_a_replay_that_is_killed_and_resumed_gives_the_same_records(
     command: Command, issues: Path, shared_data: Path, tmp_path: Path
 ) -> None:
     responses = shared_data / "bouncerbench/recorded_input_responses.jsonl.gz"

@@ -45,8 +45,8 @@ def runs(command: Command, write: Write, tmp_path: Path) -> list[Path]:
     """Two runs of the input bouncer and one of the output bouncer on forty tasks."""
     names = [f"o__n-{n}" for n in range(40)]
     issues = [
-        {"instance_id": each, "problem_statement": "Title\n" + "word " * (n * 15), "underspecified": n % 4}
-        for n, each in enumerate(names)
+        {"instance_id": alias, "problem_statement": "Title\n" + "word " * (n * 15), "underspecified": n % 4}
+        for n, alias in enumerate(names)
     ]
     patches = [
         {**row, "patch": DIFF + "#" * n * 90, "resolved": n % 3 == 0, "pass_frac": (n % 3) / 4}
@@ -54,18 +54,18 @@ def runs(command: Command, write: Write, tmp_path: Path) -> list[Path]:
     ]
     replies = [
         {
-            "instance_id": each,
+            "instance_id": alias,
             "model": model,
             "label": INPUT_LABELS[(n * step) % 4],
             "p_bounce": n * 2,
             "explanation": "",
         }
         for model, step in (("first<b>", 1), ("second", 3))
-        for n, each in enumerate(names)
+        for n, alias in enumerate(names)
     ]
     verdicts = [
-        {"instance_id": each, "model": "third", "label": OUTPUT_LABELS[n % 4], "explanation": ""}
-        for n, each in enumerate(names)
+        {"instance_id": alias, "model": "third", "label": OUTPUT_LABELS[n % 4], "explanation": ""}
+        for n, alias in enumerate(names)
     ]
     inputs, outputs = write("i.jsonl", issues), write("o.jsonl", patches)
     said, judged = write("r.jsonl", replies), write("v.jsonl", verdicts)
@@ -86,7 +86,7 @@ def test_the_page_needs_nothing_else_and_escapes_what_it_was_given(
     text = (tmp_path / "r.html").read_text()
     page = Page(text)
     assert page.open == []
-    assert all(each.startswith("#") for each in page.fetched)
+    assert all(address.startswith("#") for address in page.fetched)
     assert "<script" not in text
     assert "first<b>" not in text
     assert "first&lt;b&gt;" in text
@@ -111,16 +111,16 @@ def test_the_numbers_of_the_page_are_those_of_score(command: Command, runs: list
 
 
 def test_two_runs_are_compared_and_three_make_a_chain(command: Command, runs: list[Path]) -> None:
-    titles = [each["title"] for each in command("report", runs[0], runs[1], "--json").json["sections"]]
+    titles = [entry["title"] for entry in command("report", runs[0], runs[1], "--json").json["sections"]]
     assert "Input bouncer: second against first<b>" in titles
     assert "Both bouncers in a row" not in titles
-    titles = [each["title"] for each in command("report", runs[2], runs[0], "--json").json["sections"]]
+    titles = [entry["title"] for entry in command("report", runs[2], runs[0], "--json").json["sections"]]
     assert "Both bouncers in a row" in titles
     assert not any("against" in title for title in titles)
 
 
 def test_the_json_names_every_flip_and_every_stage(command: Command, runs: list[Path]) -> None:
-    sections = {each["title"]: each for each in command("report", *runs, "--json").json["sections"]}
+    sections = {entry["title"]: entry for entry in command("report", *runs, "--json").json["sections"]}
     found = sections["Input bouncer: second against first<b>"]["comparison"]
     assert found["tasks"] == 40
     assert len(found["flips"]) == found["only_first_right"] + found["only_second_right"]
@@ -150,7 +150,7 @@ def test_a_report_that_cannot_be_written_says_why(
     command: Command, runs: list[Path], write: Write, arguments: list[str], message: str
 ) -> None:
     blank = write("blank.jsonl", [{"instance_id": "o__n-1"}])
-    filled = [each.format(a=runs[0], c=runs[2], blank=blank) for each in arguments]
+    filled = [argument.format(a=runs[0], c=runs[2], blank=blank) for argument in arguments]
     ran = command("report", *filled)
     assert (ran.code, ran.out) == (2, "")
     assert message in ran.err
@@ -201,9 +201,7 @@ def test_a_long_name_widens_the_picture_instead_of_being_cut() -> None:
     assert width("single-shot, openai:some-model-with-a-long-name (in a folder)") > width("s") + 100
 
 
-def test_the_page_says_of_every_table_and_figure_of_the_papers_what_regenerates_it(
-    command: Command, runs: list[Path]
-) -> None:
+def test_the_page_names_a_command_for_every_table_and_figure(command: Command, runs: list[Path]) -> None:
     found = command("report", runs[0], "--json").json["sections"]
     papers = {table["title"]: table["rows"] for table in found[-1]["tables"]}
     items = {paper: {row[0]: row[1:] for row in rows} for paper, rows in papers.items()}
@@ -218,10 +216,10 @@ def test_the_page_says_of_every_table_and_figure_of_the_papers_what_regenerates_
     assert items["BouncerBench"]["Table III"][-1].startswith("not on this page; published")
     for rows in papers.values():
         for _, _, commands, _ in rows:
-            for each in commands.split("; "):
-                verb, *names = each.split()[:2]
+            for part in commands.split("; "):
+                verb, *names = part.split()[:2]
                 if verb not in ("–", "report") and "both" not in names:
-                    assert command(verb, *names, "--help").code == 0, each
+                    assert command(verb, *names, "--help").code == 0, part
 
 
 def test_more_than_two_runs_get_a_picture_for_each_rate(

@@ -105,7 +105,7 @@ def test_bad_input_ends_with_2_and_one_line(
 ) -> None:
     strangers = write("strangers.jsonl", [{"instance_id": "z", "bounce": True}])
     empty = write("empty.jsonl", [])
-    filled = [each.format(answers=answers, strangers=strangers, empty=empty) for each in arguments]
+    filled = [argument.format(answers=answers, strangers=strangers, empty=empty) for argument in arguments]
     ran = command("score", "bouncerbench-input", "--tasks", tasks, *filled, "--json")
     assert (ran.code, ran.out) == (2, "")
     assert message in ran.err
@@ -180,7 +180,7 @@ def test_annotation_labels_stand_beside_table_i(command: Command, write: Write) 
 
 
 def test_the_benchmarks_are_listed(command: Command) -> None:
-    found = {each["name"]: each["verbs"] for each in command("list", "--json").json["benchmarks"]}
+    found = {entry["name"]: entry["verbs"] for entry in command("list", "--json").json["benchmarks"]}
     assert found["bouncerbench-input"] == ["replay", "score", "calibrate"]
     assert found["bouncerbench"] == ["build"]
     assert "crbench" in command("list").out

@@ -51,7 +51,9 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "command": [sys.executable, "-m", "pytest", "-q", "{tests}"],
         "env": {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
     }
-    Path("cases.jsonl").write_text("".join(json.dumps({**case, "instance_id": each}) + "\n" for each in CASES))
+    Path("cases.jsonl").write_text(
+        "".join(json.dumps({**case, "instance_id": identity}) + "\n" for identity in CASES)
+    )
     lines = [
         {"model": "m", "subject": name, "plan": "", "code": code}
         for name, codes in CASES.items()
@@ -69,13 +71,13 @@ def test_drafts_are_judged_ranked_and_scored(bench: Path, capsys: pytest.Capture
     _, scores = printed(capsys, "score", "brt", "--run", "run", "--json")
 
     records = {
-        each["task_id"]: each for each in map(json.loads, Path("run/records.jsonl").read_text().splitlines())
+        load["task_id"]: load for load in map(json.loads, Path("run/records.jsonl").read_text().splitlines())
     }
     assert (code, run["failed"]) == (0, 1)
     drafts = records["two-of-three"]["drafts"]
-    assert [each["brt"] for each in drafts] == [False, True, False]
-    assert [each["base"]["status"] for each in drafts] == ["failed", "failed", "passed"]
-    assert [each["fixed"] and each["fixed"]["status"] for each in drafts] == ["failed", "passed", None]
+    assert [draft["brt"] for draft in drafts] == [False, True, False]
+    assert [draft["base"]["status"] for draft in drafts] == ["failed", "failed", "passed"]
+    assert [draft["fixed"] and draft["fixed"]["status"] for draft in drafts] == ["failed", "passed", None]
     assert "holds no reply" in records["silent"]["error"]
     assert scores["instances"] == 3
     assert scores["reproduced"] == 1
@@ -100,7 +102,7 @@ def test_drafts_are_judged_ranked_and_scored(bench: Path, capsys: pytest.Capture
 
 
 @pytest.mark.debian("bubblewrap")
-def test_a_bug_that_the_drafter_knew_is_recorded_and_left_out_of_a_second_score(
+def test_a_recognised_bug_is_recorded_and_left_out_of_a_second_score(
     bench: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = [{"model": "m", "subject": name, "plan": "", "code": RIGHT} for name in ("two-of-three", "only-wrong")]
@@ -137,7 +139,7 @@ def test_the_published_rankings_are_scored_by_the_command(
     assert accuracy["low"] < accuracy["value"] < accuracy["high"]
 
 
-def test_an_open_book_shows_the_nearest_other_bugs_and_never_the_bug_itself() -> None:
+def test_an_open_book_shows_the_nearest_bugs_but_not_the_bug_itself() -> None:
     book = [
         Pair(instance_id="same", problem_statement=REPORT, test="the answer"),
         Pair(instance_id="near", problem_statement="split drops items of a list", test="near"),
@@ -147,7 +149,7 @@ def test_an_open_book_shows_the_nearest_other_bugs_and_never_the_bug_itself() ->
 
     shown = examples_for("same", parse_report(REPORT), book)
 
-    assert [each.test for each in shown] == ["nearer", "near"]
+    assert [candidate_id.test for candidate_id in shown] == ["nearer", "near"]
     assert len(examples_for("same", parse_report(REPORT), ())) == 2
 
 
@@ -173,7 +175,7 @@ def test_wrong_usage_ends_with_2_and_says_where(
     assert complaint in capsys.readouterr().err
 
 
-def test_a_run_that_was_interrupted_keeps_all_of_its_bugs_in_the_denominator(
+def test_an_interrupted_run_keeps_all_of_its_bugs_in_the_denominator(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Two of ten bugs were tried and reproduced before the end: that is 20 %, not 100 %."""
@@ -266,8 +268,8 @@ def test_rows_of_libros_package_are_cases_as_they_are(bench: Path, capsys: pytes
     }
     Path("libro.jsonl").write_text(
         "".join(
-            json.dumps(each) + "\n"
-            for each in (row, {**row, "bug_id": "Lists_2"}, {**row, "bug_id": "3", "invalid": True})
+            json.dumps(key) + "\n"
+            for key in (row, {**row, "bug_id": "Lists_2"}, {**row, "bug_id": "3", "invalid": True})
         )
     )
     right = {"instance_id": "Lists_1", "candidate_id": "1", "path": "test_rest.py", "content": RIGHT}

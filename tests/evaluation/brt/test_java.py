@@ -70,7 +70,7 @@ FOURTH = ("org.junit.Test", "org.junit.Assert")
 
 def sums(*planted: str) -> str:
     methods = [code.replace(right, wrong) if name in planted else code for name, code, right, wrong, _ in BUGS]
-    body = "".join(f"    public static {each}\n" for each in methods)
+    body = "".join(f"    public static {method}\n" for method in methods)
     return f"package org.sums;\n\npublic class Sums {{\n{body}}}\n"
 
 

@@ -239,9 +239,7 @@ def line(case: Case) -> dict[str, Any]:
 
 
 @debian
-def test_a_run_is_a_folder_with_one_line_a_candidate_and_goes_on_where_it_stopped(
-    case: Case, tmp_path: Path
-) -> None:
+def test_a_run_has_one_line_per_candidate_and_resumes(case: Case, tmp_path: Path) -> None:
     cases = write(tmp_path / "cases.jsonl", line(case))
     test = {"instance_id": "mean-1", "path": "tests/test_new.py"}
     rows = [

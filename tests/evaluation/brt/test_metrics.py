@@ -113,6 +113,6 @@ def test_a_malformed_ranking_is_refused_with_one_line_that_says_where(
 def test_a_ranking_as_a_spreadsheet_saves_it_is_read(tmp_path: Path) -> None:
     path = tmp_path / "rankings.csv"
     path.write_bytes(b"\xef\xbb\xbfbug_id,first_success_rank,total_success_fibs,num_clusters\r\nA,1,2,3\r\n")
-    assert [each.bug_id for each in read_rankings(path)] == ["A"]
+    assert [ranking.bug_id for ranking in read_rankings(path)] == ["A"]
     with pytest.raises(OperatorError, match=r"none\.csv: No such file or directory$"):
         read_rankings(tmp_path / "none.csv")

@@ -22,7 +22,7 @@ LABELS = ("WELL_SPECIFIED", "REASONABLY_SPECIFIED", "VAGUE", "IMPOSSIBLE_TO_SOLV
 
 def run(*arguments: object) -> int:
     with pytest.raises(SystemExit) as ended:
-        main([str(each) for each in arguments])
+        main([str(argument) for argument in arguments])
     assert isinstance(ended.value.code, int)
     return ended.value.code
 
@@ -77,8 +77,8 @@ def test_lines_are_fitted_on_one_repository_and_proved_on_the_other(
     mine = found["lines"]["m"]
     assert mine["f_m_fitted_line"] == 1.0
     assert mine["f_m_usual_line"] < 0.5
-    assert [each["line"] for each in mine["promise"]] == [20, 20]
-    assert [each["caught"] for each in mine["promise"]] == [20, 20]
+    assert [score["line"] for score in mine["promise"]] == [20, 20]
+    assert [score["caught"] for score in mine["promise"]] == [20, 20]
     assert found["coverage"]["m"][0]["given"] == 1.0
 
 
@@ -168,7 +168,7 @@ def test_a_line_from_other_repositories_is_as_sure_as_it_says(others: int, sure:
         line = thresholds.line_elsewhere(known, 0.05)
         assert line is not None
         strict += too_much(new, line)
-        together = risk.lowest_line([score for each in known for score in each], 0.05)
+        together = risk.lowest_line([score for item in known for score in item], 0.05)
         pooled += too_much(new, risk.NEVER if together is None else together)
     allowed = 1 - sure
     assert strict <= rounds * allowed + 3 * (rounds * allowed * sure) ** 0.5
@@ -176,7 +176,7 @@ def test_a_line_from_other_repositories_is_as_sure_as_it_says(others: int, sure:
     assert pooled > 0.2 * rounds
 
 
-def test_a_line_elsewhere_takes_nineteen_repositories_to_be_95_percent_sure() -> None:
+def test_a_threshold_elsewhere_takes_19_repositories_to_be_95_percent_sure() -> None:
     assert thresholds.repositories_needed() == 19
     assert thresholds.line_elsewhere([], 0.05) is None
 
@@ -195,12 +195,12 @@ def test_simulated_lines_are_those_of_the_promise() -> None:
 
 def test_simulated_lines_for_another_repository_are_those_of_the_promise() -> None:
     generator = np.random.default_rng(4)
-    groups = [np.bincount(generator.integers(0, 60 + 4 * each, 80), minlength=101) for each in range(5)]
+    groups = [np.bincount(generator.integers(0, 60 + 4 * number, 80), minlength=101) for number in range(5)]
     drawn = thresholds.resampled_lines_elsewhere(groups, 0.1, 50, np.random.default_rng(6))
     again = np.random.default_rng(6)
-    samples = [again.multinomial(int(each.sum()), each / each.sum(), size=50) for each in groups]
+    samples = [again.multinomial(int(group.sum()), group / group.sum(), size=50) for group in groups]
     for number, line in enumerate(drawn):
-        scores = [np.repeat(np.arange(101), each[number]).tolist() for each in samples]
+        scores = [np.repeat(np.arange(101), sample[number]).tolist() for sample in samples]
         assert line == thresholds.line_elsewhere(scores, 0.1)
 
 
@@ -222,10 +222,10 @@ def test_the_promise_holds_on_recorded_answers_of_five_models(
         # Drawn on four other repositories, a line is 80 % sure and no more.
         assert sum(row["strict_broken"] for row in rows) / len(rows) <= 0.2 + 3 * 0.007
     told = found["lines"]
-    together, best = told["mean of 5"], max(told.values(), key=lambda each: each["auc"])
+    together, best = told["mean of 5"], max(told.values(), key=lambda model_lines: model_lines["auc"])
     assert best is together
     # A fitted line beats the usual one for every model, on repositories that it was not fitted on.
-    assert all(each["f_m_fitted_line"] > each["f_m_usual_line"] for each in told.values())
+    assert all(model_lines["f_m_fitted_line"] > model_lines["f_m_usual_line"] for model_lines in told.values())
     assert f"{together['auc']:.3f}" == "0.694"
 
 

@@ -57,7 +57,7 @@ def lines(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "out.jsonl").read_text().splitlines()]
 
 
-def test_every_instance_gets_one_line_in_its_order_and_every_discarded_one_its_reason(project: Path) -> None:
+def test_every_instance_gets_a_line_in_order_with_its_reason(project: Path) -> None:
     result = build(project)
 
     assert result.exit_code == 0
@@ -93,7 +93,7 @@ def test_a_build_that_was_stopped_goes_on_where_it_stopped(project: Path) -> Non
     assert (project / "out.jsonl").read_bytes() == whole
 
 
-def test_a_file_built_with_other_options_is_not_continued_but_can_be_overwritten(project: Path) -> None:
+def test_a_file_built_with_other_options_can_only_be_overwritten(project: Path) -> None:
     build(project)
 
     refused = build(project, "--unmapped", "discard")
@@ -105,7 +105,7 @@ def test_a_file_built_with_other_options_is_not_continued_but_can_be_overwritten
     assert len(lines(project)) == 3
 
 
-def test_a_folder_without_any_wanted_clone_is_a_mistake_and_says_what_it_looked_for(project: Path) -> None:
+def test_a_folder_without_a_needed_clone_is_refused_by_name(project: Path) -> None:
     (project / "repos" / "ada+engine").rename(project / "repos" / "something-else")
 
     result = build(project)
@@ -139,7 +139,7 @@ def test_git_starts_once_a_file_and_not_once_a_line(project: Path, monkeypatch: 
     log = project / "git.log"
     shim = project / "bin" / "git"
     shim.parent.mkdir()
-    real = next(Path(each) / "git" for each in os.get_exec_path() if (Path(each) / "git").exists())
+    real = next(Path(folder) / "git" for folder in os.get_exec_path() if (Path(folder) / "git").exists())
     shim.write_text(f'#!/bin/sh\necho "$1" >> {log}\nexec {real} "$@"\n')
     shim.chmod(shim.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setenv("PATH", f"{shim.parent}:{os.environ['PATH']}")

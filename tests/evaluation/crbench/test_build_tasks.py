@@ -61,7 +61,7 @@ def test_a_merged_pull_request_becomes_a_task_as_its_reviewer_saw_it(project: Pa
     assert "next(iter" not in json.dumps(pull), "the fix is no part of what a reviewer sees"
 
 
-def test_a_squashed_pull_request_takes_title_and_description_from_its_commit(project: Path, builder: str) -> None:
+def test_a_squashed_pull_request_takes_its_title_from_the_commit(project: Path, builder: str) -> None:
     build(project, builder)
 
     pull = tasks(project)["ada__engine-102"]["pull"]

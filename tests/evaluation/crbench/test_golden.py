@@ -92,7 +92,7 @@ def test_pull_refs_stand_in_where_only_the_address_is_known(
     assert (task["bugs"][0]["severity"], task["bugs"][0]["paper_severity"]) == ("high", "critical")
 
 
-def test_a_severity_that_is_none_is_refused_by_its_line_and_a_missing_one_is_not_known(
+def test_an_unknown_severity_is_refused_and_a_missing_one_allowed(
     tmp_path: Path, scratch: Scratch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def row(*comments: dict[str, Any]) -> dict[str, Any]:
@@ -155,12 +155,12 @@ def test_any_reviewers_comments_are_judged_against_all_golden_ones(
         {"instance_id": "ada__engine-5", "path": "a.py", "line": None, "comment": "x is still two"},
         {"instance_id": "unknown-1", "path": "a.py", "line": 1, "comment": "elsewhere"},
     ]
-    (tmp_path / "said.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in comments))
-    from evaluation.crbench.judge import said_in_file
+    (tmp_path / "said.jsonl").write_text("".join(f"{json.dumps(comment)}\n" for comment in comments))
+    from evaluation.crbench.judge import comments_in_file
 
     replies = [
         (f"{said.task_id}/{said.key}", {"reason": "r", "classification": "BUG_HIT", "bug": 1})
-        for said in said_in_file(f"{tmp_path}/said.jsonl")
+        for said in comments_in_file(f"{tmp_path}/said.jsonl")
     ]
     judge = recording(tmp_path / "judge.jsonl", "judge", replies)
     capsys.readouterr()

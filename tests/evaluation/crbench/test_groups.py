@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from evaluation.crbench.judge import Judgement, Said, said_in
+from evaluation.crbench.judge import Judgement, ReviewComment, comments_in
 from evaluation.crbench.sections import groups
 from evaluation.run.folder import Record
 from tests.builders import finding
 
 
 def posted(**values: Any) -> dict[str, Any]:
-    given = {key: each for key, each in finding().items() if key not in ("quote", "symbol")}
+    given = {key: value for key, value in finding().items() if key not in ("quote", "symbol")}
     return {**given, "code": ["return data.value"], "fingerprint": "f", **values}
 
 
@@ -26,10 +26,12 @@ def test_precision_is_told_apart_for_what_is_proven_agreed_on_and_dropped() -> N
     }
     usage: dict[str, Any] = {}
     record = Record(task_id="t", decision={"evidence": evidence}, raw_reply=None, usage=usage, seconds=0.0)
-    said = list(said_in([record], "reported"))
+    said = list(comments_in([record], "reported"))
     labels = ("BUG_HIT", "NOISE", "BUG_HIT")
-    judged = [(each, judgement(each, label)) for each, label in zip(said, labels, strict=True)]
-    assert {name: [each.label for each in of_name] for name, of_name in groups(judged).items()} == {
+    judged = [(comment, judgement(comment, label)) for comment, label in zip(said, labels, strict=True)]
+    assert {
+        name: [judgement_of.label for judgement_of in of_name] for name, of_name in groups(judged).items()
+    } == {
         "dropped after the second question": ["BUG_HIT"],
         "not proven": ["NOISE"],
         "not proven, but tried": ["NOISE"],
@@ -37,8 +39,8 @@ def test_precision_is_told_apart_for_what_is_proven_agreed_on_and_dropped() -> N
         "seen by 2 looks or more": ["BUG_HIT"],
         "seen by 3 looks or more": ["BUG_HIT"],
     }
-    assert [each.text for each in said_in([record], "posted")] == ["a", "b"]
+    assert [comment.text for comment in comments_in([record], "posted")] == ["a", "b"]
 
 
-def judgement(said: Said, label: Any) -> Judgement:
+def judgement(said: ReviewComment, label: Any) -> Judgement:
     return Judgement(task_id=said.task_id, key=said.key, label=label, votes=())

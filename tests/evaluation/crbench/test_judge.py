@@ -10,7 +10,7 @@ import pytest
 from bot.core.errors import BudgetExceeded, ModelError, TransientError
 from bot.models.protocol import Prompt
 from evaluation.crbench.context import PullContext
-from evaluation.crbench.judge import CLASSES, Panel, Said, Vote, agreement, decide, judge_all
+from evaluation.crbench.judge import CLASSES, Panel, ReviewComment, Vote, agreement, decide, judge_all
 from evaluation.crbench.task import Known, ReviewTask
 from evaluation.run.model import benchmark_prompts
 from tests.scripted import ScriptedModel
@@ -29,11 +29,11 @@ def task(*bugs: str) -> ReviewTask:
     )
 
 
-def said(text: str, path: str = "src/engine.py") -> Said:
-    return Said(task_id="ada__engine-1", path=path, line=1, text=text)
+def said(text: str, path: str = "src/engine.py") -> ReviewComment:
+    return ReviewComment(task_id="ada__engine-1", path=path, line=1, text=text)
 
 
-def judged(model: ScriptedModel, comments: list[Said], *bugs: str, draws: int = 1, seed: int = 0) -> Any:
+def judged(model: ScriptedModel, comments: list[ReviewComment], *bugs: str, draws: int = 1, seed: int = 0) -> Any:
     panel = Panel((model,), benchmark_prompts(), draws, seed, workers=1)
     return judge_all(panel, {"ada__engine-1": task(*bugs)}, comments)
 
@@ -76,7 +76,7 @@ diff --git a/other.py b/other.py
 """
 
 
-def test_the_judge_sees_the_change_around_the_comment_and_around_the_bug_but_not_the_fix() -> None:
+def test_the_judge_sees_the_change_but_not_the_fix() -> None:
     model = ScriptedModel(lambda prompt: answer("NOISE"))
     context = PullContext(number=7, title="T", base_sha="1" * 40, head_sha="2" * 40, diff=DIFF)
     comments = [
@@ -98,7 +98,7 @@ def test_the_judge_sees_the_change_around_the_comment_and_around_the_bug_but_not
     assert "     1 + y" in asked["Elsewhere."]
 
 
-def test_known_bugs_are_numbered_and_a_tie_is_broken_by_what_the_comment_would_repair() -> None:
+def test_known_bugs_are_numbered_and_ties_are_explained() -> None:
     model = ScriptedModel(lambda prompt: answer("NOISE"))
 
     judged(model, [said("It breaks.")], "First.", "Second.")
@@ -124,15 +124,16 @@ def test_comments_are_judged_in_a_shuffled_order_that_a_seed_repeats() -> None:
     def order(seed: int) -> list[str]:
         model = ScriptedModel(lambda prompt: answer("NOISE"))
         result = judged(model, comments, "b", seed=seed)
-        assert [each.key for each in result.judgements] == [each.key for each in comments]
+        assert [judgement.key for judgement in result.judgements] == [comment.key for comment in comments]
         return [
-            next(each.text for each in comments if prompt.subject.endswith(each.key)) for prompt in model.asked
+            next(comment.text for comment in comments if prompt.subject.endswith(comment.key))
+            for prompt in model.asked
         ]
 
     assert order(1) == order(1)
     assert order(1) != order(2)
-    assert sorted(order(1)) == sorted(each.text for each in comments)
-    assert order(1) != [each.text for each in comments]
+    assert sorted(order(1)) == sorted(comment.text for comment in comments)
+    assert order(1) != [comment.text for comment in comments]
 
 
 def test_the_classes_stand_in_every_order_over_many_questions() -> None:
@@ -140,7 +141,7 @@ def test_the_classes_stand_in_every_order_over_many_questions() -> None:
     judged(model, [said(f"comment {number}") for number in range(60)], "b")
 
     def order(prompt: Prompt) -> tuple[str, ...]:
-        return tuple(sorted(CLASSES, key=lambda each: prompt.system.index(f"- {each}:")))
+        return tuple(sorted(CLASSES, key=lambda name: prompt.system.index(f"- {name}:")))
 
     assert {order(prompt) for prompt in model.asked} == set(itertools.permutations(CLASSES))
 
@@ -161,7 +162,11 @@ def test_a_hit_names_which_of_several_bugs_it_is_about() -> None:
 
     result = judged(model, [said("first"), said("second"), said("vague")], "bug one", "bug two")
 
-    assert [(each.label, each.bug) for each in result.judgements] == [("BUG_HIT", 0), ("BUG_HIT", 1), (None, None)]
+    assert [(judgement.label, judgement.bug) for judgement in result.judgements] == [
+        ("BUG_HIT", 0),
+        ("BUG_HIT", 1),
+        (None, None),
+    ]
     assert result.judgements[2].votes[0].reason == "it names none of the known bugs"
 
 

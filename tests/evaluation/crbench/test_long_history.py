@@ -95,7 +95,7 @@ def planned(tmp_path: Path) -> tuple[Scratch, Plan]:
     return scratch, plan
 
 
-def test_fifty_fixes_are_exact_and_quick_in_a_history_of_thousands_of_commits(
+def test_fifty_fixes_in_thousands_of_commits_are_exact_and_quick(
     tmp_path: Path, planned: tuple[Scratch, Plan]
 ) -> None:
     scratch, plan = planned

@@ -71,17 +71,13 @@ def test_a_bug_merged_with_a_merge_commit_belongs_to_that_pull_request(
     assert result.reason is None
 
 
-def test_a_bug_squashed_by_github_belongs_to_the_number_that_ends_its_subject(
-    repository: Scratch, map_fix: MapFix
-) -> None:
+def test_a_squashed_bug_belongs_to_the_number_that_ends_its_subject(repository: Scratch, map_fix: MapFix) -> None:
     repository.commit("Fix what (#3) broke (#8)", "engine.py", *changed(3, "line_3 = wrong"), committer=GITHUB)
 
     assert map_fix("engine.py", *BODY).prs == (8,)
 
 
-def test_a_number_in_the_middle_of_a_subject_or_in_a_quoted_one_is_not_a_pull_request(
-    repository: Scratch, map_fix: MapFix
-) -> None:
+def test_a_number_inside_a_subject_is_not_a_pull_request(repository: Scratch, map_fix: MapFix) -> None:
     repository.commit("Handle (#12) better", "engine.py", *changed(3, "line_3 = wrong"))
     repository.commit(
         'Revert "Nice try (#13)"', "engine.py", *changed(4, "line_4 = wrong", changed(3, "line_3 = wrong"))
@@ -94,9 +90,7 @@ def test_a_number_in_the_middle_of_a_subject_or_in_a_quoted_one_is_not_a_pull_re
     assert result.reason == "no pull request: 2 commits came in without one"
 
 
-def test_an_issue_named_by_a_commit_inside_a_pull_request_is_not_taken_for_one(
-    repository: Scratch, map_fix: MapFix
-) -> None:
+def test_an_issue_named_inside_a_pull_request_is_not_a_pull_request(repository: Scratch, map_fix: MapFix) -> None:
     repository.branch("feature")
     repository.commit("Close the leak (#5)", "engine.py", *changed(3, "line_3 = wrong"))
     repository.go("main")
@@ -105,9 +99,7 @@ def test_an_issue_named_by_a_commit_inside_a_pull_request_is_not_taken_for_one(
     assert map_fix("engine.py", *BODY).prs == (9,)
 
 
-def test_a_pull_request_squashed_by_github_inside_of_another_keeps_its_own_number(
-    repository: Scratch, map_fix: MapFix
-) -> None:
+def test_a_pull_request_squashed_inside_another_keeps_its_number(repository: Scratch, map_fix: MapFix) -> None:
     """A pull request into a branch: only what GitHub itself committed is believed there."""
     repository.branch("feature")
     repository.commit("Close the leak (#5)", "engine.py", *changed(3, "line_3 = wrong"), committer=GITHUB)
@@ -117,9 +109,7 @@ def test_a_pull_request_squashed_by_github_inside_of_another_keeps_its_own_numbe
     assert map_fix("engine.py", *BODY).prs == (5,)
 
 
-def test_a_number_that_no_pull_ref_has_is_an_issue_where_the_clone_has_pull_refs(
-    repository: Scratch, map_fix: MapFix
-) -> None:
+def test_a_number_without_a_pull_ref_is_an_issue_if_there_are_any(repository: Scratch, map_fix: MapFix) -> None:
     squashed = repository.commit("Tidy (#21)", "engine.py", *changed(3, "line_3 = wrong"))
     repository.git("update-ref", "refs/pull/20/head", squashed)
 
@@ -183,9 +173,7 @@ def test_a_merge_subject_can_be_custom(
     assert map_fix("engine.py", *BODY).prs == (() if number is None else (number,))
 
 
-def test_merging_the_trunk_into_a_branch_does_not_make_the_trunk_part_of_its_pull_request(
-    repository: Scratch, map_fix: MapFix
-) -> None:
+def test_merging_the_trunk_into_a_branch_does_not_assign_the_trunk(repository: Scratch, map_fix: MapFix) -> None:
     repository.branch("feature")
     repository.commit("Work", "other.py", "x = 1")
     repository.go("main")
@@ -292,9 +280,7 @@ def test_a_reverted_line_belongs_to_who_wrote_it_last(repository: Scratch, map_f
     assert result.prs == (112,)
 
 
-def test_reindented_lines_belong_to_who_reindented_unless_white_space_is_ignored(
-    repository: Scratch, map_fix: MapFix
-) -> None:
+def test_reindented_lines_are_new_unless_white_space_is_ignored(repository: Scratch, map_fix: MapFix) -> None:
     repository.commit("Wrong (#120)", "engine.py", *changed(3, "line_3 = wrong"))
     repository.commit("Indent (#121)", "engine.py", *changed(3, "    line_3 = wrong"))
 
@@ -378,9 +364,7 @@ def test_of_two_equal_places_the_one_nearest_to_the_header_is_taken(repository: 
     assert map_fix(patch=patch.rstrip()).prs == (161,), "also where its last, blank line of context was stripped"
 
 
-def test_a_patch_whose_context_has_changed_is_still_found_by_its_removed_lines(
-    repository: Scratch, map_fix: MapFix
-) -> None:
+def test_a_patch_with_changed_context_is_located_by_removed_lines(repository: Scratch, map_fix: MapFix) -> None:
     repository.commit("Wrong (#170)", "engine.py", *changed(8, "line_8 = wrong"))
     patch = repository.fix("engine.py", *BODY)
     repository.commit("Above (#171)", "engine.py", *changed(6, "line_6 = 66", changed(8, "line_8 = wrong")))
@@ -388,9 +372,7 @@ def test_a_patch_whose_context_has_changed_is_still_found_by_its_removed_lines(
     assert map_fix(patch=patch).prs == (170,)
 
 
-def test_a_patch_that_belongs_to_another_commit_is_discarded_with_that_reason(
-    repository: Scratch, map_fix: MapFix
-) -> None:
+def test_a_patch_of_another_commit_is_discarded_with_that_reason(repository: Scratch, map_fix: MapFix) -> None:
     repository.commit("Wrong (#180)", "engine.py", *changed(8, "line_8 = wrong"))
     patch = repository.fix("engine.py", *BODY)
 
@@ -417,9 +399,7 @@ def test_unusual_names_and_bytes_are_blamed_like_any_other(repository: Scratch, 
     assert map_fix(path, "a = 1\x0c", "b = 2", "c = 3").prs == (200,)
 
 
-def test_a_file_with_windows_line_ends_is_blamed_with_a_patch_that_lost_them(
-    repository: Scratch, map_fix: MapFix
-) -> None:
+def test_a_patch_without_the_files_windows_line_ends_is_blamed(repository: Scratch, map_fix: MapFix) -> None:
     repository.commit("Windows (#210)", "win.py", *(f"{line}\r" for line in BODY))
     patch = repository.fix("win.py", *(f"{line}\r" for line in changed(3, "x"))).replace("\r", "")
 

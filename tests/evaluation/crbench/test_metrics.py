@@ -34,14 +34,14 @@ def test_the_equations_on_counts_that_fit_on_one_hand() -> None:
     assert found.value("comments_per_pull") == 8 / 4
 
 
-def test_a_bug_that_is_hit_twice_can_lift_the_papers_recall_above_one_but_not_ours() -> None:
+def test_two_hits_of_a_bug_lift_only_the_papers_recall_above_one() -> None:
     found = score([Tally("a", bugs=1, comments=2, hits=2, found=frozenset({0}))])
 
     assert found.value("recall") == 2.0
     assert found.value("recall_per_bug") == 1.0
 
 
-def test_without_noise_there_is_no_ratio_and_without_comments_nothing_but_recall() -> None:
+def test_figures_without_noise_or_comments_are_undefined() -> None:
     quiet = score([Tally("a", bugs=1, comments=1, hits=1, found=frozenset({0}))])
     silent = score([Tally("a", bugs=1)])
 
@@ -95,8 +95,8 @@ def test_the_papers_rows_agree_with_our_equations(row: paper.Row) -> None:
 )
 def test_figures_keep_their_order_and_intervals_hold_their_value(counts: list[tuple[int, int, int, int]]) -> None:
     tallies = [
-        Tally(str(place), 1, sum(each), *each[:3], found=frozenset({0} if each[0] else ()))
-        for place, each in enumerate(counts)
+        Tally(str(place), 1, sum(count), *count[:3], found=frozenset({0} if count[0] else ()))
+        for place, count in enumerate(counts)
     ]
 
     found = score(tallies, how=Resampling(replicates=50))

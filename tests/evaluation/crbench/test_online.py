@@ -123,7 +123,7 @@ def test_an_issues_labels_decide_whether_what_closes_it_is_a_fix(project: Path, 
     with GitRepository(scratch.folder) as repository:
         found = list(own_fixes(repository, "ada/engine", LONG_AGO, "https://github.com", forge))
 
-    assert [each.problem_statement for each in found] == [
+    assert [item.problem_statement for item in found] == [
         "Hm\n\n",
         "The sum is wrong\n\nBy one.",
         found[2].problem_statement,
@@ -131,7 +131,7 @@ def test_an_issues_labels_decide_whether_what_closes_it_is_a_fix(project: Path, 
     assert found[2].instance_id == "ada__engine-120", "a fix by its subject"
 
 
-def test_an_issue_that_the_snapshot_lacks_is_an_error_and_not_an_empty_answer(scratch: Scratch) -> None:
+def test_an_issue_missing_from_the_snapshot_is_an_error(scratch: Scratch) -> None:
     scratch.commit("Fixes #4", "total.py", "a = 1")
 
     with GitRepository(scratch.folder) as repository, pytest.raises(NotRecorded):

@@ -12,7 +12,7 @@ import pytest
 from bot.core.errors import NotFound, NotRecorded
 from evaluation.cli import main
 from evaluation.crbench.bench import stage
-from evaluation.crbench.judge import Said, said_in
+from evaluation.crbench.judge import ReviewComment, comments_in
 from evaluation.crbench.task import read_tasks
 from evaluation.git.repository import GitRepository
 from evaluation.run.folder import RunFolder
@@ -88,7 +88,7 @@ def judge(project: Path, run: Path, name: str = "judge", **labels: str | None) -
     """A recorded judge with one word on each comment of a run; None = it has nothing to say."""
     replies = [
         (f"{said.task_id}/{said.key}", {"reason": "because", "classification": label, "bug": None})
-        for said in said_in(RunFolder.read(run).records(), "reported")
+        for said in comments_in(RunFolder.read(run).records(), "reported")
         if (label := labels.get({HIT: "hit", STYLE: "style", WRONG: "wrong"}.get(said.text, "held"))) is not None
     ]
     return recording(project / f"{name}.jsonl", name, replies)
@@ -102,7 +102,7 @@ def score(tasks: Path, run: Path, capsys: pytest.CaptureFixture[str], *more: str
     return found
 
 
-def test_the_live_handler_reviews_the_pull_request_and_a_judge_weighs_what_it_would_post(
+def test_a_judge_weighs_what_the_live_handler_would_post(
     project: Path, tasks: Path, reviewer: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = replay(project, tasks, reviewer)
@@ -160,7 +160,7 @@ def test_the_papers_reviewer_holds_back_nothing_however_unsure(project: Path, ta
         ("l", ("--min-confidence", "5"), 1),
     ):
         run = replay(project, tasks, reviewer, out, *options)
-        assert len(list(said_in(RunFolder.read(run).records(), "posted"))) == count
+        assert len(list(comments_in(RunFolder.read(run).records(), "posted"))) == count
 
 
 def drafted(subject: str, code: str) -> dict[str, Any]:
@@ -176,8 +176,8 @@ def test_findings_are_proven_in_the_sandbox_and_counted_apart(
         SQUASHED: finding("total.py", "return sum(items[1:])", f"{WRONG} It raises NameError."),
     }
     lines = [
-        {"model": "reviewer", "subject": name, "purpose": "review", "reasoning": "r", "findings": [each]}
-        for name, each in looks.items()
+        {"model": "reviewer", "subject": name, "purpose": "review", "reasoning": "r", "findings": [look]}
+        for name, look in looks.items()
     ]
     lines.append(drafted(MERGED, "from engine import first\n\ndef test_first():\n    assert first([]) is None\n"))
     lines.append(
@@ -191,18 +191,18 @@ def test_findings_are_proven_in_the_sandbox_and_counted_apart(
     test_command = f"{sys.executable} -m pytest -q {{tests}}"
     proving = ("--prove", "--repos", repos, "--test-command", test_command, "--max-findings", "3")
     run = replay(project, tasks, reviewer, "proven", *proving)
-    records = {each.task_id: each.decision or {} for each in RunFolder.read(run).records()}
-    assert {name: each["record"]["proofs"] for name, each in records.items()} == {
+    records = {record.task_id: record.decision or {} for record in RunFolder.read(run).records()}
+    assert {name: record["record"]["proofs"] for name, record in records.items()} == {
         MERGED: {"proven": 1},
         SQUASHED: {"not proven": 1},
     }
     classes = {MERGED: "BUG_HIT", SQUASHED: "NOISE"}
     replies = [
         (f"{said.task_id}/{said.key}", {"reason": "", "classification": classes[said.task_id], "bug": None})
-        for said in said_in(RunFolder.read(run).records(), "posted")
+        for said in comments_in(RunFolder.read(run).records(), "posted")
     ]
     found = score(tasks, run, capsys, "--judge", recording(project / "j.jsonl", "j", replies))
-    assert {name: (each["comments"], each["precision"]) for name, each in found["groups"].items()} == {
+    assert {name: (item["comments"], item["precision"]) for name, item in found["groups"].items()} == {
         "proven by a test": (1, 1.0),
         "not proven": (1, 0.0),
         "not proven, but tried": (1, 0.0),
@@ -253,7 +253,7 @@ def test_several_judges_vote_and_their_agreement_is_shown(
         judge(project, run, "hard", hit="BUG_HIT", style="NOISE", wrong="BUG_HIT"),
     ]
 
-    found = score(tasks, run, capsys, *(word for each in panel for word in ("--judge", each)))
+    found = score(tasks, run, capsys, *(word for member in panel for word in ("--judge", member)))
 
     assert (found["votes"], found["hits"], found["valid"], found["noise"]) == (3, 1, 1, 0)
     assert found["unjudged"] == 1, "three judges, three opinions: no majority"
@@ -332,7 +332,7 @@ def test_the_papers_preset_posts_what_our_reviewer_finds_too_weak(project: Path,
 
     runs = [replay(project, tasks, timid, preset, "--preset", preset) for preset in ("ours", "paper")]
 
-    assert [len(list(said_in(RunFolder.read(run).records(), "posted"))) for run in runs] == [0, 1]
+    assert [len(list(comments_in(RunFolder.read(run).records(), "posted"))) for run in runs] == [0, 1]
 
 
 def test_a_task_without_an_answer_counts_as_a_bug_that_was_not_found(
@@ -382,7 +382,7 @@ def test_both_strategies_are_replayed_and_are_different_runs(
     assert "holds another run" in capsys.readouterr().err
 
 
-def test_a_report_shows_runs_side_by_side_with_the_papers_rows_and_radar_plots(
+def test_a_report_shows_runs_beside_the_papers_rows_and_radar_plots(
     project: Path, tasks: Path, reviewer: str
 ) -> None:
     runs = [replay(project, tasks, reviewer, "a"), replay(project, tasks, reviewer, "b", "--max-findings", "1")]
@@ -454,9 +454,9 @@ def test_nothing_that_came_after_the_pull_request_can_be_read(project: Path, tas
 
 
 def test_equal_words_on_the_same_line_are_one_question_and_others_are_not() -> None:
-    said = Said(task_id="t", path="a.py", line=3, text="x")
+    said = ReviewComment(task_id="t", path="a.py", line=3, text="x")
 
-    assert said.key == Said(task_id="t", path="a.py", line=3, text="x").key
+    assert said.key == ReviewComment(task_id="t", path="a.py", line=3, text="x").key
     assert (
         len({said.key, said.model_copy(update={"line": 4}).key, said.model_copy(update={"task_id": "u"}).key}) == 3
     )

@@ -101,14 +101,14 @@ def test_planted_bugs_are_found_and_a_killed_build_goes_on(
     out = tmp_path / "out"
     issues = [{"number": 201, "title": "m1 is off", "body": "By one, at both ends.", "labels": [{"name": "bug"}]}]
     export = tmp_path / "issues.jsonl"
-    export.write_text("".join(json.dumps(each) + "\n" for each in issues))
+    export.write_text("".join(json.dumps(issue) + "\n" for issue in issues))
     patches = tmp_path / "patches.jsonl"
     wrong = (
         "--- a/planted/m5.py\n+++ b/planted/m5.py\n@@ -1,2 +1,2 @@\n def f(x):\n-    return x + 2\n+    return 3\n"
     )
     given = {"instance_id": "ada__planted-105", "candidate_id": "agent", "patch": wrong}
     right = {**given, "candidate_id": "other", "patch": wrong.replace("return 3", "return 1 + x")}
-    patches.write_text("".join(json.dumps(each) + "\n" for each in (given, right)))
+    patches.write_text("".join(json.dumps(argument) + "\n" for argument in (given, right)))
     command = ("build", "fresh", "--repo", str(planted), "--out", str(out), *ARGUMENTS,
                "--export", str(export), "--patches", str(patches))  # fmt: skip
 

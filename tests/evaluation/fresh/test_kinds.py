@@ -14,7 +14,7 @@ from bot.core.subjects import Issue, Repository
 from bot.github.offline import AUTHOR
 from bot.github.protocol import Past, PastIssue
 from evaluation.cli import main
-from evaluation.crbench.judge import said_in
+from evaluation.crbench.judge import comments_in
 from evaluation.run.folder import RunFolder
 from tests.evaluation.crbench.repositories import Scratch
 
@@ -175,8 +175,11 @@ def test_every_kind_of_task_is_replayed_and_scored_on_fresh_bugs(
     run("replay", "crbench", "--tasks", reviews, "--out", "reviews",
         "--model", f"recorded:{lines('said.jsonl', *said)}#m")  # fmt: skip
     hit = {"reason": "because", "classification": "BUG_HIT", "bug": None}
-    comments = said_in(RunFolder.read(Path("reviews")).records(), "reported")
-    words = [{"model": "j", "subject": f"{each.task_id}/{each.key}", "text": json.dumps(hit)} for each in comments]
+    comments = comments_in(RunFolder.read(Path("reviews")).records(), "reported")
+    words = [
+        {"model": "j", "subject": f"{comment.task_id}/{comment.key}", "text": json.dumps(hit)}
+        for comment in comments
+    ]
     judge = lines("judge.jsonl", *words)
     found = scored(capsys, "crbench", "--tasks", reviews, "--run", "reviews", "--judge", f"recorded:{judge}#j")
     assert compared(found, "recall") == (0.0, 1.0, 1.0)
