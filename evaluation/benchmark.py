@@ -1,4 +1,4 @@
-"""What a benchmark is, and which ones there are.
+"""Definition and registry of the benchmarks.
 
     dataset -> task -> run -> records -> score -> report
 
@@ -102,7 +102,7 @@ class Benchmark(Generic[T, S]):
 
 @dataclass(frozen=True)
 class Entry:
-    """What a benchmark is about, and where its parts are.
+    """A benchmark's description, and the places of its parts.
 
     Parts are named as ``module:attribute``, so that ``--help`` imports none of them. ``commands`` maps
     a verb to its command and its line in ``--help``. ``benchmark`` is empty if there are no runs of it.

@@ -28,7 +28,7 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "batch": {
         "export": ("evaluation.run.batch:export_command", "Write the requests that the cache cannot answer."),
-        "import": ("evaluation.run.batch:import_command", "Put a provider's answers into the cache."),
+        "import": ("evaluation.run.batch:import_command", "Import a provider's answers into the cache."),
     },
     "leaderboard": {
         "export": ("evaluation.bouncerbench.commands:leaderboard_export", "Write a submission."),
@@ -37,18 +37,18 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
 }
 
 COMMANDS: dict[str, tuple[str, str]] = {
-    "list": ("evaluation.cli:list_benchmarks", "The benchmarks, and what can be done with each."),
+    "list": ("evaluation.cli:list_benchmarks", "List the benchmarks and the commands of each."),
     "replay": ("evaluation.cli:replay", "Run a benchmark through the live handlers."),
-    "score": ("evaluation.cli:score", "Score a run, or answers from elsewhere."),
-    "calibrate": ("evaluation.cli:calibrate", "Fit lines on some repositories, prove them on the others."),
+    "score": ("evaluation.cli:score", "Score a run, or answers from a file."),
+    "calibrate": ("evaluation.cli:calibrate", "Fit thresholds on some repositories, test them on the others."),
     "compare": (
         "evaluation.cli:compare",
-        "Two runs of one benchmark: an old prompt against a new one, for instance.",
+        "Compare two runs of one benchmark, for example of two prompts.",
     ),
-    "report": ("evaluation.cli:report", "One page about one or more runs."),
+    "report": ("evaluation.cli:report", "Write a page about one or more runs."),
     "build": ("evaluation.cli:build", "Construct a benchmark from raw material."),
-    "batch": ("evaluation.cli:batch", "The providers' batch APIs at half the price; needs no network."),
-    "leaderboard": ("evaluation.cli:leaderboard", "Submissions in the format of BouncerBench's authors."),
+    "batch": ("evaluation.cli:batch", "Use the providers' batch APIs at half the price, through files."),
+    "leaderboard": ("evaluation.cli:leaderboard", "Write or check a submission to BouncerBench's leaderboard."),
 }
 
 
@@ -80,61 +80,64 @@ def main(arguments: list[str] | None = None) -> None:
 
 tasks_option = click.option("--tasks", required=True, metavar="F", help=".jsonl(.gz), .csv(.gz) or hf:owner/name.")
 cost_option = click.option(
-    "--max-cost", type=click.FloatRange(min=0), metavar="USD", help="What all models may cost together."
+    "--max-cost", type=click.FloatRange(min=0), metavar="USD", help="Limit on the cost of all models together."
 )
 cache_option = click.option(
-    "--cache", metavar="DIR", help="Replies that were paid for; by default beside the result."
+    "--cache", metavar="DIR", help="Folder of cached replies.  [default: beside the result]"
 )
 seed_option = click.option(
-    "--seed", type=int, default=0, show_default=True, help="Of the bootstrap, and of any order that is drawn."
+    "--seed", type=int, default=0, show_default=True, help="Random seed of the bootstrap and of shuffled orders."
 )
 replicates_option = click.option(
-    "--replicates", type=click.IntRange(0, 100_000), default=2000, show_default=True, help="Of the bootstrap."
+    "--replicates", type=click.IntRange(0, 100_000), default=2000, show_default=True, help="Bootstrap replicates."
 )
 
 cutoff_option = click.option(
     "--cutoff",
     type=click.DateTime(["%Y-%m-%d"]),
-    help="Tell bugs fixed from this day on apart from older ones, and what differs.",
+    help="Also score bugs fixed before and since this day separately, with the difference.",
 )
 
-limit_option = click.option("--limit", type=click.IntRange(min=1), help="So many tasks; raise it later to go on.")
+limit_option = click.option(
+    "--limit", type=click.IntRange(min=1), help="Run at most this many tasks; raise it later to continue."
+)
 draw_option = click.option(
-    "--seed", type=int, help="Which tasks --limit takes: a random sample that grows with it."
+    "--seed", type=int, help="Let --limit take a random sample, which grows with the limit."
 )
 model_option = click.option(
-    "--model", metavar="ID", help="provider:name, as recorded:FILE#NAME; default: BOUNCER_MODEL."
+    "--model", metavar="ID", help="provider:name, or recorded:FILE#NAME.  [default: BOUNCER_MODEL]"
 )
 #: What every ``replay`` takes that asks a model through a handler.
 model_options = with_options(
     model_option,
     prompts_option,
-    click.option("--config", metavar="FILE", help="A bouncer.yml; the defaults without it."),
+    click.option("--config", metavar="FILE", help="A bouncer.yml.  [default: the default configuration]"),
 )
 
 
 def workers_option(default: int) -> Option[Any]:
     """``--workers``, with what suits the command."""
     return click.option(
-        "--workers", type=click.IntRange(1, 256), default=default, show_default=True, help="Done at a time."
+        "--workers", type=click.IntRange(1, 256), default=default, show_default=True, help="Tasks at a time."
     )
 
 
 def replay_options(workers: int = 4) -> Option[Any]:
-    """What every ``replay`` takes beside its tasks."""
+    """Return the options that every ``replay`` takes beside its tasks."""
     return with_options(
-        click.option("--out", required=True, metavar="DIR", help="Folder of the run; continued where it exists."),
+        click.option(
+            "--out", required=True, metavar="DIR", help="Folder of the run; an existing run is continued."
+        ),
         limit_option,
         draw_option,
         workers_option(workers),
         cost_option,
         cache_option,
-        click.option("--retry-failed", is_flag=True, help="Try tasks again that have no usable answer."),
+        click.option("--retry-failed", is_flag=True, help="Run tasks without a usable answer again."),
         click.option(
             "--recognised/--no-recognised",
             default=True,
-            help="Ask beside each answer whether the model knows the task from elsewhere; never with the paper's "
-            "prompts.",
+            help="Ask with each answer if the model knows the task from elsewhere; never with the paper's prompts.",
         ),
     )
 
@@ -142,7 +145,7 @@ def replay_options(workers: int = 4) -> Option[Any]:
 @click.command("list")
 @json_option
 def list_benchmarks(as_json: bool) -> None:
-    """The benchmarks, and what can be done with each."""
+    """List the benchmarks and the commands of each."""
     verbs = ("build", "replay", "score", "calibrate")
     entries: list[dict[str, Any]] = [
         {"name": name, "about": entry.about, "verbs": [verb for verb in verbs if verb in entry.commands]}
@@ -160,12 +163,8 @@ def list_benchmarks(as_json: bool) -> None:
 
 @click.command("report")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-@click.option(
-    "--out", metavar="F", help="report.html, report.md or report.json; without it the Markdown is printed."
-)
-@click.option(
-    "--tasks", multiple=True, metavar="[BENCH=]F", help="Score on this task file instead of the run's own."
-)
+@click.option("--out", metavar="F", help="report.html, report.md or report.json.  [default: print Markdown]")
+@click.option("--tasks", multiple=True, metavar="[BENCH=]F", help="Score on this task file instead of the run's.")
 @click.option("--missing", type=click.Choice(["count", "accept", "exclude"]), default="count", show_default=True)
 @seed_option
 @cutoff_option
@@ -179,7 +178,7 @@ def report(
     cutoff: datetime | None,
     as_json: bool,
 ) -> None:
-    """Tables beside the papers' rows, plots, and what each number describes, on one page."""
+    """Write one page about runs: tables beside the papers' rows, plots, and the settings of each run."""
     from evaluation.report.runs import report_on
 
     report_on(runs, out, tasks, Scoring(missing, seed, cutoff=cutoff), as_json)
@@ -188,7 +187,7 @@ def report(
 @click.command("compare")
 @click.argument("old", metavar="OLD")
 @click.argument("new", metavar="NEW")
-@click.option("--tasks", metavar="F", help="Score on this task file instead of the old run's own.")
+@click.option("--tasks", metavar="F", help="Score on this task file instead of the old run's.")
 @click.option("--missing", type=click.Choice(["count", "accept", "exclude"]), default="count", show_default=True)
 @seed_option
 @replicates_option
@@ -196,7 +195,7 @@ def report(
 def compare(
     old: str, new: str, tasks: str | None, missing: Missing, seed: int, replicates: int, as_json: bool
 ) -> None:
-    """Every figure of two runs on the tasks that both had, and the difference with its paired interval."""
+    """Compare every figure of two runs on their common tasks, with a paired interval of the difference."""
     from evaluation.report.comparing import compare_command
 
     compare_command(old, new, tasks, Scoring(missing, seed, replicates), as_json)

@@ -85,7 +85,7 @@ def shaped(row: Row, shape: type[Shape]) -> Shape:
 
 
 def task_id(row: Row, field: str = "instance_id") -> str:
-    """The row's id. Raises OperatorError where it has none that can name a task."""
+    """The row's id. Raises OperatorError if it has none that can name a task."""
     value = row.data.get(field)
     if not isinstance(value, str) or not value or len(value) > MAX_ID or not value.isprintable():
         raise OperatorError(f"{row.where}: {field}: a name of 1 to {MAX_ID} printable characters is needed")

@@ -26,7 +26,7 @@ _DRAWS_AT_ONCE = 4_000_000
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure and its confidence interval; all None where the figure is not defined."""
+    """A figure and its confidence interval; all None if the figure is not defined."""
 
     value: float | None
     low: float | None = None
@@ -63,7 +63,7 @@ NO_INTERVALS = Resampling(replicates=0)
 
 
 def ratio(numerator: npt.ArrayLike, denominator: npt.ArrayLike) -> Array:
-    """``numerator / denominator``, NaN where the denominator is 0."""
+    """``numerator / denominator``, NaN if the denominator is 0."""
     top, bottom = np.asarray(numerator, dtype=float), np.asarray(denominator, dtype=float)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(bottom == 0, np.nan, top / bottom)
@@ -91,12 +91,12 @@ def precision(table: Counts, label: int) -> Array:
 
 
 def recall(table: Counts, label: int) -> Array:
-    """Of those that are ``label`` (rows), the share predicted as it; 0 where there is none."""
+    """Of those that are ``label`` (rows), the share predicted as it; 0 if there is none."""
     return np.nan_to_num(ratio(table[..., label, label], table[..., label, :].sum(-1)))
 
 
 def f_measure(table: Counts, label: int) -> Array:
-    """Harmonic mean of precision and recall of ``label``, written over counts; 0 where both are 0.
+    """Harmonic mean of precision and recall of ``label``, written over counts; 0 if both are 0.
 
     Rows may be fewer than columns: a column without a row is an answer that can never be right.
     """
@@ -116,7 +116,7 @@ def raw_agreement(table: Counts) -> Array:
 
 
 def cohen_kappa(table: Counts) -> Array:
-    """Agreement of two raters beyond chance: ``(p_o - p_e) / (1 - p_e)``; NaN where chance explains all.
+    """Agreement of two raters beyond chance: ``(p_o - p_e) / (1 - p_e)``; NaN if chance explains all.
 
     Cohen (1960). ``p_e`` is the agreement expected of two independent raters with these margins.
     """
@@ -128,7 +128,7 @@ def cohen_kappa(table: Counts) -> Array:
 def fleiss_kappa(ratings: Counts) -> float | None:
     """Agreement of several raters beyond chance; ``ratings`` is (subjects, categories) of counts.
 
-    Fleiss (1971). Every subject has the same number of ratings, at least 2 (ValueError otherwise). None where
+    Fleiss (1971). Every subject has the same number of ratings, at least 2 (ValueError otherwise). None if
     every rating is the same category, or without subjects.
     """
     if ratings.size == 0:
@@ -146,7 +146,7 @@ def spearman_rho(table: Counts) -> Array:
     """Rank correlation of rows with columns, both ordered, ties sharing their mean rank.
 
     The Pearson correlation of mid-ranks, which tables give directly: the mid-rank of a row is the number of
-    tasks in earlier rows plus half of its own. NaN where one side is constant.
+    tasks in earlier rows plus half of its own. NaN if one side is constant.
     """
     row_total, column_total = table.sum(-1), table.sum(-2)
     total = row_total.sum(-1)[..., None]
@@ -164,7 +164,7 @@ def _mid_ranks(totals: Counts) -> Array:
 def auc(table: Counts) -> Array:
     """Chance that a positive scores above a negative, ties counting half (Mann and Whitney, 1947).
 
-    Rows are the distinct scores in ascending order, columns are (negatives, positives). NaN where one class is
+    Rows are the distinct scores in ascending order, columns are (negatives, positives). NaN if one class is
     absent.
     """
     negatives, positives = table[..., 0], table[..., 1]
@@ -176,7 +176,7 @@ def mcnemar(first_only: int, second_only: int) -> float:
     """Exact two-sided p-value that two systems err equally often (McNemar, 1947).
 
     The arguments count the tasks that only the first, and only the second, got right. Twice the smaller tail
-    of a fair binomial, at most 1; 1 where they never differ.
+    of a fair binomial, at most 1; 1 if they never differ.
     """
     differing = first_only + second_only
     tail = sum(math.comb(differing, k) for k in range(min(first_only, second_only) + 1))
@@ -206,7 +206,7 @@ def paired(first: Mapping[str, bool], second: Mapping[str, bool]) -> Paired:
 
 
 def wilson(successes: int, total: int) -> Estimate:
-    """A share with its 95 % Wilson score interval; all None where ``total`` is 0."""
+    """A share with its 95 % Wilson score interval; all None if ``total`` is 0."""
     return Estimate(successes / total, *feedback.wilson(successes, total)) if total else Estimate(None)
 
 

@@ -42,12 +42,12 @@ class Named(Lenient):
 
 
 class Masked(Frozen):
-    """What was renamed in a case, and what could not be."""
+    """The methods of a case that were renamed, and those that could not be."""
 
     case: Case
     names: dict[str, str] = Field(description="old name -> new name; never empty")
     kept: dict[str, str] = Field(default_factory=dict, description="patched method -> why it keeps its name")
-    verified: bool = Field(description="the developer's test was run on the pair; False where the case has none")
+    verified: bool = Field(description="the developer's test was run on the pair; False if the case has none")
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Namer:
     prompts: Prompts
 
     def name(self, method: str, definition: Excerpt | None, taken: frozenset[str], subject: str) -> str:
-        """A new name. Raises CannotMask where no usable one came in ``TRIES`` tries, ModelError as it comes."""
+        """A new name. Raises CannotMask if no usable one came in ``TRIES`` tries, ModelError as it comes."""
         problem = "its implementation was not found"
         for attempt in range(TRIES if definition else 0):
             assert definition is not None
@@ -95,7 +95,7 @@ def mask_case(
 ) -> Masked:
     """A copy of a case below ``folder`` with its patched methods renamed in both versions and in the report.
 
-    A method that cannot be renamed keeps its name, with the reason. Raises CannotMask where none could be, or
+    A method that cannot be renamed keeps its name, with the reason. Raises CannotMask if none could be, or
     where the judge that ``verifier`` gives finds that the developer's test no longer fails before and passes
     after; ModelError as the model does; ValueError where ``meaningful`` is asked for without ``namer``.
     """

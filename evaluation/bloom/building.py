@@ -59,7 +59,7 @@ class Counted:
 
 @dataclass
 class Workshop:
-    """What the changes work with; ``known`` is what was found out later about each bug, for an author to say.
+    """Everything that the changes need; ``known`` holds later findings about a bug, for the author's answers.
 
     ``unverified`` keeps masked cases that no developer's test shows to be the same bug still.
     """
@@ -176,7 +176,7 @@ def _tasks(cases: str, limit: int | None, seed: int | None) -> list[Task[Case]]:
 
 
 def _report(folder: RunFolder, result: Result, total: int, as_json: bool) -> int:
-    """Write what is there as cases, and say what is missing; 1 where the build is not complete."""
+    """Write what is there as cases, and say what is missing; 1 if the build is not complete."""
     records = list(folder.records())
     cases = [
         {**record.details["case"], "changes": record.details["changes"]} for record in records if not record.failed

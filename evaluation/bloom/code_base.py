@@ -117,7 +117,7 @@ class CodeBase:
         return targets
 
     def exposes(self, module: str, name: str, ancestors: frozenset[str] = frozenset()) -> bool:
-        """Whether an own module has ``name`` as a function that the repository itself defines."""
+        """Return True if an own module has ``name`` as a function that the repository itself defines."""
         path = self.modules.get(module)
         if path is None or path in ancestors or path not in self.trees:
             return False
@@ -130,7 +130,7 @@ class CodeBase:
         return any(self.exposes(m, n, ancestors | {path}) for m, n in (*sources, *stars) if n == name)
 
     def is_own(self, dotted: str) -> bool:
-        """Whether a dotted name begins with a module of the repository."""
+        """Return True if a dotted name begins with a module of the repository."""
         top = dotted.partition(".")[0]
         return any(name == top or name.startswith(f"{top}.") for name in self.modules)
 
@@ -146,7 +146,7 @@ def defined_in(tree: ast.AST, name: str) -> Iterator[ast.AST]:
 
 
 def check(name: str, kinds: frozenset[Kind], code: CodeBase) -> None:
-    """Raises CannotMask where ``name`` is not the repository's own to change."""
+    """Raises CannotMask if ``name`` is not the repository's own to change."""
     if keyword.iskeyword(name) or not name.isidentifier():
         raise CannotMask(f"{name} is no name of a method")
     if name.startswith("__") and name.endswith("__"):
@@ -233,7 +233,7 @@ def _fields(node: ast.stmt) -> set[str]:
 
 @lru_cache(maxsize=4096)
 def _of_library(dotted: str, name: str) -> bool | None:
-    """Whether a class of the standard library has the name, or finds it by a built one; None for another class."""
+    """Return True if a standard library class has the name, or looks up a built one; None for other classes."""
     module, _, attribute = dotted.rpartition(".")
     loaded = _library(module)
     value = getattr(loaded, attribute, None)
@@ -306,7 +306,7 @@ def _built(name: str, tree: ast.AST) -> str:
 
 
 def _pieces(node: ast.AST) -> list[str | None] | None:
-    """The fixed parts of a text that is put together, None for the others; None where it is no such text."""
+    """The fixed parts of a text that is put together, None for the others; None if it is no such text."""
     if isinstance(node, ast.JoinedStr):
         return [str(part.value) if isinstance(part, ast.Constant) else None for part in node.values]
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):

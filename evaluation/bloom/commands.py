@@ -22,20 +22,24 @@ _path = click.Path(path_type=Path)
     type=click.Choice(CHANGES),
     multiple=True,
     required=True,
-    help="May be given several times; made in this order.",
+    help="Repeatable; applied in this order.",
 )
-@click.option("--out", required=True, metavar="DIR", type=_path, help="A folder; continued where it exists.")
-@click.option("--model", metavar="ID", help="Rewrites and names; triage for clarified. Default: BOUNCER_MODEL.")
-@click.option("--judge", metavar="ID", help="Verifies meanings; the author for clarified. Default: the model.")
+@click.option(
+    "--out", required=True, metavar="DIR", type=_path, help="Output folder; an existing build is continued."
+)
+@click.option("--model", metavar="ID", help="Rewrites and names; triages for clarified.  [default: BOUNCER_MODEL]")
+@click.option(
+    "--judge", metavar="ID", help="Verifies meanings; answers as the author for clarified.  [default: --model]"
+)
 @click.option("--language", default=LANGUAGE, show_default=True, help="For translated.")
 @click.option("--known", metavar="FILE", help="For clarified: JSON Lines, instance_id and hints_text or patch.")
-@click.option("--unverified", is_flag=True, help="Keep masked cases without a developer's test to verify them.")
+@click.option("--unverified", is_flag=True, help="Keep masked cases that no developer's test verifies.")
 @limit_option
 @draw_option
 @cost_option
 @json_option
 def build(**options: Any) -> int:
-    """Change reports and method names of known bugs, layer by layer, to see what a model's success rests on."""
+    """Reword reports or rename methods of known bugs, layer by layer, to see what a model's success depends on."""
     from evaluation.bloom.building import build_command as run
 
     return run(**options)
@@ -43,8 +47,10 @@ def build(**options: Any) -> int:
 
 @click.command("bloom")
 @click.option("--baseline", metavar="RUN", type=_path, help="The run on unchanged cases.")
-@click.option("--repeat", metavar="RUN", multiple=True, type=_path, help="Remember: once more.")
-@click.option("--altered", metavar="RUN", multiple=True, type=_path, help="Understand, Apply: on changed cases.")
+@click.option("--repeat", metavar="RUN", multiple=True, type=_path, help="Remember: a repetition of the baseline.")
+@click.option(
+    "--altered", metavar="RUN", multiple=True, type=_path, help="Understand, Apply: a run on changed cases."
+)
 @click.option(
     "--open",
     "opened",
@@ -53,24 +59,24 @@ def build(**options: Any) -> int:
     type=_path,
     help="Analyze: the --altered ones with --book.",
 )
-@click.option("--picked", metavar="RUN", type=_path, help="Evaluate: the baseline with --pick.")
-@click.option("--clarified", metavar="RUN", type=_path, help="Create: on the cases of --asked.")
+@click.option("--picked", metavar="RUN", type=_path, help="Evaluate: the baseline's run with --pick.")
+@click.option("--clarified", metavar="RUN", type=_path, help="Create: a run on the cases of --asked.")
 @click.option("--asked", metavar="FILE", type=_path, help="Create: cases.jsonl of build bloom --change clarified.")
 @click.option("--unclear", metavar="FILE", help="Create: JSON Lines, instance_id and unclear (true or false).")
-@click.option("--plain", is_flag=True, help="LIBRO's own method: repaired and inverted drafts count for nothing.")
+@click.option("--plain", is_flag=True, help="LIBRO's own method: ignore repaired and inverted drafts.")
 @click.option(
     "--reports",
     metavar="F",
     help="Analyze: JSON Lines with bug_id or instance_id, title, description_html or body, or problem_statement.",
 )
 @click.option("--annotations", metavar="F", help="Analyze: JSON Lines, bug_id and each component, true or false.")
-@click.option("--rankings", metavar="CSV", type=_path, help="Analyze: which reports were reproduced, by LIBRO.")
-@click.option("--run", metavar="RUN", type=_path, help="Analyze: which reports were reproduced, by an own run.")
+@click.option("--rankings", metavar="CSV", type=_path, help="Analyze: the reports that LIBRO reproduced.")
+@click.option("--run", metavar="RUN", type=_path, help="Analyze: the reports that a run reproduced.")
 @seed_option
 @click.option("--out", metavar="FILE", type=_path, help="Write tables and figures as .html, .md or .json.")
 @json_option
 def score(**options: Any) -> None:
-    """Compare runs of replay brt layer by layer, or say which parts of a report go with success."""
+    """Compare runs of replay brt layer by layer, or rank the components of reports by their effect on success."""
     from evaluation.bloom.report import score_command as run
 
     run(**options)

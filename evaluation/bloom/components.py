@@ -103,7 +103,7 @@ class Presence(Frozen):
 
 
 def presence(bug_id: str, report: str, patched: Iterable[str] | None = None) -> Presence:
-    """The components of a report in Markdown. ``patched``: names of the patched methods, None where unknown."""
+    """The components of a report in Markdown. ``patched``: names of the patched methods, None if unknown."""
     blocks = [body for _, body in _FENCE.findall(report)]
     prose = _FENCE.sub("\n", report)
     without_trace = _TRACE.sub("", prose)
@@ -154,7 +154,7 @@ class Importance(Frozen):
 
 
 class Analysis(Frozen):
-    """What the forests found."""
+    """The result of the forests."""
 
     reports: int
     successes: int
@@ -172,7 +172,7 @@ class Analysis(Frozen):
 def analyze(reports: Sequence[Presence], success: Mapping[str, bool], seed: int = 0) -> Analysis:
     """Train the forests and rank the components.
 
-    Only components known of every report take part. Raises ValueError where fewer than 50 reports have a known
+    Only components known of every report take part. Raises ValueError if fewer than 50 reports have a known
     outcome, or all have the same one.
     """
     usable = [report for report in reports if report.bug_id in success]

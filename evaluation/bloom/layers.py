@@ -26,7 +26,7 @@ class Comparison(Frozen):
 
     @property
     def change(self) -> float | None:
-        """Relative change of %BRT: -0.6 = it fell by 60 %; None where the baseline is 0 or not defined."""
+        """Relative change of %BRT: -0.6 = it fell by 60 %; None if the baseline is 0 or not defined."""
         if not self.baseline or self.altered is None:
             return None
         return self.altered / self.baseline - 1
@@ -59,7 +59,7 @@ class Remembered:
     def __init__(self, runs: Sequence[Mapping[str, bool]], seed: int = 0) -> None:
         """``runs``: for each run whether each bug was reproduced; the first is the one that is reported.
 
-        Raises ValueError where there is no run.
+        Raises ValueError if there is no run.
         """
         if not runs:
             raise ValueError("no run to remember")
@@ -144,7 +144,7 @@ def detection(unclear: Mapping[str, bool], flagged: Mapping[str, bool]) -> Detec
 
 
 class Improvement(Frozen):
-    """What a clarification changes, over the reports that got one."""
+    """The effect of clarification, over the reports that were clarified."""
 
     reports: int
     without: float | None = Field(description="%BRT without the clarification, 0 to 1")

@@ -95,7 +95,7 @@ def mask_python(path: str, names: Mapping[str, tuple[str, frozenset[Kind]]], cod
     """A file of ``code`` with the new names of ``names`` (old name -> new name, what it names).
 
     Strings that are nothing but a name follow where they are used as one: in ``__all__``, as an argument of
-    ``getattr`` and the like, and behind the dotted name of an own module. Raises CannotMask where a name means
+    ``getattr`` and the like, and behind the dotted name of an own module. Raises CannotMask if a name means
     an own function in one branch and a foreign one in the other. A file that cannot be parsed stays as it is.
     """
     text = code.sources[path]
@@ -140,7 +140,7 @@ class _Renamer(cst.CSTTransformer):
         return updated_node
 
     def _own(self, name: str, scope: Scope) -> bool:
-        """Whether a plain name means one of the declarations that are renamed."""
+        """Return True if a plain name means one of the declarations that are renamed."""
         kinds = self.names[name][1]
         assigned = scope[name]
         if not assigned:
@@ -195,7 +195,7 @@ class _Renamer(cst.CSTTransformer):
         return "method" in kinds and self.code.is_own(dotted)
 
     def _dotted(self, receiver: cst.BaseExpression) -> str | None:
-        """What an import makes of a receiver; None where it is no imported name."""
+        """Return the dotted name that a receiver was imported from; None if it was not imported."""
         parts: list[str] = []
         while isinstance(receiver, cst.Attribute):
             parts.insert(0, receiver.attr.value)

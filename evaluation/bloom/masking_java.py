@@ -133,7 +133,7 @@ def _tokens(node: Node, root: Node) -> Iterator[str]:
 
 
 def check_java(name: str, code: JavaCode) -> None:
-    """Raises CannotMask where ``name`` is not the repository's own to change."""
+    """Raises CannotMask if ``name`` is not the repository's own to change."""
     if name in _KNOWN:
         raise CannotMask(f"{name} is called by Java itself")
     for path, tree in code.trees.items():
@@ -256,7 +256,7 @@ def _names_a_method(fragment: Node) -> bool:
 def _is_own(
     receiver: Node | None, name: str, place: Node, families: Mapping[str, frozenset[str]], code: JavaCode
 ) -> bool:
-    """Whether a method of ``receiver`` (None: of the code around) is one that the repository declares."""
+    """Return True if a method of ``receiver`` (None: of the code around) is one that the repository declares."""
     if receiver is None:
         return _around(name, place, families[name])
     if receiver.type in ("this", "super"):
@@ -268,7 +268,7 @@ def _is_own(
 
 
 def _above(kind: str, family: frozenset[str], code: JavaCode) -> bool:
-    """Whether an own type stands above the family: its variables may hold a member."""
+    """Return True if an own type stands above the family: its variables may hold a member."""
     return any(kind in own_type.supertypes for name in family for own_type in code.types.get(name, ()))
 
 
@@ -289,7 +289,7 @@ def _around(name: str, place: Node, family: frozenset[str]) -> bool:
 
 
 def _type_of(receiver: Node, place: Node) -> str | None:
-    """The plain name of a receiver's type; None where it cannot be told."""
+    """The plain name of a receiver's type; None if it cannot be told."""
     if receiver.type == "parenthesized_expression":
         return _type_of(receiver.children[1], place)
     if receiver.type in ("object_creation_expression", "cast_expression"):

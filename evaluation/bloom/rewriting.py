@@ -47,7 +47,7 @@ class Rewritten(Lenient):
 
 
 class Verified(Lenient):
-    """Whether two texts report the same."""
+    """A comparison of two texts."""
 
     differences: str = Field("", description="what the second text adds, leaves out or says otherwise")
     same: bool = Field(description="whether a developer would understand the very same bug from both")
@@ -93,7 +93,7 @@ class Rewriter:
 
 
 def lost(report: str, text: str) -> str:
-    """Which code of the report the text does not hold word for word, as a sentence; empty where all is there."""
+    """Which code of the report the text does not hold word for word, as a sentence; empty if all is there."""
     if " ".join(text.split()) == " ".join(report.split()):
         return "the text was not changed at all"
     squeezed = " ".join(text.split())
@@ -104,7 +104,7 @@ def lost(report: str, text: str) -> str:
 
 
 class Answered(Lenient):
-    """What the author answers."""
+    """The author's answer."""
 
     answer: str = Field(description="a comment below the issue")
 
@@ -142,7 +142,7 @@ class Clarifier:
     def clarify(self, report: str, findings: str, subject: str = "") -> Clarified:
         """``known``: what was found out about the bug later (hints, the fix), for the author's answers only.
 
-        Raises ModelError where a model fails.
+        Raises ModelError if a model fails.
         """
         opened = issue_opened(*split_title(report))
         first = self._decide(opened.event, opened, NoHistory())

@@ -1,4 +1,4 @@
-"""What a bouncer answered, from whichever file holds it: recorded responses, a submission, a run.
+"""Answers of a bouncer, read from recorded responses, a submission, or a run.
 
 Forms read: JSON Lines with ``instance_id`` and ``label`` or ``bounce`` (and, where known, ``model``, ``p_bounce``,
 ``explanation``, ``tool_calls``); the leaderboard's JSON object of ``input_bounce`` / ``output_bounce`` and
@@ -32,7 +32,7 @@ class Answer(Frozen):
 
     instance_id: str
     level: int | None = Field(
-        None, ge=0, le=3, description="severity of the label; None where only a bounce is known"
+        None, ge=0, le=3, description="severity of the label; None if only a bounce is known"
     )
     bounce: bool | None = Field(None, description="None = no usable answer came")
     p_bounce: float | None = Field(None, ge=0, le=100, description="percent")
@@ -55,7 +55,7 @@ class Line:
     above: float | None = None
 
     def bounces(self, level: int | None, p_bounce: float | None) -> bool | None:
-        """None where the reply has nothing to hold against the line."""
+        """None if the reply has nothing to hold against the line."""
         if self.above is not None and p_bounce is not None:
             return p_bounce >= self.above
         return None if level is None else level >= self.level
@@ -75,7 +75,7 @@ class _Response(Frozen):
 
 
 def read_answers(source: str, benchmark: Kind, line: Line | None = None) -> dict[str, dict[str, Answer]]:
-    """Answers by model name and instance id; the name is empty where the file gives none.
+    """Answers by model name and instance id; the name is empty if the file gives none.
 
     ``line`` redraws the line from label or probability; None keeps what the file says, and where it says only a
     label, the paper's line. Raises OperatorError with the place for a malformed row, a label that the benchmark
@@ -98,7 +98,7 @@ def run_answers(run: RunFolder, line: Line | None = None) -> dict[str, Answer]:
 
 
 def record_answer(record: Record, benchmark: Kind, line: Line | None = None) -> Answer:
-    """One record as an answer. Raises OperatorError where its verdict is no label of the benchmark."""
+    """One record as an answer. Raises OperatorError if its verdict is no label of the benchmark."""
     decision = record.decision or {}
     fields = record.decision_record
     level = _level(decision.get("verdict"), benchmark, f"record of {record.task_id}")
@@ -125,7 +125,7 @@ def record_answer(record: Record, benchmark: Kind, line: Line | None = None) -> 
 
 
 def _voices(fields: dict[str, Any]) -> tuple[Voice, ...]:
-    """What each of several models said; of a patch, about the one issue that a task has."""
+    """Return the replies of several models; for a patch, those about the task's one issue."""
     voices = fields.get("voices") or next((reply.get("voices") for reply in fields.get("replies", ())), None)
     return tuple(Voice.model_validate(voice) for voice in voices or ())
 
@@ -181,7 +181,7 @@ def _answer(row: Row, benchmark: Kind, line: Line | None) -> tuple[str, str, Ans
 
 
 def _says_nothing(row: Row, benchmark: Kind) -> bool:
-    """Whether a row says outright that there is no answer: ``"label": null`` or its bounce null."""
+    """Return True if a row says outright that there is no answer: ``"label": null`` or its bounce null."""
     side = "input_bounce" if benchmark == INPUT else "output_bounce"
     return any(row.data.get(field, "absent") is None for field in ("label", "bounce", side))
 
@@ -210,7 +210,7 @@ def _keyed(
 
 
 def line_of(benchmark: Kind, bounce_at: str | None, bounce_above: int | None) -> Line | None:
-    """The line that the options draw; None where they say nothing. Raises OperatorError for a strange label."""
+    """The line that the options draw; None if they say nothing. Raises OperatorError for a strange label."""
     if bounce_at is None and bounce_above is None:
         return None
     names: list[str] = [label.value for label in LABELS[benchmark]]

@@ -34,7 +34,7 @@ from evaluation.run.staging import Staged, through_handler
 
 
 def stage_input(task: InputTask, code: Clones | None = None) -> Staged:
-    """The issue is opened. Raises OperatorError where its text is not at hand.
+    """The issue is opened. Raises OperatorError if its text is not at hand.
 
     ``code`` lets a handler read the files of the base commit; raises OperatorError where it is not there.
     """
@@ -119,7 +119,7 @@ def _has_text(task: InputTask | OutputTask) -> bool:
 
 
 def _asked(handler: str, config: TriageConfig | VerifyConfig, code: Clones | None) -> tuple[str, ...]:
-    """The prompts that are asked. Raises OperatorError where code is wanted and not at hand, or the reverse."""
+    """The prompts that are asked. Raises OperatorError if code is wanted and not at hand, or the reverse."""
     question = f"{handler}.{config.prompt}"
     if not config.investigate:
         around = isinstance(config, VerifyConfig) and config.prompt != "paper" and config.context_tokens > 0
@@ -132,7 +132,7 @@ def _asked(handler: str, config: TriageConfig | VerifyConfig, code: Clones | Non
 
 
 def scored(kind: Kind, name: str, tasks: Tasks, answers: Mapping[str, Answer], scoring: Scoring) -> Scored:
-    """Answers with their figures. Raises OperatorError where there is nothing to score."""
+    """Answers with their figures. Raises OperatorError if there is nothing to score."""
     metrics = score(kind, tasks, answers, scoring.missing, scoring.resampling)
     return Scored(name, kind, tasks, answers, metrics)
 

@@ -43,10 +43,10 @@ class Patches:
 
 @dataclass(frozen=True)
 class Chain:
-    """What happens to tickets and their patches.
+    """Counts of tickets and their patches after each bouncer.
 
     ``submitted`` are the patches without any bouncer, ``drafted`` those of tickets that the input bouncer lets
-    through, ``shown`` those that the output bouncer lets through as well. Tickets whose clarity nobody
+    through, ``shown`` those that the output bouncer lets through as well. Tickets that were not
     annotated count as clear ones in ``tickets_turned_away_clear``.
     """
 
@@ -64,12 +64,12 @@ class Chain:
 
     @property
     def held_back(self) -> Patches:
-        """What the output bouncer stops."""
+        """The patches that the output bouncer stops."""
         return self.drafted - self.shown
 
     @property
     def lost_share(self) -> float | None:
-        """Of the correct patches, the share that nobody gets to see (Table IV, "Lost")."""
+        """The share of correct patches that are not shown (Table IV, "Lost")."""
         if not self.submitted.correct:
             return None
         return 1 - self.shown.correct / self.submitted.correct
@@ -100,7 +100,7 @@ class Chain:
 def chain(tasks: Sequence[OutputTask], inputs: Mapping[str, Answer], outputs: Mapping[str, Answer]) -> Chain:
     """Let every task with a known outcome pass both bouncers.
 
-    A missing answer turns nothing away (the authors' convention); it is counted. Raises OperatorError where no
+    A missing answer turns nothing away (the authors' convention); it is counted. Raises OperatorError if no
     task has a known outcome.
     """
     labelled = [task for task in tasks if task.bounce is not None]

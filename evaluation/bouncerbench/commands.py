@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 _repos = click.Path(path_type=Path, file_okay=False, exists=True)
 _line = with_options(
     click.option("--bounce-at", metavar="LABEL", help="Bounce at this label or worse."),
-    click.option("--bounce-above", type=click.IntRange(0, 100), metavar="P", help="Bounce from P percent on."),
+    click.option("--bounce-above", type=click.IntRange(0, 100), metavar="P", help="Bounce at or above P percent."),
 )
 _replay = with_options(
     tasks_option,
     click.option(
         "--prompt",
         type=click.Choice(["paper", "panel", "careful"]),
-        help="Which question is asked.  [default: paper, unless --config says otherwise]",
+        help="The question that is asked.  [default: paper, unless --config says otherwise]",
     ),
     _line,
     model_options,
@@ -48,7 +48,7 @@ _replay = with_options(
         "--investigate",
         is_flag=True,
         default=None,
-        help="Let it read the code at the base commit first (the paper's agentic bouncer); needs --repos.",
+        help="Let the model read the code at the base commit first (the paper's agentic bouncer); needs --repos.",
     ),
     click.option(
         "--repos",
@@ -62,16 +62,14 @@ _score = with_options(
     tasks_option,
     click.option("--run", metavar="DIR", help="A run of replay."),
     click.option("--predictions", metavar="F", help="JSON Lines with label or bounce, or a submission's JSON."),
-    click.option("--model-name", metavar="NAME", help="Whose answers, where the file holds several models'."),
-    click.option(
-        "--against", metavar="RUN|F[#MODEL]", help="Other answers to the same tasks: what flipped since them."
-    ),
+    click.option("--model-name", metavar="NAME", help="The model to score if the file has several."),
+    click.option("--against", metavar="RUN|F[#MODEL]", help="Compare with other answers to the same tasks."),
     click.option(
         "--missing",
         type=click.Choice(["count", "accept", "exclude"]),
         default="count",
         show_default=True,
-        help="No answer counts as never right; as a pass (the authors' convention); or not at all.",
+        help="A missing answer counts as wrong, as a pass (the authors' convention), or not at all.",
     ),
     seed_option,
     replicates_option,
@@ -156,8 +154,8 @@ def both(options: Option[Any], do: Callable[..., int | None], *about: str) -> It
 replay_input, replay_output = both(
     _replay,
     _replayed,
-    "Open the issue of every input task and record what the input bouncer decides.",
-    "Open a pull request for every output task and record what the output bouncer decides.",
+    "Open the issue of every input task and record the input bouncer's decision.",
+    "Open a pull request for every output task and record the output bouncer's decision.",
 )
 score_input, score_output = both(
     _score,
@@ -170,13 +168,13 @@ score_input, score_output = both(
 @click.command("bouncerbench-chain")
 @tasks_option
 @click.option(
-    "--annotations", metavar="F", help="Input tasks: which issues are vague, where --tasks does not say."
+    "--annotations", metavar="F", help="Input tasks that say which issues are vague, if --tasks does not."
 )
 @click.option("--input", "before", required=True, metavar="RUN|F[#MODEL]", help="Answers of the input bouncer.")
 @click.option("--output", "after", required=True, metavar="RUN|F[#MODEL]", help="Answers of the output bouncer.")
 @json_option
 def score_chain(tasks: str, annotations: str | None, before: str, after: str, as_json: bool) -> None:
-    """What reaches a reviewer when both bouncers stand in a row (BouncerBench, V and table IV)."""
+    """Score both bouncers in sequence: which patches still reach a reviewer (BouncerBench, V and table IV)."""
     from evaluation.bouncerbench.answers import answers_of
     from evaluation.bouncerbench.chain import chain, chain_section
     from evaluation.bouncerbench.tasks import INPUT, OUTPUT, input_tasks, output_tasks
@@ -210,10 +208,10 @@ def score_chain(tasks: str, annotations: str | None, before: str, after: str, as
     "--repos",
     metavar="DIR",
     type=_repos,
-    help="Local clones: patches that git refuses at the base commit are removed.",
+    help="Local clones, to remove patches that git refuses at the base commit.",
 )
-@click.option("--submission", metavar="NAME", help="All patches of one submission instead of one an instance.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Which patch an instance gets.")
+@click.option("--submission", metavar="NAME", help="All patches of one submission instead of one per instance.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the choice of a patch per instance.")
 @click.option(
     "--out", required=True, metavar="DIR", help="input.jsonl.gz, output.jsonl.gz, lite.jsonl.gz, build.json."
 )
@@ -259,8 +257,8 @@ def build(
 @click.command()
 @click.option("--input", "before", metavar="RUN|F[#MODEL]", help="Answers of the input bouncer.")
 @click.option("--output", "after", metavar="RUN|F[#MODEL]", help="Answers of the output bouncer.")
-@click.option("--name", required=True, help="As it is to stand on the leaderboard.")
-@click.option("--site", required=True, metavar="URL", help="Where one reads more about the system.")
+@click.option("--name", required=True, help="Name on the leaderboard.")
+@click.option("--site", required=True, metavar="URL", help="Page about the system.")
 @click.option("--icon", default="bouncerbench.svg", show_default=True, help="A file name under static/images.")
 @click.option("--oss/--not-oss", default=True, show_default=True, help="Whether the system is open source.")
 @click.option("--missing", type=click.Choice(["refuse", "accept"]), default="refuse", show_default=True)
@@ -300,7 +298,7 @@ def leaderboard_export(
 
 @click.command()
 @click.argument("folder", metavar="DIR")
-@click.option("--input-tasks", "inputs", metavar="F", help="Hold the entries against these tasks.")
+@click.option("--input-tasks", "inputs", metavar="F", help="Check the entries against these tasks.")
 @click.option("--output-tasks", "outputs", metavar="F")
 @json_option
 def leaderboard_validate(folder: str, inputs: str | None, outputs: str | None, as_json: bool) -> int:

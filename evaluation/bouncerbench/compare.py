@@ -60,7 +60,7 @@ class Comparison:
 
 
 def used_tools(flips: Sequence[Flip]) -> int | None:
-    """How many of these came with at least one tool call; None where calls were not recorded."""
+    """How many of these came with at least one tool call; None if calls were not recorded."""
     if any(flip.tool_calls is None for flip in flips):
         return None
     return sum((flip.tool_calls or 0) > 0 for flip in flips)
@@ -74,7 +74,7 @@ def compare(
 ) -> Comparison:
     """Flips, McNemar's test on who is right, and differences of every figure with paired bootstrap intervals.
 
-    Raises OperatorError where the runs share no task that both answered.
+    Raises OperatorError if the runs share no task that both answered.
     """
     common = _both_answered(tasks, first, second)
     if not common:
@@ -138,7 +138,7 @@ def _differences(
 
 
 def comparison_section(before: str, second: Scored, comparison: Comparison) -> Section:
-    """What flipped from the first run to the second, and whether the difference is more than chance."""
+    """Return the flips from the first run to the second, and the test for a difference."""
     odds = (
         f"Against {before}: {len(comparison.flips)} flips on {comparison.tasks:,} tasks that both answered. Both "
         f"right on {comparison.both_right:,}, both wrong on {comparison.both_wrong:,}, only {before} right on "
@@ -179,7 +179,7 @@ def comparison_section(before: str, second: Scored, comparison: Comparison) -> S
 
 
 def _listed(flips: Sequence[Flip]) -> Iterator[Table]:
-    """What flipped, where anything did."""
+    """Yield a table of the flips, if there are any."""
     rows = tuple(
         (flip.instance_id, "bounce" if flip.to_bounce else "pass", "corrected" if flip.corrected else "now wrong")
         for flip in flips[:LISTED]

@@ -31,7 +31,7 @@ INVALID_TESTS_FROM = 2
 
 
 class Annotation(Frozen):
-    """What people said about one instance, the most severe of them (Table I)."""
+    """The annotation of one instance: the most severe of its annotators (Table I)."""
 
     instance_id: str
     quality: int
@@ -44,7 +44,7 @@ class Annotation(Frozen):
 
     @property
     def evaluable(self) -> bool:
-        """Whether the hidden tests can say if a patch is right."""
+        """True if the hidden tests can say if a patch is right."""
         return self.test_validity < INVALID_TESTS_FROM and not self.other_issues
 
 
@@ -196,7 +196,7 @@ def build(
 def _usable(
     patches: Iterable[Patch], annotations: Mapping[str, Annotation], steps: dict[str, int]
 ) -> dict[str, list[Patch]]:
-    """Patches by instance without those that do not apply and those that somebody submitted before."""
+    """Return patches by instance, without those that do not apply and without duplicates."""
     total = unfit = repeated = 0
     digests: set[bytes] = set()
     usable: dict[str, list[Patch]] = defaultdict(list)
@@ -253,12 +253,12 @@ def _fitting(
 
 
 def _applied(patch: Patch) -> bool:
-    """Whether the outcome says that it did apply."""
+    """Return True if the outcome says that it did apply."""
     return patch.resolved or bool(patch.applied)
 
 
 def applies(patch: Patch) -> bool:
-    """Whether a patch can apply at all: what the harness recorded, what the outcome implies, else its form."""
+    """Return True if a patch can apply: as the harness recorded, as its outcome implies, else by its form."""
     if patch.applied is not None:
         return patch.applied
     return patch.resolved or _CHANGE.search(patch.text) is not None
@@ -345,9 +345,9 @@ class Applying(Clones):
         self._read: tuple[str, str] | None = None
 
     def fits(self, patch: str, full_name: str, base_commit: str) -> bool | None:
-        """Whether it applies exactly; None where no clone holds the commit: ``unchecked`` is the last reason.
+        """Return True if it applies exactly; None if no clone holds the commit: ``unchecked`` is the last reason.
 
-        Raises GitError where the clone is damaged.
+        Raises GitError if the clone is damaged.
         """
         try:
             clone = self.at(full_name, base_commit)

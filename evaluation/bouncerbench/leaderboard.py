@@ -45,7 +45,7 @@ class Config(BaseModel):
 
 @dataclass(frozen=True)
 class Checked:
-    """What a validation found: entries per board, and every problem as one line."""
+    """The result of a validation: entries per board, and one line per problem."""
 
     entries: dict[str, int]
     problems: tuple[str, ...]
@@ -110,7 +110,7 @@ def _entry(answers: Mapping[str, Answer], accept_missing: bool) -> dict[str, Any
 def validate(folder: Path, tasks: Mapping[Board, Iterable[str]] | None = None) -> Checked:
     """Check a submission as the leaderboard does, and more strictly: coverage of ``tasks``, where given.
 
-    Raises OperatorError where there is no readable config.
+    Raises OperatorError if there is no readable config.
     """
     config, problems = read_config(folder / "config.yaml")
     warnings: list[str] = []
@@ -134,7 +134,7 @@ def validate(folder: Path, tasks: Mapping[Board, Iterable[str]] | None = None) -
 
 
 def read_config(file: Path) -> tuple[Config | None, list[str]]:
-    """The config, or why it is none. Raises OperatorError where the file cannot be read as YAML."""
+    """The config, or why it is none. Raises OperatorError if the file cannot be read as YAML."""
     try:
         text = file.read_bytes()
         if len(text) > MAX_CONFIG:

@@ -1,7 +1,7 @@
 """The paper's metrics (BouncerBench, II.B and IV.C), each with a bootstrap interval over tasks.
 
 Missing answers. By default a task without an answer stays in every denominator of its class and is right in none:
-it lowers recall, F and R_b, adds nothing to I-Score and O-Score, and agrees with nobody. ``accept`` is the
+it lowers recall, F and R_b, adds nothing to I-Score and O-Score, and agrees with no annotator. ``accept`` is the
 authors' convention (no answer lets the subject pass). ``exclude`` scores the answered tasks alone. Rank
 correlation and AUC need a label or probability and are taken over the tasks that have one; ``auc_tasks`` is how
 many the AUC is over. Whatever is chosen, the counts are shown.
@@ -283,7 +283,7 @@ class Figures:
         return {name: statistics.auc(table[:, :-1])}
 
     def _ranks(self) -> tuple[str, Array]:
-        """What the AUC is of, and each task's value; NaN for a task without one."""
+        """Return the name of the AUC and the value of every task; NaN for a task without one."""
         levels = np.where(self.level == NO_LABEL, np.nan, self.level.astype(float))
         answered = ~np.isnan(levels) | ~np.isnan(self.probability)
         if answered.any() and not np.isnan(self.probability[answered]).any():
@@ -309,7 +309,7 @@ def _number(value: float | None) -> float:
 
 
 def _column(values: Sequence[float | None]) -> Array | None:
-    """A column as floats; None where it is empty or has gaps."""
+    """A column as floats; None if it is empty or has gaps."""
     if not values or any(value is None for value in values):
         return None
     return np.array(values, dtype=float)

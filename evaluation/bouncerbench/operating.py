@@ -1,4 +1,4 @@
-"""What moving the line costs: operating points, and the risk-coverage curve behind them.
+"""The effect of moving the threshold: operating points, and the risk-coverage curve behind them.
 
 Ranking quality and the place of the line are two things. AUC and this curve show the first, the table of points
 the second: it is the maintainer's choice (``bounce_at``, ``bounce_above``).
@@ -162,7 +162,7 @@ def by_length(tasks: Tasks, answers: Mapping[str, Answer], edges: Sequence[int])
 
 
 def length(task: InputTask | OutputTask) -> int | None:
-    """Words of an issue, characters of a patch; None where the text is not at hand."""
+    """Words of an issue, characters of a patch; None if the text is not at hand."""
     if isinstance(task, OutputTask):
         return None if task.patch is None else len(task.patch)
     return None if task.problem_statement is None else len(task.problem_statement.split())
@@ -220,7 +220,7 @@ def lines_section(benchmark: Kind, runs: Sequence[Scored]) -> Section:
 
 
 def lengths_section(benchmark: Kind, runs: Sequence[Scored]) -> Section | None:
-    """Figures 2 and 3: rates by length of issue or patch, in the paper's bins; None where no text is at hand."""
+    """Figures 2 and 3: rates by length of issue or patch, in the paper's bins; None if no text is at hand."""
     edges = ISSUE_WORDS if benchmark == INPUT else PATCH_CHARACTERS
     unit = "words of the issue" if benchmark == INPUT else "characters of the patch"
     number = 2 if benchmark == INPUT else 3

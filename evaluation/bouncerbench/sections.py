@@ -50,7 +50,7 @@ def on_one(kind: Kind, scored: Sequence[Scored]) -> list[Section]:
 
 
 def promises(kind: Kind, scored: Sequence[Scored], seed: int) -> list[Section]:
-    """What lines that were fitted on some repositories do on the others; nothing for a single repository."""
+    """Return the calibration sections; none if the tasks are of a single repository."""
     longest = max(scored, key=lambda run: len(run.tasks))
     if len({task.repo for task in longest.tasks if task.bounce is not None}) < 2:
         return []
@@ -156,7 +156,7 @@ def tally_line(metrics: Metrics) -> str:
 
 
 def labels_section(tasks: Tasks) -> Section | None:
-    """Table I: how people labelled the issues; None where nobody did."""
+    """Table I: the annotators' labels of the issues; None if there are none."""
     issues = [task for task in tasks if isinstance(task, InputTask)]
     kinds: dict[str, Counter[str]] = {
         "issue specification": Counter(str(task.quality) for task in issues if task.quality is not None),
@@ -188,7 +188,7 @@ def labels_section(tasks: Tasks) -> Section | None:
 
 
 def failing_section(runs: Sequence[Scored]) -> Section | None:
-    """The incorrect patches by the kinds of tests that they fail (II.A.2); None where that is not known."""
+    """The incorrect patches by the kinds of tests that they fail (II.A.2); None if that is not known."""
     rows: list[tuple[Cell, ...]] = []
     for run in runs:
         for failing, published in paper.FAILING.items():
@@ -209,7 +209,7 @@ def failing_section(runs: Sequence[Scored]) -> Section | None:
 
 
 def quoted_costs() -> list[tuple[Cell, ...]]:
-    """What the paper's experiments cost (IV.G)."""
+    """Return the rows of the paper's costs (IV.G)."""
     tasks = sum(paper.TASKS[kind][0] for kind in (INPUT, OUTPUT))
     return [
         (f"{model} (paper)", tasks, None, None, None, None, f"{usd:.2f}", f"{usd / tasks:.5f}", None)

@@ -59,7 +59,7 @@ class InputTask(Frozen):
 
     instance_id: str
     repo: str
-    problem_statement: str | None = Field(None, description="title and text; None where only labels are at hand")
+    problem_statement: str | None = Field(None, description="title and text; None if only labels are at hand")
     base_commit: str = Field("", description="SHA of the code that the issue is about; empty = not known")
     quality: int | None = Field(None, ge=0, le=3, description="0 clear to 3 impossible; None = not annotated")
     test_validity: int | None = Field(
@@ -71,7 +71,7 @@ class InputTask(Frozen):
 
     @property
     def bounce(self) -> bool | None:
-        """Whether a bouncer should turn it away; None where it is not known."""
+        """True if a bouncer should turn it away; None if it is not known."""
         return None if self.quality is None else self.quality >= VAGUE_FROM
 
 
@@ -178,7 +178,7 @@ def number_of(identity: str) -> int:
 
 
 def _outcome(fields: _OutputRow, where: str) -> tuple[float | None, Failing | None]:
-    """The share of tests that pass, and which kinds fail; None where the row does not say."""
+    """The share of tests that pass, and which kinds fail; None if the row does not say."""
     status = _blank_is_none(fields.tests_status)
     fraction, failing = (None, None) if status is None else _counted(status, where)
     for value in (fields.output_quality, fields.pass_frac):

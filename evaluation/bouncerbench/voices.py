@@ -17,7 +17,7 @@ _APART = (10, 25, 50, 100)
 
 
 def alone(kind: Kind, answers: Mapping[str, Answer]) -> dict[str, dict[str, Answer]]:
-    """What each voice said, by its name, at the paper's line; where it failed, an answer without a verdict."""
+    """Return each voice's answers by its name, at the paper's threshold; a failure has no verdict."""
     names: list[str] = [label.value for label in LABELS[kind]]
     voices: dict[str, dict[str, Answer]] = {}
     for identity, answer in answers.items():
@@ -39,7 +39,7 @@ def alone(kind: Kind, answers: Mapping[str, Answer]) -> dict[str, dict[str, Answ
 def section(
     kind: Kind, name: str, tasks: Tasks, answers: Mapping[str, Answer], together: Metrics
 ) -> Section | None:
-    """One run; None where only one model spoke."""
+    """One run; None if only one model spoke."""
     voices = alone(kind, answers)
     if not voices:
         return None
@@ -92,7 +92,7 @@ def spread(voices: Sequence[Voice]) -> int | None:
 
 
 def _disagreement(tasks: Tasks, answers: Mapping[str, Answer]) -> Table | None:
-    """Whether the answer is wrong more often where the voices disagree."""
+    """Return the error rate by disagreement of the voices."""
     groups: dict[int, list[bool]] = {}
     for task in tasks:
         answer = answers.get(task.instance_id)
@@ -116,7 +116,7 @@ def _disagreement(tasks: Tasks, answers: Mapping[str, Answer]) -> Table | None:
 
 
 def _saving(answers: Mapping[str, Answer]) -> list[str]:
-    """What a cascade did not have to ask."""
+    """Return a sentence about the questions that a cascade saved."""
     spoken = [answer.voices for answer in answers.values() if answer.voices]
     single = sum(len(voices) == 1 for voices in spoken)
     if not single:

@@ -63,7 +63,7 @@ class Published(Frozen):
 
 @dataclass(frozen=True)
 class Checkouts:
-    """What a published list does not say: where the two versions of each bug lie, and how tests are run."""
+    """Facts that a published list lacks: the folders of both versions of a bug, and the test command."""
 
     folder: Path
     command: tuple[str, ...]

@@ -33,20 +33,22 @@ _path = click.Path(path_type=Path)
 @model_option
 @prompts_option
 @click.option("--book", metavar="FILE", help="Open book: JSON Lines with instance_id, problem_statement, test.")
-@click.option("--samples", default=10, show_default=True, type=click.IntRange(1, 50), help="Drafts a case.")
+@click.option("--samples", default=10, show_default=True, type=click.IntRange(1, 50), help="Drafts per case.")
 @click.option(
     "--threshold", default=1, show_default=True, type=click.IntRange(1, 50), help="Drafts that must agree."
 )
-@click.option("--pick", is_flag=True, help="The model has the last word among the best drafts.")
-@click.option("--match/--no-match", default=True, help="Whether a failure has to fit the report to be suggested.")
+@click.option("--pick", is_flag=True, help="Let the model choose among the best drafts.")
+@click.option("--match/--no-match", default=True, help="Require that a failure matches the report.")
 @replay_options(workers=2)
 @click.option(
-    "--seconds", default=300, show_default=True, type=click.IntRange(1, 7200), help="Limit of a test run."
+    "--seconds", default=300, show_default=True, type=click.IntRange(1, 7200), help="Time limit of a test run."
 )
-@click.option("--memory", default=2048, show_default=True, type=click.IntRange(64), help="Limit of a run, MiB.")
+@click.option(
+    "--memory", default=2048, show_default=True, type=click.IntRange(64), help="Memory limit of a test run, MiB."
+)
 @json_option
 def replay(**options: Any) -> int:
-    """Run tests on a buggy and on a fixed checkout, in a sandbox, and say which reproduce the bug."""
+    """Run tests on a buggy and on a fixed checkout, in a sandbox, and record which reproduce the bug."""
     from evaluation.brt.drafting import replay_command as run
 
     return run(**options)
@@ -61,7 +63,7 @@ def replay(**options: Any) -> int:
 )
 @click.option("--before", metavar="CSV", type=_path, help="The rankings before selection, for recall.")
 @click.option("--run", metavar="DIR", type=_path, help="A run of replay.")
-@click.option("--plain", is_flag=True, help="LIBRO's own method: repaired and inverted drafts count for nothing.")
+@click.option("--plain", is_flag=True, help="LIBRO's own method: ignore repaired and inverted drafts.")
 @click.option("--export", metavar="DIR", type=_path, help="Write the run's rankings and features in LIBRO's form.")
 @seed_option
 @replicates_option

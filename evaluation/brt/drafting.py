@@ -81,10 +81,10 @@ class Drafter:
     options: Options
     book: tuple[Pair, ...] = ()
     recognition: bool = False
-    """Whether the model is asked if it knows the bug from elsewhere."""
+    """True if the model is asked if it knows the bug from elsewhere."""
 
     def replay(self, case: Case) -> Outcome:
-        """One case's record. Raises BudgetExceeded where the budget did not last for all drafts."""
+        """One case's record. Raises BudgetExceeded if the budget did not last for all drafts."""
         report = parse_report(case.problem_statement)
         recognition = Recognition(self.model) if self.recognition else None
         command = TestCommand(argv=case.command)
@@ -167,7 +167,7 @@ def _draft(attempt: Attempt, judgement: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _features(attempt: Attempt, report_facts: Facts) -> dict[str, Any] | None:
-    """What LIBRO's features tell of a test that fails on the buggy version; None for any other."""
+    """Return LIBRO's features of a test that fails on the buggy version; None for any other test."""
     if attempt.fate != "failed" or attempt.candidate is None or attempt.outcome is None:
         return None
     fit = match(attempt.outcome, report_facts)
@@ -256,7 +256,7 @@ def _drafting(
 
 
 def working_sandbox(environment: Settings) -> Sandbox:
-    """The sandbox of the settings, tried once. Raises OperatorError where nothing can be run in it."""
+    """The sandbox of the settings, tried once. Raises OperatorError if nothing can be run in it."""
     sandbox = app.build_sandbox(environment)
     if sandbox is None:
         raise OperatorError("the sandbox is switched off (BOUNCER_SANDBOX): tests are run nowhere else")

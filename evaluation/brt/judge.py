@@ -26,14 +26,14 @@ from evaluation.brt.patching import PatchRejected, apply, python_tree, read_text
 
 
 class Judgement(Frozen):
-    """What was found out about one candidate."""
+    """The judgement of one candidate."""
 
     instance_id: str
     candidate_id: str
     applied: bool = Field(description="the change fits the buggy version and holds tests")
     tests: tuple[str, ...] = Field((), description="what was run, as path or path::test")
-    base: TestOutcome | None = Field(None, description="outcome on the buggy version; None where it was not run")
-    fixed: TestOutcome | None = Field(None, description="outcome on the fixed version; None where it was not run")
+    base: TestOutcome | None = Field(None, description="outcome on the buggy version; None if it was not run")
+    fixed: TestOutcome | None = Field(None, description="outcome on the fixed version; None if it was not run")
     flaky: bool = Field(False, description="a second run on either version came out differently")
     brt: bool
     reason: str = Field(description="why it is one, or why not, in one sentence")
@@ -99,7 +99,7 @@ def _not_applied(case: Case, candidate_id: str, why: PatchRejected) -> Judgement
 
 
 def verdict(base: TestReport, fixed: TestReport, alone: bool) -> tuple[bool, str]:
-    """Whether tests that came out like this on the buggy and on the fixed version reproduce the bug, and why.
+    """Decide if tests with these outcomes on the buggy and the fixed version reproduce the bug, and why.
 
     ``alone``: every test that was run belongs to the candidate, so all of them must pass on the fixed version.
     Otherwise one that fails before and passes after is enough. Pure.
@@ -166,7 +166,7 @@ def _applied(case: Case, candidate: Candidate) -> dict[str, str]:
 
 
 def added_in(case: Case, files: Mapping[str, str]) -> Added:
-    """What to run of a candidate's files. Raises PatchRejected where there is no test in them."""
+    """Return the tests to run in a candidate's files. Raises PatchRejected if they hold no test."""
     additions = [
         added
         for path, after in files.items()
@@ -198,7 +198,7 @@ class Added:
 
 
 def added_tests(path: str, before: str | None, after: str) -> Added | None:
-    """What to run of ``path``, whose text was ``before`` (None = a new file); None where it holds no test."""
+    """Return the tests to run in ``path``, whose text was ``before`` (None = a new file); None if it has none."""
     tests = tests_by_text if path.endswith(".java") else _tests
     old = {} if before is None else tests(before)
     new = tests(after)
@@ -215,7 +215,7 @@ def added_tests(path: str, before: str | None, after: str) -> Added | None:
 
 
 def _tests(text: str) -> dict[str, str] | None:
-    """Tests by name (``TestC::test_d``) with their syntax; None where ``text`` does not parse."""
+    """Tests by name (``TestC::test_d``) with their syntax; None if ``text`` does not parse."""
     tree = python_tree(text)
     if tree is None:
         return None

@@ -29,7 +29,7 @@ class Ranking(Frozen):
 
     bug_id: str
     first_success_rank: int | None = Field(
-        ge=1, description="rank, from 1, of the first bug-reproducing test; None where there is none"
+        ge=1, description="rank, from 1, of the first bug-reproducing test; None if there is none"
     )
     total_success_fibs: int = Field(ge=0, description="distinct failing tests that reproduce the bug")
     num_clusters: int = Field(
@@ -40,14 +40,14 @@ class Ranking(Frozen):
 
     @property
     def reproducible(self) -> bool:
-        """Whether any test of the list reproduces the bug."""
+        """True if any test of the list reproduces the bug."""
         return self.first_success_rank is not None
 
 
 def read_rankings(path: Path) -> tuple[Ranking, ...]:
     """Read a CSV with the columns bug_id, first_success_rank, total_success_fibs and num_clusters.
 
-    Raises OperatorError, naming file and line, where a column is missing, a value is no whole number, a bug
+    Raises OperatorError, naming file and line, if a column is missing, a value is no whole number, a bug
     is listed twice, or nothing is listed at all.
     """
     try:
@@ -114,7 +114,7 @@ def _wasted(ranking: Ranking, n: int) -> int:
 
 
 def precision_of_tests(suggested: Sequence[Ranking]) -> float | None:
-    """Of the suggested tests, the share that reproduces its bug (layer Evaluate); None where none is suggested."""
+    """Of the suggested tests, the share that reproduces its bug (layer Evaluate); None if none is suggested."""
     tests = sum(r.num_clusters for r in suggested)
     return sum(r.total_success_fibs for r in suggested) / tests if tests else None
 
@@ -130,7 +130,7 @@ def suggestion_recall(suggested: Sequence[Ranking], generated: Sequence[Ranking]
     """Of the bugs that some generated test reproduces, the share for which one is suggested.
 
     ``generated`` are the rankings before the agreement threshold left bugs out, ``suggested`` those after.
-    None where no generated test reproduces anything.
+    None if no generated test reproduces anything.
     """
     reproducible = {r.bug_id for r in generated if r.reproducible}
     if not reproducible:
@@ -142,7 +142,7 @@ def brt_share(reproduced: Mapping[str, bool]) -> float | None:
     """%BRT as a fraction: bugs with at least one test that fails on the buggy and passes on the fixed version.
 
     Every bug that was tried belongs into ``reproduced``: one that could not be run is False, never absent.
-    None where there is no bug.
+    None if there is no bug.
     """
     if not reproduced:
         return None
@@ -152,7 +152,7 @@ def brt_share(reproduced: Mapping[str, bool]) -> float | None:
 def baseline_consistency(baseline: Mapping[str, bool], altered: Mapping[str, bool]) -> float | None:
     """Of the bugs reproduced under the baseline, the share that is reproduced under the altered setting too.
 
-    Only bugs tried in both settings are compared. None where the baseline reproduced none of them.
+    Only bugs tried in both settings are compared. None if the baseline reproduced none of them.
     Source: layered framework, section 3.2, Baseline Consistency Rate.
     """
     held = [altered[bug] for bug, success in baseline.items() if success and bug in altered]
@@ -160,7 +160,7 @@ def baseline_consistency(baseline: Mapping[str, bool], altered: Mapping[str, boo
 
 
 def drafted(records: Iterable[Record]) -> bool:
-    """Whether the run drafted its tests itself."""
+    """Return True if the run drafted its tests itself."""
     return any("drafts" in record.details for record in records)
 
 
@@ -180,7 +180,7 @@ def reproduced(records: Iterable[Record], plain: bool = False) -> dict[str, bool
 
 
 def rankings(records: Iterable[Record]) -> tuple[tuple[Ranking, ...], tuple[Ranking, ...]]:
-    """What was suggested, and what was generated, as rankings; from a run that drafted.
+    """Return the suggested and the generated tests of a run that drafted, as rankings.
 
     Suggested are the bugs for which tests were shown, with the rank of the first right one. Generated are all
     bugs with a test that fails on the buggy version: the pool from which selection chose.

@@ -30,7 +30,7 @@ class PatchRejected(BouncerError):
 def apply(patch: str, read: Callable[[str], str | None]) -> dict[str, str]:
     """The texts of the files that ``patch`` changes, by path.
 
-    ``read`` gives a file's present text, None where there is no such file. Raises PatchRejected.
+    ``read`` gives a file's present text, None if there is no such file. Raises PatchRejected.
     """
     try:
         files = PatchSet(patch if patch.endswith("\n") else patch + "\n")
@@ -111,7 +111,7 @@ def _sides(hunk: Hunk) -> tuple[list[str], list[str]]:
 
 
 def _nearest(lines: Sequence[str], old: list[str], expected: int, first: int) -> int | None:
-    """Where ``old`` stands in ``lines`` from ``first`` on, nearest to ``wanted``; None where it does not."""
+    """Where ``old`` stands in ``lines`` from ``first`` on, nearest to ``wanted``; None if it does not."""
     if not old:
         # Nothing to recognise the place by: only an empty file leaves no doubt.
         return None if lines else 0
@@ -121,7 +121,7 @@ def _nearest(lines: Sequence[str], old: list[str], expected: int, first: int) ->
 
 
 def difference(path: str, before: str | None, after: str) -> str:
-    """The unified diff that makes a file, None where there is none yet, hold a text."""
+    """The unified diff that makes a file, None if there is none yet, hold a text."""
     lines = difflib.unified_diff(
         io.StringIO(before or "", newline="\n").readlines(),
         io.StringIO(after, newline="\n").readlines(),
@@ -132,7 +132,7 @@ def difference(path: str, before: str | None, after: str) -> str:
 
 
 def python_tree(text: str) -> ast.Module | None:
-    """The syntax tree of a file that nobody vouches for; None where it does not parse."""
+    """Return the syntax tree of an untrusted file; None if it does not parse."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -146,9 +146,9 @@ _MAX_FILE = 8 << 20
 
 
 def read_text(root: Path, path: str) -> str | None:
-    """The text of ``path`` below ``root``, None where there is no such file; odd bytes survive as surrogates.
+    """The text of ``path`` below ``root``, None if there is no such file; odd bytes survive as surrogates.
 
-    Raises PatchRejected where it is no regular file, lies behind a link, or is too large.
+    Raises PatchRejected if it is no regular file, lies behind a link, or is too large.
     """
     try:
         data = _read(root, PurePosixPath(path))

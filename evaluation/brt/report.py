@@ -1,4 +1,4 @@
-"""What runs of ``replay brt`` come to: %BRT, rankings, what became of the drafts, and settings side by side."""
+"""Scores of runs of ``replay brt``: %BRT, rankings, the fate of drafts, and settings side by side."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def digest(text: str) -> str:
 
 
 def recorded(run: RunFolder, name: str, source: str, scoring: Scoring) -> Recorded:
-    """What the figures are made of; the cases themselves are not needed again."""
+    """Return the records that the figures are computed from; the cases are not needed again."""
     return name, tuple(run.outcomes())
 
 

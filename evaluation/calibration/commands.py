@@ -20,8 +20,14 @@ _calibrate = with_options(
     tasks_option,
     click.option("--run", metavar="DIR", help="A run of replay."),
     click.option("--predictions", metavar="F", help="JSON Lines with label or bounce, of one model or several."),
-    click.option("--model-name", metavar="NAME", help="Whose answers, where the file holds several models'."),
-    click.option("--harm", type=Share(), default="5%", show_default=True, help="Good ones bounced, at most."),
+    click.option("--model-name", metavar="NAME", help="The model to calibrate if the file has several."),
+    click.option(
+        "--harm",
+        type=Share(),
+        default="5%",
+        show_default=True,
+        help="Largest share of good subjects that may bounce.",
+    ),
     click.option(
         "--split",
         type=click.Choice(["repository", "random"]),
@@ -29,9 +35,13 @@ _calibrate = with_options(
         show_default=True,
         help="Hold out each repository in turn, or each of five random parts.",
     ),
-    click.option("--maps", metavar="F", help="Write maps for BOUNCER_MAPS_FILE there, fitted on all of it."),
+    click.option(
+        "--maps",
+        metavar="F",
+        help="Write probability maps for BOUNCER_MAPS_FILE to this file, fitted on all tasks.",
+    ),
     click.option("--map", "form", type=click.Choice(["isotonic", "platt"]), default="isotonic", show_default=True),
-    click.option("--out", metavar="F", help="A page: report.html, report.md or report.json."),
+    click.option("--out", metavar="F", help="Write a page: report.html, report.md or report.json."),
     seed_option,
     json_option,
 )

@@ -190,7 +190,7 @@ def _coverage(cases: Sequence[Cases], harm: float, seed: int) -> Section:
 
 
 def _promises(others: int, harm: float) -> str:
-    """What each way to draw a line promises, and what that rests on."""
+    """Return a paragraph about the guarantee of each kind of threshold."""
     return (
         f"{thresholds.RESAMPLES:,} resamples for each repository held out; broken: more than {100 * harm:g} % of "
         "its good ones bounce. Own: the line comes from the repository's own cases, as bouncer calibrate draws "
@@ -226,7 +226,7 @@ def write_maps(
 ) -> list[str]:
     """Add a map for each model, and for each voice behind one, to a file; returns their names.
 
-    Raises OperatorError where the file holds something else, or nothing can be fitted.
+    Raises OperatorError if the file holds something else, or nothing can be fitted.
     """
     content: dict[str, dict[str, list[tuple[float, float]]]] = {}
     try:

@@ -105,7 +105,7 @@ class Proof:
         return self.harmed / self.good if self.good else None
 
 
-#: Draws a line from groups of cases; None where it cannot.
+#: Draws a line from groups of cases; None if it cannot.
 Fit = Callable[[Sequence[Sequence[Judged]]], int | None]
 
 
@@ -151,7 +151,7 @@ def repositories_needed() -> int:
 
 
 def _strict_rank(repositories: int) -> int:
-    """Which of so many repositories' lines, highest first, is the one for another; 1 where they are too few."""
+    """Which of so many repositories' lines, highest first, is the one for another; 1 if they are too few."""
     return max(1, int(risk.DELTA * (repositories + 1) + 1e-9))
 
 
@@ -208,7 +208,7 @@ class Calibrated:
 
 
 def as_said(_some: Sequence[Judged]) -> statistics.Array:
-    """What is said, taken for what is true."""
+    """The identity map: every probability is taken as it is."""
     return np.arange(101) / 100
 
 
@@ -370,7 +370,7 @@ def _good(some: Sequence[Judged]) -> Counts:
 
 
 def _harms(good: Counts, lines: Counts) -> statistics.Array:
-    """The harm that each line does to a population; 0 where it has no good case."""
+    """The harm that each line does to a population; 0 if it has no good case."""
     tail = np.concatenate([np.cumsum(good[::-1])[::-1], [0]]).astype(float)
     return np.asarray(tail[lines] / max(1, good.sum()), dtype=float)
 

@@ -70,7 +70,7 @@ class PastForge(ClonedForge):
 
 
 def stage(task_id: str, full_name: str, pull: PullContext, clone: GitRepository | None = None) -> Staged:
-    """The pull request is opened on the repository as it was; nobody has said anything yet.
+    """Open the pull request on the repository as it was, before any comment.
 
     ``clone`` lets a handler read files. Raises nothing; what a handler asks for beyond this raises
     NotRecorded.
@@ -125,7 +125,7 @@ def opened(
 
     ``repos`` lets it read files, as they were when the pull request was opened. ``as_paper`` holds nothing back.
     ``test_command`` is how tests are run where findings are to be proven and a task does not say it itself.
-    Raises OperatorError where what is asked for is not at hand.
+    Raises OperatorError if what is asked for is not at hand.
     """
     full = app.repo_config(config, {"review": shaping})
     if repos is None and (full.review.prove or full.review.investigate):

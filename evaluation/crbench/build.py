@@ -84,7 +84,7 @@ class Histories:
         self._open: dict[str, Clone] = {}
 
     def __enter__(self) -> Histories:
-        """Raises OperatorError where a clone is shallow, or where there is none at all."""
+        """Raises OperatorError if a clone is shallow, or where there is none at all."""
         try:
             for full_name, bases in self._bases.items():
                 repository = self._clones.of(full_name)
@@ -102,7 +102,7 @@ class Histories:
         self._clones.__exit__()
 
     def of(self, full_name: str) -> Clone | None:
-        """The clone of ``owner/name``; None where there is none."""
+        """The clone of ``owner/name``; None if there is none."""
         return self._open.get(full_name)
 
     def _opened(self, repository: GitRepository, full_name: str, bases: set[str]) -> Clone:
@@ -143,7 +143,7 @@ def build_tasks(
 ) -> Iterator[ReviewTask]:
     """The whole algorithm for every instance, in their order; ``described`` says what the bug is.
 
-    Raises BudgetExceeded where the next question may not be asked; what was yielded before stands.
+    Raises BudgetExceeded if the next question may not be asked; what was yielded before stands.
     """
     return in_order(lambda fix: _built(fix, clones, options, described), instances, options.workers)
 
@@ -225,7 +225,7 @@ def read_instances(source: str) -> list[Instance]:
 
 
 def forge_for(environment: Settings, full_name: str) -> Forge:
-    """GitHub as the operator's App sees one repository. Raises OperatorError where it does not."""
+    """GitHub as the operator's App sees one repository. Raises OperatorError if it does not."""
     try:
         github_app = app.build_app(environment)
     except SettingsError as error:
@@ -296,7 +296,7 @@ class _Build:
         return build_tasks(waiting, clones, options, partial(describe, model, benchmark_prompts(self.prompts)))
 
     def _question(self, environment: Settings) -> dict[str, Any]:
-        """What decides the lines: two calls that differ in it do not share a file."""
+        """Return the options that determine the output; calls that differ in them must not share a file."""
         policies = (
             "offline",
             "until",
@@ -315,7 +315,7 @@ class _Build:
         return {**self.question, **values}
 
     def _report(self, lines: LineFile, environment: Settings) -> None:
-        """What came of it: words on stderr, or one JSON object on stdout."""
+        """Print the result: text on stderr, or one JSON object on stdout."""
         if self.until == "mapping":
             counts = tally(MappedInstance.model_validate(row) for row in lines.rows())
             tell_counts(counts, self.out, self.as_json)

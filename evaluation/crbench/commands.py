@@ -33,7 +33,7 @@ _CUTS = ("min_severity", "min_confidence", "max_findings")
 _folder = click.Path(path_type=Path, file_okay=False)
 _file = click.Path(path_type=Path)
 _tasks = click.option("--tasks", required=True, metavar="F", help="What build crbench or build own wrote.")
-_overwrite = click.option("--overwrite", is_flag=True, help="Begin anew where --out exists.")
+_overwrite = click.option("--overwrite", is_flag=True, help="Start again if --out exists.")
 _build = with_options(
     click.option("--offline", is_flag=True, help="Find pull requests in the clone's own history."),
     click.option(
@@ -41,21 +41,21 @@ _build = with_options(
         type=click.Choice(["mapping", "tasks"]),
         default="tasks",
         show_default=True,
-        help="mapping stops before the model's steps.",
+        help="mapping stops before the steps that need a model.",
     ),
     click.option(
         "--pull-refs",
         type=click.Choice(["ignore", "verify", "infer"]),
         default="verify",
         show_default=True,
-        help="A clone's refs/pull: not used; refute wrong numbers; also find rebased commits.",
+        help="Use of a clone's refs/pull: none; to refute wrong numbers; also to find rebased commits.",
     ),
     click.option(
         "--unmapped",
         type=click.Choice(["ignore", "discard"]),
         default="ignore",
         show_default=True,
-        help="Blamed commits without a pull request: count for nothing, or disqualify.",
+        help="Blamed commits without a pull request: ignore them, or discard the instance.",
     ),
     click.option("--ignore-whitespace", is_flag=True, help="git blame -w."),
     click.option("--follow-moves", is_flag=True, help="git blame -M -C."),
@@ -74,10 +74,10 @@ _build = with_options(
 @click.command("crbench")
 @click.option("--instances", required=True, metavar="F", help="Fixes like SWE-bench's; .jsonl(.gz) or hf:NAME.")
 @click.option("--repos", type=_folder, required=True, help="Clones.")
-@click.option("--out", type=_file, required=True, help="JSON Lines; continued if there.")
+@click.option("--out", type=_file, required=True, help="JSON Lines; an existing build is continued.")
 @_build
 def build(**options: Any) -> int:
-    """Find the pull requests that brought in the bugs that INSTANCES fix (CR-Bench, Algorithm 1).
+    """Find the pull requests that introduced the bugs that INSTANCES fix (CR-Bench, Algorithm 1).
 
     Clones, bare or not, are folders of --repos named owner+name or owner/name.
     """
@@ -88,27 +88,31 @@ def build(**options: Any) -> int:
 
 @click.command("own")
 @click.option("--repo", type=_folder, required=True, help="A clone.")
-@click.option("--since", type=click.DateTime(["%Y-%m-%d"]), required=True, help="Fixes from this day on.")
-@click.option("--name", metavar="OWNER/NAME", help="Default: what the clone's origin or folder says.")
-@click.option("--out", type=_file, help="Default: own-OWNER+NAME.jsonl.")
+@click.option("--since", type=click.DateTime(["%Y-%m-%d"]), required=True, help="Use fixes since this day.")
+@click.option(
+    "--name", metavar="OWNER/NAME", help="Name of the repository.  [default: from the clone's origin or folder]"
+)
+@click.option("--out", type=_file, help="Output.  [default: own-OWNER+NAME.jsonl]")
 @_build
 def build_own(**options: Any) -> int:
-    """The same from a repository's own bug fixes: what would the reviewer have found here?"""
+    """Find the pull requests of your own repository that introduced bugs, as tasks for replay crbench."""
     from evaluation.crbench.build import build_from_history
 
     return build_from_history(**options)
 
 
 @click.command("golden")
-@click.option("--set", "kind", type=click.Choice(["aacr", "martian"]), required=True, help="Whose comments.")
+@click.option(
+    "--set", "kind", type=click.Choice(["aacr", "martian"]), required=True, help="The source of the comments."
+)
 @click.option("--source", required=True, metavar="F", help="The data set, .jsonl(.gz) or hf:NAME.")
 @click.option("--repos", type=_folder, required=True, help="Clones.")
-@click.option("--out", type=_file, required=True, help="JSON Lines; continued if there.")
+@click.option("--out", type=_file, required=True, help="JSON Lines; an existing build is continued.")
 @click.option("--defects-only", is_flag=True, help="Leave out comments about maintainability.")
 @_overwrite
 @json_option
 def build_golden(**options: Any) -> None:
-    """Make review tasks of pull requests whose change a local clone holds, for replay and score crbench."""
+    """Convert golden review comments of AACR-Bench or Martian to tasks for replay and score crbench."""
     from evaluation.crbench.golden import build_golden as run
 
     run(**options)
@@ -116,11 +120,11 @@ def build_golden(**options: Any) -> None:
 
 @click.command("crbench")
 @_tasks
-@click.option("--repos", type=_folder, help="Clones, to let it read files.")
-@click.option("--strategy", type=click.Choice(["single-shot", "reflexion", "panel"]), help="How it is read.")
-@click.option("--iterations", type=click.IntRange(1, 5), help="reflexion: rounds of looking again.")
-@click.option("--looks", type=click.IntRange(2, 12), help="panel: looks side by side.")
-@click.option("--doubt/--no-doubt", default=None, help="Put each finding to a second question.")
+@click.option("--repos", type=_folder, help="Local clones, so that the reviewer can read files.")
+@click.option("--strategy", type=click.Choice(["single-shot", "reflexion", "panel"]), help="Review strategy.")
+@click.option("--iterations", type=click.IntRange(1, 5), help="reflexion: rounds of review.")
+@click.option("--looks", type=click.IntRange(2, 12), help="panel: independent reviews.")
+@click.option("--doubt/--no-doubt", default=None, help="Verify each finding with a second question.")
 @click.option(
     "--prove/--no-prove",
     default=None,
@@ -134,8 +138,12 @@ def build_golden(**options: Any) -> None:
 @click.option(
     "--investigate/--no-investigate", default=None, help="Let it look at the head's code first; needs --repos."
 )
-@click.option("--min-severity", type=click.Choice(["low", "medium", "high"]), help="Weaker findings stay unsaid.")
-@click.option("--min-confidence", type=click.IntRange(0, 100), metavar="P", help="Less likely ones stay unsaid.")
+@click.option(
+    "--min-severity", type=click.Choice(["low", "medium", "high"]), help="Drop findings below this severity."
+)
+@click.option(
+    "--min-confidence", type=click.IntRange(0, 100), metavar="P", help="Drop findings below this confidence."
+)
 @click.option("--max-findings", type=click.IntRange(1, 25), help="Findings per pull request at most.")
 @click.option(
     "--preset",
@@ -150,7 +158,7 @@ def build_golden(**options: Any) -> None:
 def replay(
     tasks: str, repos: Path | None, test_command: str | None, preset: str, config: str | None, **options: Any
 ) -> int:
-    """Open every task's pull request and record what the reviewer would post."""
+    """Open the pull request of every task and record the comments that the reviewer would post."""
     from evaluation.crbench.bench import CRBENCH, opened
     from evaluation.run.replay import ReplayRequest
     from evaluation.run.replay import replay as run
@@ -166,7 +174,9 @@ def replay(
 @click.command("crbench")
 @_tasks
 @click.option("--run", "run_path", metavar="DIR", help="A run of replay crbench.")
-@click.option("--predictions", metavar="F", help="Or any reviewer's: instance_id, path, line, comment a line.")
+@click.option(
+    "--predictions", metavar="F", help="Or comments of any reviewer, JSON Lines: instance_id, path, line, comment."
+)
 @click.option(
     "--judge", "judges", multiple=True, metavar="ID", help="provider:name; default: BOUNCER_JUDGE_MODEL."
 )
@@ -180,14 +190,14 @@ def replay(
     "--comments",
     "scope",
     type=click.Choice(["posted", "reported"]),
-    help="What people would have seen (default), or also what was held back; without a judge: what was judged.",
+    help="Comments that would be posted (default), or also suppressed ones; without a judge: those judged before.",
 )
 @click.option(
     "--missing",
     type=click.Choice(["count", "exclude"]),
     default="count",
     show_default=True,
-    help="A task without an answer: its bug counts as not found, or not at all.",
+    help="The bug of a task without an answer counts as not found, or not at all.",
 )
 @replicates_option
 @cutoff_option
@@ -205,7 +215,7 @@ def score(
     as_json: bool,
     **options: Any,
 ) -> int:
-    """Judge review comments against the known bugs; without a judge, print what was judged before."""
+    """Judge review comments against the known bugs; without a judge, print earlier judgements."""
     from bot.core.errors import BudgetExceeded
     from evaluation.benchmark import Scoring
     from evaluation.crbench import sections

@@ -33,14 +33,14 @@ class PullContext(Frozen):
     merge_sha: str = Field("", description="the commit that brought it in: what comes after it did not exist yet")
     merged_at: datetime | None = None
     diff: str
-    comments: int | None = Field(None, description="comments it got from people; None where that is not known")
+    comments: int | None = Field(None, description="comments it got from people; None if that is not known")
 
 
 class ContextFinder(Protocol):
     """Finds a pull request's context; ``commit`` is one that it brought into the history of ``base``."""
 
     def context_of(self, number: int, commit: str, base: str) -> PullContext:
-        """Raises ContextError where it cannot be had, TransientError where a later try may succeed."""
+        """Raises ContextError if it cannot be had, TransientError where a later try may succeed."""
         ...
 
 
@@ -106,7 +106,7 @@ class ForgeContext:
 
 
 def read_diff(repository: GitRepository, base: str, head: str, number: int) -> str:
-    """The unified diff between two commits, as GitHub shows it. Raises ContextError where it is too large."""
+    """The unified diff between two commits, as GitHub shows it. Raises ContextError if it is too large."""
     raw = repository.run("diff", "--no-color", "--no-ext-diff", "--no-textconv", "-M", base, head, "--")
     return _bounded(raw.decode("utf-8", "replace"), number)
 

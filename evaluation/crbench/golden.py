@@ -44,8 +44,8 @@ class GoldenPull(Frozen):
     repo: str = Field(description="owner/name")
     number: int
     title: str = ""
-    base: str = Field("", description="a commit of the base branch; empty where the data set does not say")
-    head: str = Field("", description="the commit that was reviewed; empty where the data set does not say")
+    base: str = Field("", description="a commit of the base branch; empty if the data set does not say")
+    head: str = Field("", description="the commit that was reviewed; empty if the data set does not say")
     bugs: tuple[Known, ...]
 
     @property
@@ -185,7 +185,7 @@ def _read_martian(row: Row) -> GoldenPull | None:
 
 
 def _known(comment: _MartianComment, where: str) -> Known:
-    """A comment as a bug; its severity is None where there is none. Raises OperatorError for an unknown one."""
+    """A comment as a bug; its severity is None if there is none. Raises OperatorError for an unknown one."""
     word = (comment.severity or "").strip()
     try:
         tagged = PaperSeverity(word) if word else None

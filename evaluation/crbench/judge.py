@@ -43,15 +43,15 @@ class ReviewComment(Frozen):
 
     task_id: str
     path: str
-    line: int | None = Field(description="None where no line carries it")
+    line: int | None = Field(description="None if no line carries it")
     text: str
     looks: int = Field(1, description="looks of a panel that saw it")
-    proof: str = Field("", description="what became of the attempt to prove it; empty where there was none")
+    proof: str = Field("", description="what became of the attempt to prove it; empty if there was none")
     doubted: bool = Field(False, description="it would have been posted, and did not stand the second question")
 
     @property
     def key(self) -> str:
-        """The same for the same words on the same line of the same task, whoever wrote them."""
+        """Equal for the same words on the same line of the same task."""
         content = f"{self.task_id}\0{self.path}\0{self.line}\0{self.text}"
         return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
@@ -118,7 +118,7 @@ class JudgeReply(Frozen):
 
 
 class Vote(Frozen):
-    """What one judge said; ``label`` is None where nothing usable came, and ``reason`` then says why."""
+    """The vote of one judge; ``label`` is None if there was no usable reply, and ``reason`` says why."""
 
     judge: str
     label: Class | None
@@ -138,7 +138,7 @@ class Judgement(Frozen):
 
 @dataclass(frozen=True)
 class Panel:
-    """Who judges: every model gives ``draws`` votes on every comment."""
+    """The judges: every model gives ``draws`` votes on every comment."""
 
     models: tuple[Model, ...]
     prompts: Prompts
@@ -160,7 +160,7 @@ class Verdicts(Frozen):
 
 
 def judge_all(panel: Panel, tasks: Mapping[str, ReviewTask], comments: Iterable[ReviewComment]) -> Verdicts:
-    """Judge every distinct comment once. Raises BudgetExceeded where a question may not be asked."""
+    """Judge every distinct comment once. Raises BudgetExceeded if a question may not be asked."""
     distinct = list({comment.key: comment for comment in comments if comment.task_id in tasks}.values())
     order = random.Random(panel.seed).sample(range(len(distinct)), len(distinct))  # noqa: S311 - not a secret
 
@@ -248,7 +248,7 @@ def question(panel: Panel, draw: int, task: ReviewTask, comment: ReviewComment) 
 
 
 def around(change: Diff, path: str, line: int | None) -> str:
-    """The lines of the change around a line of a file; empty where the change has none near it."""
+    """The lines of the change around a line of a file; empty if the change has none near it."""
     hunks = [hunk for file in change.named(path) for hunk in file.hunks]
     if not hunks:
         return ""

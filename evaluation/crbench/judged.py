@@ -1,4 +1,4 @@
-"""What a panel said about a run, kept in the run's folder, so that a report needs no judge.
+"""A panel's judgements of a run, stored in the run's folder, so that a report needs no judge.
 
 ``judge.json`` says who judged and how, ``judgements.jsonl`` holds one line a comment in the order of the
 records.
@@ -55,7 +55,7 @@ class JudgeFacts(Frozen):
 
 @dataclass(frozen=True)
 class Reviewed:
-    """What a reviewer said about tasks, and where its judgements are kept."""
+    """A reviewer's comments on tasks, and the folder of their judgements."""
 
     name: str
     folder: Path
@@ -110,7 +110,7 @@ def reviewed_run(run: RunFolder, name: str | None = None) -> Reviewed:
 
 
 def is_papers(facts: RunFacts) -> bool:
-    """Whether the reviewer ran as in the paper, with nothing held back."""
+    """Return True if the reviewer ran as in the paper, with nothing held back."""
     return facts.config.get("preset") == "paper"
 
 
@@ -143,7 +143,7 @@ def scored(reviewed: Reviewed, source: str, scoring: Scoring, scope: Scope | Non
     """Score what was judged before, from the folder alone.
 
     ``scope``: which comments count, by default those that were judged. ``scoring.missing`` is ``exclude`` to leave
-    tasks out that have no usable answer; else their bugs count as not found. Raises OperatorError where nothing
+    tasks out that have no usable answer; else their bugs count as not found. Raises OperatorError if nothing
     was judged yet, or on other tasks, or not all that ``scope`` names.
     """
     facts, judgements = _read(reviewed.folder)
@@ -170,7 +170,7 @@ def scored(reviewed: Reviewed, source: str, scoring: Scoring, scope: Scope | Non
 
 
 def is_judged(reviewed: Reviewed) -> bool:
-    """Whether somebody judged these comments before."""
+    """Return True if these comments were judged before."""
     return (reviewed.folder / FACTS_FILE).exists()
 
 

@@ -39,9 +39,9 @@ class FixError(BouncerError):
 
 
 def parse_fix(patch: str) -> tuple[FileDiff, ...]:
-    """Every file of a fix. Raises FixError where a part of the patch cannot be read.
+    """Every file of a fix. Raises FixError if a part of the patch cannot be read.
 
-    Up to three blank lines of context are put back at the end, where whoever published the patch stripped it.
+    Up to three blank lines of context are put back at the end, where the published patch lacks them.
     """
     diffs = [parse(patch.removesuffix("\n") + "\n" + " \n" * blank) for blank in range(_CONTEXT + 1)]
     whole = next((diff for diff in diffs if not diff.flaws), None)
@@ -51,13 +51,13 @@ def parse_fix(patch: str) -> tuple[FileDiff, ...]:
 
 
 def is_test(path: str) -> bool:
-    """Whether a path is test code: by whole path components and file name, so ``latest/contest.py`` is not."""
+    """Return True if a path is test code, by whole components and file name: ``latest/contest.py`` is not."""
     parts = PurePosixPath(path).parts
     return any(part.lower() in _TEST_FOLDERS for part in parts[:-1]) or bool(_TEST_NAME.match(parts[-1]))
 
 
 def is_documentation(path: str) -> bool:
-    """Whether a path is prose about the program: by folder (``docs/``) or suffix."""
+    """Return True if a path is prose about the program: by folder (``docs/``) or suffix."""
     file = PurePosixPath(path)
     return file.suffix.lower() in _DOC_SUFFIXES or any(part.lower() in _DOC_FOLDERS for part in file.parts[:-1])
 
@@ -67,7 +67,7 @@ def removed_lines(file: FileDiff, content: bytes) -> tuple[int, ...]:
 
     Each hunk is looked for by its text, context included; where it occurs several times, the place nearest to
     the header's number (moved by as much as the hunk before it) wins. Where the context differs it is dropped
-    line by line from both ends. Raises FixError where a hunk is nowhere.
+    line by line from both ends. Raises FixError if a hunk is nowhere.
     """
     lines = [line.removesuffix("\r") for line in content.decode("utf-8", "replace").split("\n")]
     removed: list[int] = []
@@ -124,7 +124,7 @@ _ENTRY = re.compile(rb"([0-9a-f]{40,64}) \d+ \d+")
 
 @dataclass(frozen=True)
 class BlameOptions:
-    """What differs from git's defaults."""
+    """Options that differ from git's defaults."""
 
     ignore_whitespace: bool = False
     follow_moves: bool = False
@@ -137,16 +137,16 @@ class BlameOptions:
         return whitespace + (["-M", "-C"] if self.follow_moves else [])
 
     def counts(self, path: str) -> bool:
-        """Whether a file's lines are blamed."""
+        """Return True if a file's lines are blamed."""
         return (self.include_tests or not is_test(path)) and (
             self.include_documentation or not is_documentation(path)
         )
 
 
 def blame_fix(repository: GitRepository, base: str, patch: str, options: BlameOptions) -> dict[str, int]:
-    """Commit -> how many of the lines that ``patch`` removes it wrote; empty where the fix only adds.
+    """Commit -> how many of the lines that ``patch`` removes it wrote; empty if the fix only adds.
 
-    Raises FixError where the patch does not belong to ``base``, GitError where git fails.
+    Raises FixError if the patch does not belong to ``base``, GitError where git fails.
     """
     blamed: Counter[str] = Counter()
     for file in parse_fix(patch):
@@ -193,7 +193,7 @@ class Instance(Lenient):
 
 
 class MappedInstance(Frozen):
-    """What Algorithm 1 found for one instance: a line of ``--until mapping``."""
+    """The result of Algorithm 1 for one instance: a line of ``--until mapping``."""
 
     instance_id: str
     repo: str
@@ -201,7 +201,7 @@ class MappedInstance(Frozen):
     prs: tuple[int, ...] = Field((), description="numbers of the pull requests that brought them in, ascending")
     unmapped_commits: tuple[str, ...] = Field((), description="those of blame_commits with no pull request")
     kept: bool
-    reason: str | None = Field(None, description="why it was discarded; None where it is kept")
+    reason: str | None = Field(None, description="why it was discarded; None if it is kept")
     unfinished: bool = Field(False, description="a step failed that may succeed later; the build tries it again")
 
 
@@ -261,7 +261,7 @@ def map_instance(
 
 
 def unusable(instance: Instance, repository: GitRepository) -> str | None:
-    """Why an instance cannot be looked at in this clone; None where it can."""
+    """Why an instance cannot be looked at in this clone; None if it can."""
     if not instance.patch.strip():
         return "no fix: its patch is empty"
     if not _SHA.fullmatch(instance.base_commit):

@@ -1,4 +1,4 @@
-"""What a reviewer's comments are worth: CR-Bench, section 5, equations 2 to 6, with bootstrap intervals
+"""The scores of a reviewer's comments: CR-Bench, section 5, equations 2 to 6, with bootstrap intervals
 over tasks.
 
     recall              bug hits / bugs             (2)  a bug that is hit twice counts twice: it can pass 1
@@ -72,7 +72,7 @@ class Metrics:
     estimates: dict[str, Estimate]
 
     def value(self, figure: str) -> float | None:
-        """The figure itself; None where it is not defined."""
+        """The figure itself; None if it is not defined."""
         return self.estimates[figure].value
 
 
@@ -176,13 +176,13 @@ def _figures(sums: dict[str, Array], tasks: int) -> dict[str, Array]:
 
 
 def harmonic(precision: Array, recall: Array) -> Array:
-    """The F1 of precision and recall; 0 where both are 0, NaN where one is not defined."""
+    """The F1 of precision and recall; 0 if both are 0, NaN if one is not defined."""
     both = precision + recall
     return np.where(both == 0, 0.0, ratio(2 * precision * recall, both))
 
 
 class Averages(Frozen):
-    """Means over the kept tasks; None where nothing is known to average."""
+    """Means over the kept tasks; None if nothing is known to average."""
 
     tasks: int
     lines_fixed: float | None = Field(description="lines that the fix removes and adds")

@@ -47,7 +47,7 @@ class Change:
 
     @property
     def text(self) -> str:
-        """What people wrote about it: without the line that GitHub's merge button puts first."""
+        """The commit's message without the line that GitHub's merge button adds."""
         first, _, rest = self.message.partition("\n")
         return rest.strip() if self.is_merge and _MERGE_LINE.match(first) and rest.strip() else self.message
 
@@ -67,7 +67,7 @@ def own_fixes(
 ) -> Iterator[Instance]:
     """The fixes since a moment, newest first; ``forge`` gives the issues' texts and labels.
 
-    Raises GitError where the history cannot be read, TransientError or ForgeError where GitHub does not
+    Raises GitError if the history cannot be read, TransientError or ForgeError where GitHub does not
     answer.
     """
     issue_of = None if forge is None else _issues(forge)
@@ -109,7 +109,7 @@ def trunk(repository: GitRepository, since: datetime) -> Iterator[Change]:
 
 
 def is_fix(change: Change, closes: list[int], issues: list[Issue]) -> bool:
-    """Whether a change mends a bug, as far as words tell; ``issues`` are those it closes, where they are
+    """Return True if a change mends a bug, as far as words tell; ``issues`` are those it closes, where they are
     known."""
     if issues:
         labels = [label for issue in issues for label in issue.labels]
@@ -123,7 +123,7 @@ def is_fix(change: Change, closes: list[int], issues: list[Issue]) -> bool:
 
 
 def code_change(repository: GitRepository, change: Change) -> str:
-    """The change without its tests and documentation: a unified diff, empty where nothing is left."""
+    """The change without its tests and documentation: a unified diff, empty if nothing is left."""
     code = [path for path in paths(repository, change) if not is_test(path) and not is_documentation(path)]
     return difference(repository, change, code)
 
@@ -135,7 +135,7 @@ def paths(repository: GitRepository, change: Change) -> list[str]:
 
 
 def difference(repository: GitRepository, change: Change, of: Sequence[str]) -> str:
-    """What a change does to some files, a unified diff; empty without files."""
+    """Return a change's unified diff of some files; empty without files."""
     if not of:
         return ""
     options = ("--no-color", "--no-ext-diff", "--no-textconv", "-M")
@@ -157,7 +157,7 @@ def _issues(forge: Forge) -> Callable[[int], Issue | None]:
 
 
 def _statement(change: Change, issues: list[Issue]) -> str:
-    """What was wrong: the closed issues' own words where they are at hand, else the commit's."""
+    """Return the text of the closed issues if it is available, else the commit's."""
     if issues:
         return "\n\n".join(f"{issue.title}\n\n{issue.body}" for issue in issues)
     return change.message

@@ -103,7 +103,7 @@ def _title(dimension: str) -> str:
 
 
 def reasons_section(statistics: Statistics) -> Section:
-    """What a build kept by kind, and why the rest was discarded."""
+    """Return the kept tasks of a build by kind, and the reasons for the discarded ones."""
     kinds = {
         "category": statistics.categories,
         "impact": statistics.impacts,
@@ -193,7 +193,7 @@ def counted_line(run: Scored, missing: str) -> str:
 
 
 def judges_line(run: Scored) -> str:
-    """Who judged, what that is worth, how far they agree, and what it cost."""
+    """Return the judges, their agreement and their cost."""
     facts = run.facts
     text = f"judged by {', '.join(facts.judges)}"
     if facts.draws > 1:
@@ -302,7 +302,7 @@ def _fates(runs: Sequence[Scored]) -> Section | None:
 
 
 def _kinds(dimension: str, runs: Sequence[Scored]) -> Section | None:
-    """Figure 4: bugs found by one dimension of the taxonomy; None where no bug says what it is."""
+    """Figure 4: bugs found by one dimension of the taxonomy; None if no bug says what it is."""
     shares = {
         run.name: {share.kind: share for share in by_kind(run.tasks, run.counted, dimension)} for run in runs
     }
@@ -339,7 +339,7 @@ def _found(kind: str, shares: Mapping[str, Mapping[str, Share]]) -> Iterator[Cel
 
 
 def _comments(run: Scored) -> Section:
-    """What was said, and what the judges made of it."""
+    """List the comments with their judgements."""
     rows = tuple(
         (
             comment.task_id,
@@ -357,7 +357,7 @@ def _comments(run: Scored) -> Section:
 
 
 def judge_cost(run: Scored) -> tuple[Cell, ...]:
-    """What judging cost, beside the run's own cost."""
+    """Return the cost of judging, which is not part of the run's cost."""
     usage = run.facts.usage
     return cost_row(f"judging {run.name} (comments)", len(run.comments), usage, usage.seconds)
 

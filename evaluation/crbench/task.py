@@ -81,14 +81,14 @@ class Known(Frozen):
     """A bug as a judge and a reader need it."""
 
     description: str = Field(description="what a reviewer should have said")
-    category: Category | None = Field(None, description="None where its data set does not say, as below")
+    category: Category | None = Field(None, description="None if its data set does not say, as below")
     impact: Impact | None = None
     severity: Severity | None = Field(None, description="as reviewers tell it; the paper's critical is high")
     paper_severity: PaperSeverity | None = Field(None, description="as the paper tags it, critical kept")
 
 
 class Judged(Frozen):
-    """What the three steps came to; a step that was not reached is None."""
+    """The results of the three steps; None for a step that was not reached."""
 
     preventable: Preventability | None = None
     bug: Known | None = None
@@ -129,7 +129,7 @@ class ReviewTask(MappedInstance):
     fix: str = Field("", description="the fix, a unified diff; never shown to a reviewer")
     preventable: Preventability | None = None
     bugs: tuple[Known, ...] = Field((), description="what is wrong with the pull request: one in CR-Bench")
-    pull: PullContext | None = Field(None, description="what a reviewer is shown; None where discarded")
+    pull: PullContext | None = Field(None, description="what a reviewer is shown; None if discarded")
     command: tuple[str, ...] = Field((), description="runs its tests, {tests} in it; empty = as the replay says")
     env: dict[str, str] = Field(default_factory=dict, description="variables of its tests")
     usage: Usage = Field(Usage(), description="of the construction")
@@ -142,7 +142,7 @@ class ReviewTask(MappedInstance):
 
     @property
     def fixed(self) -> tuple[FileDiff, ...]:
-        """The fix, file by file; empty where it cannot be read."""
+        """The fix, file by file; empty if it cannot be read."""
         try:
             return parse_fix(self.fix)
         except FixError:

@@ -65,7 +65,7 @@ class Bench:
     narrow: bool
 
     def examine(self, fix: Fix) -> Examined:
-        """Run a fix. Raises OperatorError where the sandbox breaks."""
+        """Run a fix. Raises OperatorError if the sandbox breaks."""
         began = time.monotonic()
         place = self.out / "trees" / fix.instance.instance_id
         shutil.rmtree(place, ignore_errors=True)  # what a kill left of it
@@ -164,7 +164,7 @@ def _output(fix: Fix, name: str, description: str, patch: str, truth: Truth) -> 
 
 
 def _text(tree: Path, path: str) -> str | None:
-    """A test file as the fix left it; None where it took it away. Raises NotProven for one that is no text."""
+    """A test file as the fix left it; None if it took it away. Raises NotProven for one that is no text."""
     try:
         text = read_text(tree, path)
         if text is not None:
@@ -184,7 +184,7 @@ def _placed(command: Sequence[str], environment: Environment) -> tuple[str, ...]
 def environments(
     out: Path, sandbox: Sandbox, folder: Path | None, commands: tuple[str, ...]
 ) -> Callable[[Path], Any]:
-    """What makes the environment of a tree: a folder that is there, or commands, once for equal dependencies."""
+    """Return the factory of environments: an existing folder, or commands, run once for equal dependencies."""
     factory = Environments(out / "environments")
 
     @contextmanager

@@ -42,7 +42,7 @@ REPRODUCTION, OUTPUT, REVIEW = "reproduction.jsonl", "output.jsonl", "review.jso
 
 @dataclass(frozen=True)
 class Options:
-    """What was asked for: two calls with the same go on in one folder."""
+    """The options of a build. A call with equal options continues in the same folder."""
 
     since: datetime
     test_command: str
@@ -84,7 +84,7 @@ class Options:
         }
 
     def bench(self, out: Path, clone: GitRepository, environment: Settings) -> Bench:
-        """What runs the fixes of a clone."""
+        """Return the bench that runs the fixes of a clone."""
         sandbox = working_sandbox(environment)
         return Bench(
             out=out,

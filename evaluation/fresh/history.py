@@ -75,7 +75,7 @@ class _Row(Frozen):
 
 @dataclass(frozen=True)
 class Export:
-    """What people wrote on GitHub, by number: ``closes`` says which issues a pull request closed."""
+    """Issues and pull requests by number; ``closes`` maps a pull request to the issues that it closed."""
 
     issues: Mapping[int, Issue] = field(default_factory=dict)
     pulls: Mapping[int, str] = field(default_factory=dict)
@@ -83,7 +83,7 @@ class Export:
 
 
 def read_export(source: str) -> Export:
-    """What ``bouncer calibrate`` exported, or rows of GitHub's own list of issues. Raises OperatorError."""
+    """Read an export of ``bouncer calibrate``, or rows of GitHub's list of issues. Raises OperatorError."""
     whole = read_json(source) if source.endswith(".json") else None
     if isinstance(whole, dict):
         try:
@@ -127,7 +127,7 @@ def fixes(
 ) -> Iterator[Fix]:
     """The fixes with tests since a moment, newest first; ``steps`` counts what came that far.
 
-    Raises GitError where the history cannot be read.
+    Raises GitError if the history cannot be read.
     """
     for change in trunk(repository, since):
         steps["changes"] += 1
@@ -160,7 +160,7 @@ def fixes(
 
 
 def _mends(change: Change, news: Sequence[str], closed: list[int], issues: list[Issue]) -> bool:
-    """Whether a change mends a bug: by its news fragments where they say what it is, else by its words."""
+    """Return True if a change mends a bug: by its news fragments where they say what it is, else by its words."""
     kinds = {kind for path in news if (kind := _kind(path))}
     return "bugfix" in kinds or (not (kinds and kinds <= _NO_BUG) and is_fix(change, closed, issues))
 
@@ -180,7 +180,7 @@ def _named(repository: GitRepository, change: Change, tests: Sequence[str]) -> t
 
 
 def _collected(repository: GitRepository, commit: str) -> tuple[str, ...]:
-    """The project's ``python_files``, for pytest; empty where it has none."""
+    """The project's ``python_files``, for pytest; empty if it has none."""
     for name in ("pytest.toml", "pyproject.toml"):
         try:
             content = tomllib.loads((repository.blob(commit, name) or b"").decode("utf-8", "replace"))
@@ -202,7 +202,7 @@ def _collected(repository: GitRepository, commit: str) -> tuple[str, ...]:
 
 
 def _holds_tests(repository: GitRepository, change: Change, path: str) -> bool:
-    """Whether a test file holds tests that a command can name; data beside tests has none."""
+    """Return True if a test file holds tests that a command can name; data beside tests has none."""
     before, after = (repository.blob(commit, path) for commit in (change.parent, change.commit))
     if after is None or not path.endswith((".py", ".java")):
         return False

@@ -1,4 +1,4 @@
-"""What the tests of a fix say, by running them: about the bug, and then about any patch for it.
+"""Run the tests of a fix to prove its bug, and then to label any patch for it.
 
 Everything is run three times, and nothing counts that does not come out the same each time.
 """
@@ -30,7 +30,7 @@ class NotProven(BouncerError):
 
 
 class Truth(Frozen):
-    """What the tests say about one patch."""
+    """The label of one patch, from its tests."""
 
     wrong: bool
     pass_fraction: float | None
@@ -54,7 +54,7 @@ class Proof:
     told: int
 
     def of(self, texts: Mapping[str, str], *, only_wrong: bool = False) -> Truth | None:
-        """The truth about a patch by the texts that it leaves; None where the tests do not agree about it.
+        """The truth about a patch by the texts that it leaves; None if the tests do not agree about it.
 
         ``only_wrong``: None, after one run, for a patch that no test finds wrong, too.
         """
@@ -76,7 +76,7 @@ class Proof:
         return Truth(wrong=True, pass_fraction=share, failing=failing)
 
     def _fail_again(self, first: TestReport, lost: frozenset[str], texts: Mapping[str, str]) -> bool:
-        """Whether these tests, run by themselves, fail each time: much quicker than whole files."""
+        """Return True if these tests, run by themselves, fail each time: much quicker than whole files."""
         if self.harness.command.naming != "pytest":
             return False
         targets = tuple({_target(test): None for test in first.tests if test.name in lost and test.path})
@@ -124,7 +124,7 @@ def prove(
 
 
 def _turned(case: Case, harness: Harness, added: Added, files: Mapping[str, str]) -> tuple[TestReport, TestReport]:
-    """What the tests say before the fix and after it. Raises NotProven where they do not show it each time."""
+    """Return the outcomes before and after the fix. Raises NotProven unless every run shows the bug."""
 
     def on_base() -> TestReport:
         return harness.run(case.base, added.targets, files)

@@ -1,1 +1,1 @@
-"""Reading clones that nobody vouches for, and where their commits came from."""
+"""Read untrusted clones, and find the pull requests of their commits."""

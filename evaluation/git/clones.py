@@ -20,7 +20,7 @@ from evaluation.run.staging import Staged
 _SHA = re.compile(r"[0-9a-f]{7,64}")
 #: The share of a commit's files that a clone may lack: partial clones leave out a few large ones.
 MISSING = 0.01
-#: What stands for such a file: nobody takes it for text, or for an empty file.
+#: What stands for such a file: it is not taken for text, or for an empty file.
 UNREADABLE = b"\0"
 
 
@@ -41,7 +41,7 @@ class Clones:
         self._stack.close()
 
     def of(self, full_name: str) -> GitRepository | None:
-        """The clone of ``owner/name``; None where there is none. Raises OperatorError for a shallow one."""
+        """The clone of ``owner/name``; None if there is none. Raises OperatorError for a shallow one."""
         with self._mutex:
             if full_name not in self._open:
                 repos = self._repos
@@ -106,7 +106,7 @@ class ClonedForge(ReplayForge):
         return CommitTree(self._clone, commit, [file.path for file in listing(self._clone, commit)])
 
     def _seen(self, ref: str) -> str:
-        """The commit of a branch or SHA. Raises NotRecorded where it must not be seen."""
+        """The commit of a branch or SHA. Raises NotRecorded if it must not be seen."""
         commit = self._snapshot.heads.get(ref, ref)
         if commit not in self._visible:
             raise NotRecorded(f"{ref} of {self.repository} is not what this task is about: its files stay unseen")
@@ -130,7 +130,7 @@ class CommitTree:
 
 @dataclass(frozen=True)
 class Listed:
-    """A file of a commit; ``size`` in bytes, None where the clone does not hold it."""
+    """A file of a commit; ``size`` in bytes, None if the clone does not hold it."""
 
     path: str
     size: int | None
@@ -153,7 +153,7 @@ def listing(clone: GitRepository, commit: str) -> list[Listed]:
 def checkout(clone: GitRepository, commit: str, folder: Path) -> None:
     """Unpack a commit's files. One that a partial clone left out is there, but is no text that could be read.
 
-    Raises NotRecorded where that is more than MISSING of them.
+    Raises NotRecorded if that is more than MISSING of them.
     """
     files = listing(clone, commit)
     absent = [file.path for file in files if file.size is None]

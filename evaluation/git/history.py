@@ -13,7 +13,7 @@ hand) has no number.
 
 Pull refs (``refs/pull/N/head``), where the clone has them, only refute: a number in a squash subject that
 no pull request has is an issue, and a merge inside a pull request's branch whose number belongs to another
-head was a merge in somebody's fork, with the fork's own numbering.
+head was a merge in a fork, with the fork's own numbering.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _UNSEEN = -2
 
 @dataclass(frozen=True)
 class Pulls:
-    """The clone's pull refs: number -> head commit; empty where it was cloned without them."""
+    """The clone's pull refs: number -> head commit; empty if it was cloned without them."""
 
     heads: Mapping[int, str] = field(default_factory=dict)
 
@@ -72,7 +72,7 @@ class CommitGraph:
 
     @classmethod
     def read(cls, repository: GitRepository, tips: Iterable[str], full_name: str) -> CommitGraph:
-        """One ``git log``; about 80,000 commits a second. Raises GitError where history is incomplete."""
+        """One ``git log``; about 80,000 commits a second. Raises GitError if history is incomplete."""
         graph = cls()
         stdin = "".join(f"{tip}\n" for tip in tips).encode("ascii")
         command = ["log", "--no-show-signature", "-z", f"--format={_FORMAT}", "--stdin"]
@@ -165,7 +165,7 @@ class History:
         return reversed(self.graph.parents[merge][1:])
 
     def _believed(self, here: int, inherited: int) -> bool:
-        """Whether a commit's message names the pull request that it is the merge or the squash of."""
+        """Return True if a commit's message names the pull request that it is the merge or the squash of."""
         number = self.graph.number[here]
         if not number:
             return False
@@ -212,7 +212,7 @@ class PullCommits:
         self._holders = _holders(repository, pulls.heads, merged)
 
     def number_of(self, commit: str) -> int | None:
-        """The one pull request that holds this commit's authorship; None where none or several do."""
+        """The one pull request that holds this commit's authorship; None if none or several do."""
         match = _AUTHOR.search(self._repository.commit(commit).partition(b"\n\n")[0])
         if match is None:
             return None

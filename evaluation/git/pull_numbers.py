@@ -21,7 +21,7 @@ _ENDING = re.compile(r"\((?:#|GH-)(?P<number>\d+)\)\s*$")
 
 
 def merge_number(subject: str, full_name: str) -> int | None:
-    """The pull request that a merge commit with this first line merged; None where it names none."""
+    """The pull request that a merge commit with this first line merged; None if it names none."""
     match = _MERGE.search(subject)
     if match is None:
         return squash_number(subject)
@@ -31,7 +31,7 @@ def merge_number(subject: str, full_name: str) -> int | None:
 
 
 def squash_number(subject: str) -> int | None:
-    """The pull request that a commit with this first line was squashed from; None where it names none."""
+    """The pull request that a commit with this first line was squashed from; None if it names none."""
     match = _ENDING.search(subject)
     return int(match["number"]) if match else None
 

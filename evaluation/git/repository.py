@@ -1,4 +1,4 @@
-"""Reading a git repository that nobody vouches for: no configuration, no hooks, no writes, no network.
+"""Read an untrusted git repository: no configuration, no hooks, no writes, no network.
 
 A clone under study can carry a configuration that runs programs (pagers, textconv drivers, a file-system
 monitor, a partial clone's remote helper) or changes answers (``blame.ignoreRevsFile``, replace refs,
@@ -39,7 +39,7 @@ class GitRepository:
     """
 
     def __init__(self, folder: Path) -> None:
-        """Raises OperatorError where ``folder`` is not a git repository, or is a shallow clone."""
+        """Raises OperatorError if ``folder`` is not a git repository, or is a shallow clone."""
         self.folder = folder
         self._git_dir = git_dir(folder)
         self._common = _common_dir(self._git_dir)
@@ -97,11 +97,11 @@ class GitRepository:
                 raise GitError(_complaint(arguments, complaint.read()))
 
     def blob(self, commit: str, path: str) -> bytes | None:
-        """A file's bytes at a commit; None where that commit has no such file."""
+        """A file's bytes at a commit; None if that commit has no such file."""
         return self._blobs.read(f"{commit}:{path}", "blob")
 
     def has_commit(self, commit: str) -> bool:
-        """Whether the commit is in the object store."""
+        """Return True if the commit is in the object store."""
         return self._blobs.read(f"{commit}^{{commit}}", "commit") is not None
 
     def commit(self, sha: str) -> bytes:
@@ -148,7 +148,7 @@ class GitRepository:
 def git_dir(folder: Path) -> Path:
     """The git directory of a clone: ``folder`` itself, its ``.git``, or its ``repo``'s.
 
-    Raises OperatorError where there is none.
+    Raises OperatorError if there is none.
     """
     for candidate in (folder / ".git", folder, folder / "repo" / ".git", folder / "repo"):
         if candidate.is_file():
@@ -254,7 +254,7 @@ class _BlobReader:
         self._mutex = threading.Lock()
 
     def read(self, name: str, kind: str) -> bytes | None:
-        """The object's bytes; None where it is missing or of another kind. ``name`` must not hold a newline."""
+        """The object's bytes; None if it is missing or of another kind. ``name`` must not hold a newline."""
         if "\n" in name:
             return None
         with self._mutex:

@@ -1,4 +1,4 @@
-"""What a model may have read about: figures without the answers that say so, and on old and on fresh bugs.
+"""Contamination: figures without recognised tasks, and figures on bugs before and after a cutoff.
 
 A task is fresh where its row's ``fixed_at`` (else ``created_at``) is the cutoff's day or later; a row without a
 date is in neither group. Clean are the fresh ones whose answer does not say that the model knew the fix. The
@@ -22,7 +22,7 @@ from evaluation.statistics import USUAL, Array, Counts, Estimate, Resampling, bo
 
 @dataclass(frozen=True)
 class Sample:
-    """What the figures of one run are made of; ``figures`` takes draws of indices into ``tasks``.
+    """One run's tasks and figures; ``figures`` takes draws of indices into ``tasks``.
 
     ``recognised`` says by task whether the model knew it from elsewhere, for the answers that speak of it.
     """
@@ -97,7 +97,7 @@ def _on(sample: Sample, indices: Counts) -> Callable[[Counts], dict[str, Array]]
 
 
 def recognised_section(samples: Sequence[Sample], how: Resampling = USUAL) -> Section | None:
-    """Every figure on all tasks, and without the recognised ones; None where no answer speaks of it."""
+    """Every figure on all tasks, and without the recognised ones; None if no answer speaks of it."""
     rows: list[tuple[Cell, ...]] = []
     data: dict[str, Any] = {}
     for sample in samples:

@@ -1,4 +1,4 @@
-"""What a report is made of, and how it is written: one self-contained HTML page, Markdown, or JSON.
+"""The parts of a report, and its output as one self-contained HTML page, Markdown, or JSON.
 
 A benchmark gives ``Section``s, and writes each table once: here it becomes HTML, in ``terminal`` text. Nothing
 here knows what they are about. Cells are plain text or numbers, escaped when they are written; figures are SVG
@@ -19,7 +19,7 @@ Cell = str | int | float | None
 
 
 def percentage(share: float | None) -> str | None:
-    """A share as a cell, in percent; None where it is not defined."""
+    """A share as a cell, in percent; None if it is not defined."""
     return None if share is None else f"{100 * share:.1f}"
 
 

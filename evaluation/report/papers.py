@@ -10,7 +10,7 @@ from evaluation.report.page import Section, Table
 
 @dataclass(frozen=True)
 class Item:
-    """One table or figure; ``of`` are the benchmarks whose runs are enough, empty where files are needed."""
+    """One table or figure; ``of`` are the benchmarks whose runs are enough, empty if files are needed."""
 
     name: str
     about: str

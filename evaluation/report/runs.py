@@ -53,7 +53,7 @@ def cost_section(runs: Sequence[tuple[str, RunFolder]], published: Sequence[tupl
 
 
 def cost_row(name: str, count: int, usage: Usage, seconds: float) -> tuple[Cell, ...]:
-    """What ``count`` tasks cost, in all and each."""
+    """Return the row of a cost table: ``count`` tasks, in total and per task."""
     dollars = usage.cost_usd
     dollars_per_task = dollars / count if dollars is not None and count else None
     return (
@@ -87,7 +87,7 @@ def _tasks(facts: RunFacts) -> str:
 
 
 def is_timeless(facts: RunFacts) -> bool:
-    """Whether all replies were recorded ones: when they were read again says nothing, so no date is shown."""
+    """Return True if all replies were recorded: dates of the replay mean nothing then and are not shown."""
     return all(model.strip().startswith("recorded:") for model in facts.model.split(","))
 
 
@@ -131,7 +131,7 @@ def named(folders: Sequence[RunFolder]) -> list[tuple[str, RunFolder]]:
 
 
 def _alone(folder: RunFolder, folders: Sequence[RunFolder], short: Sequence[str]) -> bool:
-    """Whether no other run of the same benchmark has the same name: one input and one output run may share it."""
+    """Return True if no other run of the same benchmark has the same name."""
     mine = folder.facts.model.rpartition("#")[2]
     same = [
         other

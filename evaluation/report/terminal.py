@@ -27,7 +27,7 @@ def print_json(value: dict[str, Any]) -> None:
 
 
 def data_of(sections: Iterable[Section]) -> dict[str, Any]:
-    """What sections hold for programs, together."""
+    """Merge the data of all sections for ``--json``."""
     return {name: value for section in sections for name, value in section.data.items()}
 
 
@@ -37,7 +37,7 @@ def say(line: str) -> None:
 
 
 def tell_counts(counts: Counter[str], out: Path, as_json: bool) -> None:
-    """What a build came to by kind, most frequent first."""
+    """Print the counts of a build by kind, most frequent first."""
     if as_json:
         print_json({"out": str(out), **dict(counts.most_common())})
         return

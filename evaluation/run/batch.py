@@ -41,9 +41,9 @@ PRICE_SHARE = 0.5
 
 
 class Pending:
-    """A Model that asks nobody: it writes the request down, once, and postpones the task.
+    """A Model that writes each request to a file, once, and postpones the task.
 
-    ``form`` is ``openai`` or ``anthropic``. Raises OperatorError where the model is not that provider's.
+    ``form`` is ``openai`` or ``anthropic``. Raises OperatorError if the model is not that provider's.
     """
 
     def __init__(self, model_id: str, form: str, out: TextIO) -> None:
@@ -80,7 +80,7 @@ def request(form: str, model_id: str, prompt: Prompt, schema: type[BaseModel]) -
 
 @dataclass(frozen=True)
 class Imported:
-    """What a result file held; ``failures`` names every request that has no usable answer."""
+    """The content of a result file; ``failures`` has a line for every request without a usable answer."""
 
     kept: int
     failures: tuple[str, ...]
@@ -106,9 +106,9 @@ def import_results(source: str, store: FolderStore, prices: Prices) -> Imported:
 
 
 def _reply(model_id: str, answer: Answer, prices: Prices) -> dict[str, Any]:
-    """A ``Reply`` as JSON. Its value meets the schema when it is read: here nobody knows which one it was.
+    """A ``Reply`` as JSON. Its value meets the schema when it is read: the schema is not known here.
 
-    Raises Unusable where the text holds no JSON object, ModelError where the model refused or was cut off.
+    Raises Unusable if the text holds no JSON object, ModelError where the model refused or was cut off.
     """
     if answer.finish != "stop":
         raise ModelError(f"the answer ended with {answer.finish}", answer.finish)

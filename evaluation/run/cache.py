@@ -37,7 +37,7 @@ class FolderStore:
         self._mutex = threading.Lock()
 
     def get(self, key: str) -> str | None:
-        """The reply under a key; None where there is none. Raises OperatorError where it cannot be read."""
+        """The reply under a key; None if there is none. Raises OperatorError if it cannot be read."""
         file = self._file(key)
         try:
             reply = file.read_text(encoding="utf-8")
@@ -61,7 +61,7 @@ class FolderStore:
 
 
 def is_key(text: str) -> bool:
-    """Whether a text can name a reply: hex digits only, so that it can never lead out of the folder."""
+    """Return True if a text can name a reply: hex digits only, so that it can never lead out of the folder."""
     return _KEY.fullmatch(text) is not None
 
 

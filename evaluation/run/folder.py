@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 class Record(Frozen):
-    """What one task gave: one line of ``records.jsonl``."""
+    """The result of one task: one line of ``records.jsonl``."""
 
     task_id: str
     decision: dict[str, Any] | None = Field(None, description="the handler's Decision as JSON; None = none came")
@@ -50,18 +50,18 @@ class Record(Frozen):
 
     @property
     def failed(self) -> bool:
-        """Whether the task may be tried again (``--retry-failed``)."""
+        """True if the task may be tried again (``--retry-failed``)."""
         return self.error is not None
 
     @property
     def decision_record(self) -> dict[str, Any]:
-        """What the decision recorded, JSON; runs of version 0.2 call it evidence. Empty if there is none."""
+        """The decision's record as JSON (``evidence`` in runs of version 0.2); empty if there is none."""
         decision = self.decision or {}
         return decision.get("record") or decision.get("evidence") or {}
 
     @property
     def recognised(self) -> bool | None:
-        """Whether the model said that it knows the fix from elsewhere; None where it said nothing of it."""
+        """True if the model said that it knows the fix from elsewhere; None if it did not say."""
         answer = self.details.get("recognised", self.decision_record.get("recognised"))
         if answer is None and self.raw_reply:
             try:
@@ -104,7 +104,7 @@ class RunFacts(Frozen):
     totals: Totals = Totals()
 
     def identity(self) -> dict[str, Any]:
-        """What must be equal for two sessions to be one run; a higher ``--limit`` goes on with it."""
+        """Return the facts that two sessions of one run share; a higher ``--limit`` continues it."""
         common = self.model_dump(mode="json", exclude={"started_at", "finished_at", "totals", "tasks"})
         return common | {"tasks": self.tasks.sha256 or self.tasks.source}
 
@@ -120,7 +120,7 @@ class RunFolder:
 
     @classmethod
     def read(cls, path: Path) -> RunFolder:
-        """Open a finished or interrupted run for scoring. Raises OperatorError where it is not one."""
+        """Open a finished or interrupted run for scoring. Raises OperatorError if it is not one."""
         return cls(path, _read_facts(path))
 
     @classmethod
@@ -160,7 +160,7 @@ class RunFolder:
             yield _parse(line, where)
 
     def done(self) -> set[str]:
-        """Ids of the recorded tasks. Raises OperatorError where one is recorded twice."""
+        """Ids of the recorded tasks. Raises OperatorError if one is recorded twice."""
         identities: set[str] = set()
         for record in self.records():
             if record.task_id in identities:
@@ -205,11 +205,11 @@ class RunFolder:
         return ids if selection is None else [identity for identity in ids if identity in selection]
 
     def spent_usd(self) -> float:
-        """What its tasks cost so far, as far as prices are known."""
+        """Return the cost of its tasks so far, as far as prices are known."""
         return sum(record.usage.cost_usd or 0.0 for record in self.records())
 
     def append(self, record: Record) -> None:
-        """Write one record and force it to disk. Raises OperatorError where the disk refuses it."""
+        """Write one record and force it to disk. Raises OperatorError if the disk refuses it."""
         self._lines.write(_line(record))
 
     def forget_failed(self) -> int:
@@ -217,7 +217,7 @@ class RunFolder:
         return self._lines.drop(lambda line: _parse(line, str(self._lines.path)).failed)
 
     def close(self, finished_at: datetime | None) -> None:
-        """Count the records, write ``run.json``; ``finished_at`` is None where tasks are still missing."""
+        """Count the records, write ``run.json``; ``finished_at`` is None if tasks are still missing."""
         self._lines.close()
         self.facts = self.facts.model_copy(update={"finished_at": finished_at, "totals": self._totals()})
         self._write_facts()
@@ -248,7 +248,7 @@ def _listed(file: Path) -> list[str] | None:
 
 
 def _is_wider(before: int | None, now: int | None) -> bool:
-    """Whether an earlier ``--limit`` took more tasks than this one; None = all."""
+    """Return True if an earlier ``--limit`` took more tasks than this one; None = all."""
     return now is not None and (before is None or before > now)
 
 

@@ -53,7 +53,7 @@ class Lines:
                 stream.truncate(keep)
 
     def write(self, line: bytes) -> None:
-        """Append one line and force it to disk. Raises OperatorError where the disk refuses it."""
+        """Append one line and force it to disk. Raises OperatorError if the disk refuses it."""
         try:
             with self._mutex:
                 if self._stream is None:
@@ -89,14 +89,14 @@ class Lines:
 
 
 class LineFile(Lines):
-    """What a build makes, one value a line. Use as a context manager.
+    """The output of a build, one value per line. Use as a context manager.
 
     Beside ``F`` stands ``F.build.json``: what was asked for. A second call with the same question goes on where
     the first one stopped; with another question it is refused, so that no file mixes two.
     """
 
     def __init__(self, path: Path, question: dict[str, Any], overwrite: bool = False) -> None:
-        """Opens or continues ``path``. Raises OperatorError where it answers another question."""
+        """Opens or continues ``path``. Raises OperatorError if it answers another question."""
         super().__init__(path)
         self._facts = path.with_name(path.name + ".build.json")
         if overwrite:
@@ -113,7 +113,7 @@ class LineFile(Lines):
         self.close()
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """What was finished before, oldest first. Raises OperatorError for a line that is no JSON object."""
+        """Yield the finished rows, oldest first. Raises OperatorError for a line that is not a JSON object."""
         for where, line in self.finished():
             yield _object(where, line)
 

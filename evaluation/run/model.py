@@ -55,7 +55,7 @@ class Account:
     def model(self, model_id: str) -> Model:
         """The model of that id, asked again where that helps.
 
-        Raises SettingsError where a key, a file or (with a limit) a price is missing.
+        Raises SettingsError if a key, a file or (with a limit) a price is missing.
         """
         return self.kept(self.capped(app.build_model(self._environment, model_id)))
 
@@ -67,7 +67,7 @@ class Account:
         return Budgeted(model, prices.of(model.id), self._budget)
 
     def kept(self, model: Model) -> Model:
-        """What it said is never paid for twice."""
+        """Return the model with its replies cached."""
         if model.id.startswith(NOT_KEPT) and not self._always:
             return model
         return Cached(model, FolderStore(self._cache))

@@ -1,4 +1,4 @@
-"""Whether a model knows a task from elsewhere: asked beside every answer, in evaluation alone.
+"""Ask with every answer if the model knows the task from elsewhere. Used in evaluation alone.
 
 A published bug may stand, with its fix, in what a model was trained on. The paper's prompts are asked as they are.
 """
@@ -52,7 +52,7 @@ class Recognition:
         return reply
 
     def details(self) -> dict[str, Any]:
-        """What a record keeps of it; nothing where no answer said anything."""
+        """Return the details for the record; empty if no answer said anything."""
         return {"recognised": any(self._said)} if self._said else {}
 
 

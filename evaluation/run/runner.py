@@ -52,7 +52,7 @@ class Task(Generic[T]):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a judge says about one task."""
+    """A judge's result for one task."""
 
     decision: Decision | None = None
     raw_reply: str | None = None
@@ -181,7 +181,7 @@ class _Session(Generic[T]):
             return None
 
     def _narrow(self, started: _Started[T], error: BudgetExceeded) -> None:
-        """What others have reserved may be free again: fewer at a time; stop where one alone is too dear."""
+        """Run fewer tasks at a time, so that reserved budget is freed; stop if one task alone is too expensive."""
         if started.width == 1:
             self._halt(str(error))
             return
@@ -197,7 +197,7 @@ class _Session(Generic[T]):
 
 
 def in_order(work: Callable[[T], U], items: Sequence[T], workers: int) -> Iterator[U]:
-    """What ``work`` makes of each, several at a time, in their order; what has not begun is left at an error."""
+    """Yield ``work(item)`` in the order of the items, several at a time; an error cancels what has not begun."""
     pool = ThreadPoolExecutor(workers, thread_name_prefix="build")
     try:
         yield from pool.map(work, items)

@@ -52,14 +52,14 @@ class Staged:
 
 @dataclass(frozen=True)
 class Setup:
-    """What is the same for every task of a run; ``only`` is the handler under test."""
+    """Settings that are equal for every task of a run; ``only`` is the feature under test."""
 
     model: Model
     config: RepoConfig
     prompts: Prompts
     only: Task
     recognition: bool = False
-    """Whether the model is asked if it knows the task from elsewhere."""
+    """True if the model is asked if it knows the task from elsewhere."""
 
 
 def through_handler(
@@ -92,9 +92,9 @@ def through_handler(
 
 
 def judge(staged: Staged, setup: Setup) -> Outcome:
-    """What the live handler makes of a task.
+    """Return the live handler's decision about a task.
 
-    Raises BudgetExceeded or Postponed where a question was not put to anyone, whatever the handler made of
+    Raises BudgetExceeded or Postponed if a question was not put to anyone, whatever the handler made of
     that, and TransientError where a later try may succeed.
     """
     recognition = Recognition(setup.model) if setup.recognition else None
@@ -125,7 +125,7 @@ def judge(staged: Staged, setup: Setup) -> Outcome:
 
 
 def _error(decision: Decision | None, heard: Heard, handler: Task) -> str | None:
-    """Why this is no answer to the task; None where it is one."""
+    """Why this is no answer to the task; None if it is one."""
     if decision is None:
         return f"{handler} had no business with this event"
     if decision.verdict is None:
