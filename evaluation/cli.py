@@ -137,7 +137,7 @@ def replay_options(workers: int = 4) -> Option[Any]:
         click.option(
             "--recognised/--no-recognised",
             default=True,
-            help="Ask with each answer if the model knows the task from elsewhere; never with the paper's prompts.",
+            help="Ask with each answer if the model knows the task already; never with the paper's prompts.",
         ),
     )
 

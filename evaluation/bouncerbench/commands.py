@@ -132,7 +132,7 @@ def _scored(
 
 def _labelled(tasks: list[Any]) -> list[Any]:
     if tasks and all(task.bounce is None for task in tasks):
-        raise OperatorError(f"nothing to score: of none of the {len(tasks)} tasks is the truth known")
+        raise OperatorError(f"nothing to score: none of the {len(tasks)} tasks has a known label")
     return tasks
 
 

@@ -157,7 +157,7 @@ def comparison_section(before: str, second: Scored, comparison: Comparison) -> S
             (name, len(flips), percentage(len(flips) / share if share else None), used_tools(flips))
             for name, flips in kinds
         ),
-        note="Tool calls of the second run; a dash where they were not recorded."
+        note="Tool calls of the second run; a dash if they were not recorded."
         + (
             ""
             if comparison.with_tools is None

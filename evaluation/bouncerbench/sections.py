@@ -182,9 +182,9 @@ def labels_section(tasks: Tasks) -> Section | None:
         ("label", "tasks", "%", "paper", "paper %"),
         rows,
         title="Annotation labels, beside the paper's table I",
-        note="The most severe label of three people; a dash where these tasks do not have it.",
+        note="The most severe label of three people; a dash if these tasks lack it.",
     )
-    return Section("Issues: what people said", tables=(table,))
+    return Section("Issues: labels of the annotators", tables=(table,))
 
 
 def failing_section(runs: Sequence[Scored]) -> Section | None:

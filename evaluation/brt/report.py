@@ -228,7 +228,7 @@ def _shares(runs: Sequence[Recorded], seed: int) -> Section:
     draw = partial(bars, [name for name, _ in scores], [series], ylabel="%BRT", top=100)
     figures = (Figure(draw, "%BRT of each run."),) if len(scores) > 1 else ()
     data = {"brt": {name: {**score.as_json(), "brt_plain": bare[name]} for name, score in scores}}
-    text = "A bug counts as reproduced where a test fails on the buggy and passes on the fixed version."
+    text = "A bug counts as reproduced if a test fails on the buggy and passes on the fixed version."
     return Section("Bugs reproduced", (text,), (table,), figures, data)
 
 

@@ -227,7 +227,7 @@ def _scores(runs: Sequence[Scored], scoring: Scoring) -> Section:
     }
     lines = [f"{run.name}: {counted_line(run, scoring.missing)}; {judges_line(run)}." for run in runs]
     if any(run.metrics.value("snr") is None and run.metrics.counted.comments for run in runs):
-        lines.append("SNR is not defined where no comment was judged to be noise.")
+        lines.append("SNR is not defined: no comment was judged to be noise.")
     return Section("Reviewer", tuple(lines), (_beside_papers(runs), every), data=data)
 
 

@@ -120,11 +120,11 @@ def papers_section(benchmarks: Collection[str]) -> Section:
         )
         for paper, items in PAPERS.items()
     )
-    words = "What regenerates each table and figure of the papers, and whether its data is at hand."
+    words = "The commands that reproduce the tables and figures of the papers, and the data that they need."
     return Section("Tables and figures of the papers", (words,), tables)
 
 
 def _data(item: Item, benchmarks: Collection[str]) -> str:
     if item.of and set(item.of) <= set(benchmarks):
-        return "at hand: on this page"
+        return "on this page"
     return item.data if item.data == _NOTHING else f"not on this page; {item.data}"

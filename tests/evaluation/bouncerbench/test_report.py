@@ -212,7 +212,7 @@ def test_the_page_names_a_command_for_every_table_and_figure(command: Command, r
     assert {*(f"Table {n}" for n in range(1, 6)), *(f"Figure {n}" for n in range(1, 8))} <= items[
         "Test generation from bug reports"
     ].keys()
-    assert items["BouncerBench"]["Table II"][-1] == "at hand: on this page"
+    assert items["BouncerBench"]["Table II"][-1] == "on this page"
     assert items["BouncerBench"]["Table III"][-1].startswith("not on this page; published")
     for rows in papers.values():
         for _, _, commands, _ in rows:

@@ -97,7 +97,7 @@ def test_missing_answers_are_counted_and_shown(command: Command, tasks: Path, wr
         (["--predictions", "{answers}", "--bounce-at", "WELL_SPECIFIED"], "'WELL_SPECIFIED' is none of"),
         (["--predictions", "{strangers}"], "none of the 1 answers is about one of the 4 tasks"),
         (["--predictions", "{empty}"], "empty.jsonl holds no answer"),
-        (["--predictions", "{answers}", "--tasks", "{strangers}"], "of none of the 1 tasks is the truth known"),
+        (["--predictions", "{answers}", "--tasks", "{strangers}"], "none of the 1 tasks has a known label"),
     ],
 )
 def test_bad_input_ends_with_2_and_one_line(
