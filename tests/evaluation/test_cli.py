@@ -65,6 +65,25 @@ walk({{group}}, [])
 """
 
 
+EVERY_IMPORT = """
+import importlib, pkgutil, sys
+import bot.features.shared as shared
+names = [f"bot.features.shared.{module.name}" for module in pkgutil.iter_modules(shared.__path__)]
+for name in [*names, "evaluation.statistics"]:
+    for loaded in [module for module in sys.modules if module.startswith(("bot", "evaluation"))]:
+        del sys.modules[loaded]
+    importlib.import_module(name)
+"""
+
+
+def test_modules_that_features_share_can_be_imported_in_any_order(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", EVERY_IMPORT],
+        cwd=tmp_path, capture_output=True, text=True, env={"PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+
+
 @pytest.mark.parametrize(
     ("program", "group"),
     [

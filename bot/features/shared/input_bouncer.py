@@ -23,7 +23,7 @@ from bot.core.markdown import clean, clean_line
 from bot.core.subjects import Comment, Issue, Repository
 from bot.core.text import folded, without_middle
 from bot.features.shared import history
-from bot.features.shared.labels import Chance, InputLabel, agreeing, bounces, tidy_label
+from bot.features.shared.labels import MAX_BODY, Chance, InputLabel, agreeing, bounces, tidy_label
 from bot.models.prompts import Prompts
 from bot.models.protocol import Prompt, caveat
 
@@ -41,8 +41,7 @@ Missing = Literal[
 ]
 
 MAX_QUESTIONS = 3
-#: Characters of an issue, and of what was said since, in one prompt.
-MAX_BODY = 60_000
+#: Characters of the answers to an issue in one prompt.
 MAX_ANSWERS = 20_000
 #: Characters of one question, and of the folded explanation, in our comment.
 QUESTION = 240

@@ -8,6 +8,9 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
+#: Characters of an issue in one prompt.
+MAX_BODY = 60_000
+
 
 class InputLabel(StrEnum):
     """How well an issue is specified, best first."""

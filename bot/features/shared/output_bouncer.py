@@ -13,8 +13,7 @@ from bot.core.frozen import Frozen, Lenient
 from bot.core.markdown import clean, clean_line, code_span
 from bot.core.subjects import Issue, Repository
 from bot.core.text import folded, without_middle
-from bot.features.shared.input_bouncer import MAX_BODY
-from bot.features.shared.labels import Chance, OutputLabel, agreeing, bounces, tidy_label
+from bot.features.shared.labels import MAX_BODY, Chance, OutputLabel, agreeing, bounces, tidy_label
 from bot.models.prompts import Prompts
 from bot.models.protocol import Prompt, caveat
 
