@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from bot import router
@@ -72,3 +75,16 @@ def test_each_slash_command_is_declared_by_one_feature() -> None:
     words = [command.word for feature in router.FEATURES for command in feature.commands]
     assert sorted(words) == sorted(set(words))
     assert {command.word for command in router.SLASH_COMMANDS} == set(words)
+
+
+RECORDED = (Path(__file__).parent / "decisions_0.2.0.jsonl").read_text("utf-8").splitlines()
+
+
+@pytest.mark.parametrize("line", RECORDED)
+def test_decision_of_version_0_2_keeps_its_record(line: str) -> None:
+    values = json.loads(line)
+    decision = router.read_decision(values)
+    feature = router.feature_named(values["kind"])
+    assert type(decision.record) is feature.record
+    assert decision.record.model_fields_set == set(values["evidence"])
+    assert router.read_decision(json.loads(decision.model_dump_json())) == decision

@@ -16,7 +16,7 @@ from bot import app
 from bot.cli.doctor import Diagnosis, fail, note, ok
 from bot.core.errors import SandboxError, SettingsError
 from bot.pipeline.store.database import database_at, open_database
-from bot.pipeline.store.tables import HEAD, known, version
+from bot.pipeline.store.tables import HEAD, UPGRADABLE, version
 from bot.sandbox import network
 from bot.sandbox.protocol import Limits, ProgramRun
 from bot.settings import Settings
@@ -155,7 +155,7 @@ def _version(present: str | None) -> Diagnosis:
         return ok("migrations", f"at {present}, up to date")
     if present is None:
         return note("migrations", "none yet: they run at the first start")
-    if present in known():
+    if present in UPGRADABLE:
         return note("migrations", f"at {present}, {HEAD} is new: it runs at the next start", "back up first")
     return fail("migrations", f"at {present}, which only a newer Bouncer knows", "upgrade Bouncer")
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import structlog
 from sqlalchemy import (
@@ -224,14 +223,6 @@ RESERVATIONS = Table(
     Column("calls", BigInteger, nullable=False),
 )
 
-#: When the next content may be created through an installation, across all workers.
-PACES = Table(
-    "paces",
-    METADATA,
-    Column("installation", BigInteger, primary_key=True, autoincrement=False),
-    Column("next_at", Float, nullable=False),
-)
-
 #: Browsers that are logged in to the dashboard; ``login`` is a GitHub account, or empty for the password.
 SESSIONS = Table(
     "sessions",
@@ -300,11 +291,10 @@ COUNTERS = Table(
     Column("updated_at", Float, nullable=False),
 )
 
-#: The newest migration; alembic itself is imported only where an older one is in place.
-HEAD = "0008"
-#: As alembic makes it, under a name of ours.
+#: The version of the tables, and the older ones that can be upgraded: 0001 is release 0.1, 0007 release 0.2.
+HEAD = "0009"
+UPGRADABLE = frozenset(f"{number:04}" for number in range(1, int(HEAD)))
 VERSION = Table("bouncer_version", MetaData(), Column("version_num", String(32), primary_key=True))
-MIGRATIONS = Path(__file__).parent / "migrations"
 
 #: How long one process waits for another's migration, seconds.
 TIMEOUT = 120.0
@@ -315,7 +305,7 @@ _log = structlog.get_logger(__name__)
 
 
 def version(database: Database) -> str | None:
-    """The migration that the database stands at, None where it is new. Raises DBAPIError."""
+    """Return the version of a database's tables, None if it is new. Raises DBAPIError."""
     with database.read() as connection:
         new = not inspect(connection).has_table(VERSION.name)
         return None if new else connection.scalar(select(VERSION.c.version_num))
@@ -332,12 +322,17 @@ def migrate(database: Database) -> None:
         present = version(database)
         if present is None:
             _create(database)
-        elif present not in known():
+        elif present != HEAD and present not in UPGRADABLE:
             raise OperatorError(
                 f"the database is at version {present}, which only a newer Bouncer knows: upgrade it"
             )
         elif present != HEAD:
-            _upgrade(database, present)
+            # Imported late: most starts find nothing to do.
+            from bot.pipeline.store.upgrade import upgrade
+
+            with database.write() as connection:
+                upgrade(connection)
+                connection.execute(VERSION.update(), {"version_num": HEAD})
 
 
 @contextmanager
@@ -372,27 +367,9 @@ def await_database(url: str, stop: threading.Event) -> Database | None:
             pause = min(LONGEST_PAUSE_SECONDS, 2 * pause)
 
 
-def known() -> frozenset[str]:
-    """The versions that this program can come from."""
-    return frozenset(file.name.partition("_")[0] for file in (MIGRATIONS / "versions").glob("[0-9]*.py"))
-
-
 def _create(database: Database) -> None:
     with database.write() as connection:
         # A table that stands already is no new database's: better an error than a wrong version.
         METADATA.create_all(connection, checkfirst=False)
         VERSION.create(connection)
         connection.execute(VERSION.insert(), {"version_num": HEAD})
-
-
-def _upgrade(database: Database, present: str) -> None:
-    # Imported late: most starts find nothing to do.
-    from alembic.migration import MigrationContext
-    from alembic.operations import Operations
-    from alembic.script import ScriptDirectory
-
-    missing = [*ScriptDirectory(str(MIGRATIONS)).iterate_revisions(HEAD, present)]
-    with database.write() as connection, Operations.context(MigrationContext.configure(connection)):
-        for revision in reversed(missing):
-            revision.module.upgrade()
-        connection.execute(VERSION.update(), {"version_num": HEAD})

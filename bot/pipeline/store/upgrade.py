@@ -1,0 +1,91 @@
+"""Upgrade a database of version 0.1 or 0.2 to today's tables, in one step and one transaction.
+
+Tables, columns and indexes that are missing are added; what moved between tables is carried over. Decisions stay
+as they were written: ``router.read_decision`` understands the old form.
+"""
+
+from __future__ import annotations
+
+import json
+
+from sqlalchemy import Connection, Inspector, Table, inspect, text
+from sqlalchemy.schema import CreateColumn
+
+from bot.pipeline.store.tables import METADATA, WORKERS
+
+#: Version 0.1 kept the state of jobs in a table of ours. Jobs that had not ended are made anew from their
+#: deliveries; their decisions are on record under the same ids, so nothing is asked or written twice.
+_JOBS = (
+    "UPDATE deliveries SET number ="
+    " COALESCE((SELECT MAX(number) FROM jobs WHERE jobs.delivery = deliveries.id), 0)",
+    "UPDATE deliveries SET problem = (SELECT MAX(task || ': ' || COALESCE(error, '')) FROM jobs"
+    " WHERE jobs.delivery = deliveries.id AND state = 'dead')"
+    " WHERE problem IS NULL AND id IN (SELECT delivery FROM jobs WHERE state = 'dead')",
+    "UPDATE deliveries SET dispatched_at = NULL"
+    " WHERE id IN (SELECT delivery FROM jobs WHERE state IN ('waiting', 'queued', 'running'))",
+    "DROP TABLE jobs",
+)
+#: Version 0.1 counted its rows when ``/metrics`` was read; the counts are kept since.
+_DECISIONS = """
+    SELECT kind,
+    CASE WHEN kind IN ('triage', 'verify', 'review', 'reproduce') THEN COALESCE(verdict, '') ELSE '' END,
+    COALESCE(abstained, ''), COUNT(*) FROM decisions GROUP BY 1, 2, 3
+"""
+_CALLS = """
+    SELECT model, COUNT(reply), COUNT(*) - COUNT(reply), SUM(input_tokens), SUM(output_tokens), SUM(seconds),
+    SUM(COALESCE(cost_usd, 0)) FROM model_calls GROUP BY model
+"""
+
+
+def upgrade(connection: Connection) -> None:
+    """Bring the tables of an older version up to date."""
+    inspector = inspect(connection)
+    is_first_version = inspector.has_table("jobs")
+    # Workers come and go: their rows are written anew at each start, and one column was renamed.
+    WORKERS.drop(connection)
+    present = set(inspector.get_table_names()) - {WORKERS.name}
+    METADATA.create_all(connection)
+    connection.execute(text("DROP TABLE IF EXISTS paces"))
+    for table in METADATA.sorted_tables:
+        if table.name in present:
+            _complete(connection, inspector, table)
+    if is_first_version:
+        for statement in _JOBS:
+            connection.execute(text(statement))
+        _carry_counts(connection)
+
+
+def _complete(connection: Connection, inspector: Inspector, table: Table) -> None:
+    """Add the columns and indexes that a table lacks."""
+    columns = {column["name"] for column in inspector.get_columns(table.name)}
+    for column in table.columns:
+        if column.name not in columns:
+            definition = CreateColumn(column).compile(dialect=connection.dialect)
+            connection.execute(text(f"ALTER TABLE {table.name} ADD COLUMN {definition}"))
+    indexes = {index["name"]: index["column_names"] for index in inspector.get_indexes(table.name)}
+    for index in table.indexes:
+        if indexes.get(index.name) != [column.name for column in index.columns]:
+            index.drop(connection, checkfirst=True)
+            index.create(connection)
+
+
+def _carry_counts(connection: Connection) -> None:
+    counts: list[tuple[str, dict[str, str], float]] = []
+    for feature, verdict, abstained, count in connection.execute(text(_DECISIONS)):
+        counts.append(("bouncer_decisions", {"kind": feature, "verdict": verdict, "abstained": abstained}, count))
+    for action, count in connection.execute(text("SELECT type, COUNT(*) FROM postings GROUP BY type")):
+        counts.append(("bouncer_postings", {"type": action}, count))
+    for model, answered, failed, sent, received, seconds, cost in connection.execute(text(_CALLS)):
+        counts += [
+            ("bouncer_model_calls", {"model": model, "result": "answered"}, answered),
+            ("bouncer_model_calls", {"model": model, "result": "failed"}, failed),
+            ("bouncer_model_tokens", {"model": model, "direction": "in"}, sent),
+            ("bouncer_model_tokens", {"model": model, "direction": "out"}, received),
+            ("bouncer_model_seconds", {"model": model}, seconds),
+            ("bouncer_model_cost_usd", {"model": model}, cost),
+        ]
+    insert = text("INSERT INTO counters (name, labels, value, updated_at) VALUES (:name, :labels, :value, 0)")
+    for name, labels, value in counts:
+        connection.execute(
+            insert, {"name": name, "labels": json.dumps(sorted(labels.items())), "value": float(value)}
+        )
