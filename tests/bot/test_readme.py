@@ -45,7 +45,7 @@ def test_links_and_pictures_of_a_page_are_there(page: Path) -> None:
 
 def test_every_page_is_in_the_navigation() -> None:
     listed = {next(iter(entry.values())) for entry in yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]}
-    assert listed == {page.name for page in PAGES[1:]}
+    assert listed == {page.name for page in (ROOT / "docs").glob("*.md")}
 
 
 def test_commands_on_its_pages_exist() -> None:
