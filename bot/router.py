@@ -82,23 +82,24 @@ def _commands(event: Event) -> tuple[Command, ...]:
 
 
 def decide(event: Event, services: Services, only: Task | None = None) -> tuple[Decision, ...]:
-    """What each handler makes of the event; ``only`` one of them where a job runs a single task.
+    """Return the decisions of the features that the event concerns, or of ``only`` one of them.
 
-    A handler that cannot decide abstains and does not stop its siblings. Raises TransientError (after the
-    siblings had their turn) where a later try may succeed.
+    A feature that cannot decide abstains and does not stop the others. Raises TransientError, after the others
+    have decided, if a later try may succeed.
     """
-    chosen = tuple(task for task in tasks(event) if only in (None, task))
     decisions: list[Decision] = []
-    later: TransientError | None = None
-    for task in chosen:
+    transient_error: TransientError | None = None
+    for task in tasks(event):
+        if only not in (None, task):
+            continue
         try:
             decision = _decide_one(task, event, services)
         except TransientError as error:
-            later = later or error
+            transient_error = transient_error or error
         else:
             decisions += () if decision is None else (decision,)
-    if later is not None:
-        raise later
+    if transient_error is not None:
+        raise transient_error
     return tuple(decisions)
 
 
@@ -107,7 +108,7 @@ def _decide_one(task: Task, event: Event, services: Services) -> Decision | None
         with protecting(services.secrets):
             return _in_shadow(feature_named(task).handle(event, services), services)
     except BudgetExceeded as error:
-        # Not a failure and no verdict: nobody was asked (or nobody any more), and tomorrow somebody will be.
+        # Neither a failure nor a verdict: the job runs again when there is a new budget.
         return _abstain(task, event, "skipped:budget", str(error), error.usage)
     except ModelError as error:
         return _abstain(task, event, f"model:{error.reason}", str(error), error.usage)
@@ -120,7 +121,7 @@ def _decide_one(task: Task, event: Event, services: Services) -> Decision | None
 
 
 def _in_shadow(decision: Decision | None, services: Services) -> Decision | None:
-    """In shadow mode everything is decided as ever, and nothing is done: the actions are kept to be looked at."""
+    """Return the decision with its actions withheld if its feature is in shadow mode, else unchanged."""
     if decision is None or getattr(getattr(services.config, decision.kind, None), "mode", "") != "shadow":
         return decision
     cause = next((problem for problem in services.config_problems if decision.kind in problem.shadowed), None)

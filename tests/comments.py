@@ -121,7 +121,7 @@ def to_commands() -> Iterator[Text]:
     """Answers to people who said ``/bouncer``."""
     on_issue = _said("", ANN)
     yield "/bouncer help", commands.help_text(SLASH_COMMANDS)
-    yield "/bouncer acept", commands.meant("accept")
+    yield "/bouncer acept", commands.suggestion("accept")
     yield "/bouncer accept, from somebody who may not", _refused("accept", on_issue)
     yield "/bouncer recheck, from an author who has asked before", _refused("recheck", on_issue)
     yield "/bouncer why, from an author who has asked before", _refused("why", on_issue)

@@ -47,15 +47,15 @@ class SlashCommand:
     """Sections of bouncer.yml; on a pull request the command needs one of them switched on."""
 
 
-#: A reason may follow, behind a mark that ends the word: "/bouncer accept would be wrong" is no command.
+#: A reason may follow after a punctuation mark: "/bouncer accept would be wrong" is no command.
 _LINE = re.compile(
     r"^ {0,3}/bouncer[ \t]+([a-z]{1,20})"
     r"(?:[ \t]+(--run)(?:[ \t]+([0-9a-f]{1,64}))?[ \t]*|[ \t]*(?:[,.;:!(]([^\n]{0,500}))?)$",
     re.MULTILINE | re.IGNORECASE,
 )
-#: What looks as if a command was meant.
+#: A line that begins like a command.
 _NEAR = re.compile(r"^ {0,3}/bouncers?\b[ \t]*([^\n]{0,40})", re.MULTILINE | re.IGNORECASE)
-#: Where these are open, what follows is not plain text to the people who read the comment.
+#: Inside these tags text is hidden, quoted or code.
 _HIDING = re.compile(r"<(?P<end>/?)(?P<tag>details|pre|code|blockquote)\b|<!--|-->", re.IGNORECASE)
 _FOOTNOTE = re.compile(r"[ \t>*+-]*\[\^[^\]]+\]:")
 _MAX_COMMANDS = 5
@@ -146,43 +146,43 @@ def _unix(text: str) -> str:
 
 
 def _plain_lines(body: str) -> Iterator[str]:
-    """The lines of a text that are shown as they stand, and begin at the margin or a few blanks from it."""
+    """Yield the lines that GitHub shows as plain text and that are indented by at most three blanks."""
     from markdown_it import MarkdownIt
 
     source = body.replace("\r", "\n").split("\n")
     at_margin = frozenset(line.rstrip() for line in source)
     near_margin = at_margin | {re.sub(r"^ {1,3}", "", line) for line in at_margin}
-    noted = _footnotes(source)
+    footnotes = _footnotes(source)
     items = 0
-    opened: Counter[str] = Counter()
-    # All of Markdown is read: titles of links, attributes and definitions span lines that nobody is shown.
+    open_tags: Counter[str] = Counter()
+    # All of Markdown is parsed, because link titles, attributes and definitions span lines that are not shown.
     for token in MarkdownIt("commonmark").parse(body):
         if token.type in ("blockquote_open", "blockquote_close"):
-            opened["quote"] += token.nesting
+            open_tags["quote"] += token.nesting
         elif token.type in ("list_item_open", "list_item_close"):
             items += token.nesting
         elif token.type == "html_block":
-            _open(token.content, opened)
-        if token.map and token.map[1] - 1 in noted:
+            _open(token.content, open_tags)
+        if token.map and token.map[1] - 1 in footnotes:
             continue
-        for line in _lines(token.children or (), opened):
-            if not any(opened.values()) and line in (at_margin if items else near_margin):
+        for line in _lines(token.children or (), open_tags):
+            if not any(open_tags.values()) and line in (at_margin if items else near_margin):
                 yield line
-            _open(line, opened)
+            _open(line, open_tags)
 
 
 def _footnotes(lines: Sequence[str]) -> frozenset[int]:
-    """Numbers of the lines from a footnote's beginning to the next empty one: GitHub shows them elsewhere."""
-    noted, inside = set(), False
+    """Return the numbers of the lines that belong to footnotes, which GitHub shows elsewhere."""
+    footnotes, inside = set(), False
     for number, line in enumerate(lines):
         inside = bool(line.strip()) and (inside or _FOOTNOTE.match(line) is not None)
         if inside:
-            noted.add(number)
-    return frozenset(noted)
+            footnotes.add(number)
+    return frozenset(footnotes)
 
 
-def _lines(tokens: Iterable[Token], opened: Counter[str]) -> Iterator[str]:
-    """A paragraph's lines; a NUL stands for what is not plain text in them. Counts the elements that tags open."""
+def _lines(tokens: Iterable[Token], open_tags: Counter[str]) -> Iterator[str]:
+    """Yield the lines of a paragraph, with a NUL for all that is not plain text; count the open HTML tags."""
     line = ""
     for token in tokens:
         if token.type in ("softbreak", "hardbreak"):
@@ -193,13 +193,13 @@ def _lines(tokens: Iterable[Token], opened: Counter[str]) -> Iterator[str]:
         else:
             line += "\0"
             if token.type == "html_inline":
-                _open(token.content, opened)
+                _open(token.content, open_tags)
     yield line
 
 
-def _open(text: str, opened: Counter[str]) -> None:
+def _open(text: str, open_tags: Counter[str]) -> None:
     """Count the elements that ``text`` opens and closes."""
     for match in _HIDING.finditer(text):
         tag = (match["tag"] or "comment").lower()
         step = -1 if match["end"] or match[0] == "-->" else 1
-        opened[tag] = max(0, opened[tag] + step)
+        open_tags[tag] = max(0, open_tags[tag] + step)

@@ -1,4 +1,4 @@
-"""What a feature is. Every table about features is derived from these declarations."""
+"""The declaration of a feature. Every table about features is derived from these declarations."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Feature:
 
     name: Task
     handle: Callable[[Any, Services], Decision | None]
-    """Takes an event of one of the types in ``events``. None: the event is not its business."""
+    """Takes an event of one of the types in ``events``. Returns None if there is nothing to decide."""
     events: tuple[type[Event], ...]
     record: type[Record]
-    """What its decisions leave for later ones."""
+    """The type of ``Decision.record``: what its decisions leave for later ones."""
     concerns: Callable[[Event, Sequence[Command]], bool] = always
     """Return True if an event of those types may need a decision, from it and its commands alone."""
     commands: tuple[SlashCommand, ...] = ()
@@ -46,5 +46,5 @@ class Feature:
 
 
 def same_text(*types: type[Event]) -> Callable[[Event, Event], bool]:
-    """Return a ``supersedes`` for events of which each shows the whole subject: the newest is enough."""
+    """Return a ``supersedes`` for events that all carry the whole subject, so that the newest is enough."""
     return lambda newer, older: isinstance(newer, types) and isinstance(older, types)

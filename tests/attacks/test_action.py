@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from bot.features.commands.handler import MOST_ANSWERS
+from bot.features.commands.handler import MAX_ANSWERS
 from bot.github.http import Client, Holder, Transport
 from tests.attacks.action import COMMENTS, REVIEWS, SPENT, Forge
 from tests.attacks.corpus import params
@@ -66,8 +66,8 @@ def test_deleted_command(desk: Desk, workflow: Workflow, never: str, attack: str
 
 def test_answers_to_deleted_commands_are_limited(desk: Desk, workflow: Workflow) -> None:
     number = desk.github.open_issue(HOME, "It crashes", "Sometimes.", author="alice")
-    for _ in range(MOST_ANSWERS + 2):
+    for _ in range(MAX_ANSWERS + 2):
         comment = desk.github.comment(HOME, number, "/bouncer recheck", author="alice")
         workflow.run()
         desk.github.delete_comment(HOME, comment, by="alice")
-    assert len(desk.github.comments(HOME, number, by=SHARED)) == MOST_ANSWERS
+    assert len(desk.github.comments(HOME, number, by=SHARED)) == MAX_ANSWERS

@@ -1,7 +1,7 @@
-"""``/bouncer ...``: acknowledge, and carry out what is about memory: accept, pause, resume, help.
+"""Acknowledge or refuse every ``/bouncer`` command, and carry out help, accept, pause and resume.
 
-Words that ask for work (recheck, review, verify, reproduce, dismiss) are carried out by the handler whose work
-it is; here they are only acknowledged or refused, so that nobody waits in vain.
+The other commands (recheck, review, verify, reproduce, dismiss, why) are carried out by the feature that they
+concern. Here they are only acknowledged or refused, so that the commenter gets an answer at once.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from bot.features.shared import pull_requests as pull_request
 from bot.features.shared.records import ClosingRecord, CommandsRecord
 from bot.features.shared.rights import Said, answer, explains, granted, paused, react
 
-#: Hints and refusals for people without rights on one issue or pull request; later ones get a reaction alone.
-MOST_ANSWERS = 10
+#: Answers to people without rights on one issue or pull request; after that they get only a reaction.
+MAX_ANSWERS = 10
 
 
 def concerns(event: Event, commands: Sequence[Command]) -> bool:
@@ -34,7 +34,7 @@ def concerns(event: Event, commands: Sequence[Command]) -> bool:
 
 
 def handle(event: Event, services: Services) -> Decision | None:
-    """Deal with the commands in a new comment; None where there are none."""
+    """Answer the commands in a new comment; None if there are none."""
     if isinstance(event, events.IssueUnlabeled):
         return _unlabeled(event, services)
     if not isinstance(event, Said):
@@ -49,20 +49,20 @@ def handle(event: Event, services: Services) -> Decision | None:
     done = tuple(command for command in allowed if not obstacles[command.word])
     is_paused = "recheck" in {command.word for command in commands} and paused(event, services)
     authors = services.history.counts_authors
-    refused = [
+    refusals = [
         obstacles.get(command.word)
         or refusal(command, event, services.commands, authors=authors, paused=is_paused)
         for command in commands
         if command not in done
     ]
     if not commands:
-        refused = [meant(services.commands.near_miss(event.comment.body) or "help")]
-    refused += [hint for command in done if (hint := _run_hint(command, event, services))]
+        refusals = [suggestion(services.commands.near_miss(event.comment.body) or "help")]
+    refusals += [hint for command in done if (hint := _run_hint(command, event, services))]
     return Decision(
         kind="commands",
         subject=event.subject,
         verdict=",".join(command.word for command in done) or None,
-        actions=_actions(event, done, refused, services),
+        actions=_actions(event, done, refusals, services),
         reason=_reason(event, commands, done),
         abstained=None if done else "refused" if commands else "unclear",
         record=CommandsRecord(
@@ -75,7 +75,7 @@ def handle(event: Event, services: Services) -> Decision | None:
 
 
 def _unlabeled(event: events.IssueUnlabeled, services: Services) -> Decision | None:
-    """A maintainer who takes the label of a bounce off means that the issue is fine."""
+    """Accept the issue if a maintainer removed the label of its bounce."""
     config = services.config.triage
     if config.mode == "off" or event.label.lower() != config.label.lower():
         return None
@@ -100,12 +100,12 @@ def _run_hint(command: Command, event: Said, services: Services) -> str:
     """Return what to copy if ``--run`` names no whole commit id of a fork's pull request; else an empty text."""
     if not command.run or len(command.run) in (40, 64):
         return ""
-    asked = pull_request.Asked(pull_request=services.forge.pull_request(event.number), command=command)
-    reason = pull_request.no_run(asked, command.word)
+    request = pull_request.Asked(pull_request=services.forge.pull_request(event.number), command=command)
+    reason = pull_request.no_run(request, command.word)
     return f"`--run` needs the whole id of a commit. {reason}" if reason else ""
 
 
-def meant(word: str) -> str:
+def suggestion(word: str) -> str:
     """Return the answer to an almost correct command."""
     return (
         f"I don't know that command. Did you mean `/bouncer {word}`? Put it on a line of its own; "
@@ -163,16 +163,16 @@ def _on_pull(event: Said) -> bool:
 
 
 def _actions(
-    event: Said, done: Sequence[Command], refused: Sequence[str], services: Services
+    event: Said, done: Sequence[Command], refusals: Sequence[str], services: Services
 ) -> tuple[Action, ...]:
     actions: list[Action] = []
     words = {command.word: command for command in done}
     # The review handler, which knows the findings, answers to `dismiss`.
-    if refused or set(words) != {"dismiss"}:
+    if refusals or set(words) != {"dismiss"}:
         actions.append(react(event, "+1" if set(words) - {"dismiss"} else "confused"))
     help_here = help_text(services.commands, authors=services.history.counts_authors)
-    answers = [*([help_here] if "help" in words else []), *dict.fromkeys(refused)]
-    if answers and not _answered_enough(event, services):
+    answers = [*([help_here] if "help" in words else []), *dict.fromkeys(refusals)]
+    if answers and not _has_enough_answers(event, services):
         actions.append(answer(event, "\n\n".join(answers)))
     if "accept" in words:
         actions += _accept(event, services, words["accept"].reason)
@@ -182,59 +182,61 @@ def _actions(
     return tuple(actions)
 
 
-def _answered_enough(event: Said, services: Services) -> bool:
-    answered = [
+def _has_enough_answers(event: Said, services: Services) -> bool:
+    earlier_answers = [
         decision
         for decision in services.history.decisions(event.subject.key, "commands")
         if isinstance(decision.record, CommandsRecord)
         and decision.record.comment != event.comment.id
         and any(isinstance(action, UpsertComment) and action.task == "commands" for action in decision.actions)
     ]
-    return len(answered) >= MOST_ANSWERS and not at_least(services.forge.permission(event.sender.login), "triage")
+    return len(earlier_answers) >= MAX_ANSWERS and not at_least(
+        services.forge.permission(event.sender.login), "triage"
+    )
 
 
 def _invitation(event: Said, services: Services, *, paused: bool) -> tuple[Action, ...]:
-    """While paused, the comment of a bounce must not promise that the issue will be read again."""
+    """Return the edit of a bounce comment that says whether a reply will be read, which is not so while paused."""
     past = services.history.decisions(event.subject.key, "triage", "commands")
     last = history.last_verdict(past)
     if last is None or not history.bounced(last) or history.accepted(past):
         return ()
-    said = bouncer.sentences(history.language(past))
+    texts = bouncer.sentences(history.language(past))
     for action in last.actions:
         if isinstance(action, UpsertComment):
-            body = action.body.replace(said["paused"], said["answer"])
-            body = body.replace(said["answer"], said["paused"]) if paused else body
+            body = action.body.replace(texts["paused"], texts["answer"])
+            body = body.replace(texts["answer"], texts["paused"]) if paused else body
             return (action.model_copy(update={"body": body, "only_edit": True}),)
     return ()
 
 
 def _accept(event: Said | events.IssueUnlabeled, services: Services, why: str) -> tuple[Action, ...]:
-    """The comment of a bounce shrinks to a line, and the label goes."""
+    """Return the actions that accept an issue: the bounce comment becomes one line, and the label is removed."""
     actions: list[Action] = []
     past = services.history.decisions(event.subject.key, "triage")
     body = bouncer.accepted(event.sender.login, why, history.language(past))
     if history.bounced(history.last_verdict(past)):
         actions.append(UpsertComment(task="triage", number=event.number, body=body, only_edit=True))
-    warned = history.last_verdict(services.history.decisions(event.subject.key, "closing"))
-    closed = not isinstance(event, events.ReviewCommentCreated) and event.issue.state == "closed"
-    if warned and warned.verdict == "closed" and closed:
+    last_closing = history.last_verdict(services.history.decisions(event.subject.key, "closing"))
+    is_closed = not isinstance(event, events.ReviewCommentCreated) and event.issue.state == "closed"
+    if last_closing and last_closing.verdict == "closed" and is_closed:
         actions.append(SetIssueState(number=event.number, state="open"))
-    if warned and warned.verdict != "answered" and isinstance(warned.record, ClosingRecord):
-        about = warned.record.about
+    if last_closing and last_closing.verdict != "answered" and isinstance(last_closing.record, ClosingRecord):
+        about = last_closing.record.about
         actions.append(UpsertComment(task="closing", number=event.number, body=body, about=about, only_edit=True))
     config = services.config.triage
-    accepted = (config.accepted_label,) if config.accepted_label else ()
-    actions.append(SetLabels(number=event.number, add=accepted, remove=(config.label,)))
+    new_labels = (config.accepted_label,) if config.accepted_label else ()
+    actions.append(SetLabels(number=event.number, add=new_labels, remove=(config.label,)))
     return tuple(actions)
 
 
 def _reason(event: Said, commands: tuple[Command, ...], done: tuple[Command, ...]) -> str:
     if not commands:
         return f"{event.sender.login} wrote something that is almost a command"
-    refused = [command.word for command in commands if command not in done]
-    if not refused:
+    refused_words = [command.word for command in commands if command not in done]
+    if not refused_words:
         return f"{event.sender.login} asked for {', '.join(command.word for command in done)}"
-    return f"refused to {event.sender.login}: {', '.join(refused)}"
+    return f"refused to {event.sender.login}: {', '.join(refused_words)}"
 
 
 def help_text(commands: CommandSet, *, authors: bool = True) -> str:

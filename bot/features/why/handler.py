@@ -1,7 +1,7 @@
-"""``/bouncer why``: one answer from what was recorded with a verdict, below it or in the thread of a finding.
+"""Answer ``/bouncer why`` from the record of a verdict, or of a finding if asked in its thread.
 
-The model is asked for no new opinion: it gets the record and what that was about, and what it quotes has to stand
-there. An answer that quotes anything else is not posted; the recorded explanation is, in its place.
+The model is not asked for a new opinion. It gets the record and the text or code that was judged, and may quote
+only these. If it quotes anything else, the recorded explanation is posted in place of its answer.
 """
 
 from __future__ import annotations
@@ -33,17 +33,19 @@ from bot.features.shared.review_history import in_thread, recall
 from bot.features.shared.rights import Said, asked_for, explains, thread_of
 from bot.models.protocol import Prompt, caveat
 
-#: Answers on one issue or pull request, whoever asks; characters of what is shown to the model, and of an answer.
-MOST = 10
-MATERIAL = 20_000
-ANSWER = 1_500
+#: Answers on one issue or pull request.
+MAX_ANSWERS = 10
+#: Characters of issue, diff or code that the model sees.
+MAX_MATERIAL = 20_000
+#: Characters of a posted answer.
+MAX_ANSWER = 1_500
 
 NOTHING = "There is no verdict of mine here to explain."
-ENOUGH = f"I have answered this {MOST} times here and leave it at that. A maintainer can decide without me."
+ENOUGH = f"I have answered this {MAX_ANSWERS} times here and leave it at that. A maintainer can decide without me."
 
 
 class WhyReply(Lenient):
-    """What the model is to answer."""
+    """The model's answer."""
 
     answer: str = Field(
         description="at most six sentences; what is quoted stands between backticks, copied exactly"
@@ -52,7 +54,7 @@ class WhyReply(Lenient):
 
 @dataclass(frozen=True, slots=True)
 class _Verdict:
-    """Something that was said, what was said for it, and what it was about."""
+    """A verdict or finding to explain: its record, the material that was judged, and the recorded explanation."""
 
     record: str
     material: str
@@ -68,24 +70,26 @@ def concerns(event: Event, commands: Sequence[Command]) -> bool:
 
 
 def handle(event: Event, services: Services) -> Decision | None:
-    """Answer; None where nobody asks who may."""
+    """Return the answer; None if the event is not a permitted question."""
     if not isinstance(event, Said) or not explains(event, services.config):
         return None
-    asked = asked_for("why", event, services)
-    if asked is None:
+    question = asked_for("why", event, services)
+    if question is None:
         return None
     before = len(services.history.decisions(event.subject.key, "why"))
-    if before >= MOST:
-        enough = _said(event, ENOUGH, "capped")
-        return enough if before == MOST else enough.model_copy(update={"actions": (), "abstained": "capped"})
+    if before >= MAX_ANSWERS:
+        enough = _decision(event, ENOUGH, "capped")
+        return (
+            enough if before == MAX_ANSWERS else enough.model_copy(update={"actions": (), "abstained": "capped"})
+        )
     verdict = _verdict(event, services)
     if verdict is None:
-        return _said(event, NOTHING, "nothing")
+        return _decision(event, NOTHING, "nothing")
     system, user = services.prompts.render(
         "why",
         record=verdict.record,
         material=verdict.material,
-        objection=asked.reason,
+        objection=question.reason,
         language=verdict.language,
     )
     prompt = Prompt(purpose="why", system=system, user=user, subject=event.subject.key)
@@ -93,19 +97,19 @@ def handle(event: Event, services: Services) -> Decision | None:
     grounded = _grounded(reply.value.answer, verdict)
     text = reply.value.answer if grounded else verdict.explanation
     words = answer(text, reply.model, verdict.language, services.repository.host)
-    decision = _said(event, words, "answered")
+    decision = _decision(event, words, "answered")
     record = WhyRecord(grounded=grounded, reply=reply.text[:20_000], prompt_hash=prompt.hash)
     return decision.model_copy(update={"record": record, "usage": reply.usage, "model": reply.model})
 
 
 def answer(text: str, model: str, language: str, host: str = "") -> str:
-    """What is posted: a model's words, and whose they are."""
+    """Return the text to post: the answer, the model's name, and its caveat."""
     note = caveat(model)
-    whose = f"*{sentences(language)['recorded']}* `{model}`"
-    return "\n\n".join([clean(text, host=host, limit=ANSWER), whose, *([f"_{note}_"] if note else [])])
+    source = f"*{sentences(language)['recorded']}* `{model}`"
+    return "\n\n".join([clean(text, host=host, limit=MAX_ANSWER), source, *([f"_{note}_"] if note else [])])
 
 
-def _said(event: Said, body: str, verdict: str) -> Decision:
+def _decision(event: Said, body: str, verdict: str) -> Decision:
     about = str(event.comment.id)
     return Decision(
         kind="why",
@@ -117,10 +121,10 @@ def _said(event: Said, body: str, verdict: str) -> Decision:
 
 
 def _grounded(answer: str, verdict: _Verdict) -> bool:
-    """Whether all that an answer quotes stands in what the model was given."""
-    known = squeeze(f"{verdict.record}\n{verdict.explanation}\n{verdict.material}")
-    quoted = re.findall(r"(`+)(.+?)\1", answer, re.DOTALL)
-    return bool(answer.strip()) and all(squeeze(words) in known for _, words in quoted)
+    """Return True if everything that the answer quotes is in the text that the model saw."""
+    shown_text = squeeze(f"{verdict.record}\n{verdict.explanation}\n{verdict.material}")
+    quotes = re.findall(r"(`+)(.+?)\1", answer, re.DOTALL)
+    return bool(answer.strip()) and all(squeeze(words) in shown_text for _, words in quotes)
 
 
 def _verdict(event: Said, services: Services) -> _Verdict | None:
@@ -133,34 +137,38 @@ def _verdict(event: Said, services: Services) -> _Verdict | None:
         return None
     record = _record(last.record, ("label", "bounced", "p_bounce", "explanation", "questions", "missing"))
     material = f"{event.issue.title}\n\n{event.issue.body}"
-    return _Verdict(record, without_middle(material, MATERIAL), last.record.explanation, history.language((last,)))
+    return _Verdict(
+        record, without_middle(material, MAX_MATERIAL), last.record.explanation, history.language((last,))
+    )
 
 
 def _patch(event: events.CommentCreated, services: Services) -> _Verdict | None:
     last = history.last_verdict(services.history.decisions(event.subject.key, "verify"))
     if last is None or not isinstance(last.record, VerifyRecord) or not last.record.verdicts:
         return None
-    explained = "\n\n".join(verdict.explanation for verdict in last.record.verdicts)
-    material = without_middle(_diff(event.number, services), MATERIAL)
-    return _Verdict(_record(last.record, ("verdicts", "bounced", "runs")), material, explained)
+    explanation = "\n\n".join(verdict.explanation for verdict in last.record.verdicts)
+    material = without_middle(_diff(event.number, services), MAX_MATERIAL)
+    return _Verdict(_record(last.record, ("verdicts", "bounced", "runs")), material, explanation)
 
 
 def _finding(event: events.ReviewCommentCreated, services: Services) -> _Verdict | None:
-    """The finding in whose thread somebody asks, and the code around it."""
+    """Return the finding of the thread that the comment is in, with the code around it."""
     memory = recall(services.history.decisions(event.subject.key, "review", "commands", "feedback"))
     findings = (*memory.posted, *memory.gone, *memory.dismissed)
-    found = in_thread(event, findings, services.forge)
-    if found is None:
+    finding = in_thread(event, findings, services.forge)
+    if finding is None:
         return None
-    kept = found.model_dump(
+    values = finding.model_dump(
         mode="json", include={"path", "comment", "category", "impact", "severity", "code", "proof"}
     )
-    return _Verdict(json.dumps(kept, indent=1, ensure_ascii=False), _code(found, event, services), found.comment)
+    return _Verdict(
+        json.dumps(values, indent=1, ensure_ascii=False), _code(finding, event, services), finding.comment
+    )
 
 
 def _code(finding: Finding, event: events.ReviewCommentCreated, services: Services) -> str:
     source = text_at(services.forge, finding.path, event.pull_request.head_sha)
-    return without_middle(around(finding, parse(_diff(event.number, services)), source).text, MATERIAL)
+    return without_middle(around(finding, parse(_diff(event.number, services)), source).text, MAX_MATERIAL)
 
 
 def _diff(number: int, services: Services) -> str:

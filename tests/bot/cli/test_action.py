@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from bot.features.why.handler import ENOUGH, MOST
+from bot.features.why.handler import ENOUGH, MAX_ANSWERS
 from bot.simgithub.simulation import WORKFLOW
 from tests.bot.cli.github_commands import DEFECT, SOLVES, VAGUE, Desk, Ran
 from tests.conformance.checking import violations
@@ -112,13 +112,13 @@ def test_answers_to_why_are_limited_by_our_own_answers(desk: Desk, workflow: Wor
     desk.replies |= {"Why was this verdict reached": {"answer": "It names no file."}, "It crashes": VAGUE}
     number = desk.github.open_issue("acme/rocket", "It crashes", "Sometimes.")
     workflow.run()
-    for _ in range(MOST + 2):
+    for _ in range(MAX_ANSWERS + 2):
         comment = desk.github.comment("acme/rocket", number, "/bouncer why", author="acme")
         ran = workflow.run()
         desk.github.delete_comment("acme/rocket", comment, by="acme")
     assert "why: capped" in ran.out
     answers = desk.github.comments("acme/rocket", number, by="github-actions[bot]")[1:]
-    assert [ENOUGH in answer for answer in answers] == [False] * MOST + [True]
+    assert [ENOUGH in answer for answer in answers] == [False] * MAX_ANSWERS + [True]
 
 
 @pytest.mark.parametrize(
