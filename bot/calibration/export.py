@@ -1,6 +1,6 @@
-"""Reads as much of a repository's past as calibration needs, and no more: newest first, in few requests.
+"""Export a repository's history as far as calibration needs it: newest first, in few requests.
 
-It waits where GitHub asks for it, and reads nothing twice after a kill.
+Wait as long as GitHub asks for. Nothing is read twice after a kill.
 """
 
 from __future__ import annotations
@@ -25,25 +25,26 @@ from bot.github.protocol import ListPage, Message, Past, PastIssue, PastPull, Pu
 T = TypeVar("T")
 Read = TypeVar("Read", bound=BaseModel)
 
-#: Of the pages that are read, for each page of cases that are wanted: many issues tell nothing.
+#: Pages that are read at most, per page of cases that are wanted: many issues have no verdict.
 _PAGES = 4
 _PER_PAGE = 50
 #: Pages of commits that are searched for reverts.
 _COMMITS = 25
-#: How often one request is tried where GitHub does not say when to come back.
+#: Tries of one request if GitHub does not say when to come back.
 TRIES = 6
-#: Seconds that one request is waited for in all; GitHub's own limits end within the hour.
+#: Seconds that one request waits in all; GitHub's own limits end within the hour.
 LONGEST = 2 * 3600.0
-#: What was read is taken for the present for so long.
+#: An interrupted export is continued within this time, and started again after it.
 FRESH = timedelta(days=1)
 
-#: Told what is read, how many cases were found, and how many are wanted.
+#: Called with the name of what is read, the number of cases so far, and the number that is wanted.
 Advance = Callable[[str, int, int], None]
 
 
 class Journal:
-    """What a command has done so far, a JSON object a line: killed at any moment, it goes on behind the last whole
-    one. Safe to share between threads.
+    """Progress of a command, one JSON object per line. Thread-safe.
+
+    A command that was killed continues after the last complete line.
     """
 
     def __init__(self, file: Path) -> None:
@@ -51,9 +52,9 @@ class Journal:
         self._lock = threading.Lock()
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """What was written before, oldest first; the end of a line that a kill cut off is no row.
+        """Yield the rows of earlier runs, oldest first. Skip a line that a kill cut off.
 
-        Raises OperatorError where the file cannot be read.
+        Raises OperatorError if the file cannot be read.
         """
         try:
             content = self._file.read_bytes() if self._file.is_file() else b""
@@ -70,11 +71,11 @@ class Journal:
                 yield row
 
     def append(self, row: dict[str, Any]) -> None:
-        """Write one line. Raises OperatorError where the disk refuses it."""
+        """Write one line. Raises OperatorError if the disk refuses it."""
         self._write(json.dumps(row).encode("ascii") + b"\n")
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Delete the file."""
         self._file.unlink(missing_ok=True)
 
     def _write(self, line: bytes) -> None:
@@ -86,9 +87,10 @@ class Journal:
 
 
 class SteadyChronicle:
-    """A repository's past, read patiently. ``tell`` is told why it waits, ``requests`` counts those to GitHub.
+    """A repository's history that waits for GitHub's rate limits and keeps every answer in a journal.
 
-    What was read is in the journal; one that was begun longer ago than ``FRESH`` is begun anew.
+    ``tell`` gets the reason for a wait, ``requests`` counts the requests to GitHub. A journal older than ``FRESH``
+    is started again.
     """
 
     def __init__(
@@ -103,7 +105,7 @@ class SteadyChronicle:
         self._count = requests
         self._known: dict[str, Any] = {}
         self._before = 0
-        #: When the reading began: the moment that the export is of.
+        #: When the export began: its point in time.
         self.began = now
         for row in journal.rows():
             self._take(row)
@@ -115,7 +117,7 @@ class SteadyChronicle:
 
     @property
     def requests(self) -> int:
-        """To GitHub, those before a kill too."""
+        """Requests to GitHub, including those before a kill."""
         return self._before + self._count()
 
     def about(self) -> Repository:
@@ -131,8 +133,8 @@ class SteadyChronicle:
         return self._once(f"pulls {after}", ListPage[PastPull], lambda: self._chronicle.merged_pulls(after))
 
     def messages(self, since: datetime, after: str | None) -> ListPage[Message]:
-        asked = f"messages {since.isoformat()} {after}"
-        return self._once(asked, ListPage[Message], lambda: self._chronicle.messages(since, after))
+        key = f"messages {since.isoformat()} {after}"
+        return self._once(key, ListPage[Message], lambda: self._chronicle.messages(since, after))
 
     def _take(self, row: dict[str, Any]) -> None:
         if "began" in row:
@@ -141,18 +143,18 @@ class SteadyChronicle:
             self._known[row["asked"]] = row["answer"]
             self._before = row["requests"]
 
-    def _once(self, asked: str, kind: type[Read], ask: Callable[[], Read]) -> Read:
-        if asked in self._known:
-            # What another version wrote is asked again.
+    def _once(self, key: str, kind: type[Read], ask: Callable[[], Read]) -> Read:
+        if key in self._known:
+            # An answer that another version wrote is requested again.
             with suppress(ValidationError):
-                return kind.model_validate(self._known[asked])
+                return kind.model_validate(self._known[key])
         answer = self._patiently(ask)
         plain = answer.model_dump(mode="json", exclude_defaults=True)
-        self._journal.append({"asked": asked, "answer": plain, "requests": self.requests})
+        self._journal.append({"asked": key, "answer": plain, "requests": self.requests})
         return answer
 
     def _patiently(self, ask: Callable[[], T]) -> T:
-        """Tries again: as long as GitHub names a time to wait for, and a few times where it names none."""
+        """Retry as long as GitHub names a time to wait, and a few times if it names none."""
         tries, waited = 1, 0.0
         while True:
             try:
@@ -169,15 +171,15 @@ class SteadyChronicle:
 
 
 def export(chronicle: SteadyChronicle, limit: int, asking: Iterable[str], advance: Advance) -> Past:
-    """The past with up to ``limit`` issues and ``limit`` pull requests whose fate is known.
+    """Return the history with up to ``limit`` issues and ``limit`` pull requests whose outcome is known.
 
-    Raises what the forge raises.
+    Raises the errors of the forge.
     """
     now = chronicle.began
     repository = chronicle.about()
     issues = _issues(chronicle, limit, tuple(asking), advance)
     pulls = _pulls(chronicle, limit, advance)
-    messages = _messages(chronicle, min((each.merged_at for each in pulls), default=now))
+    messages = _messages(chronicle, min((pull.merged_at for pull in pulls), default=now))
     pulls = _with_diffs(chronicle, pulls, Undoings(pulls, messages, now), limit, advance)
     return Past(
         repository=repository,
@@ -207,49 +209,49 @@ def _most(limit: int) -> int:
 def _issues(
     chronicle: SteadyChronicle, limit: int, asking: tuple[str, ...], advance: Advance
 ) -> tuple[PastIssue, ...]:
-    found: list[PastIssue] = []
+    issues: list[PastIssue] = []
     for page in _pages(chronicle.closed_issues, _most(limit)):
-        found += (each for each in page if each.whole and of_issue(each, asking) is not None)
-        advance("issues", min(len(found), limit), limit)
-        if len(found) >= limit:
+        issues += (issue for issue in page if issue.whole and of_issue(issue, asking) is not None)
+        advance("issues", min(len(issues), limit), limit)
+        if len(issues) >= limit:
             break
-    return tuple(found[:limit])
+    return tuple(issues[:limit])
 
 
 def _pulls(chronicle: SteadyChronicle, limit: int, advance: Advance) -> tuple[PastPull, ...]:
-    """All merged pull requests down to the oldest that may be judged: each may have undone an older one."""
-    found: list[PastPull] = []
+    """Return all merged pull requests down to the oldest case: any of them may have reverted an older one."""
+    pulls: list[PastPull] = []
     for page in _pages(chronicle.merged_pulls, _most(limit)):
-        found += page
-        known = Undoings(found, (), chronicle.began)
-        old = sum(_tells(each, known) for each in found)
-        advance("pull requests", min(old, limit), limit)
-        if old >= limit:
+        pulls += page
+        undoings = Undoings(pulls, (), chronicle.began)
+        cases = sum(_has_verdict(pull, undoings) for pull in pulls)
+        advance("pull requests", min(cases, limit), limit)
+        if cases >= limit:
             break
-    return tuple(found)
+    return tuple(pulls)
 
 
-def _tells(past: PastPull, known: Undoings) -> bool:
-    return past.whole and bool(past.issues) and known.of_pull(past) is not None
+def _has_verdict(past: PastPull, undoings: Undoings) -> bool:
+    return past.whole and bool(past.issues) and undoings.of_pull(past) is not None
 
 
 def _messages(chronicle: SteadyChronicle, since: datetime) -> tuple[Message, ...]:
     pages = _pages(lambda after: chronicle.messages(since, after), _COMMITS)
-    return tuple(each for page in pages for each in page if "revert" in each.text.lower())
+    return tuple(message for page in pages for message in page if "revert" in message.text.lower())
 
 
 def _with_diffs(
-    chronicle: SteadyChronicle, found: Sequence[PastPull], known: Undoings, limit: int, advance: Advance
+    chronicle: SteadyChronicle, merged: Sequence[PastPull], undoings: Undoings, limit: int, advance: Advance
 ) -> tuple[PastPull, ...]:
-    """The same pull requests; those that are to be judged with their diffs, one request each."""
+    """Add the diffs of the pull requests that are cases, with one request per diff."""
     read = 0
     pulls: list[PastPull] = []
-    for each in found:
-        if read < limit and _tells(each, known):
+    for pull in merged:
+        if read < limit and _has_verdict(pull, undoings):
             read += 1
             advance("patches", read, limit)
-            # Too large, or gone: it cannot be judged, and the others can.
+            # A diff that is too large or deleted makes one case impossible, not the others.
             with suppress(ForgeError):
-                each = each.model_copy(update={"diff": chronicle.diff(each.pull.number)})
-        pulls.append(each)
+                pull = pull.model_copy(update={"diff": chronicle.diff(pull.pull.number)})
+        pulls.append(pull)
     return tuple(pulls)

@@ -1,8 +1,8 @@
-"""What became of issues and pull requests, by rules that a maintainer can check. Pure.
+"""Outcomes of past issues and pull requests, by rules that a maintainer can check. Pure.
 
-An issue was *actionable* where a merged pull request closed it. It was probably not where it was closed as not
-planned, or where it carried a label that asks for information and its author did not speak after that. Closed
-otherwise, it says nothing. A merged pull request was *good* where nothing undid or repaired it within 30 days.
+An issue was *actionable* if a merged pull request closed it. It was probably not if it was closed as not planned,
+or if it had a label that asks for information and its author did not reply afterwards. An issue that was closed
+otherwise counts neither way. A merged pull request was *good* if nothing reverted or repaired it within 30 days.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from pydantic import Field
 from bot.core.frozen import Frozen
 from bot.github.protocol import Message, PastIssue, PastPull
 
-#: A merge that nothing undid for so long was good.
+#: A merge that was not reverted or repaired within this time was good.
 GRACE = timedelta(days=30)
 
-#: Labels that ask the author for more, as projects spell them; compared in lower case, hyphens for spaces.
+#: Labels that ask the author for more, as projects spell them: in lower case, with hyphens for spaces.
 ASKING = frozenset(
     {
         "needs-info", "needs-information", "needs-more-info", "needs-more-information", "more-information-needed",
@@ -32,7 +32,7 @@ ASKING = frozenset(
 
 _COMMIT = re.compile(r"\breverts? commit ([0-9a-f]{7,40})\b", re.IGNORECASE)
 _PULL = re.compile(r"\breverts?:?\s+(?:[\w.-]+/[\w.-]+)?#(\d{1,9})\b", re.IGNORECASE)
-#: Words that say that an earlier change did harm, shortly before its number.
+#: Words that blame an earlier change, shortly before its number.
 _BLAMES = re.compile(
     r"\b(?:regress\w*|introduced|broken?|caused|bug|breakage|mistake|repairs?|repaired|fix(?:es)?\s+up)\b"
     r"(?:\s+(?:in|by|from|since|with|of|after|the|of|merging|pull|request|pr)){1,4}\s+#(\d{1,9})\b",
@@ -41,34 +41,37 @@ _BLAMES = re.compile(
 
 
 class Fate(Frozen):
-    """What became of a subject."""
+    """The outcome of a subject."""
 
     good: bool
     why: str
 
 
 class KnownFate(Fate):
-    """What became of a subject that was judged live, beside what was said of it."""
+    """The outcome of a subject that was judged live, with the verdict."""
 
     subject: str = Field(description="owner/name#number")
     bouncer: Literal["triage", "verify"]
-    p_bounce: int | None = Field(None, ge=0, le=100, description="percent; None where the reply had none")
+    p_bounce: int | None = Field(None, ge=0, le=100, description="percent; None if the reply had none")
     bounced: bool = Field(description="or would have been, in shadow mode")
     harm: int | None = Field(None, description="percent that was promised when it was judged")
 
 
 def undone(text: str) -> frozenset[int]:
-    """Numbers of the pull requests that a pull request or commit with this text reverts."""
+    """Return the numbers of the pull requests that a pull request or commit with this text reverts."""
     return frozenset(int(number) for number in _PULL.findall(text))
 
 
 def blamed(text: str) -> frozenset[int]:
-    """Numbers of the pull requests that a text says it repairs."""
+    """Return the numbers of the pull requests that a text says it repairs."""
     return frozenset(int(number) for number in _BLAMES.findall(text))
 
 
 def of_issue(past: PastIssue, asking: Iterable[str] = ()) -> Fate | None:
-    """What became of an issue; None where nobody can tell. ``asking``: more labels that ask for information."""
+    """Return the outcome of an issue, or None if it is unclear.
+
+    ``asking``: labels that ask for information besides ``ASKING``.
+    """
     if past.closed_by:
         return Fate(good=True, why=f"closed by the merged pull request #{past.closed_by[0]}")
     if past.state_reason == "not_planned":
@@ -80,24 +83,24 @@ def of_issue(past: PastIssue, asking: Iterable[str] = ()) -> Fate | None:
 
 
 def asks(label: str, more: Iterable[str] = ()) -> bool:
-    """Whether a label asks the author for information; ``more`` are others that do."""
+    """Return True if a label asks the author for information. ``more``: more such labels."""
     return _plain(label) in ASKING | {_plain(name) for name in more}
 
 
 class Undoings:
-    """Who undid or repaired what, in a repository's past."""
+    """Reverts and repairs in a repository's history."""
 
     def __init__(self, pulls: Sequence[PastPull], messages: Sequence[Message], now: datetime) -> None:
         self._pulls = pulls
         self._now = now
-        self._by_sha = [(sha.lower(), each) for each in messages for sha in _COMMIT.findall(each.text)]
+        self._by_sha = [(sha.lower(), message) for message in messages for sha in _COMMIT.findall(message.text)]
         self._by_number: dict[int, list[Message]] = {}
-        for each in messages:
-            for number in undone(each.text):
-                self._by_number.setdefault(number, []).append(each)
+        for message in messages:
+            for number in undone(message.text):
+                self._by_number.setdefault(number, []).append(message)
 
     def of_pull(self, past: PastPull) -> Fate | None:
-        """What became of a merged pull request; None where it is too young to tell."""
+        """Return the outcome of a merged pull request, or None if it is too recent."""
         why = next(self._reasons(past), None)
         if why is not None:
             return Fate(good=False, why=why)
@@ -132,6 +135,6 @@ def _soon(past: PastPull, at: datetime) -> bool:
 
 
 def _plain(label: str) -> str:
-    """A label without the prefix, spaces and case that projects vary."""
+    """Normalise a label: without prefix, in lower case, with hyphens."""
     last = re.split(r"[:/]", label)[-1]
     return re.sub(r"[\s_-]+", "-", last.strip().lower())

@@ -1,4 +1,4 @@
-"""What calibration found, as text for a terminal and as one self-contained HTML page. Pure."""
+"""The report of a calibration, as text for a terminal and as one self-contained HTML page. Pure."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from bot.calibration.risk import OperatingPoint
 from bot.core.config import TriageConfig, VerifyConfig
 from bot.core.frozen import Frozen
 
-#: The labels at which a line can be drawn, mildest first: their severities are 1 to 3.
+#: Labels that can be the threshold, mildest first: their severities are 1 to 3.
 LABELS: Mapping[Bouncer, tuple[str, ...]] = {
     "triage": get_args(TriageConfig.model_fields["bounce_at"].annotation),
     "verify": get_args(VerifyConfig.model_fields["bounce_at"].annotation),
 }
-#: What good and bad subjects are called, and what harm is done to a good one.
+#: Heading, names of good and bad subjects, and the harm that is done to a good one.
 _WORDS: Mapping[Bouncer, tuple[str, str, str, str]] = {
     "triage": ("Issues", "actionable issues", "issues that were probably not actionable", "bounced"),
     "verify": ("Pull requests", "good patches", "patches that were reverted or repaired", "held back"),
 }
-#: Lines that are always listed, percent.
+#: Thresholds that are always listed, percent.
 _TENTHS = tuple(range(10, 100, 10))
 
 
 class Calibration(Frozen):
-    """Everything that one command found."""
+    """The results of one ``bouncer calibrate``."""
 
     repository: str
     model: str
-    made: date
+    created: date
     exported: date
     requests: int = Field(description="to GitHub, for the export")
     cost_usd: float | None = None
@@ -44,40 +44,44 @@ class Calibration(Frozen):
     @property
     def settings(self) -> str:
         """The lines for bouncer.yml."""
-        return "\n".join("\n".join([f"{each.bouncer}:", *_section(each)]) for each in self.findings)
+        return "\n".join("\n".join([f"{findings.bouncer}:", *_section(findings)]) for findings in self.findings)
 
 
-def _section(each: Findings) -> list[str]:
-    if each.promise.line is None:
+def _section(findings: Findings) -> list[str]:
+    if findings.promise.line is None:
         return ["  mode: shadow"]
-    drawn = f"bounce_at: {_place(each)}" if each.level else f"bounce_above: {each.promise.line.bounce_above}"
-    percent = f"{100 * each.promise.harm:g}"
-    # bouncer.yml takes whole percents; the watch on the dashboard needs one to hold against.
-    return [f"  {drawn}", *([f"  harm: {percent}"] if percent.isdigit() else [])]
+    line = findings.promise.line.bounce_above
+    threshold = f"bounce_at: {_place(findings)}" if findings.level else f"bounce_above: {line}"
+    percent = f"{100 * findings.promise.harm:g}"
+    # bouncer.yml takes whole percents; the dashboard checks the promise against this one.
+    return [f"  {threshold}", *([f"  harm: {percent}"] if percent.isdigit() else [])]
 
 
-def as_text(found: Calibration) -> str:
-    """For a terminal."""
+def as_text(calibration: Calibration) -> str:
+    """Render the report for a terminal."""
+    head = f"{calibration.repository}, judged by {calibration.model}. "
+    head += f"{calibration.requests} requests to GitHub for the export."
+    if calibration.unfinished:
+        head += f" {calibration.unfinished} cases are not judged yet: the same command goes on."
     parts = [
-        f"{found.repository}, judged by {found.model}. {found.requests} requests to GitHub for the export."
-        + (f" {found.unfinished} cases are not judged yet: the same command goes on." if found.unfinished else "")
+        "\n".join([title(findings), *(f"  {line}" for line in sentences(findings))])
+        for findings in calibration.findings
     ]
-    parts += ["\n".join([title(each), *(f"  {line}" for line in told(each))]) for each in found.findings]
-    return "\n\n".join([*parts, f"For .github/bouncer.yml:\n\n{found.settings}"])
+    return "\n\n".join([head, *parts, f"For .github/bouncer.yml:\n\n{calibration.settings}"])
 
 
-def title(each: Findings) -> str:
-    good = sum(case.good for case in each.cases)
-    subjects, fine, wrong, _ = _WORDS[each.bouncer]
-    return f"{subjects}: {good} {fine}, {len(each.cases) - good} {wrong}"
+def title(findings: Findings) -> str:
+    good = sum(case.good for case in findings.cases)
+    subjects, fine, wrong, _ = _WORDS[findings.bouncer]
+    return f"{subjects}: {good} {fine}, {len(findings.cases) - good} {wrong}"
 
 
-def told(each: Findings) -> list[str]:
-    """What was found, a sentence each."""
-    _, fine, wrong, harmed = _WORDS[each.bouncer]
-    promise, line = each.promise, each.promise.line
+def sentences(findings: Findings) -> list[str]:
+    """Describe the results in sentences."""
+    _, fine, wrong, harmed = _WORDS[findings.bouncer]
+    promise, line = findings.promise, findings.promise.line
     if line is None:
-        good = sum(case.good for case in each.cases)
+        good = sum(case.good for case in findings.cases)
         why = (
             f"there are {good}, and it takes at least {promise.needed}"
             if good < promise.needed
@@ -89,30 +93,32 @@ def told(each: Findings) -> list[str]:
         ]
     else:
         lines = [
-            f"Promise: with the line at {_place(each)}, at most {_percent(promise.harm)} of the {fine} are "
+            f"Promise: with the line at {_place(findings)}, at most {_percent(promise.harm)} of the {fine} are "
             f"{harmed} (95 % sure, as long as the future resembles this past).",
-            f"Here it bounces {each.bounced} of {len(each.cases)}: {line.harmed} of {line.good} {fine} "
+            f"Here it bounces {findings.bounced} of {len(findings.cases)}: {line.harmed} of {line.good} {fine} "
             f"(at most {_percent(line.bound)} in truth), {_caught(line, wrong)}.",
             f"Such a promise takes at least {promise.needed} {fine}.",
         ]
-    if each.by_label:
+    if findings.by_label:
         lines.append("The replies carry no probability, so the line is drawn at a label.")
-    elif each.calibration_error is not None and each.brier is not None:
-        lines.append(f"Expected calibration error {each.calibration_error:.3f}, Brier score {each.brier:.3f}.")
-    lines += [f"{count} not judged: {why}." for why, count in each.unjudged.items()]
+    elif findings.calibration_error is not None and findings.brier is not None:
+        lines.append(
+            f"Expected calibration error {findings.calibration_error:.3f}, Brier score {findings.brier:.3f}."
+        )
+    lines += [f"{count} not judged: {why}." for why, count in findings.unjudged.items()]
     return lines
 
 
-def _caught(line: OperatingPoint, wrong: str) -> str:
-    return f"{line.caught} of {line.bad} of the others" if line.bad else f"and there were no {wrong} to catch"
+def _caught(line: OperatingPoint, bad: str) -> str:
+    return f"{line.caught} of {line.bad} of the others" if line.bad else f"and there were no {bad} to catch"
 
 
 def _percent(share: float) -> str:
     return f"{round(100 * share, 1):g} %"
 
 
-def as_html(found: Calibration) -> str:
-    """One page that needs nothing else: no script, no font, no picture from elsewhere."""
+def as_html(calibration: Calibration) -> str:
+    """Render one self-contained page: no script, no external font or picture."""
     pages = Environment(
         loader=PackageLoader("bot.calibration", "."),
         autoescape=True,
@@ -121,53 +127,64 @@ def as_html(found: Calibration) -> str:
         lstrip_blocks=True,
     )
     return pages.get_template("page.html.jinja").render(
-        found=found, parts=[_part(each) for each in found.findings], settings=found.settings
+        calibration=calibration,
+        parts=[_part(findings) for findings in calibration.findings],
+        settings=calibration.settings,
     )
 
 
-def _part(each: Findings) -> dict[str, Any]:
-    """One bouncer, for the page. Without a bad subject, risk and reliability have nothing to show."""
-    subjects, fine, wrong, harmed = _WORDS[each.bouncer]
-    both = any(not case.good for case in each.cases)
-    mistakes = each.mistakes()
+def _part(findings: Findings) -> dict[str, Any]:
+    """Return the page's section on one bouncer. Risk and reliability need a bad subject."""
+    subjects, fine, wrong, harmed = _WORDS[findings.bouncer]
+    both = any(not case.good for case in findings.cases)
+    mistakes = findings.mistakes()
     return {
         "name": subjects,
-        "title": title(each),
-        "told": told(each),
+        "title": title(findings),
+        "sentences": sentences(findings),
         "fine": fine,
         "wrong": wrong,
         "harmed": harmed,
-        "line": each.promise.line,
-        "place": _place(each),
-        "cases": len(each.cases),
-        "rows": rows(each),
-        "by_line": plots.by_line(each.curve, _drawn(each), fine, wrong),
-        "coverage": plots.risk_over_coverage(each.curve, _drawn(each)) if both else None,
-        "reliability": plots.reliability(each.reliability) if both and not each.by_label else None,
+        "line": findings.promise.line,
+        "place": _place(findings),
+        "cases": len(findings.cases),
+        "rows": rows(findings),
+        "by_line": plots.by_line(findings.curve, _promised(findings), fine, wrong),
+        "coverage": plots.risk_over_coverage(findings.curve, _promised(findings)) if both else None,
+        "reliability": plots.reliability(findings.reliability) if both and not findings.by_label else None,
         "mistakes": [
-            (f"{fine.capitalize()} that would have been {harmed}", [one for one in mistakes if one.good]),
-            (f"Let through: {wrong}", [one for one in mistakes if not one.good]),
+            (
+                f"{fine.capitalize()} that would have been {harmed}",
+                [mistake for mistake in mistakes if mistake.good],
+            ),
+            (f"Let through: {wrong}", [mistake for mistake in mistakes if not mistake.good]),
         ],
     }
 
 
-def _place(each: Findings) -> str:
-    """Where the promised line lies, as people say it; empty without one."""
-    if each.promise.line is None:
+def _place(findings: Findings) -> str:
+    """Return the promised threshold as a label or a percentage; empty without a promise."""
+    if findings.promise.line is None:
         return ""
-    return LABELS[each.bouncer][each.level - 1] if each.level else f"{each.promise.line.bounce_above} %"
+    return (
+        LABELS[findings.bouncer][findings.level - 1]
+        if findings.level
+        else f"{findings.promise.line.bounce_above} %"
+    )
 
 
-def _drawn(each: Findings) -> int | None:
-    return None if each.promise.line is None else each.promise.line.bounce_above
+def _promised(findings: Findings) -> int | None:
+    return None if findings.promise.line is None else findings.promise.line.bounce_above
 
 
-def rows(each: Findings) -> Sequence[tuple[str, OperatingPoint, bool]]:
-    """Lines beside each other: name, what it does, and whether it is the promised one."""
-    if each.by_label:
-        places = [(f"at {name}", level * 100 // STEPS) for level, name in enumerate(LABELS[each.bouncer], start=1)]
-        chosen = None if each.level is None else each.level * 100 // STEPS
+def rows(findings: Findings) -> Sequence[tuple[str, OperatingPoint, bool]]:
+    """Return a row per threshold: name, operating point, and True for the promised one."""
+    if findings.by_label:
+        places = [
+            (f"at {name}", level * 100 // STEPS) for level, name in enumerate(LABELS[findings.bouncer], start=1)
+        ]
+        promised = None if findings.level is None else findings.level * 100 // STEPS
     else:
-        chosen = _drawn(each)
-        places = [(f"from {at} %", at) for at in sorted({*_TENTHS, *([] if chosen is None else [chosen])})]
-    return [(name, risk.line_at(each.cases, at), at == chosen) for name, at in places]
+        promised = _promised(findings)
+        places = [(f"from {at} %", at) for at in sorted({*_TENTHS, *([] if promised is None else [promised])})]
+    return [(name, risk.line_at(findings.cases, at), at == promised) for name, at in places]

@@ -1,4 +1,4 @@
-"""Plots about a line as SVG: no script, no third party; colours come from the page's style sheet. Pure."""
+"""Plots about a threshold as SVG, without scripts; colours come from the page's style sheet. Pure."""
 
 from __future__ import annotations
 
@@ -12,51 +12,51 @@ from bot.calibration.risk import OperatingPoint
 WIDTH, HEIGHT = 460, 300
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 14, 14, 46
 
-#: Shares of 0 to 1.
+#: Shares from 0 to 1.
 Point = tuple[float, float]
 
 
-def by_line(curve: Sequence[OperatingPoint], drawn: int | None, good: str, bad: str) -> Markup:
-    """Shares of good and bad subjects that each line bounces; ``drawn`` is the line in force, or proposed."""
-    lines = sorted(curve, key=lambda each: each.bounce_above)
-    harm = [(each.bounce_above / 100, each.harm) for each in lines if each.harm is not None]
-    limit = [(each.bounce_above / 100, each.bound) for each in lines if each.good]
-    recall = [(each.bounce_above / 100, each.recall) for each in lines if each.recall is not None]
+def by_line(curve: Sequence[OperatingPoint], threshold: int | None, good: str, bad: str) -> Markup:
+    """Plot the shares of good and bad subjects that each threshold bounces, and mark ``threshold``."""
+    lines = sorted(curve, key=lambda point: point.bounce_above)
+    harm = [(point.bounce_above / 100, point.harm) for point in lines if point.harm is not None]
+    limit = [(point.bounce_above / 100, point.bound) for point in lines if point.good]
+    recall = [(point.bounce_above / 100, point.recall) for point in lines if point.recall is not None]
     parts = [
         _path(limit, "limit", f"{good}: upper limit at 95 %"),
         _path(harm, "harm", good),
         _path(recall, "recall", bad),
     ]
-    if drawn is not None and drawn <= 100:
-        x, top, bottom = _x(drawn / 100), _y(1.0), _y(0.0)
+    if threshold is not None and threshold <= 100:
+        x, top, bottom = _x(threshold / 100), _y(1.0), _y(0.0)
         parts.append(
             Markup('<line class="drawn" x1="{0:.1f}" x2="{0:.1f}" y1="{1:.1f}" y2="{2:.1f}"/>').format(
                 x, top, bottom
             )
         )
-        side = "end" if drawn > 60 else "start"
-        parts.append(_text(x + (-5 if drawn > 60 else 5), top + 10, f"line: {drawn} %", side))
+        side = "end" if threshold > 60 else "start"
+        parts.append(_text(x + (-5 if threshold > 60 else 5), top + 10, f"line: {threshold} %", side))
     words = f"What each line bounces: {good} and {bad}"
     return _frame(parts, "the line: bounce from this probability on", "share bounced", words)
 
 
-def risk_over_coverage(curve: Sequence[OperatingPoint], drawn: int | None) -> Markup:
-    """Of what a line lets through, the share that deserved to bounce, over how much it lets through."""
+def risk_over_coverage(curve: Sequence[OperatingPoint], threshold: int | None) -> Markup:
+    """Plot the share of bad subjects among those let through over the share let through."""
     points: list[Point] = []
     here: Point | None = None
-    for each in curve:
-        total = each.good + each.bad
-        passed = total - each.harmed - each.caught
+    for line in curve:
+        total = line.good + line.bad
+        passed = total - line.harmed - line.caught
         if not passed:
             continue
-        point = passed / total, (each.bad - each.caught) / passed
+        point = passed / total, (line.bad - line.caught) / passed
         points.append(point)
-        if drawn is not None and each.bounce_above >= drawn:
+        if threshold is not None and line.bounce_above >= threshold:
             here = point
     if curve and curve[0].good + curve[0].bad:
         first = curve[0]
         points.insert(0, (1.0, first.bad / (first.good + first.bad)))
-    parts = [_path(points, "risk", "risk"), *(_dot(each, "risk") for each in points)]
+    parts = [_path(points, "risk", "risk"), *(_dot(point, "risk") for point in points)]
     if here is not None:
         parts.append(_dot(here, "here", 6))
     return _frame(
@@ -65,15 +65,15 @@ def risk_over_coverage(curve: Sequence[OperatingPoint], drawn: int | None) -> Ma
 
 
 def reliability(bins: Sequence[Bin]) -> Markup:
-    """What was said against what came true; on the diagonal, the model knows what it does not know."""
-    most = max((each.cases for each in bins), default=1)
+    """Plot predicted against observed shares; a calibrated model lies on the diagonal."""
+    most = max((bin.cases for bin in bins), default=1)
     diagonal = Markup('<line class="diagonal" x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}"/>').format(
         _x(0), _y(0), _x(1), _y(1)
     )
-    parts = [diagonal, _path([(each.said, each.true) for each in bins], "risk", "reliability")]
-    for each in bins:
-        told = f"{each.cases} cases: said {each.said:.0%}, came true {each.true:.0%}"
-        parts.append(_dot((each.said, each.true), "risk", 3 + 5 * (each.cases / most) ** 0.5, told))
+    parts = [diagonal, _path([(bin.predicted, bin.observed) for bin in bins], "risk", "reliability")]
+    for bin in bins:
+        tooltip = f"{bin.cases} cases: said {bin.predicted:.0%}, came true {bin.observed:.0%}"
+        parts.append(_dot((bin.predicted, bin.observed), "risk", 3 + 5 * (bin.cases / most) ** 0.5, tooltip))
     return _frame(parts, "said: probability that it deserves to bounce", "came true", "Reliability diagram")
 
 
@@ -98,17 +98,17 @@ def _frame(parts: Sequence[Markup], across: str, up: str, words: str) -> Markup:
     )
 
 
-def _path(points: Sequence[Point], kind: str, told: str) -> Markup:
+def _path(points: Sequence[Point], kind: str, tooltip: str) -> Markup:
     if not points:
         return Markup("")
     text = " ".join(f"{_x(x):.1f},{_y(y):.1f}" for x, y in points)
-    return Markup('<polyline class="{}" points="{}"><title>{}</title></polyline>').format(kind, text, told)
+    return Markup('<polyline class="{}" points="{}"><title>{}</title></polyline>').format(kind, text, tooltip)
 
 
-def _dot(point: Point, kind: str, radius: float = 2.5, told: str = "") -> Markup:
-    told = told or f"{point[0]:.0%}, {point[1]:.0%}"
+def _dot(point: Point, kind: str, radius: float = 2.5, tooltip: str = "") -> Markup:
+    tooltip = tooltip or f"{point[0]:.0%}, {point[1]:.0%}"
     return Markup('<circle class="{}" cx="{:.1f}" cy="{:.1f}" r="{:.1f}"><title>{}</title></circle>').format(
-        kind, _x(point[0]), _y(point[1]), radius, told
+        kind, _x(point[0]), _y(point[1]), radius, tooltip
     )
 
 

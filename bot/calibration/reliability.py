@@ -1,4 +1,4 @@
-"""How far off what a model says (percent) is from how often it is right. Pure."""
+"""Calibration of a model's probabilities (percent): bins, expected error, Brier score. Pure."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ BINS = 10
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Cases whose probabilities lie together: what was said and what came true, both 0 to 1."""
+    """Cases with similar probabilities: the mean prediction and the observed share, both 0 to 1."""
 
     cases: int
-    said: float
-    true: float
+    predicted: float
+    observed: float
 
 
 def bins(cases: Sequence[Judged]) -> tuple[Bin, ...]:
-    """The bins that hold a case, lowest first."""
+    """Return the bins that hold a case, lowest first."""
     grouped: dict[int, list[Judged]] = {}
     for case in cases:
         grouped.setdefault(min(BINS - 1, case.p_bounce * BINS // 100), []).append(case)
@@ -36,14 +36,14 @@ def bins(cases: Sequence[Judged]) -> tuple[Bin, ...]:
 
 
 def expected_calibration_error(cases: Sequence[Judged]) -> float | None:
-    """Mean distance of what was said from what came true, weighted by cases, 0 to 1 (Guo et al. 2017, eq. 3)."""
+    """Return the mean distance of predicted from observed shares, weighted by cases (Guo et al. 2017, eq. 3)."""
     if not cases:
         return None
-    return sum(each.cases * abs(each.said - each.true) for each in bins(cases)) / len(cases)
+    return sum(bin.cases * abs(bin.predicted - bin.observed) for bin in bins(cases)) / len(cases)
 
 
 def brier(cases: Sequence[Judged]) -> float | None:
-    """Mean squared distance between probability and outcome, 0 to 1 (Brier 1950)."""
+    """Return the mean squared distance between probability and outcome, 0 to 1 (Brier 1950)."""
     if not cases:
         return None
     return sum((case.p_bounce / 100 - (not case.good)) ** 2 for case in cases) / len(cases)

@@ -197,7 +197,7 @@ def _found(environment: Settings, past: Past, chosen: Sequence[PastCase], kept: 
     return Calibration(
         repository=past.repository.full_name,
         model=environment.bouncer_model,
-        made=app.now().date(),
+        created=app.now().date(),
         exported=past.exported_at.date(),
         requests=past.requests,
         cost_usd=kept.cost_usd,
@@ -208,12 +208,12 @@ def _found(environment: Settings, past: Past, chosen: Sequence[PastCase], kept: 
 
 def _findings(chosen: Sequence[PastCase], kept: Kept, harm: float) -> tuple[Findings, ...]:
     """What the verdicts say about the line of each bouncer. Raises OperatorError where nothing was judged."""
-    from bot.calibration.findings import found
+    from bot.calibration.findings import draw_line
     from bot.cli.calibrate.judging import verdicts
 
     bouncers: tuple[Bouncer, ...] = ("triage", "verify")
     told = [(bouncer, verdicts(chosen, kept, bouncer)) for bouncer in bouncers]
-    findings = tuple(found(bouncer, each, harm) for bouncer, each in told if any(one.label for one in each))
+    findings = tuple(draw_line(bouncer, each, harm) for bouncer, each in told if any(one.label for one in each))
     if not findings:
         why = next((row["problem"] for case in chosen if (row := kept.find(case))), "--max-cost leaves no room")
         raise OperatorError(f"none of the {len(chosen)} cases was judged: {why}")

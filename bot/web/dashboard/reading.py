@@ -226,7 +226,11 @@ def _drawn(bouncer: Literal["triage", "verify"], fates: Sequence[KnownFate]) -> 
     bad = [each for each in fates if not each.good]
     # The promise that is in force is the one under which the newest subject was judged.
     harm = fates[-1].harm
-    watch = None if harm is None else risk.held((each.bounced for each in good if each.harm == harm), harm / 100)
+    watch = (
+        None
+        if harm is None
+        else risk.watch_promise((each.bounced for each in good if each.harm == harm), harm / 100)
+    )
     curve = risk.curve(cases)
     return Drawn(
         name=name,

@@ -1,4 +1,4 @@
-"""The line and the watch: held against simulation and against other implementations."""
+"""Thresholds and the daily test of a promise, compared with simulations and with scipy."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from bot.calibration import risk
 from bot.calibration.risk import Judged
 
 
-def drawn(generator: random.Random, count: int, share_bad: float = 0.4) -> list[Judged]:
-    """Cases of a model that ranks moderately well; some probabilities stand often."""
+def sample_cases(generator: random.Random, count: int, share_bad: float = 0.4) -> list[Judged]:
+    """Return cases of a model that ranks moderately well, with repeated probabilities."""
     cases = []
     for number in range(count):
         bad = generator.random() < share_bad
@@ -47,14 +47,14 @@ def test_a_promise_of_five_percent_takes_fifty_nine_good_cases() -> None:
     assert risk.cases_needed(0.05) == 59
     calm = [Judged(subject=str(number), p_bounce=10, good=True) for number in range(59)]
     assert risk.promise(calm[:58], 0.05).line is None
-    kept = risk.promise(calm, 0.05).line
-    assert kept is not None
-    assert kept.bounce_above == 11
+    promised = risk.promise(calm, 0.05).line
+    assert promised is not None
+    assert promised.bounce_above == 11
 
 
 def test_the_promise_is_broken_for_at_most_one_maintainer_in_twenty() -> None:
     generator = random.Random(7)
-    population = drawn(generator, 4000)
+    population = sample_cases(generator, 4000)
     rounds, broken, caught = 400, 0, []
     for _ in range(rounds):
         cases = [generator.choice(population) for _ in range(300)]
@@ -86,19 +86,23 @@ def test_the_most_confident_mistakes_come_first() -> None:
     assert [case.subject for case in risk.instructive(cases, 50)] == ["good-bounced", "bad-passed", "nearly"]
     passed = [Judged(subject=f"p{number}", p_bounce=number, good=False) for number in range(10)]
     bounced = [Judged(subject=f"b{number}", p_bounce=50 + number, good=True) for number in range(10)]
-    shown = risk.instructive([*passed, *bounced], 50, 4)
-    assert [case.subject for case in shown] == ["b9", "b8", "p0", "p1"], "both kinds of harm are to be seen"
+    mistakes = risk.instructive([*passed, *bounced], 50, 4)
+    assert [case.subject for case in mistakes] == ["b9", "b8", "p0", "p1"], "both kinds of harm are shown"
     assert len(risk.instructive([*passed, *bounced[:1]], 50, 4)) == 4
 
 
-def test_the_watch_stays_silent_while_the_promise_holds_although_it_is_looked_at_every_day() -> None:
+def test_no_alarm_while_the_promise_holds_although_checked_daily() -> None:
     generator = random.Random(11)
-    alarms = sum(risk.held((generator.random() < 0.05 for _ in range(400)), 0.05).broken for _ in range(300))
+    alarms = sum(
+        risk.watch_promise((generator.random() < 0.05 for _ in range(400)), 0.05).broken for _ in range(300)
+    )
     assert alarms <= 300 * 0.05 + 3 * (300 * 0.05 * 0.95) ** 0.5
 
 
-def test_the_watch_tells_a_promise_that_is_broken() -> None:
+def test_a_broken_promise_raises_an_alarm() -> None:
     generator = random.Random(12)
-    told = sum(risk.held((generator.random() < 0.2 for _ in range(150)), 0.05).broken for _ in range(50))
-    assert told >= 45
-    assert risk.held([], 0.05).evidence == 1
+    alarms = sum(
+        risk.watch_promise((generator.random() < 0.2 for _ in range(150)), 0.05).broken for _ in range(50)
+    )
+    assert alarms >= 45
+    assert risk.watch_promise([], 0.05).evidence == 1

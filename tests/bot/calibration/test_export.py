@@ -1,4 +1,4 @@
-"""Reading a repository's past, against a GitHub that is busy for long."""
+"""Export of a repository's history from a GitHub that is busy for long."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ class Busy:
         raise AssertionError
 
 
-def reader(busy: Busy, file: Path, told: list[str], now: datetime = NOW) -> SteadyChronicle:
-    return SteadyChronicle(busy, Journal(file), now, told.append, lambda: busy.asked)
+def reader(busy: Busy, file: Path, messages: list[str], now: datetime = NOW) -> SteadyChronicle:
+    return SteadyChronicle(busy, Journal(file), now, messages.append, lambda: busy.asked)
 
 
-def test_a_time_that_github_names_is_waited_for_however_often(tmp_path: Path) -> None:
-    told: list[str] = []
+def test_a_retry_time_from_github_is_obeyed_every_time(tmp_path: Path) -> None:
+    messages: list[str] = []
     busy = Busy(20, wait=0.0)
-    assert reader(busy, tmp_path / "j", told).about() == ROCKET
-    assert told == ["GitHub answered 429. Waiting 0 s, then going on."] * 20
+    assert reader(busy, tmp_path / "j", messages).about() == ROCKET
+    assert messages == ["GitHub answered 429. Waiting 0 s, then going on."] * 20
 
 
-def test_a_github_that_says_nothing_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_retries_without_a_retry_time_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
     monkeypatch.setattr(export.time, "sleep", slept.append)
     with pytest.raises(TransientError):
@@ -61,7 +61,7 @@ def test_a_github_that_says_nothing_is_given_up(tmp_path: Path, monkeypatch: pyt
     assert slept == [4, 8, 16, 32, 64]
 
 
-def test_what_was_read_today_is_not_asked_for_again_and_tomorrow_it_is(tmp_path: Path) -> None:
+def test_answers_are_reused_today_and_requested_again_tomorrow(tmp_path: Path) -> None:
     file = tmp_path / "j"
     reader(Busy(0, None), file, []).about()
     with file.open("ab") as cut:

@@ -1,4 +1,4 @@
-"""The page of ``bouncer calibrate`` in a real browser: to be read by everybody, on a phone too, and alone."""
+"""The page of ``bouncer calibrate`` in a real browser: accessible, on a phone too, and self-contained."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import sync_playwright
 
-from bot.calibration.findings import PastVerdict, found
+from bot.calibration.findings import PastVerdict, draw_line
 from bot.calibration.page import Calibration, as_html
 
 pytestmark = pytest.mark.debian("chromium")
 
 
 def verdicts() -> list[PastVerdict]:
-    """Of a model that ranks well, and is wrong now and then."""
+    """Return verdicts of a model that ranks well with a few errors."""
     generator = random.Random(2)
     return [
         PastVerdict(
@@ -31,30 +31,28 @@ def verdicts() -> list[PastVerdict]:
             label="VAGUE",
             severity=2,
             p_bounce=min(99, max(1, round(generator.gauss(25 if number % 3 else 70, 15)))),
-            explanation="Nobody can tell. " * 40,
+            explanation="It is unclear. " * 40,
         )
         for number in range(1, 200)
     ]
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (375, "dark")])
-def test_it_has_no_serious_accessibility_fault_and_asks_for_nothing(
-    tmp_path: Path, width: int, scheme: str
-) -> None:
+def test_the_page_is_accessible_and_requests_no_other_url(tmp_path: Path, width: int, scheme: str) -> None:
     today = date(2026, 5, 4)
     file = tmp_path / "calibration.html"
-    made = Calibration(
-        repository="acme/rocket", model="scripted:test", made=today, exported=today, requests=215,
-        findings=(found("triage", verdicts(), 0.05),),
+    calibration = Calibration(
+        repository="acme/rocket", model="scripted:test", created=today, exported=today, requests=215,
+        findings=(draw_line("triage", verdicts(), 0.05),),
     )  # fmt: skip
-    file.write_text(as_html(made))
-    asked: list[str] = []
+    file.write_text(as_html(calibration))
+    requested_urls: list[str] = []
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         page = chromium.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)  # type: ignore[arg-type]
-        page.on("request", lambda request: asked.append(request.url))
+        page.on("request", lambda request: requested_urls.append(request.url))
         page.goto(file.as_uri())
-        faults = [each["id"] for each in Axe().run(page).response["violations"]]
+        faults = [violation["id"] for violation in Axe().run(page).response["violations"]]
         assert page.locator("svg").count() == 3
         assert page.locator(".words tbody tr").count() == 10
         assert page.locator(".words a").first.get_attribute("href", timeout=1000) or ""
@@ -63,4 +61,4 @@ def test_it_has_no_serious_accessibility_fault_and_asks_for_nothing(
         chromium.close()
     assert faults == []
     assert wide <= width
-    assert asked == [file.as_uri()]
+    assert requested_urls == [file.as_uri()]
