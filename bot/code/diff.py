@@ -1,7 +1,7 @@
-"""A unified diff as values: files, hunks, lines, and which of the lines can take a comment. Pure, and total.
+"""A unified diff as values: files, hunks, lines, and the lines that can take a comment. Pure; never raises.
 
-Files are told apart and named here, because one odd header must not hide the other files (see ``sections``); the
-lines of a hunk are numbered by unidiff.
+Files are separated and named here, because one odd header must not hide the other files (see ``sections``).
+unidiff numbers the lines of a hunk.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class DiffLine:
     text: str
 
     def number(self, side: Side) -> int | None:
-        """Its number in the old (LEFT) or new (RIGHT) file; None where it does not stand there."""
+        """Return its number in the old (LEFT) or new (RIGHT) file, or None if it is not in that file."""
         return self.old if side == "LEFT" else self.new
 
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """A run of neighbouring lines. ``context`` is what git shows behind the ``@@``: often the function around."""
+    """A run of neighbouring lines. ``context`` is the text behind the ``@@``, often the function around."""
 
     old_start: int
     new_start: int
@@ -47,7 +47,7 @@ class Hunk:
 
 @dataclass(frozen=True, slots=True)
 class FileDiff:
-    """What happened to one file. ``path`` is the new name, and the old one where the file was deleted."""
+    """The change of one file. ``path`` is the new name, or the old one if the file was deleted."""
 
     path: str
     old_path: str | None
@@ -58,23 +58,23 @@ class FileDiff:
 
     @property
     def added(self) -> int:
-        """Lines that were added."""
+        """Number of added lines."""
         return sum(line.mark == "+" for hunk in self.hunks for line in hunk.lines)
 
     @property
     def removed(self) -> int:
-        """Lines that were taken away."""
+        """Number of removed lines."""
         return sum(line.mark == "-" for hunk in self.hunks for line in hunk.lines)
 
     def commentable(self, side: Side) -> frozenset[int]:
-        """Line numbers on that side that GitHub accepts: changed lines on their own side, context on both."""
+        """Return the lines that can take a comment: changed lines on their own side, context on both."""
         numbers = (line.number(side) for hunk in self.hunks for line in hunk.lines)
         return frozenset(number for number in numbers if number is not None)
 
 
 @dataclass(frozen=True)
 class Diff:
-    """Everything that could be read, and in ``flaws`` everything that could not."""
+    """The readable files of a diff; ``flaws`` lists the parts that could not be read."""
 
     files: tuple[FileDiff, ...] = ()
     flaws: tuple[Flaw, ...] = ()
@@ -89,11 +89,11 @@ class Diff:
         return named
 
     def named(self, path: str) -> tuple[FileDiff, ...]:
-        """The parts about a file, by its new or old name. More than one only where diffs were strung together."""
+        """Return the sections of a file, by its new or old name. Only concatenated diffs have several."""
         return tuple(self._by_path.get(path, ()))
 
     def only(self, paths: Set[str]) -> Diff:
-        """The same diff with the files of these (new) names alone."""
+        """Return the diff with only the files of these (new) names."""
         return Diff(tuple(file for file in self.files if file.path in paths), self.flaws)
 
 
@@ -142,7 +142,7 @@ def _number(raw: RawHunk) -> Hunk:
 
 
 def _text(value: str) -> str:
-    """Without ``\\n`` or ``\\r\\n``; any other control character belongs to the line."""
+    """Remove ``\\n`` or ``\\r\\n``; any other control character belongs to the line."""
     return value.removesuffix("\n").removesuffix("\r")
 
 
@@ -161,23 +161,23 @@ def _is_binary(header: list[str]) -> bool:
 
 
 def _mode(section: Section) -> str | None:
-    """The new file mode, where the change is (also) one of mode."""
+    """Return the new file mode if the mode changed."""
     modes = (line for line in section.header if line.startswith(("new mode ", "new file mode ")))
     return next((line.rsplit(" ", 1)[1].strip() for line in modes), None)
 
 
-def replaced(text: str, hunks: Collection[Hunk], *, back: bool) -> str | None:
-    """The text with the hunks applied, or taken back; None where a line of them is not where it should be."""
+def apply_hunks(text: str, hunks: Collection[Hunk], *, reverse: bool) -> str | None:
+    """Apply the hunks to a text, or revert them. Return None if a line of them does not match."""
     lines = text.split("\n")
-    made: list[str] = []
-    at = 0
+    result: list[str] = []
+    position = 0
     for hunk in hunks:
-        there = [line.text for line in hunk.lines if line.mark != ("-" if back else "+")]
-        new = [line.text for line in hunk.lines if line.mark != ("+" if back else "-")]
-        start = (hunk.new_start if back else hunk.old_start) - (1 if there else 0)
-        if start < at or lines[start : start + len(there)] != there:
+        expected = [line.text for line in hunk.lines if line.mark != ("-" if reverse else "+")]
+        new = [line.text for line in hunk.lines if line.mark != ("+" if reverse else "-")]
+        start = (hunk.new_start if reverse else hunk.old_start) - (1 if expected else 0)
+        if start < position or lines[start : start + len(expected)] != expected:
             return None
-        made += lines[at:start]
-        made += new
-        at = start + len(there)
-    return "\n".join(made + lines[at:])
+        result += lines[position:start]
+        result += new
+        position = start + len(expected)
+    return "\n".join(result + lines[position:])

@@ -1,4 +1,4 @@
-"""What kind of file a path is: how urgent it is to review, its language, or why it is not reviewed at all."""
+"""Classes of files: urgency of the review, language, topic, and the reason to skip a file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bot.code.diff import Diff, FileDiff
 from bot.code.sections import cut
 from bot.core.subjects import Side
 
-# Written by programs, for programs: package managers' locks, and what vendoring and generators leave behind.
+# Files that programs write: lock files, vendored and generated code.
 _LOCKS = re.compile(
     r"(?:package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|conda-lock\.yml|packages\.lock\.json|go\.(?:work\.)?sum"
     r"|package\.resolved|gradle\.lockfile|bun\.lockb|[\w.-]+\.lock)$",
@@ -22,13 +22,13 @@ _GENERATED = re.compile(
     r"|\.freezed\.dart|\.designer\.(?:cs|vb)|\.g\.cs|\.generated\.\w+|_generated\.\w+|\.snap|\.svg)$",
     re.I,
 )
-# The words with which generators sign, when they stand in the first lines of a file.
+# Signatures of generators in the first lines of a file.
 _SIGNED = re.compile(r"@generated\b|\bcode generated\b.*\bdo not edit\b|\bautomatically generated\b", re.I)
 _SIGNED_WITHIN = 5
-#: Reasons that the change itself can make: a script that looks like a left-over, a file in which only pins change,
-#: and code that an attribute of the repository declares to be binary.
+#: Reasons that a change can cause itself: a script that looks like a left-over, a file in which only pins change,
+#: and code that a git attribute declares to be binary.
 NOISE, DECLARED_BINARY = "environment noise", "declared to be binary"
-# Longer on average than people write.
+# Mean line length above which code is minified.
 _MINIFIED = 400
 
 _RISKY = re.compile(
@@ -40,7 +40,7 @@ _RISKY = re.compile(
 _TEST = re.compile(
     r"(?:^|/)(?:tests?|testing|specs?|__tests__|fixtures)/|(?:^|/)(?:test_|conftest)|[._-](?:test|spec)\."
 )
-# What a test's name adds to that of the module under test.
+# Prefixes and suffixes that a test's name adds to that of the module under test.
 _TESTING = re.compile(r"^test_|^Test(?=[A-Z])|_test$|Tests?$|_spec$")
 _TEXT = re.compile(r"\.(?:mdx?|rst|txt|adoc|pot?|csv|tsv|ipynb|html?|s?css|less)$", re.I)
 _SETTINGS = re.compile(r"\.(?:jsonc?|ya?ml|toml|ini|cfg|conf|xml|properties|env|gitignore|editorconfig)$", re.I)
@@ -52,18 +52,18 @@ _LANGUAGES = {
     "php": "php", "swift": "swift", "sh": "shell", "sql": "sql", "lua": "lua", "r": "r", "jl": "julia",
 }  # fmt: skip
 
-# What agents leave behind: scripts at the top that replay the report, copies of files, databases of test runs.
+# Left-overs of coding agents: scripts at the top that reproduce the report, copies of files, test databases.
 _STRAY_SCRIPT = re.compile(
     r"(?:[\w-]*[_-])?(?:repro|reproduc\w*|replicate|simulate)(?:[_-][\w-]*)?\.\w{1,5}", re.I
 )
 _STRAY = re.compile(r"\.(?:orig|rej|sqlite3)$", re.I)
-# Files in which an environment is pinned, and what pins it or turns on the runner's summary.
+# Files that pin an environment, and the pins (or the flag for pytest's summary) in them.
 _ENVIRONMENT = re.compile(r"(?:setup\.(?:py|cfg)|pyproject\.toml|tox\.ini|pytest\.ini|requirements[\w.-]*\.txt)")
 _PIN = re.compile(r"==\s*[\w.*+!-]+|(?<=\s)-rA\b")
 
 
 class Risk(IntEnum):
-    """How much a defect in a file of this kind tends to cost; the smaller, the sooner it is reviewed."""
+    """The usual cost of a defect in a file; a smaller number is reviewed sooner."""
 
     SENSITIVE = 0
     SOURCE = 1
@@ -74,12 +74,12 @@ class Risk(IntEnum):
 
 
 def language(path: str) -> str:
-    """The programming language by the file's ending; empty where there is none or it is unknown."""
+    """Return the programming language by the file's suffix, or an empty text if it is unknown."""
     return _LANGUAGES.get(PurePosixPath(path).suffix.lstrip(".").lower(), "")
 
 
 def risk(file: FileDiff) -> Risk:
-    """The urgency of a file: by what happened to it, where it lies and what it is called."""
+    """Return the urgency of a file, by its change, its folder and its name."""
     if file.change == "deleted":
         return Risk.DELETED
     if _TEST.search(file.path):
@@ -92,7 +92,7 @@ def risk(file: FileDiff) -> Risk:
 
 
 def topic(file: FileDiff) -> str:
-    """What a file is about: equal for a source file and its tests, and for all settings."""
+    """Return a key that is equal for a source file and its tests, and for all settings."""
     kind = risk(file)
     if kind is Risk.SETTINGS:
         return "/settings"
@@ -102,10 +102,10 @@ def topic(file: FileDiff) -> str:
     return f"{stem.lower()}.{language(file.path)}" if len(stem) > 2 and stem != "__init__" else file.path
 
 
-def left_out(file: FileDiff) -> str | None:
-    """Why a file is not worth a reviewer's time; None where it is.
+def skip_reason(file: FileDiff) -> str | None:
+    """Return the reason to skip a file in review, or None to review it.
 
-    A change cannot exempt itself: vendored, generated and minified is only what was so before the change.
+    A change cannot exempt itself: a file counts as vendored, generated or minified only if it was so before.
     """
     name = PurePosixPath(file.path).name
     if file.binary:
@@ -118,18 +118,18 @@ def left_out(file: FileDiff) -> str | None:
 
 
 def claim(file: FileDiff) -> str | None:
-    """Why the file as it is after the change would not be worth a reviewer's time; None where it is."""
+    """Return the reason to skip the file by its state after the change, or None."""
     return _mark(file.path, file, "RIGHT")
 
 
 def exempts_itself(file: FileDiff) -> bool:
     """Return True if the file is left out for a reason that the change itself may have made."""
-    reason = left_out(file)
+    reason = skip_reason(file)
     return reason in (DECLARED_BINARY, NOISE) or (reason == "lock file" and file.change == "added")
 
 
 def _mark(path: str | None, file: FileDiff, side: Side) -> str | None:
-    """The reason to leave a file out that its path and its lines on one side give."""
+    """Return the reason to skip a file by its path and its lines on one side, or None."""
     if path is None:
         return None
     if _VENDORED.search(path):
@@ -139,26 +139,26 @@ def _mark(path: str | None, file: FileDiff, side: Side) -> str | None:
     return "minified" if _is_minified(file, side) else None
 
 
-def judged(text: str, diff: Diff) -> tuple[str, tuple[str, ...]]:
-    """A patch, read as ``diff``, without the files that nobody would judge, and these with the reason.
+def reviewable_part(text: str, diff: Diff) -> tuple[str, tuple[str, ...]]:
+    """Return a patch without the files to skip, and a line with the reason for each of these.
 
-    Whole where nothing is left, or not all of it could be read.
+    ``diff`` is the parsed patch. The patch stays whole if no file would remain, or a part could not be read.
     """
-    reasons = {file.path: reason for file in diff.files if (reason := left_out(file)) is not None}
+    reasons = {file.path: reason for file in diff.files if (reason := skip_reason(file)) is not None}
     if not reasons or len(reasons) == len(diff.files) or diff.flaws:
         return text, ()
     lines = text.split("\n")
     sections = cut(text)
     ends = [section.line - 1 for section in sections[1:]] + [len(lines)]
-    kept: list[str] = []
+    remaining: list[str] = []
     for section, end, file in zip(sections, ends, diff.files, strict=True):
         if file.path not in reasons:
-            kept += lines[section.line - 1 : end]
-    return "\n".join(kept), tuple(f"{path}: {reason}" for path, reason in reasons.items())
+            remaining += lines[section.line - 1 : end]
+    return "\n".join(remaining), tuple(f"{path}: {reason}" for path, reason in reasons.items())
 
 
 def _is_noise(file: FileDiff, name: str) -> bool:
-    """Whether a file came with the place in which the change was made, and is no part of it."""
+    """Return True if a file is a left-over of the environment in which the change was made."""
     if file.change == "added":
         return bool(_STRAY.search(name)) or (name == file.path and bool(_STRAY_SCRIPT.fullmatch(name)))
     if file.change != "modified" or not _ENVIRONMENT.fullmatch(name):
@@ -175,7 +175,7 @@ def _is_signed(file: FileDiff, side: Side) -> bool:
 
 
 def _is_minified(file: FileDiff, side: Side) -> bool:
-    """Whether the changed lines are far longer than people write; before an addition, the lines around it."""
+    """Return True if the changed lines are minified; for a pure addition, check the lines around it."""
     lines = [line for hunk in file.hunks for line in hunk.lines if line.number(side) is not None]
     changed = [line for line in lines if line.mark != " "]
     lengths = [len(line.text) for line in changed or (lines if side == "LEFT" else ())]

@@ -1,7 +1,7 @@
-"""Where the names of a piece of code are defined and used in a repository, by its text. Pure but for reading.
+"""Find definitions and uses of names in a repository by its text, without running or installing anything.
 
-Nothing is executed or installed: a name is looked for in its own file, then where the file's imports point, then
-among all definitions of that name in the language. A name that many places define is not resolved.
+A name is searched in its own file, then in the files that this one imports, then among all definitions in the
+language. A name with many definitions is not resolved.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from bot.code.parser_process import NotParsed
 from bot.code.syntax import Definition, Grammar, grammar_of, parsed_definitions
 from bot.github.protocol import SourceTree
 
-#: Import statements of one file that are followed for one name.
+#: Import statements of a file that are followed for one name.
 _IMPORTS = 50
-#: Bytes of a repository that are searched, and files that are parsed for it.
+#: Most characters of a repository that are searched, and most files that are parsed.
 MAX_SEARCHED, MAX_PARSED = 60_000_000, 150
-#: Seconds after which no further file is parsed or searched; the linear case never comes near.
+#: Seconds after which no further file is parsed or searched.
 SECONDS = 20.0
-#: Places of one name: more definitions tell nothing, and more uses are only counted.
+#: Most definitions of a name that is resolved, and most uses that are listed; further uses are only counted.
 MAX_PLACES, MAX_USES = 2, 8
 
 _CALL = re.compile(r"(?<![\w.])((?:[A-Za-z_$][\w$]*(?:\.|::|->))*)([A-Za-z_$][\w$]*)!?\s?\(")
@@ -47,8 +47,8 @@ _KEYWORDS = frozenset({
 })  # fmt: skip
 
 
-class Found(NamedTuple):
-    """A definition and the file that holds it."""
+class FileDefinition(NamedTuple):
+    """A definition and the path of its file."""
 
     path: str
     definition: Definition
@@ -63,7 +63,7 @@ class Use(NamedTuple):
 
 
 class ParsedFiles:
-    """The files of one commit, parsed once each, within limits; ``texts`` are files that are known better."""
+    """The files of one commit, each parsed once, within limits. ``texts`` override files of the tree."""
 
     def __init__(self, tree: SourceTree, texts: dict[str, str | None]) -> None:
         self._tree = tree
@@ -76,13 +76,13 @@ class ParsedFiles:
         self._known = frozenset(self.paths) | {path for path, text in texts.items() if text is not None}
 
     def text(self, path: str) -> str | None:
-        """A file's text; None where it is none or not there."""
+        """Return a file's text, or None if it is missing or not text."""
         if path not in self._texts:
             self._texts[path] = self._tree.read(path) if path in self._known else None
         return self._texts[path]
 
     def definitions(self, path: str, before: str | None = None) -> tuple[Definition, ...]:
-        """Return all definitions of a file, or of its text ``before`` a change; none once a limit is reached."""
+        """Return all definitions of a file, or of its text ``before`` a change; none after a limit."""
         key = path, before is not None
         if key not in self._parsed:
             text = self.text(path) if before is None else before
@@ -98,69 +98,72 @@ class ParsedFiles:
         self.too_slow.add(path)
         return ()
 
-    def resolve(self, path: str, names: Sequence[str]) -> dict[str, tuple[Found, ...]]:
-        """By name as it is called (``a.b.c``), its definitions, one or two; others are absent."""
-        found: dict[str, tuple[Found, ...]] = {}
+    def resolve(self, path: str, names: Sequence[str]) -> dict[str, tuple[FileDefinition, ...]]:
+        """Return the definitions by name as it is called (``a.b.c``); a name with none or too many is absent."""
+        resolved: dict[str, tuple[FileDefinition, ...]] = {}
         text = self.text(path) or ""
         for name in names:
             last = re.split(r"\W+", name)[-1]
-            here = [Found(path, each) for each in self.definitions(path) if each.name == last]
-            if not here:
-                targets = [each for each in _imported(text, path, name) if each in self._known]
-                here = [Found(each, one) for each in targets for one in self.definitions(each) if one.name == last]
-            if 0 < len(here) <= MAX_PLACES:
-                found[name] = tuple(here)
-        return found
+            places = self._definitions_of(last, [path])
+            if not places:
+                targets = [target for target in _imported(text, path, name) if target in self._known]
+                places = self._definitions_of(last, targets)
+            if 0 < len(places) <= MAX_PLACES:
+                resolved[name] = tuple(places)
+        return resolved
 
-    def defined_anywhere(self, names: Collection[str], grammar: Grammar) -> dict[str, tuple[Found, ...]]:
-        """By plain name, its definitions in the files of a language where these are few."""
+    def defined_anywhere(self, names: Collection[str], grammar: Grammar) -> dict[str, tuple[FileDefinition, ...]]:
+        """Return the definitions in all files of a language by plain name; a name with too many is absent."""
         places: dict[str, list[str]] = {}
         for path, text in self._holding(names, _WORDS, grammar):
             defined = {match.group(1) for line in text.split("\n") if (match := _DEFINED.match(line[:400]))}
             for name in defined.intersection(names):
                 places.setdefault(name, []).append(path)
-        found: dict[str, tuple[Found, ...]] = {}
+        results: dict[str, tuple[FileDefinition, ...]] = {}
         for name, paths in places.items():
             if len(paths) <= MAX_PLACES:
-                there = (Found(path, each) for path in paths for each in self.definitions(path))
-                found[name] = tuple(each for each in there if each.definition.name == name)[:MAX_PLACES]
-        return found
+                results[name] = tuple(self._definitions_of(name, paths)[:MAX_PLACES])
+        return results
+
+    def _definitions_of(self, name: str, paths: Iterable[str]) -> list[FileDefinition]:
+        pairs = ((path, definition) for path in paths for definition in self.definitions(path))
+        return [FileDefinition(path, definition) for path, definition in pairs if definition.name == name]
 
     def uses(self, names: Collection[str], grammar: Grammar) -> dict[str, tuple[list[Use], int]]:
-        """By name, the first lines that use it in files of a language, and how many there are."""
-        found: dict[str, tuple[list[Use], int]] = {}
+        """Return by name the first lines that use it in files of a language, and their total number."""
+        results: dict[str, tuple[list[Use], int]] = {}
         for path, text in self._holding(names, "", grammar):
             for number, line in enumerate(text.split("\n"), start=1):
                 if len(line) > 2_000:
                     continue
                 for name in set(re.findall(r"[A-Za-z_$][\w$]*", line)).intersection(names):
-                    uses, count = found.get(name, ([], 0))
+                    uses, count = results.get(name, ([], 0))
                     if count < MAX_USES:
                         uses.append(Use(path, number, line.strip()[:200]))
-                    found[name] = uses, count + 1
-        return found
+                    results[name] = uses, count + 1
+        return results
 
     def _holding(self, names: Collection[str], before: str, grammar: Grammar) -> Iterator[tuple[str, str]]:
-        """The files of a language that hold one of the names behind a pattern."""
+        """Yield path and text of the files of a language that contain a name after the pattern ``before``."""
         if not names:
             return
-        wanted = re2.compile(rf"{before}(?:{'|'.join(sorted(map(re2.escape, names)))})\b")
-        left = MAX_SEARCHED
+        pattern = re2.compile(rf"{before}(?:{'|'.join(sorted(map(re2.escape, names)))})\b")
+        remaining = MAX_SEARCHED
         for path in sorted(self._known):
             if grammar_of(path) is not grammar:
                 continue
             text = self.text(path)
             if text is None:
                 continue
-            left -= len(text)
-            if left < 0 or monotonic() > self._until:
+            remaining -= len(text)
+            if remaining < 0 or monotonic() > self._until:
                 return
-            if wanted.search(text):
+            if pattern.search(text):
                 yield path, text
 
 
-def called(lines: Iterable[str]) -> tuple[str, ...]:
-    """The names that lines of code call, with what stands before them, in order: ``re.compile``, ``load``."""
+def called_names(lines: Iterable[str]) -> tuple[str, ...]:
+    """Return the names that lines of code call, qualified and in order: ``re.compile``, ``load``."""
     names: dict[str, None] = {}
     for line in lines:
         if line.lstrip().startswith(("#", "//", "*", "/*")):
@@ -172,14 +175,14 @@ def called(lines: Iterable[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def named(lines: Iterable[str]) -> frozenset[str]:
-    """The functions, classes and constants that lines of code define."""
-    found = (_DEFINED.match(line[:400]) or _CONSTANT.match(line[:400]) for line in lines)
-    return frozenset(match.group(1) for match in found if match and len(match.group(1)) > 2)
+def defined_names(lines: Iterable[str]) -> frozenset[str]:
+    """Return the functions, classes and constants that lines of code define."""
+    matches = (_DEFINED.match(line[:400]) or _CONSTANT.match(line[:400]) for line in lines)
+    return frozenset(match.group(1) for match in matches if match and len(match.group(1)) > 2)
 
 
 def _imported(text: str, path: str, name: str) -> Iterator[str]:
-    """Paths of the files that may define a name, by the imports of the file that uses it."""
+    """Yield the paths of files that may define a name, by the imports of the file that uses it."""
     first, *_ = re.split(r"\W+", name)
     folder = PurePosixPath(path).parent
     suffix = PurePosixPath(path).suffix
@@ -193,7 +196,7 @@ def _imported(text: str, path: str, name: str) -> Iterator[str]:
 
 def _python(text: str, folder: PurePosixPath, first: str) -> Iterator[PurePosixPath]:
     word = re.escape(first)
-    # In linear time: the file may be hostile.
+    # re2 takes linear time: the file may be hostile.
     pattern = rf"(?m)^[ \t]*from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]+(?:\([^)]*?\b{word}\b|[^(\n]*?\b{word}\b)"
     for dots, module in re2.findall(pattern, text)[:_IMPORTS]:
         above = [folder, *folder.parents][len(dots) - 1 :][:1] if dots else _roots(folder)
@@ -206,7 +209,7 @@ def _python(text: str, folder: PurePosixPath, first: str) -> Iterator[PurePosixP
 
 
 def _roots(folder: PurePosixPath) -> Sequence[PurePosixPath]:
-    """Where absolute imports may start: the top, ``src``, ``lib``, or a folder above the file."""
+    """Return the folders of absolute imports: the top, ``src``, ``lib``, and the folders above the file."""
     return tuple(dict.fromkeys((PurePosixPath(), PurePosixPath("src"), PurePosixPath("lib"), *folder.parents)))
 
 

@@ -1,6 +1,6 @@
-"""Code that a change moves: the lines that are the same in both places need not be read twice. Pure.
+"""Code that a change moves: identical lines are replaced by notes, so that they are read only once. Pure.
 
-What differs between the two places stays as it is in the diff, between the notes.
+Lines that differ between the two places stay in the diff, between the notes.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import NamedTuple
 from bot.code.diff import Diff, DiffLine, Mark
 from bot.core.text import show
 
-#: Lines with something in them that make a move; fewer are alike by chance.
+#: Non-blank lines that make a move; fewer are equal by chance.
 LEAST = 6
-#: Places of one line that are looked at; what stands everywhere tells nothing.
+#: A line with more places than this starts no move: it is too common.
 _PLACES = 5
 
-#: Path, hunk and line (both counted from 0) to the note that is shown instead; empty for none.
+#: Path, hunk and line (both from 0) to the note that replaces the line; empty to hide it.
 Notes = Mapping[tuple[str, int, int], str]
 
 
@@ -41,8 +41,8 @@ class _Line(NamedTuple):
         return len(self.line.text) - len(self.line.text.lstrip())
 
 
-def moved(diff: Diff) -> Notes:
-    """The lines that a change takes away in one hunk and adds unchanged (but for their depth) in another."""
+def find_moves(diff: Diff) -> Notes:
+    """Find lines that a change removes in one hunk and adds in another, equal but for their indentation."""
     added = list(_runs(diff, "+"))
     places: dict[str, list[tuple[int, int]]] = {}
     for number, run in enumerate(added):
@@ -55,9 +55,9 @@ def moved(diff: Diff) -> Notes:
         while at < len(run):
             seeds = places.get(run[at].text, ())
             best: tuple[list[_Line], list[_Line]] = [], []
-            for number, there in seeds if len(seeds) <= _PLACES else ():
-                block = _alike(run[at:], added[number][there:], notes)
-                best = max(best, block, key=lambda each: len(each[0]))
+            for number, start in seeds if len(seeds) <= _PLACES else ():
+                block = _alike(run[at:], added[number][start:], notes)
+                best = max(best, block, key=lambda candidate: len(candidate[0]))
             if sum(bool(line.text) for line in best[0]) < LEAST:
                 at += 1
                 continue
@@ -69,22 +69,24 @@ def moved(diff: Diff) -> Notes:
 def _runs(diff: Diff, mark: Mark) -> Iterator[list[_Line]]:
     parts = Counter(file.path for file in diff.files)
     for file in diff.files:
-        if parts[file.path] > 1:  # diffs strung together: a path and a number name no one line
+        if parts[file.path] > 1:  # concatenated diffs: path and line number are ambiguous
             continue
         for number, hunk in enumerate(file.hunks):
             lines = (_Line(file.path, number, at, line) for at, line in enumerate(hunk.lines))
-            for marked, run in groupby(lines, lambda each: each.line.mark == mark):
+            for marked, run in groupby(lines, lambda entry: entry.line.mark == mark):
                 if marked:
                     yield list(run)
 
 
-def _alike(old: list[_Line], new: list[_Line], taken: Notes) -> tuple[list[_Line], list[_Line]]:
-    """The longest common beginning, at one difference of depth."""
+def _alike(old: list[_Line], new: list[_Line], notes: Notes) -> tuple[list[_Line], list[_Line]]:
+    """Return the longest common start of both runs, with a constant difference of indentation."""
     if (old[0].path, old[0].hunk) == (new[0].path, new[0].hunk):
         return [], []
     count, shift = 0, new[0].indent - old[0].indent
-    for left, right in zip(old, new, strict=False):
-        if left.text != right.text or (left.text and right.indent - left.indent != shift) or right.key in taken:
+    for old_line, new_line in zip(old, new, strict=False):
+        if old_line.text != new_line.text or new_line.key in notes:
+            break
+        if old_line.text and new_line.indent - old_line.indent != shift:
             break
         count += 1
     return old[:count], new[:count]
@@ -92,7 +94,7 @@ def _alike(old: list[_Line], new: list[_Line], taken: Notes) -> tuple[list[_Line
 
 def _note(notes: dict[tuple[str, int, int], str], old: list[_Line], new: list[_Line]) -> None:
     count = len(old)
-    # The first line, most often the head of what was moved, stays visible in the new place.
+    # The first line, usually the head of the moved code, stays visible in the new place.
     notes.update({line.key: "" for line in (*old, *new[1:])})
     notes[old[0].key] = f"[{count} lines moved to {show(new[0].path)} line {new[0].line.new}]"
     notes[new[1].key] = (

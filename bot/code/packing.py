@@ -1,6 +1,6 @@
-"""Cut a change into pieces that fit a model call, most urgent first, and name everything that is left out.
+"""Cut a change into pieces that fit a model call, most urgent first, and list everything that is left out.
 
-Pure. No piece costs more tokens than the budget, whatever the change holds (see ``tokens``).
+Pure. No piece costs more tokens than the budget, whatever the change contains (see ``estimate``).
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from bot.code.diff import Diff, DiffLine, FileDiff, Hunk
-from bot.code.file_classes import claim, language, left_out, risk, topic
-from bot.code.moves import Notes, moved
+from bot.code.file_classes import claim, language, risk, skip_reason, topic
+from bot.code.moves import Notes, find_moves
 from bot.code.syntax import grammar_of
 from bot.core.config import gitignore
 from bot.core.frozen import Frozen
 from bot.core.text import show
 
-# Characters of one line that a reviewer is shown: more is data or minified.
+# Characters that are shown of one line: longer ones are data or minified.
 _WIDEST = 400
-# Files of a list, and characters of a name in it.
+# Most files in the list, and characters of a name in it.
 _LISTED, _NAME = 150, 200
 
-#: Why a file is not shown that has another layout: by its grammar, or line by line if it has none here.
+#: Reasons to skip a file with changed layout: compared by its grammar, or line by line without one.
 REFORMATTED = "layout only, the code means the same"
 SPACED = "layout only, white space inside lines"
 
 
 class Skipped(Frozen):
-    """A file, or a part of one, that no model was shown."""
+    """A file, or a part of one, that no model sees."""
 
     path: str
     reason: str
@@ -37,7 +37,7 @@ class Skipped(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What one model call is shown: text in the form that ``render`` gives it, and its tokens at most."""
+    """The part of a change for one model call: rendered text and an upper limit of its tokens."""
 
     text: str
     tokens: int
@@ -46,10 +46,10 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A change, ready to be reviewed. ``diff`` holds the files that are shown, and those alone.
+    """A change, ready for review. ``diff`` holds only the files that are shown.
 
-    ``files`` names every file of the change with what happened to it and where it is shown; ``reformatted`` says
-    in what way the change is one of layout alone, and is empty for every other change.
+    ``files`` lists every file of the change with its size and its part. ``reformatted`` describes a change of
+    layout only, and is empty for every other change.
     """
 
     pieces: tuple[Piece, ...]
@@ -58,7 +58,7 @@ class Packed:
     files: tuple[str, ...] = ()
     reformatted: str = ""
     omitted: tuple[str, ...] = ()
-    """Files that the forge did not show."""
+    """Files that the forge did not include in the diff."""
 
 
 def pack(
@@ -70,23 +70,23 @@ def pack(
     same: Mapping[str, frozenset[int]] | None = None,
     only: Sequence[str] = (),
 ) -> Packed:
-    """Sort out, order and pack a change.
+    """Filter, order and pack a change.
 
-    ``budget`` is in tokens per piece; ``ignore`` are patterns as in ``.gitignore`` (the config refuses what is
-    none); ``omitted`` are files that the forge did not show; ``same`` are the hunks (from 0) by path whose code
-    means the same before and after: they are left out. ``only`` are patterns of the files that count; empty = all.
+    ``budget`` is in tokens per piece. ``ignore`` are patterns as in ``.gitignore``, validated by the config.
+    ``omitted`` are files that the forge did not include. ``same`` are hunks (from 0) by path whose code means the
+    same before and after: they are left out. ``only`` are patterns of the files that count; empty = all.
     """
     omitted = tuple(omitted)
-    kept, skipped = _sort_out(diff, ignore, only)
-    kept, equal = _only_meaning(kept, same or {})
+    files, skipped = _sort_out(diff, ignore, only)
+    files, equal = _only_meaning(files, same or {})
     skipped += equal
     skipped += [Skipped(path=path, reason="too large to be shown") for path in omitted]
     skipped += [
         Skipped(path=flaw.path or "(the diff)", reason=f"unreadable: {flaw.reason}") for flaw in diff.flaws
     ]
     filling = _Filling(budget, max_pieces)
-    notes = moved(Diff(tuple(kept)))
-    for group in _groups(kept):
+    notes = find_moves(Diff(tuple(files)))
+    for group in _groups(files):
         filling.add([(file, list(_blocks(file, budget, notes))) for file in group])
     pieces = filling.pieces()
     skipped += filling.skipped
@@ -96,36 +96,36 @@ def pack(
         tuple(skipped),
         _listed(diff, pieces, skipped),
         omitted=omitted,
-        reformatted="" if kept or omitted or diff.flaws else _reformatted(equal),
+        reformatted="" if files or omitted or diff.flaws else _reformatted(equal),
     )
 
 
 def _only_meaning(
     files: Sequence[FileDiff], same: Mapping[str, frozenset[int]]
 ) -> tuple[list[FileDiff], list[Skipped]]:
-    """The files without the hunks that change no meaning; those of which nothing is left are named."""
-    kept: list[FileDiff] = []
-    gone: list[Skipped] = []
+    """Return the files without the hunks that change no meaning, and the files without any other hunk."""
+    remaining: list[FileDiff] = []
+    unchanged: list[Skipped] = []
     for file in files:
         equal = same.get(file.path, frozenset())
         hunks = tuple(hunk for number, hunk in enumerate(file.hunks) if number not in equal)
         if equal and not hunks:
-            gone.append(Skipped(path=file.path, reason=REFORMATTED if grammar_of(file.path) else SPACED))
+            unchanged.append(Skipped(path=file.path, reason=REFORMATTED if grammar_of(file.path) else SPACED))
         else:
-            kept.append(replace(file, hunks=hunks) if equal else file)
-    return kept, gone
+            remaining.append(replace(file, hunks=hunks) if equal else file)
+    return remaining, unchanged
 
 
 def _reformatted(equal: Sequence[Skipped]) -> str:
-    """Say what is certain of these files together."""
+    """Describe the files with changed layout in one phrase."""
     if any(skipped.reason == SPACED for skipped in equal):
         return "only layout and white space inside lines changed"
     return "the code means the same before and after" if equal else ""
 
 
 def _listed(diff: Diff, pieces: Sequence[Piece], skipped: Sequence[Skipped]) -> tuple[str, ...]:
-    """One line a file: its change and size, and the part that shows it or why none does."""
-    reasons = {each.path: each.reason for each in skipped}
+    """Return one line per file: its change and size, and the part that shows it or the reason that none does."""
+    reasons = {skip.path: skip.reason for skip in skipped}
     lines = []
     for file in diff.files:
         parts = [str(number) for number, piece in enumerate(pieces, start=1) if file.path in piece.paths]
@@ -136,7 +136,7 @@ def _listed(diff: Diff, pieces: Sequence[Piece], skipped: Sequence[Skipped]) -> 
 
 
 def render(file: FileDiff, lines: Iterable[str]) -> str:
-    """A file's header as the model sees it, then its lines."""
+    """Render a file's header and its lines for the model."""
     name = f"renamed from {show(file.old_path or '')}, " if file.change in ("renamed", "copied") else ""
     facts = ", ".join(fact for fact in (f"{name}{file.change}", language(file.path)) if fact)
     mode = f", mode {file.mode}" if file.mode else ""
@@ -144,7 +144,7 @@ def render(file: FileDiff, lines: Iterable[str]) -> str:
 
 
 def render_line(line: DiffLine) -> str:
-    """A line with its number in the new file (none for a removed line) and its mark."""
+    """Render a line with its number in the new file (none for a removed line) and its mark."""
     text = show(line.text)
     text = text if len(text) <= _WIDEST else f"{text[:_WIDEST]}…"
     return f"{'' if line.new is None else line.new:>5} {line.mark} {text}"
@@ -152,25 +152,25 @@ def render_line(line: DiffLine) -> str:
 
 def _sort_out(diff: Diff, ignore: Sequence[str], only: Sequence[str]) -> tuple[list[FileDiff], list[Skipped]]:
     ignored, counted = gitignore(ignore), gitignore(only)
-    kept: list[FileDiff] = []
+    files: list[FileDiff] = []
     skipped: list[Skipped] = []
     for file in diff.files:
         path = file.path.encode("utf-8", "replace").decode()
         if only and not counted.match_file(path):
             reason: str | None = "pulls.paths"
         else:
-            reason = "review.ignore" if ignored.match_file(path) else left_out(file)
+            reason = "review.ignore" if ignored.match_file(path) else skip_reason(file)
         if reason is None:
-            kept.append(file)
+            files.append(file)
         else:
             skipped.append(Skipped(path=file.path, reason=reason))
-    return sorted(kept, key=_urgency), skipped
+    return sorted(files, key=_urgency), skipped
 
 
 def _urgency(file: FileDiff) -> tuple[bool, int, str, int, str]:
-    """Risk, then language, then size: one huge file must not keep many small ones from being read.
+    """Sort by risk, then language, then size: one huge file must not displace many small ones.
 
-    What the change says is vendored or generated comes last.
+    Files that the change itself marks as vendored or generated come last.
     """
     return claim(file) is not None, risk(file), language(file.path), file.added + file.removed, file.path
 
@@ -192,7 +192,7 @@ class _Box:
 
 
 class _Filling:
-    """At most ``most`` pieces of at most ``budget`` tokens, filled one group of files after the other."""
+    """At most ``most`` pieces of at most ``budget`` tokens, filled group by group."""
 
     def __init__(self, budget: int, most: int) -> None:
         self._budget, self._most = budget, most
@@ -200,11 +200,11 @@ class _Filling:
         self.skipped: list[Skipped] = []
 
     def pieces(self) -> tuple[Piece, ...]:
-        """What was filled."""
+        """Return the filled pieces."""
         return tuple(Piece("\n\n".join(box.texts), box.tokens, tuple(box.paths)) for box in self._boxes)
 
     def add(self, group: Sequence[tuple[FileDiff, Sequence[_Block]]]) -> None:
-        """Put a group into one piece where one holds it, else each block where there is room for it."""
+        """Put a group into one piece if it fits, else each block wherever there is room."""
         together = self._room(sum(block.tokens for _, blocks in group for block in blocks))
         for file, blocks in group:
             placed = [self._place(file.path, block, together) for block in blocks]
@@ -215,7 +215,7 @@ class _Filling:
                 self.skipped.append(Skipped(path=file.path, reason=f"lines are shown up to {_WIDEST} characters"))
 
     def _room(self, tokens: int) -> _Box | None:
-        """The first box with room for so much, or a new one; None where there can be none."""
+        """Return the first box with that much room, or a new one; None if there can be none."""
         if tokens > self._budget:
             return None
         box = next((box for box in self._boxes if box.tokens + tokens <= self._budget), None)
@@ -234,7 +234,7 @@ class _Filling:
 
 
 def _groups(files: Sequence[FileDiff]) -> list[list[FileDiff]]:
-    """Files that are read together: a source file with its tests, settings with settings; the first one leads."""
+    """Group files that belong together: a source file with its tests, and all settings. Keep the order."""
     groups: dict[str, list[FileDiff]] = {}
     for file in files:
         groups.setdefault(topic(file), []).append(file)
@@ -242,7 +242,7 @@ def _groups(files: Sequence[FileDiff]) -> list[list[FileDiff]]:
 
 
 def _blocks(file: FileDiff, budget: int, notes: Notes) -> Iterator[_Block]:
-    """The file as one block; where it is too large for a piece, in several, cut between hunks or lines."""
+    """Yield the file as one block, or as several if it is too large for a piece, cut between lines."""
     lines: list[str] = []
     head = tokens = estimate(render(file, ())) + _BETWEEN
     for number, hunk in enumerate(file.hunks):
@@ -270,7 +270,7 @@ def _rows(hunk: Hunk, path: str, number: int, notes: Notes) -> Iterator[str]:
             yield f"      {note}"
 
 
-# In twentieths of a token. Bytes beyond ASCII: byte-level encodings never spend more than one token on a byte.
+# Weights are in twentieths of a token. A byte beyond ASCII costs at most one token in byte-level encodings.
 _UNIT = 20
 
 
@@ -291,5 +291,5 @@ _WEIGHTS = bytes(_weight(byte) for byte in range(256))
 
 
 def estimate(text: str) -> int:
-    """Tokens that ``text`` costs at most; never less than the sum over its parts rounds down to."""
+    """Return an upper limit of the tokens of ``text``. Estimates of parts add up to at least that of the whole."""
     return math.ceil(sum(text.encode("utf-8", "replace").translate(_WEIGHTS)) / _UNIT)

@@ -1,6 +1,6 @@
-"""Runs parsers of foreign text in child processes, with limits on processor time, time and memory.
+"""Run parsers of foreign text in child processes, with limits on processor time, time and memory.
 
-A parser in native code holds the interpreter's lock, and some inputs take it minutes or end its process. A child
+A native parser holds the interpreter's lock, and some inputs take it minutes or crash its process. A child
 gets a function and its arguments and returns plain data: JSON, validated against the function's return type.
 """
 
@@ -27,15 +27,15 @@ from pydantic import TypeAdapter, ValidationError
 P = ParamSpec("P")
 R = TypeVar("R")
 
-#: Processor time of one call, in whole seconds as the kernel counts it: a call gets one to two of them.
+#: Processor time of one call. The kernel counts whole seconds: a call gets between one and two.
 CPU_SECONDS = 1
-#: Time of one call on a busy machine, seconds.
+#: Wall-clock limit of one call, seconds; generous for a busy machine.
 DEADLINE_SECONDS = 20.0
 #: Address space of a child, and the largest answer, bytes.
 MAX_MEMORY, MAX_ANSWER = 1 << 30, 64 << 20
-#: Children that wait for the next call; more are started for calls at the same time, and ended after them.
+#: Idle children that are kept. Concurrent calls start more, which end afterwards.
 MAX_IDLE = 2
-#: Children yield to the threads of the worker.
+#: Niceness of children: the worker's threads go first.
 _NICE = 5
 
 _LENGTH = struct.Struct("!Q")
@@ -45,17 +45,17 @@ _log = structlog.get_logger(__name__)
 
 
 class NotParsed(Exception):
-    """A text took too long, took too much memory, or ended its parser."""
+    """A text took too much time or memory, or crashed its parser."""
 
 
-def parse_apart(function: Callable[P, R], *arguments: P.args, **named: P.kwargs) -> R:
-    """Call a module's function in a child process and return what it returned. Raises NotParsed.
+def parse_apart(function: Callable[P, R], *arguments: P.args, **keywords: P.kwargs) -> R:
+    """Call a module-level function in a child process and return its result. Raises NotParsed.
 
     Its return type must be annotated with plain data: texts, numbers, tuples, frozen dataclasses or models.
     """
     child = _pool.take()
     try:
-        answer = child.ask(pickle.dumps((function, arguments, named)))
+        answer = child.ask(pickle.dumps((function, arguments, keywords)))
         if "error" in answer:
             _log.error("parser_failed", function=function.__qualname__, error=answer["error"])
             raise NotParsed(answer["error"].strip().rpartition("\n")[2])
@@ -72,7 +72,7 @@ def parse_apart(function: Callable[P, R], *arguments: P.args, **named: P.kwargs)
 
 
 class _Child:
-    """One process, which answers one call at a time."""
+    """A child process, which answers one call at a time."""
 
     def __init__(self) -> None:
         paths = [os.path.abspath(path) for path in sys.path]  # noqa: PTH100 - an archive is no folder
@@ -155,7 +155,7 @@ atexit.register(_pool.close)
 
 
 def serve() -> None:
-    """In the child: answer calls until the parent closes the pipe or is gone."""
+    """Answer calls in the child until the parent closes the pipe or ends."""
     os.nice(_NICE)
     resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -171,12 +171,12 @@ def serve() -> None:
 
 def _answer(call: bytes) -> bytes:
     try:
-        function, arguments, named = pickle.loads(call)  # noqa: S301 - the parent's own
-        kind = _type_of(function)
+        function, arguments, keywords = pickle.loads(call)  # noqa: S301 - the parent's own
+        return_type = _type_of(function)
         _limit_cpu()
-        value = kind.dump_python(function(*arguments, **named), mode="json")
+        value = return_type.dump_python(function(*arguments, **keywords), mode="json")
         return json.dumps({"value": value}).encode()
-    except Exception:  # noqa: BLE001 - told to the parent
+    except Exception:  # noqa: BLE001 - the parent reports it
         return json.dumps({"error": traceback.format_exc(limit=-5)[-2_000:]}).encode()
 
 
@@ -200,7 +200,7 @@ def _send(pipe: IO[bytes], data: bytes) -> None:
 
 
 def _receive(pipe: IO[bytes], most: int) -> bytes:
-    """Raises EOFError if the other side has gone, ValueError for more than ``most`` bytes."""
+    """Read one message. Raises EOFError if the other side has gone, ValueError for more than ``most`` bytes."""
     (length,) = _LENGTH.unpack(_exactly(pipe, _LENGTH.size))
     if length > most:
         raise ValueError("too long an answer")

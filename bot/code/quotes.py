@@ -13,9 +13,9 @@ from bot.code.diff import DiffLine, FileDiff
 from bot.core.subjects import Side
 from bot.core.text import squeeze, squeeze_lines
 
-# A quote that is only part of a line must say more than this to be told from chance.
+# A quote of only a part of a line must be at least this long; a shorter one matches by chance.
 _SHORTEST_PART = 4
-# What models copy along with the code: the number and the mark that stand before a shown line.
+# The line number and mark before a shown line, which models copy along with the code.
 _MARGIN = re.compile(r"^\s*(?:\d+\s*\|?\s?[-+ ]?|\|\s?[-+ ]?|[-+])")
 _WORD = re.compile(r"\w+")
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
@@ -24,7 +24,7 @@ _BREAK = "\0"
 
 @dataclass(frozen=True, slots=True)
 class Quoted:
-    """Neighbouring lines of one hunk on one side. ``whole``: the quote is made of them, and complete."""
+    """Neighbouring lines of one hunk on one side. ``whole``: the quote consists of complete lines."""
 
     side: Side
     lines: tuple[DiffLine, ...]
@@ -40,7 +40,7 @@ class Quoted:
 
 
 def bare(quote: str) -> str:
-    """A quote with white space squeezed, without blank lines around it or a fence."""
+    """Squeeze the white space of a quote and remove blank lines around it and a fence."""
     lines = quote.strip().split("\n")
     if len(lines) > 1 and _FENCE.match(lines[0]):
         lines = lines[1:-1] if _FENCE.match(lines[-1]) else lines[1:]
@@ -48,7 +48,7 @@ def bare(quote: str) -> str:
 
 
 class Index:
-    """The lines of a file's hunks, ready to be searched."""
+    """A search index of the lines in a file's hunks."""
 
     def __init__(self, file: FileDiff) -> None:
         lines = [[(line, squeeze(line.text)) for line in hunk.lines] for hunk in file.hunks]
@@ -61,16 +61,16 @@ class Index:
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """Every word in the lines, and in what stands behind the ``@@`` of the hunks."""
+        """Every word in the lines and in the text behind the ``@@`` of the hunks."""
         return frozenset(_WORD.findall(f"{self._contexts}\n{self._views[2].text}"))
 
     def find(self, quote: str) -> list[Quoted]:
-        """Every place where the quote stands: in one side of a hunk, else across removed and added lines.
+        """Return every place of the quote: on one side of a hunk, else across removed and added lines.
 
-        The quote as it is comes first; only if it is nowhere, what a model may have copied along is taken off.
+        The quote is tried unchanged first, then without a fence, then without copied line numbers and marks.
         """
-        given = squeeze_lines(quote)
-        for candidate in filter(None, dict.fromkeys((given, bare(quote), bare(without_margin(quote))))):
+        whole_quote = squeeze_lines(quote)
+        for candidate in filter(None, dict.fromkeys((whole_quote, bare(quote), bare(without_margin(quote))))):
             sides = [match for view in self._views[:2] for match in view.find(candidate)]
             if matches := sides or list(self._views[2].find(candidate)):
                 return matches
@@ -78,7 +78,7 @@ class Index:
 
 
 class _View:
-    """One way to read the hunks, as one string with a line each; no match can cross from hunk to hunk."""
+    """The lines of all hunks on one side (or both) as one string; a break prevents matches across hunks."""
 
     def __init__(self, side: Side | None, hunks: list[list[tuple[DiffLine, str]]]) -> None:
         self._side = side
@@ -105,7 +105,7 @@ class _View:
         lines = tuple(line for line in self._lines[first : last + 1] if line is not None)
         if self._side is not None:
             return Quoted(self._side, lines, whole)
-        # A quote over removed and added lines: the new code is what can still be changed.
+        # A quote over removed and added lines: prefer the new code, which can still be changed.
         side: Side = "RIGHT" if any(line.mark == "+" for line in lines) else "LEFT"
         return Quoted(side, tuple(line for line in lines if line.number(side) is not None), whole=False)
 
@@ -118,11 +118,11 @@ def _all(part: str, text: str) -> Iterator[int]:
 
 
 def _stands_alone(text: str, start: int, end: int) -> bool:
-    """Whether no word of the text is cut in two at either end."""
+    """Return True if the span cuts no word at either end."""
     before, after = text[start - 1 : start + 1], text[end - 1 : end + 1]
     return not any(re.fullmatch(r"\w\w", pair) for pair in (before, after))
 
 
 def without_margin(quote: str) -> str:
-    """The quote without numbers and marks that stood before the lines it was copied from."""
+    """Remove the line numbers and marks before the quoted lines."""
     return "\n".join(_MARGIN.sub("", line) for line in quote.split("\n"))

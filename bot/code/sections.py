@@ -1,8 +1,8 @@
-r"""Cut a unified diff into the sections of its files, by the counts in its hunk headers, and read their names.
+r"""Cut a unified diff into one section per file, by the counts in its hunk headers, and read the file names.
 
-Counting is what keeps a removed line ``-- x`` (shown as ``--- x``) from being read as a file header, and an error
-in one file from hiding the others. Lines end at ``\n`` and nowhere else: a form feed, a lone carriage return or a
-Unicode line separator is part of a line, as it is for git.
+The counts keep a removed line ``-- x`` (shown as ``--- x``) from being read as a file header, and an error in one
+file from hiding the others. Lines end at ``\n`` only: a form feed, a lone carriage return or a Unicode line
+separator is part of a line, as it is for git.
 
 Names are read as ``git apply`` reads them: git quotes names with control characters, quotes or (by default) any
 byte beyond ASCII like C strings, ends a name with spaces by a tab, and puts ``a/`` and ``b/`` (or
@@ -46,18 +46,18 @@ class RawHunk:
 
 @dataclass(slots=True)
 class Section:
-    """What one file's part of the diff holds, while it is being gathered."""
+    """One file's part of the diff, filled line by line."""
 
     line: int
     header: list[str] = field(default_factory=list)
     hunks: list[RawHunk] = field(default_factory=list)
     flaws: list[tuple[int, str]] = field(default_factory=list)
-    lost: bool = False
+    is_unreadable: bool = False
     names_files: bool = False
 
     @property
     def from_git(self) -> bool:
-        """Whether the next file is announced by a line of git's own, and by nothing else."""
+        """True if the diff is git's: only a ``diff --git`` line begins the next file."""
         return self.header[0].startswith("diff --")
 
     def head(self, *lines: str) -> None:
@@ -65,14 +65,14 @@ class Section:
         self.header += lines
         self.names_files = self.names_files or any(line.startswith("+++ ") for line in lines)
 
-    def lose(self, line: int, reason: str) -> None:
-        """Skip what follows, up to the next hunk or file that can be told for certain."""
+    def mark_unreadable(self, line: int, reason: str) -> None:
+        """Skip everything up to the next certain hunk or file."""
         self.flaws.append((line, reason))
-        self.lost = True
+        self.is_unreadable = True
 
 
 def cut(text: str) -> list[Section]:
-    """The sections of a diff in their order. Text before the first header (a mail, a log) is skipped."""
+    """Return the sections of a diff in order. Text before the first header (a mail, a log) is skipped."""
     lines = text.split("\n")
     if lines[-1] == "":
         lines.pop()
@@ -84,8 +84,8 @@ def cut(text: str) -> list[Section]:
         if line.startswith(_HEADERS):
             sections.append(Section(at + 1, [line]))
             if line.startswith(_COMBINED):
-                sections[-1].lose(at + 1, "a combined diff of a merge takes no comments")
-        elif current is not None and current.lost and current.header[0].startswith(_COMBINED):
+                sections[-1].mark_unreadable(at + 1, "a combined diff of a merge takes no comments")
+        elif current is not None and current.is_unreadable and current.header[0].startswith(_COMBINED):
             pass
         elif _names_files(lines, at, current):
             if current is None or current.names_files or not current.from_git:
@@ -102,30 +102,30 @@ def cut(text: str) -> list[Section]:
 
 
 def _names_files(lines: list[str], at: int, current: Section | None) -> bool:
-    """Whether ``---`` and ``+++`` at ``at`` name files, rather than being code that was taken away and added."""
+    """Return True if ``---`` and ``+++`` at ``at`` name files, and are not removed and added code."""
     if not lines[at].startswith("--- ") or not _line(lines, at + 1).startswith("+++ "):
         return False
     if current is not None and current.from_git and not current.names_files:
         return not current.hunks
-    return _line(lines, at + 2).startswith("@@ -") and not (current and current.from_git and current.lost)
+    return _line(lines, at + 2).startswith("@@ -") and not (current and current.from_git and current.is_unreadable)
 
 
 def _take_hunk(lines: list[str], at: int, section: Section) -> int:
-    """Read the hunk whose header is at ``at``; returns the index of the first line after it."""
-    section.lost = False
+    """Read the hunk with its header at ``at``. Return the index of the first line after it."""
+    section.is_unreadable = False
     match = _HUNK.match(lines[at])
     if match is None:
-        section.lose(at + 1, "the hunk header has not the form @@ -a,b +c,d @@")
+        section.mark_unreadable(at + 1, "the hunk header has not the form @@ -a,b +c,d @@")
         return at + 1
     old_count, new_count = (1 if count is None else int(count) for count in match.group(2, 4))
     body, old, new = _take_body(lines, at + 1, old_count, new_count)
     end = at + 1 + len(body)
     if old < 0 or new < 0:
-        section.lose(end, _TOO_LONG)
+        section.mark_unreadable(end, _TOO_LONG)
         return end
     if old or new:
         if end < len(lines):
-            section.lose(end + 1, "the hunk has fewer lines than its header says")
+            section.mark_unreadable(end + 1, "the hunk has fewer lines than its header says")
             return end
         section.flaws.append((end, "the diff ends in the middle of a hunk"))
     if body:
@@ -135,7 +135,7 @@ def _take_hunk(lines: list[str], at: int, section: Section) -> int:
 
 
 def _take_body(lines: list[str], at: int, old: int, new: int) -> tuple[list[str], int, int]:
-    """The lines of a hunk, and how many old and new lines its header promised beyond them (< 0: too few)."""
+    """Return the lines of a hunk, and how many old and new lines are missing (< 0: too many)."""
     body: list[str] = []
     for index in range(at, len(lines)):
         line, mark = lines[index], lines[index][:1]
@@ -152,14 +152,14 @@ def _take_body(lines: list[str], at: int, old: int, new: int) -> tuple[list[str]
 
 
 def _take_other(line: str, at: int, section: Section) -> None:
-    """A line outside hunks: part of a header, or the proof that the last hunk was longer than it said."""
-    if section.lost:
+    """Read a line outside hunks: a header line, or proof that the last hunk is longer than its header says."""
+    if section.is_unreadable:
         return
     if not section.hunks:
         section.head(line)
     elif line.startswith(("+", "-")) and line.rstrip() not in ("--", "---"):
         section.hunks.pop()
-        section.lose(at + 1, _TOO_LONG)
+        section.mark_unreadable(at + 1, _TOO_LONG)
 
 
 def _line(lines: list[str], at: int) -> str:
@@ -175,7 +175,7 @@ _SINGLE = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f"
 
 
 def read_names(header: list[str]) -> tuple[str | None, str | None]:
-    """Old and new name; None on the side where the file does not exist. Both None where no name can be told."""
+    """Return old and new name: None for the side without the file, both None if no name can be read."""
     old, new = _from_pair(header)
     if old is None and new is None:
         old, new = _from_git_line(header[0])
@@ -189,13 +189,13 @@ def read_names(header: list[str]) -> tuple[str | None, str | None]:
 
 
 def _from_pair(header: list[str]) -> tuple[str | None, str | None]:
-    """Names in the lines ``--- old`` and ``+++ new``."""
+    """Return the names in the lines ``--- old`` and ``+++ new``."""
     names = [_name(line[4:]) for line in header if line.startswith(("--- ", "+++ "))][:2]
     return _bare(names[0], names[1]) if len(names) == 2 else (None, None)
 
 
 def _from_git_line(line: str) -> tuple[str | None, str | None]:
-    """Names in ``diff --git a/x b/x``: with spaces in them, only equal halves tell where the second begins."""
+    """Return the names in ``diff --git a/x b/x``. Names with spaces are split where both halves are equal."""
     rest = line.rstrip("\r").split(" ", 2)[-1]
     if (quoted := _QUOTED.match(rest)) is not None:
         return _bare(_unquote(quoted[0]), _unquote(rest[quoted.end() + 1 :]))
@@ -203,7 +203,7 @@ def _from_git_line(line: str) -> tuple[str | None, str | None]:
         old, _, new = rest.partition(' "')
         return _bare(old, _unquote(f'"{new}'))
     middle = (len(rest) - 1) // 2
-    # Where one half alone has a prefix, the space is off the middle by one.
+    # If only one half has a prefix, the space is off the middle by one.
     for space in range(max(0, middle - 1), middle + 3):
         pair = _bare(rest[:space], rest[space + 1 :])
         if rest[space : space + 1] == " " and pair[0] == pair[1]:
@@ -213,7 +213,7 @@ def _from_git_line(line: str) -> tuple[str | None, str | None]:
 
 
 def _bare(old: str, new: str) -> tuple[str | None, str | None]:
-    """Both names without git's prefixes; two equal prefixes are no prefixes, but a folder called so."""
+    """Remove git's prefixes from both names. Two equal prefixes are a folder of that name."""
     if _PREFIX.match(old) and old[:2] == new[:2]:
         return old, new
     return _strip(old), _strip(new)
@@ -228,7 +228,7 @@ def _field(header: list[str], *keys: str) -> str | None:
 
 
 def _name(text: str) -> str:
-    """A name as ``---`` and ``+++`` show it: without the tab and time that may follow it."""
+    """Return the name in a ``---`` or ``+++`` line, without a tab and time behind it."""
     if (quoted := _QUOTED.match(text)) is not None:
         return _unquote(quoted[0])
     return text.split("\t")[0].rstrip("\r")

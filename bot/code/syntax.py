@@ -1,6 +1,6 @@
-"""Functions and classes of a source file, and what its code means, for the languages whose grammar is at hand.
+"""Functions and classes of a source file, and a fingerprint of its code, for languages with a grammar here.
 
-A child process parses: a file that is cut, half merged or hostile gives what could be read of it, in bounded time.
+A child process parses in bounded time. A truncated, half-merged or hostile file gives the part that could be read.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Literal
 
 from bot.code.parser_process import NotParsed, parse_apart
 
-#: A larger file is data, or written by a program; bytes.
+#: A larger file is data or generated; bytes.
 MAX_BYTES = 1_000_000
 Kind = Literal["function", "class"]
 
@@ -22,7 +22,7 @@ Kind = Literal["function", "class"]
 class Definition:
     """A function or class; lines count from 1 and include decorators. ``body`` is where its head ends.
 
-    A function without a name has that of the call that it is handed to in ``call``: ``it("works", ...)``.
+    ``call`` is the call that an anonymous function is an argument of: ``it("works", ...)``.
     """
 
     kind: Kind
@@ -35,18 +35,17 @@ class Definition:
 
     @property
     def qualified(self) -> str:
-        """Its name behind those of the classes and functions around it, joined by dots."""
+        """Its name after the names of the classes and functions around it, joined by dots."""
         own = self.name or self.call
         return f"{self.within}.{own}" if self.within else own
 
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """A language: where its grammar comes from and what its definitions are called in it.
+    """A language: the package of its grammar, and the node types of its definitions.
 
-    ``heads`` are what belongs to a definition that stands in it, by the field that it stands in. ``owners`` give
-    a function that is a value its name: by the field of the value, and that of the name. ``calls`` are calls
-    that functions are handed to.
+    ``heads`` maps nodes that start before the definition in them (decorators, ``export``) to its field. ``owners``
+    maps nodes that name a function value to the fields of value and name. ``calls`` are calls that take functions.
     """
 
     name: str
@@ -59,7 +58,7 @@ class Grammar:
     comments: frozenset[str] = frozenset({"comment", "line_comment", "block_comment"})
     strings: frozenset[str] = frozenset({"string", "string_literal", "interpreted_string_literal", "char_literal"})
     package: str = ""
-    """What its wheel is called behind ``tree_sitter_``, where that is not ``name``."""
+    """The name of its package after ``tree_sitter_``, if it is not ``name``."""
     maker: str = "language"
 
 
@@ -129,14 +128,14 @@ _BY_ENDING = {
 
 
 def grammar_of(path: str) -> Grammar | None:
-    """The grammar by the file's ending; None where none is at hand."""
+    """Return the grammar by the file's suffix, or None if there is none."""
     return _BY_ENDING.get(PurePosixPath(path).suffix.lower())
 
 
 def definitions(text: str, path: str) -> tuple[Definition, ...]:
-    """Return all functions and classes of a file, in the order in which they begin.
+    """Return all functions and classes of a file, ordered by their first line.
 
-    Return none for an unknown language and for a file that its parser does not read within its limits.
+    Return none for an unknown language, or if the parser exceeds its limits.
     """
     try:
         return parsed_definitions(text, path)
@@ -153,10 +152,9 @@ def parsed_definitions(text: str, path: str) -> tuple[Definition, ...]:
 
 @lru_cache(maxsize=4)
 def fingerprint(text: str, path: str) -> str | None:
-    """Identify the code and comments of a file without its layout. The last ones are remembered.
+    """Identify the code and comments of a file without its layout. The last four are cached.
 
-    Return None for an unknown language, for a file with a syntax error, and for a file that its parser does not
-    read within its limits.
+    Return None for an unknown language or a syntax error, or if the parser exceeds its limits.
     """
     from bot.code import trees
 
@@ -172,13 +170,15 @@ def _is_readable(text: str, path: str) -> bool:
     return grammar_of(path) is not None and len(text) <= MAX_BYTES
 
 
-def enclosing(found: tuple[Definition, ...], first: int, last: int) -> Definition | None:
-    """The innermost *named* function around these lines, else the innermost class, else what a call is handed.
+def enclosing(candidates: tuple[Definition, ...], first: int, last: int) -> Definition | None:
+    """Return the choices *named* function around these lines, else class, else function argument of a call.
 
-    None at the top of a file.
+    Return None at the top level of a file.
     """
-    around = [each for each in found if each.first <= first and each.last >= last]
-    named = [each for each in around if each.name]
-    functions = [each for each in named if each.kind == "function"]
-    handed = [each for each in around if each.call]
-    return min(functions or named or handed, key=lambda each: each.last - each.first, default=None)
+    around = [definition for definition in candidates if definition.first <= first and definition.last >= last]
+    named = [definition for definition in around if definition.name]
+    functions = [definition for definition in named if definition.kind == "function"]
+    callbacks = [definition for definition in around if definition.call]
+    return min(
+        functions or named or callbacks, key=lambda definition: definition.last - definition.first, default=None
+    )

@@ -1,6 +1,6 @@
-"""Syntax trees of foreign text. Only child processes call this module, by ``parse_apart``: the parsers are native.
+"""Syntax trees of foreign text. Only child processes call this module, by ``parse_apart``.
 
-Their time can grow with the square of the text, and they hold the interpreter's lock.
+The native parsers hold the interpreter's lock, and their time can grow with the square of the text.
 """
 
 from __future__ import annotations
@@ -20,43 +20,43 @@ from bot.code.syntax import MAX_BYTES, PYTHON, Definition, Grammar, Kind, gramma
 if TYPE_CHECKING:
     from tree_sitter import Node, Tree
 
-#: Nodes of a tree that are looked at, and those of a tree that is handed over.
+#: Most nodes of a tree that are visited, and most nodes of a tree that is returned.
 MAX_NODES, MAX_FLAT_NODES = 400_000, 150_000
-#: Definitions of one file that are told apart.
+#: Most definitions of one file.
 MAX_DEFINITIONS = 10_000
-#: Definitions inside of each other that are told apart.
+#: Deepest nesting of definitions.
 MAX_NESTING = 50
-#: Brackets inside of each other that a parser is handed: many more overflow its stack.
+#: Deepest nesting of brackets that is parsed: much deeper text overflows a parser's stack.
 MAX_BRACKETS = 1_000
-#: Levels of a tree that are looked at, and characters of a name.
+#: Levels of a tree that are visited, and characters of a name.
 MAX_DEPTH, LONGEST_NAME = 1_000, 200
-#: Bytes that a parser is handed at a time, and those of a node's text: most are a word.
+#: Bytes that a parser gets at a time, and bytes of a node's text: most are one word.
 _CHUNK, _TEXT = 65_536, 1_024
-#: Time after which a parser is asked to stop, seconds of processor time. Some inputs never let it be asked.
+#: Processor time after which a parser is told to stop, seconds. On some inputs it never checks.
 SECONDS = 0.8
 
 
 def outline(text: str, path: str) -> tuple[Definition, ...]:
-    """Return all functions and classes of a file, in the order in which they begin."""
+    """Return all functions and classes of a file, ordered by their first line."""
     grammar = grammar_of(path)
     tree = parse(text, path)
     if grammar is None or tree is None:
         return ()
     data = text.encode("utf-8", "surrogatepass")
-    found: list[Definition] = []
+    results: list[Definition] = []
     open_: list[_Open] = []
-    for node in _telling(tree, grammar):
+    for node in _definition_nodes(tree, grammar):
         while open_ and open_[-1].node.end_byte <= node.start_byte:
             open_.pop()
         kind = _kind(node, grammar)
         names = open_[-1].names if open_ else ()
         if kind is not None and len(names) < MAX_NESTING:
-            if len(found) == MAX_DEFINITIONS:
+            if len(results) == MAX_DEFINITIONS:
                 break
             name = _name(node, open_, grammar, data)
             call = "" if name or kind == "class" else _call(node, open_, grammar, data)
-            within = ".".join(each for each in names if each)
-            found.append(
+            within = ".".join(outer for outer in names if outer)
+            results.append(
                 Definition(
                     kind,
                     name,
@@ -69,26 +69,25 @@ def outline(text: str, path: str) -> tuple[Definition, ...]:
             )
             names = (*names, name)
         open_.append(_Open(node, names))
-    return tuple(sorted(found, key=lambda each: (each.first, -each.last)))
+    return tuple(sorted(results, key=lambda definition: (definition.first, -definition.last)))
 
 
 @dataclass(frozen=True, slots=True)
 class _Open:
-    """A node around the one that is looked at, and the names of the definitions up to it."""
+    """A node around the current one, and the names of the definitions up to it."""
 
     node: Node
     names: tuple[str, ...]
 
 
-#: What parsers are handed, piece by piece: always the same object.
+#: The buffer for parsers. Always the same object, because the binding never frees what a parser was given.
 _piece = bytearray()
 
 
 class _Source:
-    """A file as its parser asks for it, and later its nodes for their text.
+    """A file's bytes for its parser, and later for the text of its nodes.
 
-    The binding never lets go of a piece that its parser was handed (py-tree-sitter 0.26), and takes nothing but
-    bytes for the text of a node.
+    py-tree-sitter 0.26 never frees a buffer that a parser was given, and takes only bytes for the text of a node.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -103,11 +102,11 @@ class _Source:
 
 
 def parse(text: str, path: str) -> Tree | None:
-    """The syntax tree; None for an unknown language, a file too large or too deep, or a parse too long."""
+    """Return the syntax tree, or None for an unknown language or a file that is too large, deep or slow."""
     grammar = grammar_of(path)
     if grammar is None or len(text) > MAX_BYTES:
         return None
-    data = text.encode("utf-8", "surrogatepass")  # a caller finds the places again in the same bytes
+    data = text.encode("utf-8", "surrogatepass")  # callers index the same bytes by the nodes' positions
     if len(data) > MAX_BYTES or _depth(data) > MAX_BRACKETS:
         return None
     from tree_sitter import Parser
@@ -125,9 +124,9 @@ def parse(text: str, path: str) -> Tree | None:
 
 
 def nodes(tree: Tree) -> Iterator[tuple[Node, Sequence[Node]]]:
-    """Every node with its ancestors (a live list), parents first, within ``MAX_NODES`` and ``MAX_DEPTH``.
+    """Yield every node with its ancestors (a live list), parents first, within ``MAX_NODES`` and ``MAX_DEPTH``.
 
-    Walked by hand: a hostile file nests deeper than Python recurses, and ``Node.parent`` starts at the root.
+    Not recursive: a hostile file nests deeper than Python recurses. ``Node.parent`` would search from the root.
     """
     cursor = tree.walk()
     ancestors: list[Node] = []
@@ -152,7 +151,7 @@ _NO_BRACKETS = bytes(set(range(256)) - set(b"([{)]}"))
 
 
 def _depth(data: bytes) -> int:
-    """How deep brackets stand inside of each other, those in strings counted too."""
+    """Return the deepest nesting of brackets, including those in strings."""
     deepest = depth = 0
     for opening in data.translate(_OPENING, _NO_BRACKETS):
         if opening:
@@ -173,11 +172,11 @@ def _language(grammar: Grammar) -> Any:
     return Language(getattr(package, grammar.maker)())
 
 
-def _telling(tree: Tree, grammar: Grammar) -> list[Node]:
-    """The nodes that definitions are told from, parents before children.
+def _definition_nodes(tree: Tree, grammar: Grammar) -> list[Node]:
+    """Return the nodes that make or name definitions, parents before children.
 
-    The parser's own query finds them fifty times as fast as a walk, but on what does not parse it can take a
-    time that grows with the square of the file, and so it does in very deep trees.
+    A query is fifty times as fast as a walk, but its time can grow with the square of the file if that has syntax
+    errors or is nested very deeply.
     """
     if tree.root_node.has_error:
         types = _types(grammar)
@@ -186,8 +185,8 @@ def _telling(tree: Tree, grammar: Grammar) -> list[Node]:
 
     cursor = QueryCursor(_query(grammar))
     cursor.set_max_start_depth(MAX_DEPTH)
-    found = cursor.captures(tree.root_node).get("it", [])
-    return sorted(found, key=lambda node: (node.start_byte, -node.end_byte))
+    captures = cursor.captures(tree.root_node).get("it", [])
+    return sorted(captures, key=lambda node: (node.start_byte, -node.end_byte))
 
 
 def _types(grammar: Grammar) -> frozenset[str]:
@@ -200,7 +199,7 @@ def _query(grammar: Grammar) -> Any:
     from tree_sitter import Query
 
     types = _types(grammar)
-    return Query(_language(grammar), "\n".join(f"({each}) @it" for each in sorted(types)))
+    return Query(_language(grammar), "\n".join(f"({node_type}) @it" for node_type in sorted(types)))
 
 
 def _kind(node: Node, grammar: Grammar) -> Kind | None:
@@ -210,7 +209,7 @@ def _kind(node: Node, grammar: Grammar) -> Kind | None:
 
 
 def _name(node: Node, around: Sequence[_Open], grammar: Grammar, data: bytes) -> str:
-    """The name of a definition; that of the variable or key for a function that is a value."""
+    """Return the name of a definition; for a function value, that of its variable or key."""
     own = node.child_by_field_name("name") or node.child_by_field_name("type")
     if own is None and node.type == "type_declaration" and node.named_child_count:
         own = node.named_children[0].child_by_field_name("name")
@@ -222,7 +221,7 @@ def _name(node: Node, around: Sequence[_Open], grammar: Grammar, data: bytes) ->
 
 
 def _call(node: Node, around: Sequence[_Open], grammar: Grammar, data: bytes) -> str:
-    """The call that a function is handed to, or the macro that is one: what it begins with, in one line."""
+    """Return the start of the call that takes the function, or of the macro, in one line."""
     if node.type == "macro_invocation":
         call: Node | None = node
     else:
@@ -234,28 +233,28 @@ def _call(node: Node, around: Sequence[_Open], grammar: Grammar, data: bytes) ->
 
 
 def _beginning(node: Node, data: bytes) -> str:
-    """Never ``node.text``: in a hostile file that is most of the file, again and again."""
+    """Return the start of a node's text. ``node.text`` could be most of a hostile file, many times."""
     return data[node.start_byte : min(node.end_byte, node.start_byte + LONGEST_NAME)].decode("utf-8", "replace")
 
 
 def _first(node: Node, around: Sequence[_Open], grammar: Grammar) -> int:
-    """The first line, decorators included, and ``const`` or ``export`` before it."""
-    for each in reversed(around):
-        outer = each.node
+    """Return the first line, including decorators and ``const`` or ``export``."""
+    for open_node in reversed(around):
+        outer = open_node.node
         inside = grammar.heads.get(outer.type) or grammar.owners.get(outer.type, ("",))[0]
         if outer.type in ("pair", "assignment_expression") or not inside:
             break
-        held = outer.child_by_field_name(inside)
-        # ``export const f = ...``: a declaration stands between the two, and holds the second.
-        if held is None or not held.start_byte <= node.start_byte <= node.end_byte <= held.end_byte:
+        inner = outer.child_by_field_name(inside)
+        # ``export const f = ...``: a declaration lies between the two nodes.
+        if inner is None or not inner.start_byte <= node.start_byte <= node.end_byte <= inner.end_byte:
             break
-        if held != node and held.type not in ("lexical_declaration", "variable_declaration"):
+        if inner != node and inner.type not in ("lexical_declaration", "variable_declaration"):
             break
         node = outer
     return node.start_point.row + 1
 
 
-#: Words behind which a line break ends a statement, and those before which it does, in JavaScript and TypeScript.
+#: Words after or before which a line break can end a statement in JavaScript and TypeScript.
 _BREAK_AFTER = frozenset(
     {b"return", b"throw", b"yield", b"async", b"break", b"continue", b"type", b"interface", b"declare",
      b"abstract", b"namespace", b"module", b"let", b"static", b"get", b"set", b"accessor", b"using",
@@ -263,15 +262,15 @@ _BREAK_AFTER = frozenset(
 )  # fmt: skip
 _BREAK_BEFORE = frozenset({b"++", b"--", b"=>", b"!", b"as", b"satisfies", b"is"})
 _SCRIPTS = frozenset({"javascript", "typescript", "tsx"})
-#: A package that Go's compiler hands to a C compiler together with the comment before it, however it is quoted.
+#: Go's package "C", whose preceding comment is compiled as C, however it is quoted.
 _CGO = re.compile(rb'["`](?:C|\\[^"\n]*)["`]')
 
 
 def fingerprint(text: str, path: str) -> str | None:
     """Identify the code and comments of a file without its layout. Return None if it has a syntax error.
 
-    Return None also for what a compiler reads behind the grammar's back: cgo, escapes in Java, HTML comments in
-    JavaScript.
+    Return None also for code that a compiler reads differently from the grammar: cgo, escapes in Java, HTML
+    comments in JavaScript.
     """
     grammar, tree = grammar_of(path), parse(text, path)
     if grammar is None or tree is None or tree.root_node.has_error:
@@ -295,7 +294,7 @@ def fingerprint(text: str, path: str) -> str | None:
 
 
 def _python(text: str) -> bytes | None:
-    """Return the syntax tree as Python's own parser sees it, without places. None if it does not parse."""
+    """Return the syntax tree of Python's own parser without positions, or None if it does not parse."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -323,7 +322,7 @@ def _comments(tree: Tree, grammar: Grammar, data: bytes) -> list[bytes] | None:
 def _tokens(tree: Tree, grammar: Grammar, data: bytes) -> list[bytes] | None:
     """Return the tree's nodes and words, comments included. None if they are more than can be read.
 
-    The tree counts, not its leaves alone: a line break ends a statement in some of these languages.
+    Inner nodes count too: in some of these languages a line break ends a statement.
     """
     tokens: list[bytes] = []
     end, last = 0, b""
@@ -353,12 +352,12 @@ def _tokens(tree: Tree, grammar: Grammar, data: bytes) -> list[bytes] | None:
 
 
 def _comment(text: bytes) -> bytes:
-    """A comment without the indentation of its lines."""
+    """Remove the indentation of a comment's lines."""
     return b"\n".join(line.strip() for line in text.split(b"\n"))
 
 
 def _string(text: bytes, grammar: Grammar) -> bytes:
-    """A string in double quotes, if turning its quotes changes nothing in it."""
+    """Return a string in double quotes if changing its quotes does not change its value."""
     turns = grammar.name in _SCRIPTS and text[:1] == text[-1:] == b"'" and len(text) >= 2
     return b'"' + text[1:-1] + b'"' if turns and b'"' not in text and b"\\" not in text else text
 
@@ -367,8 +366,8 @@ def _string(text: bytes, grammar: Grammar) -> bytes:
 class FlatTree:
     """A syntax tree as plain data. ``rows`` has seven numbers a node, parents first.
 
-    The number of its parent (-1 for the root), its type and its field (in ``words``; 0 is no field), first and
-    last byte, first line (from 0), and whether it is named (1), an error (2), missing (4) and holds an error (8).
+    Index of the parent (-1 for the root), type and field (indices in ``words``; 0 is no field), first and last
+    byte, first line (from 0), and flags: named (1), error (2), missing (4), contains an error (8).
     """
 
     words: tuple[str, ...]
@@ -376,7 +375,7 @@ class FlatTree:
 
 
 def flat(text: str, path: str) -> FlatTree | None:
-    """Return the tree of a file; None for a file that is too large, or is not parsed in time."""
+    """Return the tree of a file as plain data, or None if it is too large or not parsed in time."""
     tree = parse(text, path)
     if tree is None:
         return None

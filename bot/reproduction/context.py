@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from pydantic import Field
 
-from bot.code.lookup import called
+from bot.code.lookup import called_names
 from bot.code.syntax import Definition, definitions, enclosing
 from bot.core.errors import OperatorError
 from bot.core.frozen import Frozen
@@ -134,7 +134,7 @@ def context(facts: Facts, checkout: Checkout, language: Language) -> Context:
     if len(found) < MAX_DEFINITIONS:
         found += _holding_constants(facts.text, sources, MAX_DEFINITIONS - len(found))
     if len(found) < MAX_DEFINITIONS:
-        calls = called(line for each in found for line in each.source.split("\n"))
+        calls = called_names(line for each in found for line in each.source.split("\n"))
         found += _telling(language.definitions(calls, sources, MAX_DEFINITIONS))
     unique = {(each.path, each.line): each for each in reversed(found)}
     shown = [each for each in dict.fromkeys(found) if unique[each.path, each.line] is each][:MAX_DEFINITIONS]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from bot.code.diff import parse
-from bot.code.file_classes import judged
+from bot.code.file_classes import reviewable_part
 from bot.code.packing import pack
 from bot.core.actions import SetCheck
 from bot.features.review.texts import EXPECTED
@@ -32,7 +32,7 @@ def test_a_change_cannot_exempt_itself(never: str, attack: str) -> None:
     assert diff.flaws == ()
     shown = "\n".join(piece.text for piece in pack(diff, 20_000, 4).pieces)
     assert EVIL in shown, never
-    assert judged(text, diff) == (text, ()), never
+    assert reviewable_part(text, diff) == (text, ()), never
 
 
 @pytest.mark.parametrize(("never", "attack"), params(NAMED))

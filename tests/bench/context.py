@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 from bot.code.context import Sides, Surroundings, around
 from bot.code.diff import Diff, FileDiff, parse
-from bot.code.file_classes import Risk, left_out, risk
+from bot.code.file_classes import Risk, risk, skip_reason
 from bot.code.packing import Packed, estimate, pack, render, render_line
 from bot.code.syntax import PYTHON, definitions, grammar_of, nodes
 from bot.code.syntax import parse as parse_tree
@@ -139,7 +139,7 @@ def kind_of(diff: Diff, packed: Packed) -> str:
     """By what the files are: the code decides, where there is any."""
     if packed.reformatted:
         return "layout only"
-    kinds = {risk(file) for file in diff.files if left_out(file) is None}
+    kinds = {risk(file) for file in diff.files if skip_reason(file) is None}
     if kinds & {Risk.SENSITIVE, Risk.SOURCE}:
         return "code with tests" if Risk.TEST in kinds else "code"
     return "tests" if Risk.TEST in kinds else "settings and texts" if kinds else "nothing that is read"

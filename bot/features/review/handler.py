@@ -168,7 +168,7 @@ class _Review:
 
     def _code(self, packed: Packed, surrounded: Surroundings, finding: Finding) -> Code:
         """The code around a finding, with the file at the head where it can be read."""
-        source = surrounded.now(finding.path)
+        source = surrounded.text_after(finding.path)
         if source is None:
             # Where that is None too the hunks are shown.
             source = text_at(self.services.forge, finding.path, self.pull.head_sha)

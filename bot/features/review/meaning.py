@@ -13,7 +13,7 @@ from time import monotonic
 import re2
 
 from bot.code.context import Sides
-from bot.code.diff import Diff, Hunk, replaced
+from bot.code.diff import Diff, Hunk, apply_hunks
 from bot.code.syntax import MAX_BYTES, fingerprint, grammar_of
 
 #: Endings of languages without a grammar here in which a line may be indented at will.
@@ -73,7 +73,7 @@ def reformatted(diff: Diff, sides: Sides) -> dict[str, frozenset[int]]:
             if not some:
                 continue
             left -= len(before)
-            changed = replaced(before, [file.hunks[number] for number in some], back=False)
+            changed = apply_hunks(before, [file.hunks[number] for number in some], reverse=False)
             if changed is not None and same(before, changed, file.path):
                 equal += some
             elif len(some) > 1:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bot.code.diff import Diff, FileDiff, replaced
+from bot.code.diff import Diff, FileDiff, apply_hunks
 from bot.core.actions import Usage
 from bot.core.errors import BudgetExceeded, ForgeError, ModelError, SandboxError
 from bot.core.subjects import PullRequest
@@ -170,7 +170,7 @@ def _reversed(file: FileDiff, folder: Path) -> bytes:
         content = "" if file.change == "deleted" else _inside(folder, file.path).read_bytes().decode("utf-8")
     except (OSError, UnicodeDecodeError):
         raise NotReversible(f"{file.path} cannot be read at the head") from None
-    text = replaced(content, file.hunks, back=True)
+    text = apply_hunks(content, file.hunks, reverse=True)
     if text is None:
         raise NotReversible(f"{file.path} at the head is not what the change says")
     return (text if text.endswith("\n") or not text else f"{text}\n").encode()

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from bot.code.context import CodeContext, surroundings
 from bot.code.diff import parse
-from bot.code.file_classes import exempts_itself, judged
+from bot.code.file_classes import exempts_itself, reviewable_part
 from bot.core import events
 from bot.core.actions import Decision, SetCheck, Usage
 from bot.core.commands import Command
@@ -170,7 +170,7 @@ class _Judgement:
         diff = parse(patch)
         around = surroundings(diff, self.pull, self.services.forge if self.config.context_tokens else None)
         self.context = around.within(self.config.context_tokens)
-        patch, self.omitted = judged(patch, diff)
+        patch, self.omitted = reviewable_part(patch, diff)
         if self.omitted:
             self.exempt = tuple(file.path for file in diff.files if exempts_itself(file))
         return patch

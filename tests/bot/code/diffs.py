@@ -46,9 +46,9 @@ class Generated:
 @st.composite
 def diffs(draw: st.DrawFn) -> Generated:
     """One to three files: changed, added or deleted; with and without a newline at their ends."""
-    chosen = draw(st.lists(names, min_size=1, max_size=3, unique=True))
-    parts = [draw(_file(name)) for name in chosen]
-    return Generated("".join(parts), tuple(chosen))
+    file_names = draw(st.lists(names, min_size=1, max_size=3, unique=True))
+    parts = [draw(_file(name)) for name in file_names]
+    return Generated("".join(parts), tuple(file_names))
 
 
 @st.composite

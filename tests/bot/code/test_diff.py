@@ -30,7 +30,7 @@ AWKWARD_NAMES = ["plain.py", "with space.py", "tab\there.py", 'quo"te.py', "naï
 
 
 @pytest.mark.parametrize("options", [[], ["--no-prefix"], ["-c", "x"]], ids=["git", "no-prefix", "quoted"])
-def test_names_and_counts_are_git_s_own_whatever_the_file_is_called(tmp_path: Path, options: list[str]) -> None:
+def test_names_and_counts_agree_with_git_for_any_file_name(tmp_path: Path, options: list[str]) -> None:
     git(tmp_path, "init", "-q")
     for name in AWKWARD_NAMES:
         file = tmp_path / name
@@ -51,7 +51,7 @@ def test_names_and_counts_are_git_s_own_whatever_the_file_is_called(tmp_path: Pa
     assert {file.path: (file.added, file.removed) for file in diff.files} == expected
 
 
-def test_renames_copies_modes_binaries_additions_and_deletions_are_told_apart(tmp_path: Path) -> None:
+def test_renames_copies_modes_binaries_additions_deletions_are_separate(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q")
     for name in ("moved.py", "moved and changed.py", "gone.py", "script.sh", "picture.bin", "empty.txt"):
         (tmp_path / name).write_text("".join(f"{name} {number}\n" for number in range(9)))
@@ -105,7 +105,7 @@ def test_code_that_looks_like_a_header_stays_code() -> None:
     assert (file.added, file.removed) == (1, 1)
 
 
-def test_a_hunk_that_ends_with_what_looks_like_a_file_header_is_followed_by_the_next_hunk() -> None:
+def test_a_hunk_that_ends_like_a_file_header_is_followed_by_the_next() -> None:
     text = "--- a/q.sql\n+++ b/q.sql\n@@ -1 +1 @@\n--- x\n+++ y\n@@ -9 +9 @@\n-a\n+b\n"
     file = only(text)
     assert [len(hunk.lines) for hunk in file.hunks] == [2, 2]
@@ -184,7 +184,7 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize(("text", "reason"), MALFORMED.values(), ids=MALFORMED)
-def test_what_cannot_be_read_is_reported_and_takes_no_comment(text: str, reason: str) -> None:
+def test_unreadable_parts_are_reported_and_take_no_comment(text: str, reason: str) -> None:
     diff = parse(text)
     assert reason in str(diff.flaws[0])
     assert all(file.path != "x" or not file.hunks for file in diff.files)

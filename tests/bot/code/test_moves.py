@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.code.context import Sides
-from bot.code.diff import parse, replaced
+from bot.code.diff import apply_hunks, parse
 from bot.code.packing import REFORMATTED, pack
 from bot.features.review.meaning import reformatted
 from bot.github.offline import RecordedTree
@@ -32,7 +32,7 @@ def test_a_moved_function_is_named_in_both_places_and_read_in_neither() -> None:
     assert "step_5" not in piece.text
 
 
-def test_what_a_move_changes_stays_visible() -> None:
+def test_changes_within_a_move_stay_visible() -> None:
     (piece,) = pack(parse(moved("    value = None")), 2_000, 4).pieces
     assert "   10 +     value = None" in piece.text
     assert "step_5" not in piece.text
@@ -42,9 +42,9 @@ def test_what_a_move_changes_stays_visible() -> None:
 @pytest.mark.parametrize("back", [False, True])
 def test_a_diff_that_does_not_fit_the_file_gives_no_other_side(back: bool) -> None:
     (file,) = parse("--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n").files
-    assert replaced("a\nb\n", file.hunks, back=False) == "a\nc\n"
-    assert replaced("a\nc\n", file.hunks, back=True) == "a\nb\n"
-    assert replaced("other\n", file.hunks, back=back) is None
+    assert apply_hunks("a\nb\n", file.hunks, reverse=False) == "a\nc\n"
+    assert apply_hunks("a\nc\n", file.hunks, reverse=True) == "a\nb\n"
+    assert apply_hunks("other\n", file.hunks, reverse=back) is None
 
 
 def test_of_two_hunks_the_one_that_changes_nothing_is_left_out() -> None:

@@ -14,7 +14,7 @@ from bot.code.diff import Diff, parse
 from bot.code.packing import estimate, pack
 from bot.features.review.anchoring import anchor
 from bot.features.shared.findings import Reported
-from tests.bot.code.github_rules import shown
+from tests.bot.code.github_rules import parse_shown
 
 SOURCES = {
     "swebench/instances.jsonl.gz": ("patch", "test_patch"),
@@ -38,12 +38,12 @@ def patches(folder: Path) -> Iterator[str]:
 
 
 def quotes(diff: Diff) -> list[Reported]:
-    """A finding about the first changed line that says something, in every file."""
-    made = []
+    """Return a finding about the first changed line with text, for every file."""
+    findings = []
     for file in diff.files:
         lines = (line for hunk in file.hunks for line in hunk.lines if line.mark != " " and line.text.strip())
         if (line := next(lines, None)) is not None:
-            made.append(
+            findings.append(
                 Reported.model_validate(
                     {
                         "path": file.path,
@@ -56,31 +56,33 @@ def quotes(diff: Diff) -> list[Reported]:
                     }
                 )
             )
-    return made
+    return findings
 
 
-def test_all_of_them(shared_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_real_patches_are_parsed_anchored_and_packed(
+    shared_data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     counts: Counter[str] = Counter()
     for text in patches(shared_data):
         diff = parse(text)
         counts.update(patches=1, files=len(diff.files), flawed=bool(diff.flaws))
         counts.update(flaw.reason for flaw in diff.flaws)
         counts["lines"] += sum(len(hunk.lines) for file in diff.files for hunk in file.hunks)
-        rules = shown(text)
+        rules = parse_shown(text)
         counts.update(file.change for file in diff.files)
         counts["binary"] += sum(file.binary for file in diff.files)
         for path in {file.path for file in diff.files}:
             for side in ("LEFT", "RIGHT"):
                 hunks = rules[path].hunks if path in rules else []
-                # Some of these diffs were strung together and name a file twice.
+                # Some of these diffs are concatenated and name a file twice.
                 ours = frozenset[int]().union(*(file.commentable(side) for file in diff.named(path)))
                 assert ours == {number for hunk in hunks for number in hunk[side]}
-        found, dropped = anchor(quotes(diff), diff)
+        findings, dropped = anchor(quotes(diff), diff)
         assert not dropped
-        for finding in found:
+        for finding in findings:
             assert finding.line is not None
             assert rules[finding.path].accepts(finding.line, finding.side, finding.start_line)
-        counts["findings placed"] += len(found)
+        counts["findings placed"] += len(findings)
         for piece in pack(diff, BUDGET, 50).pieces:
             assert estimate(piece.text) <= piece.tokens <= BUDGET
             counts["pieces"] += 1

@@ -1,4 +1,4 @@
-"""Where functions and classes lie, and which texts mean the same, in six languages and in hostile files."""
+"""Lines of functions and classes, and equality of code, in six languages and in hostile files."""
 
 from __future__ import annotations
 
@@ -89,17 +89,19 @@ SAMPLES = {
 @pytest.mark.parametrize("path", SAMPLES)
 def test_definitions_are_found_with_their_lines(path: str) -> None:
     text, expected = SAMPLES[path]
-    assert {each.qualified: (each.first, each.last) for each in definitions(text, path)} == expected
+    assert {
+        definition.qualified: (definition.first, definition.last) for definition in definitions(text, path)
+    } == expected
 
 
-def test_a_function_without_a_name_is_called_after_what_it_is_handed_to() -> None:
+def test_an_anonymous_function_is_named_after_the_call_that_takes_it() -> None:
     text = "describe('app', () => {\n  it('works', async () => {\n    run();\n  });\n});\n"
-    found = definitions(text, "app.test.ts")
-    within = enclosing(found, 3, 3)
+    outline = definitions(text, "app.test.ts")
+    within = enclosing(outline, 3, 3)
     assert within is not None
     assert (within.qualified, within.first, within.last) == ("it('works', async () => {", 2, 4)
     macro = definitions("rgtest!(finds, |dir: Dir| {\n    a();\n});\n", "a.rs")
-    assert [each.qualified for each in macro] == ["rgtest!(finds, |dir: Dir| {"]
+    assert [definition.qualified for definition in macro] == ["rgtest!(finds, |dir: Dir| {"]
     inside = definitions("function f() {\n  a.map((b) => {\n    c();\n  });\n}\n", "a.js")
     outer = enclosing(inside, 3, 3)
     assert outer is not None
@@ -107,20 +109,20 @@ def test_a_function_without_a_name_is_called_after_what_it_is_handed_to() -> Non
 
 
 def test_the_innermost_function_is_around_a_line_else_its_class() -> None:
-    found = definitions(SAMPLES["a.py"][0], "a.py")
-    assert [enclosing(found, line, line) for line in (4, 1, 6)] == [found[1], found[0], None]
+    outline = definitions(SAMPLES["a.py"][0], "a.py")
+    assert [enclosing(outline, line, line) for line in (4, 1, 6)] == [outline[1], outline[0], None]
     # Lines of two functions have only the class in common.
-    assert enclosing(found, 1, 4) == found[0]
+    assert enclosing(outline, 1, 4) == outline[0]
 
 
 def test_python_agrees_with_pythons_own_parser() -> None:
     text = inspect.getsource(textwrap) + inspect.getsource(ast)
     theirs = {
-        (node.name, min([node.lineno, *(each.lineno for each in node.decorator_list)])): node.end_lineno
+        (node.name, min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])): node.end_lineno
         for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
     }
-    ours = {(each.name, each.first): each.last for each in definitions(text, "x.py")}
+    ours = {(definition.name, definition.first): definition.last for definition in definitions(text, "x.py")}
     assert ours.keys() == theirs.keys()
     # Comments at the end of a body belong to it; Python's parser does not see them.
     lines = text.split("\n")
@@ -188,7 +190,7 @@ _CGO = "package a\n\n// #define N 1\nimport {}\n\nvar x = {}\n"
         ("a.js", "x = a\n--> b", "x = a --> b"),
     ],
 )
-def test_what_may_matter_is_kept(path: str, before: str, after: str) -> None:
+def test_differences_that_may_matter_are_kept(path: str, before: str, after: str) -> None:
     assert not meaning.same(before, after, path)
 
 
@@ -207,7 +209,7 @@ HOSTILE = {
 }
 
 
-def test_what_was_parsed_is_let_go() -> None:
+def test_memory_of_parsed_files_is_freed() -> None:
     def parsed(size: int) -> int:
         texts = [f"x = {number}\n" * 2_000 for number in range(size)]
         tracemalloc.start()
@@ -216,9 +218,9 @@ def test_what_was_parsed_is_let_go() -> None:
             assert tree is not None
             assert tree.root_node.children[0].text
         del tree
-        kept, _ = tracemalloc.get_traced_memory()
+        used, _ = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-        return kept
+        return used
 
     parsed(1)
     assert parsed(50) < 100_000  # one text is 12,000 bytes and more
@@ -264,16 +266,20 @@ def test_one_slow_file_delays_no_other() -> None:
     with ThreadPoolExecutor(3) as threads:
         slow = [threads.submit(definitions, "a<" * 20_000, "A.java") for _ in range(2)]
         start = time.monotonic()
-        assert [each.name for each in threads.submit(definitions, PYTHON, "a.py").result()] == ["A", "f", "g"]
+        assert [definition.name for definition in threads.submit(definitions, PYTHON, "a.py").result()] == [
+            "A",
+            "f",
+            "g",
+        ]
         first = time.monotonic() - start
-        assert [each.result() for each in slow] == [(), ()]
+        assert [future.result() for future in slow] == [(), ()]
         assert first < time.monotonic() - start
 
 
 @given(st.text(max_size=300), st.sampled_from(sorted(SAMPLES)))
 def test_any_text_can_be_read(text: str, path: str) -> None:
-    for each in definitions(text, path):
-        assert 1 <= each.first <= each.last
+    for definition in definitions(text, path):
+        assert 1 <= definition.first <= definition.last
     assert meaning.same(text, text, path)
 
 

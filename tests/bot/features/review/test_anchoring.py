@@ -13,7 +13,7 @@ from bot.core.text import squeeze_lines
 from bot.features.review.anchoring import anchor
 from bot.features.shared.findings import Finding, Reported
 from tests.bot.code.diffs import Generated, diffs
-from tests.bot.code.github_rules import shown
+from tests.bot.code.github_rules import parse_shown
 
 DIFF = """diff --git a/src/app.py b/src/app.py
 index 1..2 100644
@@ -199,7 +199,7 @@ def test_every_comment_on_quoted_lines_is_one_that_github_accepts(
 ) -> None:
     diff = parse(generated.text)
     assert diff.flaws == ()
-    rules = shown(generated.text)
+    rules = parse_shown(generated.text)
     for file in diff.files:
         for _side, rows in _pieces(file):
             start = data.draw(st.integers(0, max(0, len(rows) - 1)))
@@ -223,14 +223,14 @@ def test_whatever_a_model_makes_up_is_dropped_or_stands_where_github_accepts_it(
 ) -> None:
     found, dropped = anchor([reported(path=path, quote=quote, line=line)], parse(generated.text))
     assert len(found) + len(dropped) == 1
-    rules = shown(generated.text)
+    rules = parse_shown(generated.text)
     for finding in found:
         assert finding.line is None or rules[path].accepts(finding.line, finding.side, finding.start_line)
 
 
 @given(diffs())
 def test_lines_that_can_be_commented_on_are_github_s(generated: Generated) -> None:
-    rules = shown(generated.text)
+    rules = parse_shown(generated.text)
     for file in parse(generated.text).files:
         for side in ("LEFT", "RIGHT"):
             hunks = rules[file.path].hunks if file.path in rules else []
