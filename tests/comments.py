@@ -289,7 +289,7 @@ def about_reproducing() -> Iterator[Text]:
         candidate=candidate, outcome=outcome, agreeing=7, grade="reported", command="pytest tests/test_load.py"
     )
     found = Reproduction(
-        state="reproduced", shown=(offered,), drafted=10, sandbox="bubblewrap", usage=USAGE, model=MODEL
+        state="reproduced", tests=(offered,), drafted=10, sandbox="bubblewrap", usage=USAGE, model=MODEL
     )
     attempts = (
         Attempt(number=1, fate="passed"),

@@ -102,7 +102,7 @@ def _harness(sandbox: Any, test_command: str, seconds: int) -> Harness:
 
 
 def _as_object(result: Reproduction) -> dict[str, Any]:
-    plain = result.model_dump(mode="json", exclude={"shown", "attempts"})
+    plain = result.model_dump(mode="json", exclude={"tests", "attempts"})
     attempts = [
         {
             **attempt.model_dump(mode="json", exclude={"candidate"}),

@@ -1,4 +1,4 @@
-"""What becomes of a draft: put into the repository's test files, run there in the sandbox, offered or not."""
+"""Attempts with drafts: put into a test file of the repository, run in the sandbox, with the result."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PARALLEL = 2
 #: Characters of a run's output that go into a repair: the whole traceback of most.
 PRINTED = 20_000
 
-#: ``unusable``: it cannot be put into a file or loaded. The others are what its test did on the present code.
+#: ``unusable``: it cannot be put into a file or loaded. The others are its result on the present code.
 Fate = Literal["unusable", "passed", "failed", "skipped", "not run"]
 
 #: The three states that people see.
@@ -33,7 +33,7 @@ State = Literal["reproduced", "not reproduced", "not run"]
 
 
 class Candidate(Frozen):
-    """A draft in its place, ready to be run."""
+    """A draft in a test file, ready to run."""
 
     number: int = Field(description="which draft; unique among the drafts of a report")
     draft: str = Field(description="as the model wrote it")
@@ -47,7 +47,7 @@ class Candidate(Frozen):
 
     @property
     def target(self) -> Target:
-        """What to run for this test alone."""
+        """The target that runs this test alone."""
         return Target(path=self.path, name=self.name)
 
 
@@ -61,14 +61,14 @@ def inject(
     test_name: str | None,
     names: Names,
 ) -> Candidate:
-    """Put a draft into ``host``, or into a new file beside it where it cannot live there.
+    """Put a draft into ``host``, or into a new file beside it if it does not fit there.
 
-    ``test_files``: text by path of all files that hold tests. Raises DraftRejected where the draft itself is at
-    fault: it does not parse, holds no test, or uses a name that is nowhere.
+    ``test_files``: text by path of all files with tests. Raises DraftRejected if the draft itself is at fault: it
+    does not parse, contains no test, or uses an unknown name.
     """
     path, injected = host, None
     if host is not None:
-        # A file of its own asks less of a draft; where it is refused there too, that reason counts.
+        # A new file has fewer requirements; if the draft is refused there too, that reason counts.
         with suppress(DraftRejected):
             injected = language.inject(draft, test_files[host], test_name, names)
     if path is None or injected is None:
@@ -88,21 +88,21 @@ def inject(
 
 
 class Attempt(Frozen):
-    """One draft and what became of it."""
+    """One draft and its result."""
 
     number: int
     fate: Fate
-    why: str = Field("", description="one sentence, where it did not simply fail as reported")
+    why: str = Field("", description="one sentence, unless it simply failed as reported")
     repaired: bool = False
-    fault: Literal["", "environment", "interface"] = Field("", description="what its author says it fails for")
-    inverted: bool = Field(False, description="it passed as drafted, and its last assertion was turned round")
+    fault: Literal["", "environment", "interface"] = Field("", description="the fault that its author names")
+    inverted: bool = Field(False, description="it passed as drafted, and its last assertion was inverted")
     flaky: bool = False
-    outcome: TestOutcome | None = Field(None, description="None where it was never run")
-    candidate: Candidate | None = Field(None, description="None where it never found its place in a file")
+    outcome: TestOutcome | None = Field(None, description="None if it was never run")
+    candidate: Candidate | None = Field(None, description="None if it could not be put into a file")
 
 
 class OfferedTest(Frozen):
-    """A test that fails as reported, as it is offered."""
+    """A test that fails as reported, to be offered to people."""
 
     candidate: Candidate
     outcome: TestOutcome
@@ -115,28 +115,28 @@ class Reproduction(Frozen):
     """The result for one report."""
 
     state: State
-    reason: str = Field("", description="one sentence; why nothing is shown, where nothing is")
+    reason: str = Field("", description="one sentence; why no test is offered, if none is")
     environment: bool = Field(False, description="not one test can be run here; no model was asked")
     abstained: Literal["", "environment", "interface"] = Field(
-        "", description="why no test can be drafted, where its author says so: the reason tells the rest"
+        "", description="why no test can be drafted, if its author says so; the details are in the reason"
     )
-    shown: tuple[OfferedTest, ...] = Field((), description="best first; never empty where ``state`` is reproduced")
+    tests: tuple[OfferedTest, ...] = Field((), description="best first; never empty if ``state`` is reproduced")
     attempts: tuple[Attempt, ...] = ()
     drafted: int = Field(0, ge=0, description="drafts that the model gave")
-    failures: tuple[str, ...] = Field((), description="stable words for questions that the model did not answer")
-    sandbox: str = Field("", description="the runner; empty where nothing was run")
+    failures: tuple[str, ...] = Field((), description="error codes of questions that the model did not answer")
+    sandbox: str = Field("", description="the runner; empty if nothing was run")
     usage: Usage = Usage()
     model: str = ""
 
     @property
     def best(self) -> OfferedTest | None:
-        """What is offered."""
-        return self.shown[0] if self.shown else None
+        """The test that is offered."""
+        return self.tests[0] if self.tests else None
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One repository, one way to run its tests, one place for new ones."""
+    """A repository, the way to run its tests, and the place for new ones."""
 
     checkout: Checkout
     language: Language
@@ -146,27 +146,31 @@ class Trial:
     test_name: str | None
     names: Names
     deadline: float
-    """On ``time.monotonic``: what has not begun by then is not run."""
+    """On ``time.monotonic``: no run begins later."""
 
     def attempts(self, drafts: Mapping[int, str], *, inverted: bool = False) -> tuple[Attempt, ...]:
-        """What becomes of each draft; drafts that make the same file are run once for all."""
-        placed = {number: self._placed(number, draft) for number, draft in drafts.items()}
-        candidates = {(each.path, each.content): each for each in placed.values() if isinstance(each, Candidate)}
+        """Try the drafts. Drafts that give the same file are run once."""
+        placements = {number: self._placed(number, draft) for number, draft in drafts.items()}
+        candidates = {
+            (candidate.path, candidate.content): candidate
+            for candidate in placements.values()
+            if isinstance(candidate, Candidate)
+        }
         with ThreadPoolExecutor(PARALLEL) as pool:
             runs = dict(zip(candidates, pool.map(self._run, candidates.values()), strict=True))
         return tuple(
-            Attempt(number=number, fate="unusable", why=each, inverted=inverted)
-            if isinstance(each, str)
-            else _judged(each, runs[each.path, each.content], inverted)
-            for number, each in placed.items()
+            Attempt(number=number, fate="unusable", why=placement, inverted=inverted)
+            if isinstance(placement, str)
+            else _attempt(placement, runs[placement.path, placement.content], inverted)
+            for number, placement in placements.items()
         )
 
     def broken(self) -> str:
-        """Why no test can be run here; empty where one can: an existing one, or else one that does nothing."""
+        """Return why no test can be run here, or "". Tries an existing test, else one that does nothing."""
         existing = self.language.tests_in(self.checkout.tests[self.host]) if self.host else ()
         if self.host and existing:
-            found = self._outcome(Target(path=self.host, name=existing[0][0]), {})
-            if found.status in ("passed", "failed", "skipped") or found.phase in ("setup", "call", "teardown"):
+            outcome = self._outcome(Target(path=self.host, name=existing[0][0]), {})
+            if outcome.status in ("passed", "failed", "skipped") or outcome.phase in ("setup", "call", "teardown"):
                 return ""
         path = self.language.new_path(self.host, "test_bouncer_probe", self.checkout.sources)
         code, name = self.language.probe(path, self.names)
@@ -192,7 +196,7 @@ class Trial:
         except DraftRejected as error:
             return str(error)
         except RecursionError:
-            # It compiled, and is still too deep for those who walk through its tree.
+            # The draft compiles, and is still too deep for libraries that walk its tree recursively.
             return "it is nested too deeply"
 
     def _run(self, candidate: Candidate) -> Execution | None:
@@ -202,7 +206,7 @@ class Trial:
         return self.harness.run_twice(self.checkout.folder, [candidate.target], files)
 
 
-def _judged(candidate: Candidate, execution: Execution | None, inverted: bool) -> Attempt:
+def _attempt(candidate: Candidate, execution: Execution | None, inverted: bool) -> Attempt:
     base = Attempt(number=candidate.number, fate="not run", candidate=candidate, inverted=inverted)
     if execution is None:
         return base.model_copy(update={"why": "the time for this report was used up"})
@@ -224,8 +228,12 @@ def _fate(outcome: TestOutcome) -> tuple[Fate, str]:
 
 
 def repairable(attempts: Sequence[Attempt], drafts: Mapping[int, str]) -> dict[int, tuple[str, str]]:
-    """The drafts that never ran, by number, with what was wrong with them and the end of what was printed."""
-    return {each.number: (drafts[each.number], _trouble(each)) for each in attempts if each.fate == "unusable"}
+    """Return the drafts that never ran, by number: code, and the reason with the end of the output."""
+    return {
+        attempt.number: (drafts[attempt.number], _trouble(attempt))
+        for attempt in attempts
+        if attempt.fate == "unusable"
+    }
 
 
 def _trouble(attempt: Attempt) -> str:

@@ -1,4 +1,4 @@
-"""A test command and the tests that it is to run, put together in the way that its runner names tests. Pure."""
+"""Test commands: insert the tests to run in the notation of the test runner. Pure."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pydantic import Field
 
 from bot.core.frozen import Frozen
 
-#: The element of a command that the tests take the place of.
+#: The placeholder for the tests in a command.
 PLACE = "{tests}"
 
 #: ``pytest``: ``a/test_b.py::TestC::test_d``. ``dotted``: ``a.test_b.TestC.test_d``, from the runner's own folder
-#: (unittest, Django). ``files``: paths only, for a runner of which nothing is known. The others are Java's:
+#: (unittest, Django). ``files``: paths only, for an unknown runner. The others are Java's:
 #: ``console`` is JUnit's launcher, whose ``{tests}`` becomes its own selecting options.
 Naming = Literal["pytest", "dotted", "files", "maven", "gradle", "console"]
 
@@ -26,14 +26,14 @@ _SOURCES = re.compile(r"^(?P<module>(?:.*/)?)src/(?:test|main)/java/")
 
 
 class Target(Frozen):
-    """What to run: a test file, or one test in it."""
+    """A test file to run, or one test in it."""
 
     path: str = Field(description="relative to the work folder")
     name: str | None = Field(None, description="within the file, ``TestC::test_d``; None = the whole file")
 
 
 class TestCommand(Frozen):
-    """How a repository runs its tests, as a list of arguments with ``{tests}`` in it (or at its end)."""
+    """A repository's test command: arguments with ``{tests}`` among them (or else at the end)."""
 
     __test__ = False
 
@@ -41,14 +41,14 @@ class TestCommand(Frozen):
 
     @classmethod
     def parse(cls, text: str) -> TestCommand:
-        """From one line as people type it. Raises ValueError where its quotes do not match or it is empty."""
+        """Parse one line as typed in a shell. Raises ValueError if its quotes do not match or it is empty."""
         return cls(argv=tuple(shlex.split(text)))
 
     @classmethod
     def of_repository(cls, text: str) -> TestCommand:
-        """The same from a repository's configuration, which names a program and never a place on the host.
+        """Parse a command of a repository's configuration, which must not name a path on the host.
 
-        Raises ValueError for an absolute program, too, and for a first word with ``=`` in it.
+        Also raises ValueError for an absolute program and for a first word with ``=`` in it.
         """
         command = cls.parse(text)
         program = command.argv[0]
@@ -60,7 +60,7 @@ class TestCommand(Frozen):
 
     @property
     def naming(self) -> Naming:
-        """How its runner names tests, told from the names of the programs in it."""
+        """The notation of its runner for tests, by the names of the programs in the command."""
         words = [word for argument in self.argv for word in argument.split()]
         programs = {PurePosixPath(word).name for word in words}
         if programs & {"pytest", "py.test"}:
@@ -75,46 +75,46 @@ class TestCommand(Frozen):
 
     @property
     def runs_java(self) -> bool:
-        """Whether its runner is one of Java's."""
+        """True if its runner is one of Java's."""
         return self.naming in ("maven", "gradle", "console")
 
     def reports(self, targets: Sequence[Target]) -> tuple[str, ...]:
-        """Where one of Java's runners leaves reports by itself: files relative to the work folder."""
+        """Return the report files that a Java runner writes by itself, relative to the work folder."""
         if not self.runs_java:
             return ()
         if self.naming == "console":
-            given = _GIVEN.search(" ".join(self.argv))
-            folder = given[1] if given else _REPORTS
+            reports_dir = _GIVEN.search(" ".join(self.argv))
+            folder = reports_dir[1] if reports_dir else _REPORTS
             return tuple(
                 str(PurePosixPath(folder) / f"TEST-junit-{engine}.xml") for engine in ("jupiter", "vintage")
             )
         folder = "target/surefire-reports" if self.naming == "maven" else "build/test-results/test"
-        found: list[str] = []
-        for each in targets:
-            match = _SOURCES.match(each.path)
-            name = _full(each, "#").partition("#")[0]
-            found.append(f"{match['module'] if match else ''}{folder}/TEST-{name}.xml")
-        return tuple(dict.fromkeys(found))
+        paths: list[str] = []
+        for target in targets:
+            match = _SOURCES.match(target.path)
+            name = _full(target, "#").partition("#")[0]
+            paths.append(f"{match['module'] if match else ''}{folder}/TEST-{name}.xml")
+        return tuple(dict.fromkeys(paths))
 
     def fill(self, targets: Sequence[Target]) -> tuple[str, ...]:
-        """The arguments with ``targets`` in their place, each one once."""
+        """Return the arguments with ``targets`` inserted, without duplicates."""
         argv = self.argv if any(PLACE in argument for argument in self.argv) else (*self.argv, PLACE)
         if self.naming == "gradle":
-            return _for_gradle(argv, [_full(each, ".") for each in targets])
+            return _for_gradle(argv, [_full(target, ".") for target in targets])
         if self.naming == "maven":
-            joined = ",".join(_full(each, "#") for each in targets)
-            text = joined if any(f"test={PLACE}" in each for each in argv) else f"-Dtest={joined}"
-            return _replaced(argv, [text], text)
+            joined = ",".join(_full(target, "#") for target in targets)
+            text = joined if any(f"test={PLACE}" in argument for argument in argv) else f"-Dtest={joined}"
+            return _fill(argv, [text], text)
         if self.naming == "console":
-            named = [f"--select-{'method' if each.name else 'class'}={_full(each, '#')}" for each in targets]
+            named = [f"--select-{'method' if target.name else 'class'}={_full(target, '#')}" for target in targets]
             if not _GIVEN.search(" ".join(argv)):
                 named.append(f"--reports-dir={_REPORTS}")
         else:
             named = list(dict.fromkeys(self._named(target) for target in targets))
-        return _replaced(argv, named, shlex.join(named))
+        return _fill(argv, named, shlex.join(named))
 
     def line(self, target: Target) -> str:
-        """The command line that runs one test alone, for people."""
+        """Return the command line that runs one test alone, for people."""
         return shlex.join(self.fill([target]))
 
     def _named(self, target: Target) -> str:
@@ -130,7 +130,7 @@ class TestCommand(Frozen):
         return ".".join((*parts, *(name.split("::") if name else ())))
 
     def _root(self) -> PurePosixPath:
-        """The folder that dotted names start from: where Django's runner lies, else the work folder."""
+        """Return the folder that dotted names start from: that of Django's runner, else the work folder."""
         for argument in self.argv:
             if PurePosixPath(argument).name in ("runtests.py", "manage.py"):
                 return PurePosixPath(argument).parent
@@ -138,17 +138,17 @@ class TestCommand(Frozen):
 
 
 def _for_gradle(argv: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
-    """Gradle takes each name behind an option of its own."""
+    """Insert the names, each after its own ``--tests`` option."""
     if PLACE in argv and "--tests" in argv:
         at = argv.index(PLACE)
         return (*argv[: at - 1], *(word for name in names for word in ("--tests", name)), *argv[at + 1 :])
     text = " --tests ".join(names)
-    text = text if any("--tests" in each for each in argv) else f"--tests {text}"
-    return _replaced(argv, shlex.split(text), text)
+    text = text if any("--tests" in argument for argument in argv) else f"--tests {text}"
+    return _fill(argv, shlex.split(text), text)
 
 
-def _replaced(argv: Sequence[str], words: Sequence[str], text: str) -> tuple[str, ...]:
-    """The arguments with ``words`` for the place by itself, and ``text`` for it within an argument."""
+def _fill(argv: Sequence[str], words: Sequence[str], text: str) -> tuple[str, ...]:
+    """Replace a placeholder argument by ``words``, and a placeholder within an argument by ``text``."""
     filled: list[str] = []
     for argument in argv:
         if argument == PLACE:
@@ -159,7 +159,7 @@ def _replaced(argv: Sequence[str], words: Sequence[str], text: str) -> tuple[str
 
 
 def _full(target: Target, between: str) -> str:
-    """``org.x.ATest#method``: the class from the test's name, or from the file's place below its source root."""
+    """Return ``org.x.ATest#method``: the class by the test's name, or by the path below the source root."""
     if target.name:
         return target.name.replace("::", between)
     path = _SOURCES.sub("", target.path)

@@ -1,6 +1,6 @@
-"""What test runners print: unittest, Django's, javac's complaints, and exceptions and frames in tracebacks.
+"""Read the output of test runners: unittest, Django, javac's errors, exceptions and frames in tracebacks.
 
-Pure, and made for text that may be anything. An exit code of 0 is a pass where nothing printed speaks against it.
+Pure; accepts any text. An exit code of 0 is a pass unless the output says otherwise.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ _SHOWN = re.compile(r"^E {1,3}(?P<kind>[A-Za-z_][\w.]*)(?:: (?P<text>.*))?$", re
 _TRACEBACK = "Traceback (most recent call last):"
 #: The end of a traceback: the exception's own line, the first after the frames that is not indented.
 _RAISED = re.compile(r"^(?P<kind>[A-Za-z_][\w.]*)(?:: (?P<text>.*))?$")
-#: An identifier alone on a line counts as an exception only where it is named like one.
+#: An identifier alone on a line counts as an exception only if it is named like one.
 _NAMED_LIKE_ONE = re.compile(
     r"(Error|Exception|Warning|Interrupt|Exit|Failure|Failed|Iteration|Timeout|Skipped|Skip)$"
 )
 
 
 def read(output: str, exit_code: int) -> tuple[TestOutcome, ...]:
-    """The tests that ``output`` tells of: failing ones by name, passing ones as one without a name."""
+    """Return the tests in ``output``: failing ones by name, passing ones as one without a name."""
     blocks = tuple(_block(match) for match in _BLOCK.finditer(output))
     ran = _RAN.search(output)
     if ran is None and not blocks:
@@ -90,31 +90,31 @@ def _phase(name: str, body: str) -> Phase:
 
 
 def _unknown(output: str, exit_code: int) -> TestOutcome:
-    """A runner whose output says nothing about single tests."""
+    """Interpret output that does not mention single tests."""
     if _NOTHING_RAN.search(output):
-        said = _REFUSED.search(output)
-        return _ended("load", "no test was run" + (f": {said[1]}" if said else ""), output)
+        refusal = _REFUSED.search(output)
+        return _ended("load", "no test was run" + (f": {refusal[1]}" if refusal else ""), output)
     if exit_code == 0:
         if _PYTEST_BEGAN.search(output) and not _PYTEST_ENDED.search(output):
-            # A test that leaves the process takes the others and the verdict on itself with it.
+            # A test that exits the process ends the other tests too, and hides its own result.
             return _ended("crash", "the test run ended before its tests did", output)
         return TestOutcome(status="passed", output=_tail(output))
-    found = raised(output) or shown_exception(output) or _not_compiled(output)
+    exception = raised(output) or shown_exception(output) or _not_compiled(output)
     if exit_code > 128:
         return _ended("crash", f"the test run died of signal {exit_code - 128}", output)
-    if found is None:
-        # Nothing was raised that could be read: a runner that does not know its arguments looks like this.
+    if exception is None:
+        # No exception in the output: for example a runner that rejects its arguments.
         last = output.strip().rpartition("\n")[2][:500]
         return _ended("load", f"exit code {exit_code}: {last}".rstrip(": "), output)
-    # unittest's loader lets through what a module raises on import, but for an ImportError.
-    loading = found[0].rpartition(".")[2] in LOAD_ERRORS or "/unittest/loader.py" in output
-    return _failing("load" if loading else "call", found, output)
+    # unittest's loader passes on exceptions of an import, except ImportError.
+    loading = exception[0].rpartition(".")[2] in LOAD_ERRORS or "/unittest/loader.py" in output
+    return _failing("load" if loading else "call", exception, output)
 
 
 def _not_compiled(output: str) -> tuple[str, str] | None:
-    """The complaint about a script that does not even compile: it comes without a traceback's first line."""
-    found = _SYNTAX.search(output)
-    return None if found is None else (found[1], found[2])
+    """Return the error of a script that does not compile, which has no traceback header."""
+    match = _SYNTAX.search(output)
+    return None if match is None else (match[1], match[2])
 
 
 def _failing(phase: Phase, exception: tuple[str | None, str], output: str, name: str = "") -> TestOutcome:
@@ -138,78 +138,77 @@ def _tail(output: str) -> str:
 
 
 def clean_path(path: str) -> str:
-    """A path relative to the work folder where it lies inside."""
+    """Make a path relative to the work folder if it is inside."""
     return path.removeprefix(f"{WORKDIR}/").removeprefix("./")
 
 
 def split_exception(text: str) -> tuple[str | None, str]:
-    """``ValueError: x`` as (``ValueError``, ``x``).
+    """Split ``ValueError: x`` into (``ValueError``, ``x``). The type is None if the text is not an exception's.
 
-    pytest leaves the type out where a plain assertion failed: ``assert 1 == 2`` is an AssertionError. Type None
-    where the text is no exception's.
+    pytest omits the type of a plain assertion: ``assert 1 == 2`` is an AssertionError.
     """
     if text.startswith("assert "):
         return "AssertionError", text
-    found = _EXCEPTION.fullmatch(text.strip())
-    if found is None or not _is_exception(found):
+    match = _EXCEPTION.fullmatch(text.strip())
+    if match is None or not _is_exception(match):
         return None, text
-    return found["kind"], found["text"] or ""
+    return match["kind"], match["text"] or ""
 
 
 def shown_exception(text: str) -> tuple[str, str] | None:
-    """Type and message of the exception that pytest marks with ``E``, as for a file that cannot be imported."""
-    found = next((each for each in _SHOWN.finditer(text) if _is_exception(each)), None)
-    return None if found is None else (found["kind"], found["text"] or "")
+    """Return type and message of the exception that pytest marks with ``E``, for example for a failed import."""
+    match = next((candidate for candidate in _SHOWN.finditer(text) if _is_exception(candidate)), None)
+    return None if match is None else (match["kind"], match["text"] or "")
 
 
 def last_frame(text: str) -> Frame | None:
-    """The innermost frame of the last traceback in ``text``, in pytest's or Python's own style."""
-    found = [*_PYTEST_FRAME.finditer(text), *_NATIVE_FRAME.finditer(text)]
-    if not found:
+    """Return the innermost frame of the last traceback in ``text``, in pytest's or Python's own style."""
+    frames = [*_PYTEST_FRAME.finditer(text), *_NATIVE_FRAME.finditer(text)]
+    if not frames:
         return None
-    last = max(found, key=lambda match: match.start())
+    last = max(frames, key=lambda frame: frame.start())
     return Frame(path=clean_path(last["path"]), line=int(last["line"][:9]), function=last["function"] or "")
 
 
 def raised(text: str) -> tuple[str, str] | None:
-    """Type and message of the exception that ended the last traceback in ``text``; None where there is none."""
+    """Return type and message of the exception of the last traceback in ``text``, or None."""
     start = text.rfind(_TRACEBACK)
     if start < 0:
         return None
     lines = text[start:].splitlines()[1:]
     for number, line in enumerate(lines):
-        found = _RAISED.match(line)
-        if found is not None and _is_exception(found):
-            return found["kind"], "\n".join(
-                [found["text"] or "", *takewhile(_continues, lines[number + 1 :])]
+        match = _RAISED.match(line)
+        if match is not None and _is_exception(match):
+            return match["kind"], "\n".join(
+                [match["text"] or "", *takewhile(_continues, lines[number + 1 :])]
             ).strip()
     return None
 
 
-def _is_exception(found: re.Match[str]) -> bool:
-    return found["text"] is not None or bool(_NAMED_LIKE_ONE.search(found["kind"]))
+def _is_exception(match: re.Match[str]) -> bool:
+    return match["text"] is not None or bool(_NAMED_LIKE_ONE.search(match["kind"]))
 
 
 def _continues(line: str) -> bool:
-    """Whether a line goes on with an exception's message: it is neither empty nor a ruler."""
+    """Return True if a line continues an exception's message: it is neither empty nor a ruler."""
     return bool(line.strip()) and not re.match(r"[-=_]{8,}", line)
 
 
 def without_report(output: str, exit_code: int | None) -> TestOutcome:
-    """What a run that left no report comes to: the compiler's first complaint, or the last thing that was said."""
+    """Return the outcome of a run without a report: the compiler's first error, or the last line of output."""
     complaint = _COMPLAINT.search(output)
     if complaint is None:
         last = "".join(output.strip().splitlines()[-1:]).strip()[:500]
         return _ended("load", f"no test was run (exit code {exit_code}): {last}".rstrip(": "), output)
     line = int((complaint["line"] or complaint["row"])[:9])
-    said = [complaint["message"].strip()]
-    # javac tells which symbol on the lines below.
-    said += [each.strip() for each in output[complaint.end() :].splitlines()[1:6] if "symbol:" in each]
+    sentences = [complaint["message"].strip()]
+    # javac names the symbol on the following lines.
+    sentences += [row.strip() for row in output[complaint.end() :].splitlines()[1:6] if "symbol:" in row]
     return TestOutcome(
         status="error",
         phase="load",
         exception_type="compilation",
-        message=f"line {line}: {'; '.join(said)}",
+        message=f"line {line}: {'; '.join(sentences)}",
         frame=Frame(path=complaint["path"].removeprefix(f"{WORKDIR}/"), line=line),
         output=_tail(output),
     )

@@ -1,4 +1,4 @@
-"""A checkout as drafting reads it, and what a model is shown of it: layout, nearest tests, code that is named."""
+"""Read a checkout, and choose the parts for the prompt: layout, nearest tests, code that the report names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bot.reproduction.language import Excerpt, Language
 from bot.reproduction.lexical import most_alike
 from bot.reproduction.report import Facts
 
-#: Of a checkout: files of the language, bytes of one, and of all together.
+#: Limits of a checkout: files of the language, bytes of one file, and of all.
 MAX_FILES, MAX_FILE_BYTES, MAX_TOTAL_BYTES = 6_000, 400_000, 60_000_000
 _SKIPPED = frozenset(
     {"__pycache__", "node_modules", "site-packages", "build", "dist", "venv", "env", "target", "vendor"}
@@ -31,20 +31,20 @@ MAX_DEFINITIONS = 8
 #: Characters of the nearest test file, and of all definitions together.
 MAX_HOST = 8_000
 MAX_SOURCE = 16_000
-#: Tests that use the report's symbols, their characters, and files beside the host that are looked at for them.
+#: Tests that use the report's symbols, their characters, and files beside the host that are searched for them.
 MAX_TESTS, MAX_USING, MAX_TEST_FILES = 4, 6_000, 5
-#: Characters of the host's beginning where such tests are shown, of all fixtures, and lines of one fixture.
+#: Characters of the host's head if such tests are shown, of all fixtures, and lines of one fixture.
 MAX_HEAD, MAX_FIXTURES, MAX_FIXTURE = 2_500, 4_000, 12
-#: Lines of a function that holds a string of the report, and files that may hold it: more tell nothing.
+#: Lines of a function that contains a string of the report, and most files that may contain it.
 MAX_LINES, MAX_HOLDERS = 60, 2
 
-#: Folders that show the code in use, or speak of it.
+#: Folders that use the code or describe it.
 _ASIDE = frozenset({"test", "tests", "testing", "example", "examples", "doc", "docs", "benchmarks", "galleries"})
-#: A string or an option as a report writes it.
+#: A quoted string or option in a report.
 _CONSTANT = re.compile(r"[`'\"](-{0,2}[A-Za-z][\w-]{3,40})[`'\"]")
-#: Packages that are named, and characters of a version.
+#: Most packages that are listed, and characters of a version.
 MAX_PACKAGES, MAX_WORDS = 150, 100
-#: Written for every Python that still runs anywhere.
+#: Compatible with every Python that a repository may use.
 _SCRIPT = """\
 import json, os, platform
 try:
@@ -61,13 +61,13 @@ _NAME = re.compile(r"[A-Za-z]\w{0,40}")
 
 @dataclass(frozen=True)
 class Checkout:
-    """What was read of a folder; paths are relative, with ``/``."""
+    """The files of a folder; paths are relative, with ``/``."""
 
     folder: Path
     sources: Mapping[str, str]
     """Text of the files of the repository's language."""
     tests: Mapping[str, str]
-    """Those of them in which its test runner looks for tests."""
+    """Those of them in which the test runner looks for tests."""
     paths: tuple[str, ...]
     """All files, sorted."""
 
@@ -75,22 +75,22 @@ class Checkout:
 def read_checkout(folder: Path, language: Language) -> Checkout:
     """Read a folder. Links are not followed, hidden and generated folders are skipped.
 
-    Raises OperatorError where ``folder`` is no folder.
+    Raises OperatorError if ``folder`` is not a folder.
     """
     if not folder.is_dir():
         raise OperatorError(f"{folder}: no such folder")
     sources: dict[str, str] = {}
     paths: list[str] = []
-    left = MAX_TOTAL_BYTES
+    remaining = MAX_TOTAL_BYTES
     for path in _files(folder):
         name = path.relative_to(folder).as_posix()
         paths.append(name)
         if PurePosixPath(name).suffix not in language.suffixes or len(sources) >= MAX_FILES:
             continue
-        text = _text(path, min(left, MAX_FILE_BYTES))
+        text = _text(path, min(remaining, MAX_FILE_BYTES))
         if text is not None:
             sources[name] = text
-            left -= len(text)
+            remaining -= len(text)
     tests = {name: text for name, text in sources.items() if language.is_test_file(name)}
     return Checkout(folder=folder, sources=sources, tests=tests, paths=tuple(sorted(paths)))
 
@@ -108,7 +108,7 @@ def _text(path: Path, limit: int) -> str | None:
     if path.stat().st_size > limit:
         return None
     try:
-        # Bytes, not text mode: line ends are part of a file's style and are kept.
+        # Bytes, not text mode: line ends are part of a file's style.
         return path.read_bytes().decode("utf-8")
     except UnicodeDecodeError:
         return None
@@ -117,128 +117,135 @@ def _text(path: Path, limit: int) -> str | None:
 class Context(Frozen):
     """The part of a repository that goes into a prompt."""
 
-    layout: str = Field(description="folders with the number of files in them, one a line")
+    layout: str = Field(description="folders with the number of files in them, one per line")
     host: str | None = Field(description="path of the test file most like the report; None without test files")
-    host_text: str = Field("", description="its beginning; its end too where none of its tests is shown")
+    host_text: str = Field("", description="its head; also its end if none of its tests is shown")
     definitions: tuple[Excerpt, ...] = ()
-    tests: tuple[Excerpt, ...] = Field((), description="existing tests that use what the report speaks of")
-    fixtures: tuple[Excerpt, ...] = Field((), description="pytest's, that a test in the host can ask for")
-    command: str = Field("", description="how the test is run, with {tests} where it is named")
-    machine: str = Field("", description="where it is run")
+    tests: tuple[Excerpt, ...] = Field((), description="existing tests that use what the report names")
+    fixtures: tuple[Excerpt, ...] = Field((), description="pytest's, available to a test in the host")
+    command: str = Field("", description="how the test is run, with {tests} as its placeholder")
+    machine: str = Field("", description="the environment in which it is run")
 
 
 def context(facts: Facts, checkout: Checkout, language: Language) -> Context:
     """Choose what to show for a report."""
     sources = {path: text for path, text in checkout.sources.items() if _is_code(path, checkout)}
-    found = list(_telling(language.definitions(facts.names, sources, MAX_DEFINITIONS)))
-    if len(found) < MAX_DEFINITIONS:
-        found += _holding_constants(facts.text, sources, MAX_DEFINITIONS - len(found))
-    if len(found) < MAX_DEFINITIONS:
-        calls = called_names(line for each in found for line in each.source.split("\n"))
-        found += _telling(language.definitions(calls, sources, MAX_DEFINITIONS))
-    unique = {(each.path, each.line): each for each in reversed(found)}
-    shown = [each for each in dict.fromkeys(found) if unique[each.path, each.line] is each][:MAX_DEFINITIONS]
-    host = _test_of([each.path for each in shown], checkout) or choose_host(
+    excerpts = list(_without_one_liners(language.definitions(facts.names, sources, MAX_DEFINITIONS)))
+    if len(excerpts) < MAX_DEFINITIONS:
+        excerpts += _holding_constants(facts.text, sources, MAX_DEFINITIONS - len(excerpts))
+    if len(excerpts) < MAX_DEFINITIONS:
+        calls = called_names(line for excerpt in excerpts for line in excerpt.source.split("\n"))
+        excerpts += _without_one_liners(language.definitions(calls, sources, MAX_DEFINITIONS))
+    unique = {(excerpt.path, excerpt.line): excerpt for excerpt in reversed(excerpts)}
+    relevant = [excerpt for excerpt in dict.fromkeys(excerpts) if unique[excerpt.path, excerpt.line] is excerpt][
+        :MAX_DEFINITIONS
+    ]
+    host = _test_of([excerpt.path for excerpt in relevant], checkout) or choose_host(
         " ".join((*facts.names, facts.text)), checkout.tests
     )
-    used = {each.name.rpartition(".")[2] for each in shown} | {name.rpartition(".")[2] for name in facts.names}
+    used = {excerpt.name.rpartition(".")[2] for excerpt in relevant} | {
+        name.rpartition(".")[2] for name in facts.names
+    }
     tests = _using(used, host, checkout, language) if host else ()
     return Context(
         layout=layout(checkout.paths),
         host=host,
         host_text=_beginning(checkout.tests[host], tests) if host else "",
-        definitions=_within(shown, MAX_SOURCE),
+        definitions=_within(relevant, MAX_SOURCE),
         tests=tests,
         fixtures=_fixtures(host, checkout) if host else (),
     )
 
 
 def _using(used: Collection[str], host: str, checkout: Checkout, language: Language) -> tuple[Excerpt, ...]:
-    """The tests that name most of these symbols, those of the host first."""
+    """Return the tests that use most of these symbols, preferring those of the host."""
     if not used:
         return ()
-    wanted = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(used)))})\b")
-    found: list[tuple[int, Excerpt]] = []
-    others = (path for path, text in checkout.tests.items() if path != host and wanted.search(text))
+    pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(used)))})\b")
+    matches: list[tuple[int, Excerpt]] = []
+    others = (path for path, text in checkout.tests.items() if path != host and pattern.search(text))
     for path in (host, *islice(others, MAX_TEST_FILES)):
         for name, text in language.tests_in(checkout.tests[path]):
-            known = len(set(wanted.findall(text)))
-            if known:
+            count = len(set(pattern.findall(text)))
+            if count:
                 line = checkout.tests[path].partition(text)[0].count("\n") + 1
-                found.append((known + (path == host), Excerpt(name=name, path=path, line=line, source=text)))
-    best = [each for _, each in sorted(found, key=lambda pair: -pair[0])[:MAX_TESTS]]
+                matches.append((count + (path == host), Excerpt(name=name, path=path, line=line, source=text)))
+    best = [excerpt for _, excerpt in sorted(matches, key=lambda pair: -pair[0])[:MAX_TESTS]]
     return _within(best, MAX_USING)
 
 
 def _beginning(text: str, tests: Sequence[Excerpt]) -> str:
-    """The host's imports and set-up, and its end where no test of it is shown for its style."""
+    """Return the host's imports and set-up, and its end if none of its tests is shown."""
     if not tests or len(text) <= MAX_HEAD:
         return _ends(text, MAX_HOST)
     return f"{text[:MAX_HEAD].rpartition(chr(10))[0]}\n\n[... lines left out ...]"
 
 
 def _fixtures(host: str, checkout: Checkout) -> tuple[Excerpt, ...]:
-    """Fixtures of the host, and of the conftest files in its folder and above."""
+    """Return fixtures of the host, and of the conftest files in its folder and above."""
     above = [str(folder / "conftest.py") for folder in PurePosixPath(host).parents]
-    found: list[Excerpt] = []
+    excerpts: list[Excerpt] = []
     for path in (host, *above):
         text = checkout.sources.get(path) or checkout.tests.get(path) or ""
         lines = text.split("\n")
-        for each in definitions(text, path) if "fixture" in text else ():
-            if any("fixture" in line for line in lines[each.first - 1 : each.body - 1]):
-                found.append(_excerpt(each, path, lines, MAX_FIXTURE))
-    return _within(found, MAX_FIXTURES)
+        for definition in definitions(text, path) if "fixture" in text else ():
+            if any("fixture" in line for line in lines[definition.first - 1 : definition.body - 1]):
+                excerpts.append(_excerpt(definition, path, lines, MAX_FIXTURE))
+    return _within(excerpts, MAX_FIXTURES)
 
 
 def _is_code(path: str, checkout: Checkout) -> bool:
-    """Whether a file is the project's own code, and no test, example or page."""
+    """Return True if a file is the project's code: no test, example or documentation."""
     return path not in checkout.tests and not _ASIDE.intersection(PurePosixPath(path).parts[:-1])
 
 
-def _telling(found: Sequence[Excerpt]) -> Iterator[Excerpt]:
-    """Without hits of one line: an alias or a stub says nothing."""
-    return (each for each in found if "\n" in each.source.strip())
+def _without_one_liners(excerpts: Sequence[Excerpt]) -> Iterator[Excerpt]:
+    """Drop excerpts of one line: aliases and stubs."""
+    return (excerpt for excerpt in excerpts if "\n" in excerpt.source.strip())
 
 
 def _holding_constants(text: str, sources: Mapping[str, str], room: int) -> list[Excerpt]:
-    """The functions that hold a string of the report, such as an option's name."""
-    found: list[Excerpt] = []
+    """Return the functions that contain a string of the report, such as an option's name."""
+    excerpts: list[Excerpt] = []
     for word in dict.fromkeys(_CONSTANT.findall(text)):
         holders = [path for path, source in sources.items() if f'"{word}"' in source or f"'{word}'" in source]
         for path in holders if len(holders) <= MAX_HOLDERS else ():
             lines = sources[path].split("\n")
             at = next(n for n, line in enumerate(lines, 1) if f'"{word}"' in line or f"'{word}'" in line)
             around = enclosing(definitions(sources[path], path), at, at)
-            if around is not None and len(found) < room:
-                found.append(_excerpt(around, path, lines, MAX_LINES))
-    return found
+            if around is not None and len(excerpts) < room:
+                excerpts.append(_excerpt(around, path, lines, MAX_LINES))
+    return excerpts
 
 
 def _test_of(paths: Sequence[str], checkout: Checkout) -> str | None:
-    """The test file that is named after a file of the code, the nearest of several; None where none is."""
+    """Return the test file that is named after one of these files, the nearest of several, or None."""
     for path in paths:
         place = PurePosixPath(path)
         names = {f"test_{place.name}", f"{place.stem}_test{place.suffix}", f"{place.stem}Test{place.suffix}"}
-        found = [each for each in checkout.tests if PurePosixPath(each).name in names]
-        if found:
-            return max(found, key=lambda each: (len(set(PurePosixPath(each).parts) & set(place.parts)), each))
+        candidates = [candidate for candidate in checkout.tests if PurePosixPath(candidate).name in names]
+        if candidates:
+            return max(
+                candidates,
+                key=lambda candidate: (len(set(PurePosixPath(candidate).parts) & set(place.parts)), candidate),
+            )
     return None
 
 
 def layout(paths: Sequence[str]) -> str:
-    """Folders down to three levels with their numbers of files, the largest where there are too many."""
+    """List folders down to three levels with their numbers of files; only the largest if there are too many."""
     counts: Counter[str] = Counter()
     for path in paths:
         folder = PurePosixPath(*PurePosixPath(path).parent.parts[:3])
         counts["./" if str(folder) == "." else f"{folder}/"] += 1
-    kept = sorted(
-        folder for folder, _ in sorted(counts.items(), key=lambda each: (-each[1], each[0]))[:MAX_FOLDERS]
+    largest = sorted(
+        folder for folder, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MAX_FOLDERS]
     )
-    return "\n".join(f"{folder} ({counts[folder]} files)" for folder in kept)
+    return "\n".join(f"{folder} ({counts[folder]} files)" for folder in largest)
 
 
 def _ends(text: str, limit: int) -> str:
-    """The beginning (imports, set-up) and the end (where tests are added) of a long file, whole lines."""
+    """Return the head (imports, set-up) and the end (where tests are added) of a long file, in whole lines."""
     if len(text) <= limit:
         return text
     head = text[: limit // 2].rpartition("\n")[0]
@@ -246,25 +253,25 @@ def _ends(text: str, limit: int) -> str:
     return f"{head}\n\n[... lines left out ...]\n\n{tail}"
 
 
-def _excerpt(each: Definition, path: str, lines: Sequence[str], most: int) -> Excerpt:
-    source = "\n".join(lines[each.first - 1 : min(each.last, each.first + most)])
-    return Excerpt(name=each.qualified, path=path, line=each.first, source=source)
+def _excerpt(definition: Definition, path: str, lines: Sequence[str], most: int) -> Excerpt:
+    source = "\n".join(lines[definition.first - 1 : min(definition.last, definition.first + most)])
+    return Excerpt(name=definition.qualified, path=path, line=definition.first, source=source)
 
 
 def _within(definitions: Sequence[Excerpt], limit: int) -> tuple[Excerpt, ...]:
-    kept: list[Excerpt] = []
-    for each in definitions:
-        limit -= len(each.source)
+    excerpts: list[Excerpt] = []
+    for excerpt in definitions:
+        limit -= len(excerpt.source)
         if limit < 0:
             break
-        kept.append(each)
-    return tuple(kept)
+        excerpts.append(excerpt)
+    return tuple(excerpts)
 
 
 def choose_host(query: str, test_files: Mapping[str, str]) -> str | None:
-    """The test file most like ``query`` (draft and report); None where none has a word in common with it.
+    """Return the test file most similar to ``query`` (draft and report), or None without a common word.
 
-    Source: LIBRO, section III.C; its lexical similarity is BM25 here, so that frequent words weigh less.
+    Source: LIBRO, section III.C; BM25 replaces its lexical similarity, so that frequent words weigh less.
     """
     texts = {path: f"{path}\n{text}" for path, text in test_files.items() if text}
     return next(iter(most_alike(query, texts, 1)), None)
@@ -278,22 +285,22 @@ class _Facts(Frozen):
 
 
 def machine(harness: Harness, folder: Path) -> str:
-    """What the interpreter that runs the tests says of itself, in two sentences; empty where none answers.
+    """Describe the interpreter that runs the tests in two sentences; empty if it does not answer.
 
-    Raises SandboxError where the sandbox itself breaks.
+    Raises SandboxError if the sandbox itself fails.
     """
     if harness.command.runs_java:
         return ""
     program = PurePosixPath(harness.command.argv[0])
     python = program if program.name.startswith("python") else program.with_name("python3")
-    said = harness.execute((str(python), "-c", _SCRIPT), folder).output.strip().rpartition("\n")[2]
+    reply = harness.execute((str(python), "-c", _SCRIPT), folder).output.strip().rpartition("\n")[2]
     try:
-        facts = _Facts.model_validate_json(said)
+        facts = _Facts.model_validate_json(reply)
     except ValueError:
         return ""
     names = [name for name in facts.packages if _NAME.fullmatch(name)][:MAX_PACKAGES]
-    who = "as root" if facts.root else "not as root"
+    rights = "as root" if facts.root else "not as root"
     return (
-        f"Python {facts.python[:MAX_WORDS]} on {facts.system[:MAX_WORDS]}, {who}, without a network. Besides the "
-        f"standard library and the repository's own, these can be imported: {', '.join(names) or 'none'}."
+        f"Python {facts.python[:MAX_WORDS]} on {facts.system[:MAX_WORDS]}, {rights}, without a network. Besides "
+        f"the standard library and the repository's own, these can be imported: {', '.join(names) or 'none'}."
     )

@@ -1,4 +1,4 @@
-"""Ask a model for tests: drafts, mended drafts, and which of the best is to be shown."""
+"""Ask a model for tests: drafts, repaired drafts, and the choice among the best."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bot.reproduction.report import Report
 
 T = TypeVar("T", bound=BaseModel)
 
-#: What is at fault where a draft cannot be used; all but the first end the trying.
+#: The cause if a draft cannot be used; only the first allows another attempt.
 Fault = Literal["the test", "the environment", "the interface"]
 
 #: Enough variety for n drafts to differ (LIBRO, section IV.C).
@@ -30,14 +30,14 @@ MAX_THREADS = 8
 
 
 class Draft(Lenient):
-    """What the model is to answer; it thinks before it writes."""
+    """The model's reply: a plan first, then the test."""
 
     plan: str = Field("", description="what goes wrong, what is right, and which call shows the difference")
     code: str = Field(description="the whole code of the test with its imports, without a fence")
 
 
 class Mended(Lenient):
-    """A draft that could not be used, mended, or why it cannot be."""
+    """A repaired draft, or the reason why it cannot be repaired."""
 
     plan: str = Field("", description="what was wrong, in a sentence or two")
     at_fault: Fault = Field(
@@ -48,14 +48,14 @@ class Mended(Lenient):
 
 
 class Pick(Lenient):
-    """Which of several tests is to be shown."""
+    """The choice among several tests."""
 
     reasons: str = Field("", description="what speaks for and against each test")
     choice: int = Field(ge=0, description="number of the chosen test; 0 where every one is wrong")
 
 
 class Option(Frozen):
-    """A test as it is put before the model for its last word."""
+    """A test that the model can choose."""
 
     code: str
     failure: str
@@ -64,7 +64,7 @@ class Option(Frozen):
 
 @dataclass(frozen=True)
 class Author:
-    """Who drafts, and under which name the questions are recorded."""
+    """The model that drafts, its prompts, and the subject under which questions are recorded."""
 
     model: Model
     prompts: Prompts
@@ -73,7 +73,7 @@ class Author:
 
 @dataclass
 class Drafting:
-    """All questions about one report; what they cost adds up in ``usage``."""
+    """All questions about one report, with their total ``usage``."""
 
     author: Author
     report: Report
@@ -81,47 +81,47 @@ class Drafting:
     examples: Sequence[Example]
     language: str
     usage: Usage = field(default_factory=Usage)
-    spoke: str = ""
+    answered_by: str = ""
     failures: list[ModelError] = field(default_factory=list)
 
     def drafts(self, samples: int) -> dict[int, str]:
-        """Up to ``samples`` drafts by number, asked for at the same time.
+        """Ask for ``samples`` drafts at the same time. Return those that came back, by number.
 
-        Raises the first ModelError where no draft came back at all; TransientError as it comes.
+        Raises the first ModelError if there are none; TransientError at once.
         """
-        system, user = self._rendered("reproduce.draft", examples=self.examples)
+        system, user = self._render("reproduce.draft", examples=self.examples)
         questions = {number: self._prompt("reproduce", system, user, number) for number in range(samples)}
         replies = self._ask_all(questions, Draft)
         if not replies and self.failures:
             raise self.failures[0]
         return {number: reply.code for number, reply in replies.items()}
 
-    def mended(self, broken: dict[int, tuple[str, str]]) -> dict[int, Mended]:
-        """Drafts mended by the model, by number, from (code, what is wrong with it). Each is tried once."""
+    def repair(self, broken: dict[int, tuple[str, str]]) -> dict[int, Mended]:
+        """Ask once for repairs of drafts, given by number as (code, problem)."""
         questions = {}
         for number, (code, problem) in broken.items():
-            system, user = self._rendered("reproduce.repair", code=code[:MAX_CODE], problem=problem)
+            system, user = self._render("reproduce.repair", code=code[:MAX_CODE], problem=problem)
             questions[number] = self._prompt("reproduce-repair", system, user, number)
         return self._ask_all(questions, Mended)
 
     def pick(self, choices: Sequence[Option], drafted: int) -> int | None:
-        """The place, from 0, of the test that the model would show; None where it finds every one wrong.
+        """Return the index of the test that the model chooses, or None if it finds all of them wrong.
 
-        A model that fails to answer leaves the ranking as it is: the first.
+        If the model fails to answer, the ranking decides: 0.
         """
-        system, user = self._rendered("reproduce.pick", choices=choices, drafted=drafted)
+        system, user = self._render("reproduce.pick", choices=choices, drafted=drafted)
         prompt = Prompt(purpose="reproduce-pick", system=system, user=user, subject=self.author.subject)
         try:
             reply = self.author.model.complete(prompt, Pick)
         except ModelError as error:
-            self._failed(error)
+            self._add_failure(error)
             return 0
         self._count(reply.usage, reply.model)
         if reply.value.choice == 0:
             return None
         return reply.value.choice - 1 if reply.value.choice <= len(choices) else 0
 
-    def _rendered(self, template: str, **variables: object) -> tuple[str, str]:
+    def _render(self, template: str, **variables: object) -> tuple[str, str]:
         return self.author.prompts.render(
             template,
             report=self.report,
@@ -142,21 +142,21 @@ class Drafting:
         )
 
     def _ask_all(self, questions: Mapping[int, Prompt], schema: type[T]) -> dict[int, T]:
-        """Answers by number, in the order of the questions; a spent budget leaves the rest unasked."""
+        """Return answers by number, in the order of the questions. A spent budget ends the asking."""
         replies = ask_all(self.author.model, tuple(questions.values()), schema, MAX_THREADS)
         answers: dict[int, T] = {}
         for number, reply in zip(questions, replies, strict=True):
             if isinstance(reply, ModelError):
-                self._failed(reply)
+                self._add_failure(reply)
             else:
                 self._count(reply.usage, reply.model)
                 answers[number] = reply.value
         return answers
 
-    def _failed(self, error: ModelError) -> None:
+    def _add_failure(self, error: ModelError) -> None:
         self.failures.append(error)
         self.usage += error.usage or Usage()
 
     def _count(self, usage: Usage, model: str) -> None:
         self.usage += usage
-        self.spoke = model
+        self.answered_by = model

@@ -1,7 +1,7 @@
-"""Examples of a report and the test that reproduced it, shown before the question. Pure but for ``fetch``.
+"""Examples for the prompt: a report and the test that reproduced it. Pure but for ``fetch``.
 
-Closed book: two fixed ones. Open book: the repository's own tests that name an issue, with that issue's text,
-nearest to the report by BM25 (layered framework, section 3.4).
+Closed book: two fixed examples. Open book: the repository's own tests that name an issue, with that issue's text,
+most similar to the report by BM25 (layered framework, section 3.4).
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from bot.reproduction.language import Language
 from bot.reproduction.lexical import most_alike
 from bot.reproduction.report import Report
 
-#: The report behind an issue number of the repository; None where it is no issue that can be read.
+#: Returns the report of an issue by its number, or None if it cannot be read.
 Fetch = Callable[[int], Report | None]
 
 WANTED = 2
-#: How many of the repository's tests are looked up until two with a readable issue are found.
+#: Most tests whose issues are requested until two with a readable issue are found.
 TRIES = 6
 MAX_REPORT = 4_000
 MAX_TEST = 3_000
@@ -38,8 +38,8 @@ class Example(Frozen):
     test: str
 
 
-class Mentioned(Frozen):
-    """A test of the repository that names the issue it is about."""
+class Mention(Frozen):
+    """A test of the repository that names an issue."""
 
     issue: int
     name: str
@@ -128,43 +128,45 @@ public void testCommentsAloneAreAnEmptyConfiguration() throws Exception {
 )
 
 
-def fixed(language: str) -> tuple[Example, ...]:
-    """The two fixed ones, in the language of the tests."""
+def fixed_examples(language: str) -> tuple[Example, ...]:
+    """Return the two fixed examples in the language of the tests."""
     return STATIC_JAVA if language == "java" else STATIC
 
 
-def mentioned(tests: Mapping[str, str], language: Language, without: int | None = None) -> tuple[Mentioned, ...]:
-    """Every test that names an issue in its name, its text or a comment; ``without`` the issue at hand."""
-    found: list[Mentioned] = []
+def find_mentions(tests: Mapping[str, str], language: Language, without: int | None = None) -> tuple[Mention, ...]:
+    """Return every test that names an issue in its name, text or comments, except issue ``without``."""
+    mentions: list[Mention] = []
     for path in sorted(tests):
         if not _REFERENCE.search(tests[path]):
             continue
         for name, source in language.tests_in(tests[path]):
             reference = _REFERENCE.search(source)
             if reference and int(reference[1]) not in (0, without) and len(source) <= MAX_TEST:
-                found.append(Mentioned(issue=int(reference[1]), name=f"{path}::{name}", source=source))
-    return tuple(found)
+                mentions.append(Mention(issue=int(reference[1]), name=f"{path}::{name}", source=source))
+    return tuple(mentions)
 
 
 def nearest(report: Report, examples: Sequence[Example]) -> tuple[Example, ...]:
-    """The two examples whose report is most like this one, the best first."""
-    best = most_alike(report.text, {str(number): each.report for number, each in enumerate(examples)}, WANTED)
+    """Return the two examples with the most similar reports, best first."""
+    best = most_alike(
+        report.text, {str(number): example.report for number, example in enumerate(examples)}, WANTED
+    )
     return tuple(examples[int(number)] for number in best)
 
 
 def from_repository(
     report: Report, tests: Mapping[str, str], language: Language, fetch: Fetch
 ) -> tuple[Example, ...]:
-    """Two examples of the repository's own, filled up with fixed ones where it has fewer.
+    """Return two examples of the repository's own, completed with fixed ones.
 
-    Tests are looked up nearest first, ``TRIES`` of them at most: each costs a request.
+    At most ``TRIES`` issues are requested, the most similar test first.
     """
-    candidates = mentioned(tests, language, without=report.number)
-    by_name = {each.name: each for each in candidates}
-    order = most_alike(report.text, {each.name: each.source for each in candidates}, TRIES)
-    found: list[Example] = []
+    candidates = find_mentions(tests, language, without=report.number)
+    by_name = {mention.name: mention for mention in candidates}
+    order = most_alike(report.text, {mention.name: mention.source for mention in candidates}, TRIES)
+    usable: list[Example] = []
     for name in order:
         other = fetch(by_name[name].issue)
         if other is not None and len(other.text) <= MAX_REPORT:
-            found.append(Example(report=other.text, test=by_name[name].source))
-    return (*nearest(report, found), *fixed(language.name))[:WANTED]
+            usable.append(Example(report=other.text, test=by_name[name].source))
+    return (*nearest(report, usable), *fixed_examples(language.name))[:WANTED]

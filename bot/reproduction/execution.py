@@ -1,7 +1,7 @@
-"""Run tests on a checkout, in a sandbox, and say what came of them.
+"""Run tests on a checkout in a sandbox and read their results.
 
-pytest writes a JUnit report (the options reach it through PYTEST_ADDOPTS, whatever command starts it); where no
-report comes back, what was printed is read.
+pytest writes a JUnit report: PYTEST_ADDOPTS passes the options through any command. Without a report the output is
+read.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from pathlib import Path
 from bot.core.frozen import Frozen
 from bot.reproduction import console, junit
 from bot.reproduction.command import Target, TestCommand
-from bot.reproduction.outcome import MAX_OUTPUT, TestOutcome, TestReport, combined
+from bot.reproduction.outcome import MAX_OUTPUT, TestOutcome, TestReport, combine
 from bot.sandbox.mounts import python_parts
 from bot.sandbox.protocol import WORKDIR, Limits, ProgramResult, ProgramRun, Sandbox
 
-#: Where pytest leaves its report, in the work folder.
+#: pytest's report, in the work folder.
 REPORT = ".bouncer-junit.xml"
 _PYTEST_OPTIONS = ("--junitxml", REPORT, "-o", "junit_family=xunit1", "--tb=short", "--color=no")
 #: A JVM reserves far more than it uses, and starts a thread for each core: neither fits a sandbox's limits.
@@ -40,24 +40,24 @@ _REPORT_LINE = re.compile(
 
 
 class Execution(Frozen):
-    """A test that was run twice on the same files."""
+    """Two runs of a test on the same files."""
 
     first: TestReport
     second: TestReport
 
     @property
     def outcome(self) -> TestOutcome:
-        """What it did: the first run."""
+        """The outcome of the first run."""
         return self.first.outcome
 
     @property
     def flaky(self) -> bool:
-        """The two runs do not agree."""
+        """True if the two runs differ."""
         return essence(self.first) != essence(self.second)
 
 
 def essence(report: TestReport) -> tuple[object, ...]:
-    """What two runs of the same tests on the same files have in common unless they are flaky."""
+    """Return a key that is equal for two runs of the same tests on the same files unless they are flaky."""
     return tuple(sorted((test.name, test.status, test.exception_type or "") for test in report.tests)) or (
         report.outcome.status,
         report.outcome.exception_type,
@@ -66,7 +66,7 @@ def essence(report: TestReport) -> tuple[object, ...]:
 
 @dataclass(frozen=True)
 class Harness:
-    """How tests of one repository are run: in which sandbox, by which command, with what around it."""
+    """The way to run a repository's tests: sandbox, command, environment, limits."""
 
     sandbox: Sandbox
     command: TestCommand
@@ -79,17 +79,21 @@ class Harness:
     def run(self, workdir: Path, targets: Sequence[Target], files: Mapping[str, str]) -> TestReport:
         """Run ``targets`` on a copy of ``workdir`` with ``files`` (path -> text) on top.
 
-        Raises SandboxError where the sandbox itself breaks; whatever the tests do is a report.
+        Raises SandboxError only if the sandbox itself fails; every result of the tests is a report.
         """
-        kept = self.command.reports(targets)
-        # A report of an earlier run must not be taken for this one's.
-        stale = {path: "" for path in (REPORT, *kept) if not (workdir / path).is_dir() and lexists(workdir / path)}
+        report_paths = self.command.reports(targets)
+        # A report of an earlier run must not count for this one.
+        stale = {
+            path: ""
+            for path in (REPORT, *report_paths)
+            if not (workdir / path).is_dir() and lexists(workdir / path)
+        }
         outcome = self.execute(
             self.command.fill(targets),
             workdir,
             {**stale, **files},
             {**(_JAVA_ENVIRONMENT if self.command.runs_java else {}), "PYTEST_ADDOPTS": self._pytest_options()},
-            (REPORT, *kept),
+            (REPORT, *report_paths),
         )
         paths = {target.path for target in targets}
         return report(outcome, paths.pop() if len(paths) == 1 else "", java=self.command.runs_java)
@@ -102,10 +106,10 @@ class Harness:
         env: Mapping[str, str] | None = None,
         collect: Sequence[str] = (),
     ) -> ProgramResult:
-        """Run a program as tests are run: on a copy of ``workdir``, with what they see around them."""
+        """Run a program in the environment of the tests, on a copy of ``workdir``."""
         readable = self.readable
         if self.by_operator and self.sandbox.host_programs:
-            program = typed(argv, workdir, self.env)
+            program = operator_program(argv, workdir, self.env)
             argv, readable = program.argv, (*program.readable, *readable)
         return self.sandbox.run(
             ProgramRun(
@@ -120,7 +124,7 @@ class Harness:
         )
 
     def run_twice(self, workdir: Path, targets: Sequence[Target], files: Mapping[str, str]) -> Execution:
-        """The same, two times: tests that do not agree with themselves are marked flaky."""
+        """Run the targets twice, to detect flaky tests."""
         return Execution(first=self.run(workdir, targets, files), second=self.run(workdir, targets, files))
 
     def _pytest_options(self) -> str:
@@ -128,38 +132,38 @@ class Harness:
 
 
 def report(outcome: ProgramResult, path: str = "", *, java: bool = False) -> TestReport:
-    """What a sandboxed test command says about its tests; ``path`` is their file where it does not say. Pure.
+    """Read the result of a test command. ``path`` is the tests' file if the output does not name it. Pure.
 
-    ``java``: the runner always leaves a report, so that without one nothing was run.
+    ``java``: the runner always writes a report; without one nothing was run.
     """
     tests = tuple(_placed(test, path) for test in _tests(outcome, java))
-    total = combined(tests) if outcome.ending == "exited" else _cut_short(outcome)
+    total = combine(tests) if outcome.ending == "exited" else _cut_short(outcome)
     if total.status != "passed" and not total.output:
         total = total.model_copy(update={"output": _reported(outcome.output)[-MAX_OUTPUT:].strip()})
     return TestReport(outcome=total, tests=tests, seconds=outcome.seconds)
 
 
 def _reported(output: str) -> str:
-    """The lines in which test runners, interpreters and shells say what went wrong.
+    """Return the lines in which test runners, interpreters and shells report errors.
 
-    What a command prints beside them is nobody's business but its own: output is posted in public.
+    All other output stays private, because the result is posted in public.
     """
-    kept: list[str] = []
+    lines: list[str] = []
     inside = False
     for line in output.splitlines():
         if line.startswith(_TRACEBACK):
             inside = True
         elif inside and not line.startswith(" "):
             inside = False  # the exception itself: the last line of a traceback
-            kept.append(line)
+            lines.append(line)
             continue
         if inside or _REPORT_LINE.match(line):
-            kept.append(line)
-    return "\n".join(kept)
+            lines.append(line)
+    return "\n".join(lines)
 
 
 def _placed(test: TestOutcome, path: str) -> TestOutcome:
-    """A test with its file, and with its frame's where a bare file name says that it is the same."""
+    """Set the file of a test, and of its frame if that has the same file name."""
     frame = test.frame
     if frame is not None and path.endswith(f"/{frame.path}"):
         frame = frame.model_copy(update={"path": path})
@@ -167,12 +171,12 @@ def _placed(test: TestOutcome, path: str) -> TestOutcome:
 
 
 def _tests(outcome: ProgramResult, java: bool) -> tuple[TestOutcome, ...]:
-    found: tuple[TestOutcome, ...] = ()
+    tests: tuple[TestOutcome, ...] = ()
     for text in outcome.files.values():
-        with suppress(junit.MalformedReport):  # a report that cannot be read is none: what was printed remains
-            found += junit.parse(text)
-    if found:
-        return found
+        with suppress(junit.MalformedReport):  # without a readable report, the output is read
+            tests += junit.parse(text)
+    if tests:
+        return tests
     if outcome.ending != "exited" or outcome.exit_code is None:
         return ()
     if java:
@@ -192,17 +196,17 @@ def _cut_short(outcome: ProgramResult) -> TestOutcome:
 
 @dataclass(frozen=True)
 class Program:
-    """A command as it works inside the sandbox, and the host folders that it needs there."""
+    """A command as it runs inside the sandbox, and the host folders that it needs there."""
 
     argv: tuple[str, ...]
     readable: tuple[Path, ...]
 
 
-def typed(argv: Sequence[str], workdir: Path, env: Mapping[str, str] | None = None) -> Program:
-    """The command ``argv`` of the operator's, its bare first word looked up as the operator's shell would.
+def operator_program(argv: Sequence[str], workdir: Path, env: Mapping[str, str] | None = None) -> Program:
+    """Resolve the operator's command ``argv`` as the operator's shell would.
 
-    For the commands on files alone, where whoever runs them chose command and folders. What a repository says
-    names programs that are found inside the sandbox and never a folder of the host.
+    Only for commands on local files, for which the operator chose command and folders. A repository's command can
+    only name programs inside the sandbox, never a folder of the host.
 
     Paths into ``workdir`` become paths inside the sandbox. A program in a virtual environment or a Python
     installation brings that along, and so do the folders that PYTHONPATH names in ``env``; any other program is
@@ -225,9 +229,9 @@ def _inside(argument: str, workdir: Path) -> str:
 
 
 def _candidates(name: str) -> Iterator[Path]:
-    """Programs of that name on the search path, last beside the interpreter that runs this.
+    """Yield programs of that name on the search path, last beside the running interpreter.
 
-    Version managers' shims are passed over: they choose at run time, from files that the sandbox does not show.
+    Shims of version managers are skipped: they need files that are not in the sandbox.
     """
     for folder in map(Path, (*os.get_exec_path(), str(Path(sys.executable).parent))):
         program = folder / name
@@ -236,7 +240,7 @@ def _candidates(name: str) -> Iterator[Path]:
 
 
 def _folders_in(env: Mapping[str, str]) -> tuple[Path, ...]:
-    """The existing host folders that PYTHONPATH names, absolute ones only; none that a home lies in."""
+    """Return the existing absolute folders in PYTHONPATH, except those that contain the home folder."""
     entries = map(Path, env.get("PYTHONPATH", "").split(os.pathsep))
     return tuple(
         entry

@@ -1,6 +1,6 @@
-"""JUnit XML as pytest and Java's runners write it, read as a stranger's: the tested program may have written it.
+"""Read JUnit XML of pytest and of Java's runners. It is untrusted: the tested program may have written it.
 
-A document type is refused (no entity is ever expanded); depth, length and the number of tests are capped.
+A document type is refused, so that no entity is expanded; depth, length and the number of tests are capped.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _FIXTURE = re.compile(r'^failed on (setup|teardown) with "(.*)"\s*$', re.DOTALL)
 
 
 class MalformedReport(ValueError):
-    """Not a JUnit report that can be trusted to be read."""
+    """The text is not a JUnit report within the limits."""
 
 
 def parse(text: str) -> tuple[TestOutcome, ...]:
-    """Every test in a report, in its order. Raises MalformedReport."""
+    """Return every test in a report, in order. Raises MalformedReport."""
     if len(text) > MAX_LENGTH:
         raise MalformedReport(f"over {MAX_LENGTH} characters")
     reader, parser = _Reader(), create_parser(forbid_dtd=True)
@@ -91,7 +91,7 @@ def _outcome(case: dict[str, str], results: dict[str, tuple[dict[str, str], str]
             if status == "skipped":
                 return base.model_copy(update={"status": status, "message": message})
             if kind_of := attributes.get("type", ""):
-                # Java's runners say which exception it was; pytest puts it into the message.
+                # Java's runners name the exception in an attribute, pytest in the message.
                 return base.model_copy(update=_thrown(status, kind_of, message, text))
             return base.model_copy(update=_failed(status, message, text))
     return base
@@ -104,8 +104,8 @@ _LIBRARY = re.compile(r"(?:java|javax|jdk|sun|org\.junit|junit|org\.opentest4j|o
 
 
 def _thrown(status: Status, kind: str, message: str, text: str) -> dict[str, object]:
-    """A failure as JUnit itself tells it: surefire, Gradle and the console launcher."""
-    frames = [each for each in _JAVA_FRAME.finditer(text) if not _LIBRARY.match(each["method"])]
+    """Read a failure in a report of surefire, Gradle or the console launcher."""
+    frames = [frame for frame in _JAVA_FRAME.finditer(text) if not _LIBRARY.match(frame["method"])]
     place = frames[0] if frames else None
     loading = "initializationError" in text[:200] or kind.endswith(("JUnitException", "ClassNotFoundException"))
     return {

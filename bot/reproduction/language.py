@@ -1,4 +1,4 @@
-"""What reproduction needs to know of a programming language: to read a draft and to put it into a file."""
+"""The interface of a programming language for reproduction: read a draft and put it into a file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bot.core.frozen import Frozen
 
 
 class DraftRejected(BouncerError):
-    """A draft cannot become a test as it stands. The message tells its author, a model, what to mend."""
+    """A draft cannot become a test. The message tells its author, a model, what to repair."""
 
 
 class Injected(Frozen):
@@ -24,80 +24,80 @@ class Injected(Frozen):
 
 
 class Names(Protocol):
-    """Where names come from, for a draft that uses some without importing them."""
+    """Import statements for names that a draft uses without importing them."""
 
     def provider(self, name: str) -> str | None:
-        """The import statement that makes ``name`` known; None where the repository knows no one place."""
+        """Return the import statement for ``name``, or None if the repository has no single source for it."""
         ...
 
 
 class Excerpt(Frozen):
-    """A function or class that a report speaks of."""
+    """A function or class that a report names."""
 
     name: str = Field(description="dotted, from its module: ``Table.read``")
     path: str
     line: int = Field(ge=1)
-    source: str = Field(description="its beginning, where it is long")
+    source: str = Field(description="its head, if it is long")
 
 
 class Language(Protocol):
-    """One implementation a language; every method is a pure function."""
+    """One implementation per language; every method is a pure function."""
 
     @property
     def name(self) -> str:
-        """As it is written after a code fence: ``python``."""
+        """The name after a code fence: ``python``."""
         ...
 
     @property
     def suffixes(self) -> frozenset[str]:
-        """Of its source files, with the dot."""
+        """Suffixes of source files, with the dot."""
         ...
 
     def is_test_file(self, path: str) -> bool:
-        """Whether the language's test runner would look for tests in a file of that path."""
+        """Return True if the test runner would look for tests in a file of that path."""
         ...
 
     def names(self, sources: Mapping[str, str], tests: Mapping[str, str]) -> Names:
-        """What the repository's own files say about where names come from."""
+        """Collect the import statements of names from the repository's own files."""
         ...
 
     def definitions(self, names: Sequence[str], sources: Mapping[str, str], limit: int) -> tuple[Excerpt, ...]:
-        """Definitions of names that a report uses, ``limit`` at most, in the report's order."""
+        """Return at most ``limit`` definitions of names that a report uses, in the report's order."""
         ...
 
     def tests_in(self, source: str) -> tuple[tuple[str, str], ...]:
-        """Name and text of each test in a test file; nothing where the file cannot be read."""
+        """Return name and text of each test in a test file; none if the file cannot be parsed."""
         ...
 
     def inject(self, draft: str, host: str, test_name: str | None, names: Names) -> Injected:
         """Add the drafted test to an existing test file in that file's own style.
 
-        Nothing that the host holds is changed, moved or shadowed: lines are only added. ``test_name`` renames
-        the test; it gets a number where the host has that name already. Raises DraftRejected where the draft
-        does not parse or cannot live in this host.
+        Lines are only added: nothing in the host is changed, moved or shadowed. ``test_name`` renames the test;
+        it gets a number if the host already has that name. Raises DraftRejected if the draft does not parse or
+        does not fit into this host.
         """
         ...
 
     def new_file(self, draft: str, test_name: str | None, names: Names, path: str) -> Injected:
-        """The drafted test in a file of its own, at ``path``. Raises DraftRejected where it holds none."""
+        """Put the drafted test into a new file at ``path``. Raises DraftRejected if there is no test."""
         ...
 
-    def new_path(self, beside: str | None, stem: str, taken: Mapping[str, str]) -> str:
-        """A free path for a new test file, in the folder of ``beside`` or where tests usually are."""
+    def new_path(self, beside: str | None, stem: str, existing: Mapping[str, str]) -> str:
+        """Return a free path for a new test file, in the folder of ``beside`` or the usual one for tests."""
         ...
 
     def syntax(self, draft: str) -> str:
-        """Normal form: equal for drafts that differ in layout, comments or the test's own name only."""
+        """Return a normal form: equal for drafts that differ only in layout, comments or the test's name."""
         ...
 
     def length(self, code: str) -> int:
-        """Lexical tokens in ``code``, comments left out."""
+        """Return the number of lexical tokens in ``code`` without comments."""
         ...
 
     def probe(self, path: str, names: Names) -> tuple[str, str]:
-        """A file with one test that does nothing, for every runner of the language, and the test's name in it."""
+        """Return a file with one test that does nothing, for every runner of the language, and the test's name."""
         ...
 
-    def inverted(self, draft: str) -> str | None:
-        """The draft with its last assertion turned round; None where it has none to turn."""
+    def invert(self, draft: str) -> str | None:
+        """Return the draft with its last assertion inverted, or None if it has none."""
         ...

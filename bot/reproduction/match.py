@@ -1,4 +1,4 @@
-"""Does a test fail for the reason that was reported? A pure comparison of failure and report."""
+"""Compare a test's failure with a report. Pure."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from bot.core.frozen import Frozen
 from bot.reproduction.outcome import TestOutcome
 from bot.reproduction.report import GENERIC, Facts
 
-#: ``reported``: the failure shows what the report shows. ``plausible``: a wrong result or a missing exception, and
-#: nothing in the report speaks against it. ``other``: it fails for a reason of its own.
+#: ``reported``: the failure is the reported one. ``plausible``: a wrong result or a missing exception that does
+#: not contradict the report. ``other``: it fails for another reason.
 Grade = Literal["other", "plausible", "reported"]
 GRADES: tuple[Grade, ...] = ("other", "plausible", "reported")
 
@@ -20,7 +20,7 @@ ASSERTIONS = frozenset(
     {"AssertionError", "AssertionFailedError", "ComparisonFailure", "Failed", "ComparisonFailureWithFacts",
      "AssertionErrorWithFacts", "MultipleFailuresError"}
 )  # fmt: skip
-#: What a draft that uses the code wrongly runs into; its type alone says nothing.
+#: Exceptions of drafts that misuse the code; the type alone is no evidence.
 _MISUSE = frozenset(
     {"AttributeError", "ImportError", "ModuleNotFoundError", "NameError", "SyntaxError", "IndentationError",
      "TypeError", "UnboundLocalError", "FileNotFoundError", "fixture"}
@@ -38,14 +38,14 @@ _COMPARED = re.compile(
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w.])")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
 
-#: Endings without an exception, and the words in which people report them.
+#: Endings without an exception, and words for them in reports.
 SYMPTOMS = {
     "timeout": r"\bhang(?:s|ing)?\b|infinite|endless|forever|deadlock|\bstuck\b|never (?:ends|returns)",
     "crash": r"segfault|segmentation fault|core dump|\bcrash|\babort|access violation|bus error|stack overflow",
     "limit": r"\bmemory\b|\bOOM\b|out of (?:memory|disk)|\bleak",
 }
 
-#: Values of a message that are looked for in a report: each costs a search.
+#: Most values of a message that are searched in a report.
 _MAX_VALUES = 100
 
 #: Share of a message's words that the report must use for an unnamed exception to count as plausible.
@@ -53,7 +53,7 @@ WORDS_NEEDED = 0.5
 
 
 class Match(Frozen):
-    """How well a failure fits a report, and by what."""
+    """The agreement of a failure with a report, and the evidence for it."""
 
     grade: Grade
     exception: bool = Field(description="the report names the exception that was raised, or that was missing")
@@ -62,16 +62,16 @@ class Match(Frozen):
 
     @property
     def order(self) -> tuple[int, int]:
-        """For sorting: the better match is the greater."""
+        """Sort key: a better match is greater."""
         return GRADES.index(self.grade), int(self.exception) + bool(self.values)
 
 
 def match(outcome: TestOutcome, facts: Facts) -> Match:
-    """Hold a failed test against the facts of a report.
+    """Compare a failed test with the facts of a report.
 
     After LIBRO (section III.D): for a report of a crash the exception type must be the reported one, for
     a report of a wrong value the value must be in the report. Added here: a draft's own mistakes (a name that
-    does not exist, a missing fixture) count only where the report speaks of the very same thing.
+    does not exist, a missing fixture) count only if the report names the same thing.
     """
     words = _shared_words(outcome.message, facts.text)
     values = _shared_values(outcome.message, facts.text)
@@ -111,11 +111,11 @@ def _shared_values(message: str, text: str) -> tuple[str, ...]:
     compared = (side for sides in _COMPARED.findall(message) for side in sides)
     candidates = dict.fromkeys(" ".join(value.split()) for value in (*quoted, *numbers, *compared))
     text = " ".join(text.split())
-    telling = [value for value in candidates if len(value) > 1 and value not in _TRIVIAL][:_MAX_VALUES]
-    return tuple(value for value in telling if _shown(value, text))
+    specific = [value for value in candidates if len(value) > 1 and value not in _TRIVIAL][:_MAX_VALUES]
+    return tuple(value for value in specific if _contains(value, text))
 
 
-def _shown(value: str, text: str) -> bool:
+def _contains(value: str, text: str) -> bool:
     return re.search(rf"(?<![\w.\[({{]){re.escape(value)}(?![\w\])}}])", text) is not None
 
 

@@ -1,4 +1,4 @@
-"""What came of running a test, whatever ran it."""
+"""Outcomes of tests, independent of the runner."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from pydantic import Field
 
 from bot.core.frozen import Frozen
 
-#: Characters that are kept of what a run printed.
+#: Characters of a run's output that are kept.
 MAX_OUTPUT = 20_000
 
 Status = Literal["passed", "failed", "error", "skipped", "timeout"]
 
-#: Where a test that did not pass came to its end. ``load``: it could not be compiled, imported or found. ``setup``
-#: and ``teardown``: in a fixture. ``call``: in the test itself. ``limit``: a limit of the sandbox other than time.
-#: ``crash``: the interpreter died.
+#: The phase in which a test that did not pass ended. ``load``: it could not be compiled, imported or found.
+#: ``setup`` and ``teardown``: in a fixture. ``call``: in the test itself. ``limit``: a limit of the sandbox other
+#: than time. ``crash``: the interpreter died.
 Phase = Literal["load", "setup", "call", "teardown", "limit", "crash"]
 
 
 class Frame(Frozen):
     """A place in the code that a traceback names."""
 
-    path: str = Field(description="relative to the work folder where it lies inside")
-    line: int = Field(ge=0, description="from 1; 0 where none is known")
+    path: str = Field(description="relative to the work folder if it lies inside")
+    line: int = Field(ge=0, description="from 1; 0 if unknown")
     function: str = ""
 
     def __str__(self) -> str:
@@ -32,30 +32,30 @@ class Frame(Frozen):
 
 
 class TestOutcome(Frozen):
-    """What came of one test, or of several as one."""
+    """The outcome of one test, or of several together."""
 
     __test__: ClassVar[bool] = False  # not a test itself, for pytest
 
     status: Status
-    phase: Phase | None = Field(None, description="None where it passed or was skipped, and for a timeout")
+    phase: Phase | None = Field(None, description="None if it passed or was skipped, and for a timeout")
     exception_type: str | None = Field(None, description="as printed, with or without its module")
     message: str = Field("", description="the exception's text, or why there is no result")
     frame: Frame | None = Field(None, description="where the exception was raised")
-    output: str = Field("", description="traceback, or what was printed where there is none; cut")
+    output: str = Field("", description="traceback, or the output if there is none; cut")
     name: str = Field("", description="the test as its runner names it; empty for several tests as one")
-    path: str = Field("", description="its file relative to the work folder; empty where it is not known")
+    path: str = Field("", description="its file relative to the work folder; empty if unknown")
     seconds: float = Field(0.0, ge=0)
 
     @property
     def fails(self) -> bool:
-        """It ran and did not pass: neither skipped, nor impossible to load, nor broken while cleaning up."""
+        """True if it ran and did not pass. False if it was skipped, could not be loaded, or broke in teardown."""
         if self.status == "error":
             return self.phase in ("setup", "call", "limit", "crash")
         return self.status in ("failed", "timeout")
 
     @property
     def kind(self) -> str:
-        """The exception's name without package, as people write it in a report; without one, the way it ended."""
+        """The exception's name without package, as in a report; without an exception, the way it ended."""
         if self.exception_type:
             return re.split(r"[.$]", self.exception_type)[-1]
         if self.status == "timeout":
@@ -64,14 +64,14 @@ class TestOutcome(Frozen):
 
     @property
     def in_test(self) -> bool:
-        """The exception was raised by the test's own lines, not by code that they called."""
+        """True if the test's own lines raised the exception, not code that they called."""
         return self.frame is not None and bool(self.path) and self.frame.path == self.path
 
 
 class TestReport(Frozen):
-    """One run of a test command: every test that it told of, and all of them as one.
+    """One run of a test command: its tests, and their combined outcome.
 
-    A pass is told by the process that the code under test ran in, which could have written the same by itself.
+    A pass is reported by the process of the code under test, which could have forged it.
     """
 
     __test__: ClassVar[bool] = False
@@ -84,8 +84,8 @@ class TestReport(Frozen):
 _ORDER: tuple[Status, ...] = ("failed", "timeout", "error", "passed", "skipped")
 
 
-def combined(tests: tuple[TestOutcome, ...]) -> TestOutcome:
-    """Several tests as one: the first that failed, else the first of the next worst; none at all is an error."""
+def combine(tests: tuple[TestOutcome, ...]) -> TestOutcome:
+    """Combine outcomes: the first of the worst status. No test at all is an error."""
     if not tests:
         return TestOutcome(status="error", phase="load", message="no test was run")
     return min(tests, key=lambda test: _ORDER.index(test.status))

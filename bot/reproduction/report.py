@@ -1,4 +1,4 @@
-"""A bug report as reproduction sees it: its text in Markdown, and the hard facts in it. No I/O."""
+"""A bug report for reproduction: its text in Markdown, and the facts in it. No I/O."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import Field
 
 from bot.core.frozen import Frozen
 
-#: Names that say "something went wrong" and nothing more.
+#: Exception names without information.
 GENERIC = frozenset({"Error", "Exception", "BaseException", "Throwable", "RuntimeException", "Warning"})
 
 _WORD = re.compile(r"\w+")
@@ -22,18 +22,18 @@ _CALL = re.compile(r"\b[A-Za-z_]\w*\((?!\))[^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)")
 _FENCE = re.compile(r"^(`{3,}+|~{3,}+)[^\n]*+\n(.*?)(?:^\1[`~]*[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
 _INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 _DOTTED = re.compile(r"\b[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\b")
-#: A function in a traceback, and the file that a link to a line of code names.
+#: A function in a traceback, and the file in a link to a line of code.
 _FRAME = re.compile(r"^[ \t>]*File \"[^\"\n]+\", line \d+, in (\w+)", re.MULTILINE)
 _LINKED = re.compile(r"/blob/[\w.-]+/[\w./-]*?(\w+)\.\w{1,5}#L\d+")
 _IDENTIFIER = re.compile(r"\b(?:[a-z]+[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*|[A-Za-z]\w*_\w+|[A-Za-z_]\w*(?=\())")
 
 
 class Report(Frozen):
-    """What somebody reported."""
+    """A bug report."""
 
     title: str
     body: str = Field("", description="Markdown")
-    number: int | None = Field(None, description="the issue's number; None for a report from elsewhere")
+    number: int | None = Field(None, description="the issue's number; None for a report from another tracker")
 
     @property
     def text(self) -> str:
@@ -42,62 +42,62 @@ class Report(Frozen):
 
 
 class Facts(Frozen):
-    """What a failure can be held against."""
+    """The facts of a report that a failure is compared with."""
 
     exceptions: frozenset[str] = Field(
-        description="names of exception types, without package, generic ones left out"
+        description="names of exception types, without package, without generic ones"
     )
-    crash: bool = Field(description="the report tells of an exception or a crash, not of a wrong value only")
+    crash: bool = Field(description="the report is of an exception or a crash, not only of a wrong value")
     names: tuple[str, ...] = Field(
         description="identifiers: of tracebacks and links, dotted ones, others, in order of appearance"
     )
-    calls: tuple[str, ...] = Field(description="calls with arguments that its code shows, without white space")
+    calls: tuple[str, ...] = Field(description="calls with arguments in its code, without white space")
     text: str
 
 
 def read_report(title: str, body: str, number: int | None = None) -> Report:
-    """A report from a tracker's fields; HTML is brought into Markdown."""
+    """Make a report from a tracker's fields; HTML is converted to Markdown."""
     return Report(title=re.sub(r"<[^<>]*>", "", title).strip(), body=to_markdown(body), number=number)
 
 
 def parse_report(text: str) -> Report:
-    """A report from one text whose first line is the title, a leading ``#`` and the like taken off."""
+    """Make a report from one text whose first line is the title, without a leading ``#``."""
     title, _, body = text.lstrip("\ufeff\n\r ").partition("\n")
     return read_report(title.lstrip("#").strip(), body)
 
 
 def facts(report: Report) -> Facts:
-    """Extract what a failure can be held against."""
+    """Extract the facts that a failure is compared with."""
     text = report.text
-    named = {word for word in _WORD.findall(text) if "A" <= word[0] <= "Z" and word.endswith(_ENDINGS)}
-    found = {*named, *_KNOWN_ODD.findall(text)} - GENERIC
+    type_names = {word for word in _WORD.findall(text) if "A" <= word[0] <= "Z" and word.endswith(_ENDINGS)}
+    exceptions = {*type_names, *_KNOWN_ODD.findall(text)} - GENERIC
     code = tuple(block.strip("\n") for _, block in _FENCE.findall(text))
     marked = "\n".join((*_INLINE.findall(text), *code))
-    # Where it went wrong comes first: the innermost frame, then the code that was pointed to.
+    # The place of the failure comes first: the innermost frame, then linked code.
     places = (*reversed(_FRAME.findall(text)), *_LINKED.findall(text))
     names = (
         *places,
         *_DOTTED.findall(marked),
         *_IDENTIFIER.findall(text),
         *_DOTTED.findall(text),
-        *(found for found in _INLINE.findall(text) if found.isidentifier()),
+        *(code_name for code_name in _INLINE.findall(text) if code_name.isidentifier()),
     )
     return Facts(
-        exceptions=frozenset(found),
-        crash=bool(found) or bool(_CRASH.search(text)),
+        exceptions=frozenset(exceptions),
+        crash=bool(exceptions) or bool(_CRASH.search(text)),
         names=tuple(dict.fromkeys(name for name in names if len(name) > 2)),
-        calls=tuple(dict.fromkeys(squeezed(call) for call in _CALL.findall(marked))),
+        calls=tuple(dict.fromkeys(normalise_code(call) for call in _CALL.findall(marked))),
         text=text,
     )
 
 
-def squeezed(code: str) -> str:
-    """Code without what two people write differently: white space, and which quotation marks they use."""
+def normalise_code(code: str) -> str:
+    """Normalise the white space and quotation marks of code."""
     return re.sub(r"\s+", "", code).replace('"', "'")
 
 
 _HTML = re.compile(r"\s*<(?:!doctype|html|body|div|p|pre|ul|ol|h[1-6]|table|blockquote)\b", re.IGNORECASE)
-#: Comments, declarations and instructions; the parser takes long over those that do not end.
+#: Comments, declarations and instructions, removed because the parser is slow on unterminated ones.
 _UNSEEN = re.compile(r"<!--.*?(?:-->|\Z)|<[!?][^>]*(?:>|\Z)", re.DOTALL)
 _SILENT = frozenset({"script", "style", "head", "svg", "button", "template"})
 _BLOCKS = frozenset(
@@ -107,7 +107,7 @@ _MARKS = {"code": "`", "tt": "`", "strong": "**", "b": "**", "em": "*", "i": "*"
 
 
 def to_markdown(text: str) -> str:
-    """The text as Markdown: HTML is converted, anything else is returned with its line ends unified.
+    """Convert HTML to Markdown; return any other text with unified line ends.
 
     Code keeps its layout inside fences; links keep their target; scripts, styles and images are dropped.
     """
@@ -115,14 +115,14 @@ def to_markdown(text: str) -> str:
     if not _HTML.match(text):
         return text.strip()
     converter = _Converter()
-    # A space for each: what stood around it could become the beginning of another one.
+    # Replace by a space: joined remains could form a new comment.
     converter.feed(_UNSEEN.sub(" ", text))
     converter.close()
     return converter.result()
 
 
 class _Converter(HTMLParser):
-    """Collects Markdown while tags stream by; unbalanced tags cost layout, never text."""
+    """Convert a stream of tags to Markdown; unbalanced tags lose layout, never text."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -160,7 +160,7 @@ class _Converter(HTMLParser):
         self._write(data if self._pre is not None else re.sub(r"\s+", " ", data))
 
     def result(self) -> str:
-        """What was collected, blank lines reduced to one outside of fences."""
+        """Return the Markdown, with at most one blank line in a row outside of fences."""
         self._end_pre()
         pieces = re.split(r"(```.*?```)", "".join(self._parts), flags=re.DOTALL)
         for index in range(0, len(pieces), 2):

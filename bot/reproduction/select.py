@@ -1,4 +1,4 @@
-"""Which failing drafts are good enough to be shown, and when it is better to show none. Pure."""
+"""Select the failing drafts that are good enough to show, or none. Pure."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from bot.reproduction.report import Facts
 
 
 class FailingTest(Frozen):
-    """A draft that fails on the buggy version, as far as choosing among drafts needs to know it."""
+    """A draft that fails on the buggy version, with the facts for selection."""
 
     number: int = Field(description="which draft; unique among the drafts of a report")
     outcome: TestOutcome
     syntax: str = Field(description="the test in normal form: equal for tests that differ in layout or comments")
     tokens: int = Field(ge=0, description="length of the test, lexical tokens")
-    inverted: bool = Field(False, description="it passed as drafted, and its last assertion was turned round")
-    flaky: bool = Field(False, description="two runs of it did not agree")
+    inverted: bool = Field(False, description="it passed as drafted, and its last assertion was inverted")
+    flaky: bool = Field(False, description="two runs of it differed")
 
 
 class Cluster(Frozen):
@@ -34,7 +34,7 @@ class Cluster(Frozen):
 
     @property
     def size(self) -> int:
-        """How many drafts agree on this failure, equal ones counted each: agreement is what size measures."""
+        """Number of drafts with this failure, including equal drafts: the size measures agreement."""
         return len(self.tests)
 
     @property
@@ -53,7 +53,7 @@ def cluster(tests: Sequence[FailingTest]) -> tuple[Cluster, ...]:
 
 
 def distinct_tests(tests: Sequence[FailingTest]) -> tuple[FailingTest, ...]:
-    """One test, the first drafted, of every group of syntactically equal ones."""
+    """Return the first draft of every group of syntactically equal tests."""
     first: dict[str, FailingTest] = {}
     for test in tests:
         first.setdefault(test.syntax, test)
@@ -71,7 +71,7 @@ _VOLATILE: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         # Temporary folders first, with everything below them: their names are random.
         (r"(?:/private)?(?:/var/folders|/tmp|/var/tmp|/dev/shm)(?:/[\w.+@~-]+)+", "<path>"),
         (r"[A-Za-z]:\\(?:[\w .+@~-]+\\)*[\w.+@~-]+", "<path>"),
-        # Of any other absolute path the last part is kept: which file was missing tells failures apart.
+        # Keep the last part of any other absolute path: the name of a missing file distinguishes failures.
         (r"(?<![\w/.<>])/(?:[\w.+@~-]+/)+(?=[\w.+@~-])", "<path>/"),
         (r"\b[0-9a-f]{32,64}\b", "<hash>"),
         (r"(?<=\.py):\d+\b|(?<=\.java):\d+\b", ":<line>"),
@@ -85,9 +85,9 @@ _VOLATILE: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 
 
 def normalise(message: str) -> str:
-    """A failure message without addresses, temporary paths, line numbers, durations, ids and layout.
+    """Remove addresses, temporary paths, line numbers, durations, ids and layout from a failure message.
 
-    Values under test stay: they are what tells two wrong results apart. Applying it twice changes nothing more.
+    Values under test stay, because they distinguish wrong results. Idempotent.
     """
     for pattern, replacement in _VOLATILE:
         message = pattern.sub(replacement, message)
@@ -95,22 +95,22 @@ def normalise(message: str) -> str:
 
 
 def signature(outcome: TestOutcome) -> str:
-    """What two tests share that fail for one reason: exception type and normalised message.
+    """Return a key that tests failing for one reason share: exception type and normalised message.
 
-    Only the text up to the first empty line counts, and no line of a value comparison's explanation (pytest's
-    ``+  where ...``): those repeat the test's own expressions.
+    Only the text up to the first empty line counts, without the explanation of a comparison (pytest's
+    ``+  where ...``), which repeats the test's own expressions.
     """
     paragraph = outcome.message.strip().split("\n\n", 1)[0]
     lines = [line for line in paragraph.splitlines() if not re.match(r"\s*(\+|E\s|\?|- |\^)", line)]
     return normalise(f"{outcome.kind}: {' '.join(lines)}")
 
 
-#: How well the failure of a cluster fits the report; the better match is the greater.
+#: Sort key of a test's match with the report; a better match is greater.
 MatchOrder = Callable[[FailingTest], tuple[int, ...]]
 
 
 class Suggestion(Frozen):
-    """A draft worth showing."""
+    """A draft to show."""
 
     test: FailingTest
     match: Match
@@ -118,7 +118,7 @@ class Suggestion(Frozen):
 
 
 class Selection(Frozen):
-    """What to show, best first; empty with a reason where nothing deserves it."""
+    """The tests to show, best first; if none, the reason."""
 
     suggestions: tuple[Suggestion, ...] = ()
     dropped: dict[int, str] = Field(default_factory=dict, description="why a draft is not shown, by its number")
@@ -126,43 +126,43 @@ class Selection(Frozen):
 
 
 def select(tests: Sequence[FailingTest], facts: Facts, threshold: int = 1, *, matched: bool = True) -> Selection:
-    """Keep the drafts that fail steadily and for the reported reason, and rank them.
+    """Select the drafts that fail in both runs for the reported reason, and rank them.
 
-    ``threshold``: the size that the largest cluster must have (LIBRO's agreement; its published selection,
-    "more than 1 of 50", is a threshold of 2 here). Below it nothing is shown at all. Without ``matched`` a test
-    need not fit the report: that only ranks, as in LIBRO.
+    ``threshold``: the minimal size of the largest cluster (LIBRO's agreement; its published selection, "more than
+    1 of 50", is a threshold of 2 here). Below it nothing is shown. Without ``matched`` the match with the report
+    only ranks, as in LIBRO.
     """
     matches = {test.number: match(test.outcome, facts) for test in tests}
     dropped = {test.number: reason for test in tests if (reason := _reason(test, matches[test.number], matched))}
-    kept = cluster([test for test in tests if test.number not in dropped])
-    largest = max((each.size for each in kept), default=0)
+    clusters = cluster([test for test in tests if test.number not in dropped])
+    largest = max((group.size for group in clusters), default=0)
     if largest < threshold:
         return Selection(dropped=dropped, reason=_none_shown(tests, largest, threshold))
-    # A test that was drafted to fail says more than one that was turned round.
-    ranked = rank(kept, lambda test: (not test.inverted, *matches[test.number].order))
+    # A test that was drafted to fail is better evidence than an inverted one.
+    ranked = rank(clusters, lambda test: (not test.inverted, *matches[test.number].order))
     return Selection(
         suggestions=tuple(
-            Suggestion(test=test, match=matches[test.number], agreeing=_size(kept, test)) for test in ranked
+            Suggestion(test=test, match=matches[test.number], agreeing=_size(clusters, test)) for test in ranked
         ),
         dropped=dropped,
     )
 
 
-def _reason(test: FailingTest, found: Match, matched: bool) -> str:
+def _reason(test: FailingTest, comparison: Match, matched: bool) -> str:
     if test.flaky:
         return "flaky: it failed in one of two runs only"
     if not matched:
         return ""
-    if test.inverted and found.grade != "reported":
-        # Turning round any passing test makes it fail; only what the report shows makes that worth something.
+    if test.inverted and comparison.grade != "reported":
+        # Any inverted passing test fails; it is evidence only if it fails as reported.
         return "passes as drafted, and turned round it does not show what the report shows"
-    if found.grade == "other":
+    if comparison.grade == "other":
         return f"fails with {test.outcome.kind or 'an error'}, which is not what the report tells of"
     return ""
 
 
 def _size(clusters: Sequence[Cluster], test: FailingTest) -> int:
-    return next(each.size for each in clusters if test in each.tests)
+    return next(group.size for group in clusters if test in group.tests)
 
 
 def _none_shown(tests: Sequence[FailingTest], largest: int, threshold: int) -> str:
@@ -174,20 +174,21 @@ def _none_shown(tests: Sequence[FailingTest], largest: int, threshold: int) -> s
 
 
 def rank(clusters: Sequence[Cluster], order: MatchOrder) -> tuple[FailingTest, ...]:
-    """All distinct tests: the best of every cluster in turn, then the second best of every cluster, and so on.
+    """Rank all distinct tests: the best of every cluster in turn, then the second best of every cluster, ...
 
     Clusters are ordered by match with the report (that of their best test), then by size, then by the brevity of
-    their tests; within a cluster well matching tests come before others, and short before long. Source: LIBRO,
+    their tests; within a cluster better matching tests come first, then shorter ones. Source: LIBRO,
     section III.D.
     """
 
-    def of_cluster(each: Cluster) -> tuple[tuple[int, ...], int, float]:
-        return max(map(order, each.tests)), each.size, -each.mean_tokens
+    def of_cluster(group: Cluster) -> tuple[tuple[int, ...], int, float]:
+        return max(map(order, group.tests)), group.size, -group.mean_tokens
 
     def of_test(test: FailingTest) -> tuple[tuple[int, ...], int, int]:
         return tuple(-part for part in order(test)), test.tokens, test.number
 
     queues = [
-        sorted(distinct_tests(each.tests), key=of_test) for each in sorted(clusters, key=of_cluster, reverse=True)
+        sorted(distinct_tests(group.tests), key=of_test)
+        for group in sorted(clusters, key=of_cluster, reverse=True)
     ]
     return tuple(test for turn in zip_longest(*queues) for test in turn if test is not None)

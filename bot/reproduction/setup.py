@@ -1,11 +1,10 @@
-"""The environment that a repository's tests need: made once by its own set-up commands, kept on disk.
+"""The environment for a repository's tests: made once by its set-up commands, cached on disk.
 
-An environment is a virtual environment at a fixed place, made in the sandbox, with a network that reaches public
-addresses alone, by the commands of the default branch's configuration. It is found again by the hash of everything
-that it follows from: repository, interpreter, commands, sandbox, and the repository's dependency files. What a
-set-up wrote is only ever used inside the sandbox: nothing in it is read here. It counts as made once the file
-``complete`` lies beside it, written last: whatever was cut off before is removed and made anew. Files are
-locked, not rows: several workers on one machine may share the folder.
+An environment is a virtual environment at a fixed path. The commands of the default branch's configuration make it
+in the sandbox, with a network that reaches only public addresses. Its key is a hash of all inputs: repository,
+interpreter, commands, sandbox, and the repository's dependency files. Its files are used only inside the sandbox
+and never read here. It is complete when the file ``complete`` exists, which is written last; an incomplete one is
+removed and made again. The locks are files, because several workers on one machine may share the folder.
 """
 
 from __future__ import annotations
@@ -31,41 +30,41 @@ from bot.core.frozen import Frozen
 from bot.sandbox.monitor import measure
 from bot.sandbox.protocol import Limits, ProgramResult, ProgramRun, Sandbox
 
-#: Changes whenever environments are made in another way.
+#: Version of the way in which environments are made.
 _FORMAT = "2"
 _COMPLETE = "complete"
-#: Where a set-up notes, in the work folder, which of its commands it is at.
+#: File in the work folder with the number of the current set-up command.
 _STEP = ".bouncer-step"
-#: Files whose content decides what gets installed.
+#: Files that determine the installed packages.
 _DEPENDENCY_FILES = (
     "*requirements*.txt", "requirements/*.txt", "*.lock", "pyproject.toml", "setup.py", "setup.cfg", "Pipfile",
     "constraints*.txt", "environment*.yml", "tox.ini",
 )  # fmt: skip
-#: What installers report, of all that they and the repository's own code print.
+#: Error lines of installers; the rest of the output is not shown.
 _REPORT_LINE = re.compile(
     r"(?:ERROR|error|E|fatal|npm ERR!|\[ERROR\]|(?:[\w./-]{0,200}/)?(?:sh|env|python[\d.]{0,8}))!?: "
 )
 _MAX_LINES = 10
 _MAX_LINE = 300
-#: The largest dependency file that counts, bytes.
+#: Bytes of the largest dependency file that is part of the key.
 _MAX_FILE = 4 << 20
 
 _log = logging.getLogger(__name__)
 
 
 class SetupFailed(UserError):
-    """A set-up command of the repository ended badly; the message says which and what installers reported."""
+    """A set-up command of the repository failed; the message has the command and the installers' errors."""
 
 
 class Recipe(Frozen):
-    """How an environment is made: ``reproduce.python`` and ``reproduce.setup`` of the default branch."""
+    """The recipe of an environment: ``reproduce.python`` and ``reproduce.setup`` of the default branch."""
 
-    repository: int = Field(description="its id: what one repository's set-up wrote never runs in another's tests")
+    repository: int = Field(description="its id: an environment is never shared between repositories")
     python: str = "python3"
     commands: tuple[str, ...] = Field((), description="lines for the shell, in order, the environment's bin first")
 
     def key(self, workdir: Path, surroundings: str) -> str:
-        """Identifies the environment for a checkout."""
+        """Return the key of the environment for a checkout."""
         facts = (_FORMAT, str(self.repository), surroundings, self.python, *self.commands)
         digest = hashlib.sha256("\0".join(facts).encode())
         files = {path for pattern in _DEPENDENCY_FILES for path in workdir.glob(pattern)}
@@ -79,7 +78,7 @@ class Recipe(Frozen):
 
 @dataclass(frozen=True)
 class Environment:
-    """What a harness adds to see a prepared environment."""
+    """Settings of a harness for a prepared environment."""
 
     env: Mapping[str, str] = field(default_factory=dict)
     readable: tuple[Path, ...] = ()
@@ -100,10 +99,10 @@ class Environments:
 
     @contextmanager
     def prepared(self, sandbox: Sandbox, workdir: Path, recipe: Recipe) -> Iterator[Environment]:
-        """The environment for the files in ``workdir``, made if need be; it is not evicted while in use.
+        """Return the environment for the files in ``workdir``, made if necessary and not evicted while in use.
 
-        Without commands there is none: tests run under the interpreter that the operator would get. Raises
-        SetupFailed for a command that fails, SandboxError where the sandbox does.
+        Without commands it is empty: tests run under the operator's interpreter. Raises SetupFailed if a command
+        fails, SandboxError if the sandbox does.
         """
         if not recipe.commands:
             yield Environment()
@@ -115,7 +114,7 @@ class Environments:
                     os.utime(place / _COMPLETE)
                     yield _environment(place / "env", sandbox)
                     return
-            # No lock is turned from one kind into the other: in between somebody else could remove the place.
+            # A lock is never converted: another process could remove the folder in between.
             with self._locked(place, fcntl.LOCK_EX):
                 if not (place / _COMPLETE).exists():
                     self._make(sandbox, workdir, recipe, place)
@@ -124,16 +123,16 @@ class Environments:
     def _make(self, sandbox: Sandbox, workdir: Path, recipe: Recipe, place: Path) -> None:
         _remove(place)
         home = place / "env"
-        # A set-up may leave programs of its own user here: nobody else on this machine reaches them.
+        # Set-up may leave setuid programs: no other user of this machine may reach them.
         place.mkdir(parents=True, mode=0o700)
         home.mkdir()
-        made = _environment(home, sandbox)
+        environment = _environment(home, sandbox)
         result = sandbox.run(
             ProgramRun(
                 ["/bin/sh", "-c", _script(recipe, home)],
                 workdir=workdir,
                 limits=self.limits,
-                env={**made.env, "PIP_NO_CACHE_DIR": "1"},
+                env={**environment.env, "PIP_NO_CACHE_DIR": "1"},
                 writable=(home,),
                 collect=(_STEP,),
                 network=True,
@@ -146,9 +145,9 @@ class Environments:
         (place / _COMPLETE).write_text(str(measure(home).cost))
 
     def _evict(self, current: Path) -> None:
-        """Remove what is old, then what was used longest ago, until the rest fits; what is in use stays."""
+        """Remove old environments, then the least recently used ones until the rest fits, except those in use."""
         room = self.max_bytes - _size(current)
-        others = [each for each in self.folder.iterdir() if each.is_dir() and each != current]
+        others = [entry for entry in self.folder.iterdir() if entry.is_dir() and entry != current]
         for place in sorted(others, key=_last_used, reverse=True):
             room -= _size(place)
             if room < 0 or time.time() - _last_used(place) > self.max_age:
@@ -159,11 +158,11 @@ class Environments:
             _remove(place)
 
     @contextmanager
-    def _locked(self, place: Path, kind: int) -> Iterator[None]:
+    def _locked(self, place: Path, operation: int) -> Iterator[None]:
         self.folder.mkdir(parents=True, exist_ok=True)
         # The lock file stays: removing it would let two holders lock two different files of one name.
         with place.with_name(f"{place.name}.lock").open("ab") as stream:
-            fcntl.flock(stream, kind)
+            fcntl.flock(stream, operation)
             yield
 
 
@@ -173,13 +172,15 @@ def _script(recipe: Recipe, home: Path) -> str:
 
 
 def _failure(recipe: Recipe, result: ProgramResult) -> str:
-    """What people are told: the command, how it ended, and what an installer said about it."""
+    """Describe a failed set-up: the command, its ending, and the installers' errors."""
     how = f"exit code {result.exit_code}" if result.ending == "exited" else f"limit: {result.ending}"
     noted = result.files.get(_STEP, "").strip()[:4]
     number = int(noted) if noted.isascii() and noted.isdigit() else 0
     step = recipe.commands[number - 1] if 0 < number <= len(recipe.commands) else f"{recipe.python} -m venv"
-    told = [line[:_MAX_LINE] for line in result.output.splitlines() if _REPORT_LINE.match(line)][-_MAX_LINES:]
-    return "\n".join((f"the set-up of the test environment failed ({how}) at `{step[:_MAX_LINE]}`", *told))
+    report_lines = [line[:_MAX_LINE] for line in result.output.splitlines() if _REPORT_LINE.match(line)][
+        -_MAX_LINES:
+    ]
+    return "\n".join((f"the set-up of the test environment failed ({how}) at `{step[:_MAX_LINE]}`", *report_lines))
 
 
 def _environment(home: Path, sandbox: Sandbox) -> Environment:
@@ -187,7 +188,7 @@ def _environment(home: Path, sandbox: Sandbox) -> Environment:
 
 
 def _read(path: Path) -> bytes | None:
-    """A regular file of a repository; None for anything else, and for one that is out of proportion."""
+    """Read a regular file of a repository; None for anything else and for a file that is too large."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -200,9 +201,9 @@ def _read(path: Path) -> bytes | None:
 
 
 def _remove(place: Path) -> None:
-    """The marker first: a removal that is cut off must not leave half an environment that looks whole.
+    """Remove an environment, its marker first: an interrupted removal must not leave a complete-looking one.
 
-    By ``rm``, after everything was made removable: what a set-up made may be deeper than Python's own walk can go.
+    ``rm`` is used because the folders may be deeper than Python's own walk can go.
     """
     (place / _COMPLETE).unlink(missing_ok=True)
     if place.exists():

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from bot.reproduction.java.language import Java
-from bot.reproduction.java.syntax import TYPES, Node, named, parse, said, simple, walk
+from bot.reproduction.java.syntax import TYPES, Node, field_text, parse, simple, text_of, walk
 from evaluation.bloom.code_base import CannotMask
 
 #: What the language, its run-time or serialisation calls by name.
@@ -60,7 +60,7 @@ class JavaCode:
         for path, tree in self.trees.items():
             for node in walk(tree):
                 if node.type in TYPES:
-                    own_type = Type(named(node), path, node, tuple(_supertypes(node)), frozenset(_methods(node)))
+                    own_type = Type(field_text(node), path, node, tuple(_supertypes(node)), frozenset(_methods(node)))
                     types.setdefault(own_type.name, []).append(own_type)
         return types
 
@@ -92,7 +92,7 @@ def _methods(node: Node) -> Iterator[str]:
     body = node.child_by_field_name("body")
     for child in body.children if body else ():
         inner = child.children if child.type == "enum_body_declarations" else (child,)
-        yield from (named(member) for member in inner if member.type == "method_declaration")
+        yield from (field_text(member) for member in inner if member.type == "method_declaration")
 
 
 def patched_java(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
@@ -116,10 +116,10 @@ def _bodies(text: str) -> dict[str, str]:
             above = node.parent
             while above is not None:
                 if above.type in TYPES:
-                    types.insert(0, named(above))
+                    types.insert(0, field_text(above))
                 above = above.parent
             words = " ".join(_tokens(node, node))
-            bodies[f"{'.'.join(types)}.{named(node)}{named(node, 'parameters')}"] = words
+            bodies[f"{'.'.join(types)}.{field_text(node)}{field_text(node, 'parameters')}"] = words
     return bodies
 
 
@@ -127,7 +127,7 @@ def _tokens(node: Node, root: Node) -> Iterator[str]:
     if node.type in ("line_comment", "block_comment") or (node.type == "method_declaration" and node != root):
         return
     if not node.children:
-        yield said(node)
+        yield text_of(node)
     for child in node.children:
         yield from _tokens(child, root)
 
@@ -138,11 +138,11 @@ def check_java(name: str, code: JavaCode) -> None:
         raise CannotMask(f"{name} is called by Java itself")
     for path, tree in code.trees.items():
         for node in walk(tree):
-            if node.type == "annotation_type_element_declaration" and named(node) == name:
+            if node.type == "annotation_type_element_declaration" and field_text(node) == name:
                 raise CannotMask(f"{name} is an element of an annotation in {path}, too")
             if node.type == "record_declaration" and name in _components(node):
                 raise CannotMask(f"{name} is a component of a record in {path}, too")
-            if node.type == "method_invocation" and named(node) in _REFLECTION:
+            if node.type == "method_invocation" and field_text(node) in _REFLECTION:
                 _check_built(name, node, path)
     for declaring_type in code.family(name).values():
         _check_supertypes(name, declaring_type, code)
@@ -150,7 +150,7 @@ def check_java(name: str, code: JavaCode) -> None:
 
 def _components(node: Node) -> set[str]:
     parameters = node.child_by_field_name("parameters")
-    return {named(child) for child in parameters.children} if parameters else set()
+    return {field_text(child) for child in parameters.children} if parameters else set()
 
 
 def _check_built(name: str, node: Node, path: str) -> None:
@@ -161,7 +161,7 @@ def _check_built(name: str, node: Node, path: str) -> None:
         return
     parts = [said(fragment) for fragment in walk(first) if fragment.type == "string_fragment"]
     if any(part in name for part in parts):
-        raise CannotMask(f"{path} builds names like {said(first)}, and may find {name} by one")
+        raise CannotMask(f"{path} builds names like {text_of(first)}, and may find {name} by one")
 
 
 def _check_supertypes(name: str, own: Type, code: JavaCode) -> None:
@@ -224,17 +224,17 @@ def _renamed(tree: Node, families: Mapping[str, frozenset[str]], code: JavaCode)
     """The words to change, in the order of the text."""
     for node in walk(tree):
         word = node.child_by_field_name("name")
-        if node.type == "method_declaration" and said(word) in families:
+        if node.type == "method_declaration" and text_of(word) in families:
             assert word is not None
             yield word
-        elif node.type == "method_invocation" and said(word) in families:
+        elif node.type == "method_invocation" and text_of(word) in families:
             assert word is not None
-            if _is_own(node.child_by_field_name("object"), said(word), node, families, code):
+            if _is_own(node.child_by_field_name("object"), text_of(word), node, families, code):
                 yield word
-        elif node.type == "method_reference" and said(node.children[-1]) in families:
-            if _is_own(node.children[0], said(node.children[-1]), node, families, code):
+        elif node.type == "method_reference" and text_of(node.children[-1]) in families:
+            if _is_own(node.children[0], text_of(node.children[-1]), node, families, code):
                 yield node.children[-1]
-        elif node.type == "string_fragment" and said(node) in families and _names_a_method(node):
+        elif node.type == "string_fragment" and text_of(node) in families and _names_a_method(node):
             yield node
 
 
@@ -248,8 +248,8 @@ def _names_a_method(fragment: Node) -> bool:
     ):
         above = above.parent
     return above is not None and (
-        (above.type == "method_invocation" and named(above) in _REFLECTION)
-        or (above.type == "annotation" and named(above).rpartition(".")[2] in _MARKED)
+        (above.type == "method_invocation" and field_text(above) in _REFLECTION)
+        or (above.type == "annotation" and field_text(above).rpartition(".")[2] in _MARKED)
     )
 
 
@@ -276,7 +276,7 @@ def _around(name: str, place: Node, family: frozenset[str]) -> bool:
     """A call without receiver is a statically imported method where no type around it is of the family."""
     above: Node | None = place
     while above is not None:
-        if above.type in TYPES and named(above) in family:
+        if above.type in TYPES and field_text(above) in family:
             return True
         root, above = above, above.parent
     for child in root.children:
@@ -295,8 +295,10 @@ def _type_of(receiver: Node, place: Node) -> str | None:
     if receiver.type in ("object_creation_expression", "cast_expression"):
         return simple(receiver.child_by_field_name("type"))
     if receiver.type != "identifier":
-        return said(receiver).rpartition(".")[2] if re.fullmatch(r"(\w+\.)+[A-Z]\w*", said(receiver)) else None
-    above, word = place.parent, said(receiver)
+        return (
+            text_of(receiver).rpartition(".")[2] if re.fullmatch(r"(\w+\.)+[A-Z]\w*", text_of(receiver)) else None
+        )
+    above, word = place.parent, text_of(receiver)
     while above is not None:
         if above.type in ("method_declaration", "constructor_declaration", "lambda_expression", *TYPES):
             declared = _declared(word, above)
@@ -309,15 +311,15 @@ def _type_of(receiver: Node, place: Node) -> str | None:
 def _declared(word: str, scope: Node) -> str | None:
     """The type that a variable, parameter or field is declared with in a scope; empty for an untyped one."""
     for node in walk(scope):
-        if node.type in ("formal_parameter", "enhanced_for_statement", "resource") and named(node) == word:
+        if node.type in ("formal_parameter", "enhanced_for_statement", "resource") and field_text(node) == word:
             return simple(node.child_by_field_name("type"))
-        if node.type == "catch_formal_parameter" and named(node) == word:
+        if node.type == "catch_formal_parameter" and field_text(node) == word:
             return ""
         if node.type in ("local_variable_declaration", "field_declaration") and any(
-            named(declarator) == word for declarator in node.children_by_field_name("declarator")
+            field_text(declarator) == word for declarator in node.children_by_field_name("declarator")
         ):
             return simple(node.child_by_field_name("type"))
-        if node.type == "lambda_expression" and word in re.findall(r"\w+", named(node, "parameters")):
+        if node.type == "lambda_expression" and word in re.findall(r"\w+", field_text(node, "parameters")):
             return ""
     return None
 

@@ -24,7 +24,7 @@ from bot.models.protocol import Model
 from bot.reproduction.attempt import Attempt, Reproduction
 from bot.reproduction.command import TestCommand
 from bot.reproduction.drafting import Author
-from bot.reproduction.examples import Example, fixed, nearest
+from bot.reproduction.examples import Example, fixed_examples, nearest
 from bot.reproduction.execution import Harness
 from bot.reproduction.match import ASSERTIONS, match
 from bot.reproduction.pipeline import Options, language_of, reproduce_in
@@ -67,7 +67,7 @@ def examples_for(case: str, report: Report, book: Sequence[Pair], language: str 
     The bug's own pair is left out: it would be the answer.
     """
     others = [Example(report=pair.problem_statement, test=pair.test) for pair in book if pair.instance_id != case]
-    return nearest(report, others) if others else fixed(language)
+    return nearest(report, others) if others else fixed_examples(language)
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,9 @@ class Drafter:
             Author(recognition or self.model, self.prompts, case.instance_id),
             Harness(self.sandbox, command, env=case.env, limits=self.limits, by_operator=True),
             self.options,
-            shown=examples_for(case.instance_id, report, self.book, language_of(case.base, command).name),
+            prompt_examples=examples_for(
+                case.instance_id, report, self.book, language_of(case.base, command).name
+            ),
         )
         if result.environment:
             details = {"instance_id": case.instance_id, "state": "environment", "drafts": [], "shown": []}

@@ -16,7 +16,7 @@ from pydantic import Field
 from bot.core.errors import NotRecorded, OperatorError, SandboxError
 from bot.core.frozen import Frozen
 from bot.reproduction.command import TestCommand
-from bot.reproduction.execution import Harness, typed
+from bot.reproduction.execution import Harness, operator_program
 from bot.reproduction.setup import Environment, Environments, Recipe, SetupFailed
 from bot.sandbox.protocol import Limits, Sandbox
 from evaluation.bouncerbench.tasks import OutputTask
@@ -192,7 +192,7 @@ def environments(
         if folder is not None:
             home = folder.absolute()
             path = {"PATH": f"{home}/bin:{sandbox.path}", "VIRTUAL_ENV": str(home)}
-            yield Environment(path, typed((f"{home}/bin/python",), tree).readable)
+            yield Environment(path, operator_program((f"{home}/bin/python",), tree).readable)
             return
         with factory.prepared(sandbox, tree, Recipe(repository=0, commands=commands)) as environment:
             yield environment

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from bot.reproduction import console, junit, lexical
-from bot.reproduction.examples import mentioned
+from bot.reproduction.examples import find_mentions
 from bot.reproduction.java.language import Java
 from bot.reproduction.language import DraftRejected
 from bot.reproduction.match import match
@@ -187,7 +187,7 @@ PARSERS: tuple[Parser, ...] = (
     ),
     Parser(
         "tests that name issues",
-        lambda text: mentioned({"test_a.py": text}, Python()),
+        lambda text: find_mentions({"test_a.py": text}, Python()),
         hard=(("", "def test_1(): pass  # issue 1\n", ""), ("", "#1 ", ""), ("", "issue ", ""), ("", "class T:\n def test_1(self): pass\n", "")),
         words=("def test_a():\n", "    # issue 12\n", "    pass\n", "class T:\n", "#12"),
         limit=32_000,

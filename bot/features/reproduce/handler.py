@@ -148,7 +148,7 @@ class _Reproducing:
             subject=self.subject,
             verdict=result.state,
             actions=self._offer(result, place) if result.best else self._in_vain(result, place),
-            reason=result.reason or f"{result.shown[0].agreeing} of {result.drafted} drafts agree",
+            reason=result.reason or f"{result.tests[0].agreeing} of {result.drafted} drafts agree",
             record=stored_tests.record(
                 result, test, self.services.prompts.hash("reproduce.draft"), self.services.config.hash
             ),

@@ -110,15 +110,15 @@ def compared(result: Reproduction, before: Path, harness: Harness) -> Proof:
     """What the tests that were tried on the head say once they have been run on the merge base too."""
     if result.state == "not run":
         return Proof(outcome="not run", why=result.reason)
-    for shown in result.shown[:TRIED]:
+    for shown in result.tests[:TRIED]:
         if _passes(shown.candidate, before, harness):
             outcome = shown.outcome
             return _proof(shown.candidate, "proven", shown.command, outcome.output or outcome.message)
     passed = (each.candidate for each in result.attempts if each.fate == "passed")
     passing = next((each for each in passed if each is not None), None)
-    if not result.shown and passing is not None and _passes(passing, before, harness):
+    if not result.tests and passing is not None and _passes(passing, before, harness):
         return _proof(passing, "passes on both", harness.command.line(passing.target), "")
-    why = "its tests fail before the change too" if result.shown else result.reason
+    why = "its tests fail before the change too" if result.tests else result.reason
     return Proof(outcome="not proven", why=why)
 
 

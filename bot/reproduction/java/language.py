@@ -1,4 +1,4 @@
-"""Java behind the language seam: test methods of JUnit 3, 4 and 5, read and placed by their syntax trees."""
+"""Java tests: read and place test methods of JUnit 3, 4 and 5 by their syntax trees."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from bot.reproduction.java.syntax import TYPES, Node, named, parse, said, simple, walk
+from bot.reproduction.java.syntax import TYPES, Node, field_text, parse, simple, text_of, walk
 from bot.reproduction.language import DraftRejected, Excerpt, Injected, Names
 
 _TEST_FILE = re.compile(r"(Test\w*|\w*(?:Test|Tests|TestCase))\.java")
@@ -22,7 +22,7 @@ _OPPOSITES = {
     "assertSame": "assertNotSame",
 }
 _OPPOSITES |= {negative: positive for positive, negative in _OPPOSITES.items()}
-#: JUnit 4's names and JUnit 5's for the same things; the order of a message among the arguments is the compiler's.
+#: JUnit 4's names and the equivalents of JUnit 5. A message argument in the wrong place is left to the compiler.
 _FIFTH = {
     "org.junit.Test": "org.junit.jupiter.api.Test",
     "org.junit.Assert": "org.junit.jupiter.api.Assertions",
@@ -36,7 +36,7 @@ MAX_LINES = 60
 
 @dataclass(frozen=True)
 class JavaNames:
-    """Which JUnit the repository uses, and which packages its types are in."""
+    """The repository's JUnit version and the packages of its types."""
 
     fifth: bool = False
     packages: Mapping[str, str] = field(default_factory=dict)
@@ -45,12 +45,12 @@ class JavaNames:
     """Packages by the name of an own type."""
 
     def provider(self, name: str) -> str | None:
-        found = self.types.get(name, frozenset())
-        package = next(iter(found), "")
-        return f"import {package}.{name};" if len(found) == 1 and package else None
+        packages = self.types.get(name, frozenset())
+        package = next(iter(packages), "")
+        return f"import {package}.{name};" if len(packages) == 1 and package else None
 
     def package_at(self, path: str) -> str:
-        """The package of a file: that of its neighbours, or what its folder below the source root spells."""
+        """Return the package of a file: that of its neighbours, or by its folder below the source root."""
         folder = str(PurePosixPath(path).parent)
         after = re.search(r"(?:^|/)src/(?:test|main)/java(?:/(.*))?$", folder)
         return self.packages.get(folder, (after[1] or "").replace("/", ".") if after else "")
@@ -58,14 +58,14 @@ class JavaNames:
 
 @dataclass(frozen=True)
 class JavaDraft:
-    """A draft taken apart: what it imports, and its test method."""
+    """The parts of a draft: its imports and its test method."""
 
     imports: tuple[str, ...]
     method: str
     name: str
 
-    def called(self, name: str) -> str:
-        """The method under another name."""
+    def rename(self, name: str) -> str:
+        """Return the method under another name."""
         return re.sub(rf"\b{re.escape(self.name)}(?=\s*\()", name, self.method, count=1)
 
 
@@ -81,7 +81,7 @@ class Java:
         )
 
     def names(self, sources: Mapping[str, str], tests: Mapping[str, str]) -> JavaNames:
-        used = Counter("jupiter" in text for text in tests.values() if "org.junit" in text)
+        uses_jupiter = Counter("jupiter" in text for text in tests.values() if "org.junit" in text)
         packages: dict[str, str] = {}
         types: dict[str, set[str]] = {}
         for path, text in sources.items():
@@ -89,169 +89,173 @@ class Java:
             package = match[1] if match else ""
             packages.setdefault(str(PurePosixPath(path).parent), package)
             types.setdefault(PurePosixPath(path).stem, set()).add(package)
-        held = {name: frozenset(found) for name, found in types.items()}
-        return JavaNames(fifth=used[True] > used[False], packages=packages, types=held)
+        package_sets = {name: frozenset(own_packages) for name, own_packages in types.items()}
+        return JavaNames(fifth=uses_jupiter[True] > uses_jupiter[False], packages=packages, types=package_sets)
 
     def definitions(self, names: Sequence[str], sources: Mapping[str, str], limit: int) -> tuple[Excerpt, ...]:
-        wanted = {name.rpartition(".")[2]: place for place, name in reversed(list(enumerate(names)))}
-        found: list[Excerpt] = []
+        order = {name.rpartition(".")[2]: place for place, name in reversed(list(enumerate(names)))}
+        excerpts: list[Excerpt] = []
         for path, text in sorted(sources.items()):
-            if any(name in text for name in wanted):
+            if any(name in text for name in order):
                 for node in walk(parse(text)):
-                    if node.type in ("method_declaration", *TYPES) and named(node) in wanted:
-                        shown = "\n".join(said(node).splitlines()[:MAX_LINES])
+                    if node.type in ("method_declaration", *TYPES) and field_text(node) in order:
+                        excerpt_text = "\n".join(text_of(node).splitlines()[:MAX_LINES])
                         line = node.row + 1
-                        found.append(Excerpt(name=named(node), path=path, line=line, source=shown))
-        return tuple(sorted(found, key=lambda each: (wanted[each.name], each.path, each.line))[:limit])
+                        excerpts.append(Excerpt(name=field_text(node), path=path, line=line, source=excerpt_text))
+        return tuple(
+            sorted(excerpts, key=lambda excerpt: (order[excerpt.name], excerpt.path, excerpt.line))[:limit]
+        )
 
     def tests_in(self, source: str) -> tuple[tuple[str, str], ...]:
         tree = parse(source)
-        return tuple((f"{_class_of(tree)}::{named(each)}", said(each)[:3_000]) for each in _tests(tree))
+        return tuple(
+            (f"{_class_of(tree)}::{field_text(method)}", text_of(method)[:3_000]) for method in _tests(tree)
+        )
 
     def inject(self, draft: str, host: str, test_name: str | None, names: Names) -> Injected:
-        taken = _take_apart(draft)
+        parts = _take_apart(draft)
         tree = parse(host)
         kind = _first_type(tree)
         body = kind.child_by_field_name("body") if kind else None
         if kind is None or body is None or tree.has_error:
             raise DraftRejected("the test file holds no class, or cannot be read")
-        third = any(simple(each) == "TestCase" for each in walk(kind) if each.type == "type_identifier")
+        third = any(simple(node) == "TestCase" for node in walk(kind) if node.type == "type_identifier")
         third = third and not _uses_marks(tree)
-        name = _unique(test_name or taken.name, host)
-        method = taken.called(name)
+        name = _unique(test_name or parts.name, host)
+        method = parts.rename(name)
         if third:
             method = re.sub(r"@Test\b(?:\([^)]*\))?\s*", "", method)
         added = _missing(
-            _imports_of(taken, method, names, host, "" if third else _flavour(host, names)), host, tree
+            _imports_of(parts, method, names, host, "" if third else _flavour(host, names)), host, tree
         )
         newline = "\r\n" if "\r\n" in host else "\n"
         data = host.encode("utf-8", "surrogatepass")
         closing = body.end_byte - 1
         block = f"{newline}{_indented(method, _indent_of(host), newline)}{newline}".encode()
         content = (data[:closing] + block + data[closing:]).decode("utf-8", "surrogatepass")
-        shown = "\n".join((*added, *([""] if added else []), method)) + "\n"
+        code = "\n".join((*added, *([""] if added else []), method)) + "\n"
         return Injected(
-            content=_with_imports(content, added, newline), test_id=f"{_class_of(tree)}::{name}", code=shown
+            content=_with_imports(content, added, newline), test_id=f"{_class_of(tree)}::{name}", code=code
         )
 
     def new_file(self, draft: str, test_name: str | None, names: Names, path: str) -> Injected:
-        taken = _take_apart(draft)
-        name = test_name or taken.name
-        method = taken.called(name)
+        parts = _take_apart(draft)
+        name = test_name or parts.name
+        method = parts.rename(name)
         package = names.package_at(path) if isinstance(names, JavaNames) else ""
         class_name = PurePosixPath(path).stem
-        imports = _imports_of(taken, method, names, f"package {package};", _flavour("", names))
+        imports = _imports_of(parts, method, names, f"package {package};", _flavour("", names))
         head = (f"package {package};\n\n" if package else "") + "\n".join(imports) + ("\n\n" if imports else "")
         content = f"{head}public class {class_name} {{\n{_indented(method, '    ', chr(10))}\n}}\n"
         full = f"{package}.{class_name}" if package else class_name
         return Injected(content=content, test_id=f"{full}::{name}", code=content)
 
-    def new_path(self, beside: str | None, stem: str, taken: Mapping[str, str]) -> str:
+    def new_path(self, beside: str | None, stem: str, existing: Mapping[str, str]) -> str:
         folder = PurePosixPath(beside).parent if beside else PurePosixPath("src/test/java")
         name = f"{stem[:1].upper()}{stem[1:]}"
         name = name if name.endswith("Test") else f"{name}Test"
         number, path = 2, folder / f"{name}.java"
-        while str(path) in taken:
+        while str(path) in existing:
             path, number = folder / f"{name[:-4]}{number}Test.java", number + 1
         return str(path)
 
     def syntax(self, draft: str) -> str:
-        taken = _take_apart(draft)
-        return " ".join("test" if word == taken.name else word for word in _words(taken.method))
+        parts = _take_apart(draft)
+        return " ".join("test" if word == parts.name else word for word in _words(parts.method))
 
     def length(self, code: str) -> int:
         return len(_words(code))
 
     def probe(self, path: str, names: Names) -> tuple[str, str]:
-        made = self.new_file(_PROBE, None, names, path)
-        return made.content, made.test_id
+        file = self.new_file(_PROBE, None, names, path)
+        return file.content, file.test_id
 
-    def inverted(self, draft: str) -> str | None:
-        taken = _take_apart(draft)
-        found = list(re.finditer(rf"\b({'|'.join(_OPPOSITES)})(?=\s*\()", taken.method))
-        if not found:
+    def invert(self, draft: str) -> str | None:
+        parts = _take_apart(draft)
+        assertions = list(re.finditer(rf"\b({'|'.join(_OPPOSITES)})(?=\s*\()", parts.method))
+        if not assertions:
             return None
-        last = found[-1]
-        turned = taken.method[: last.start()] + _OPPOSITES[last[1]] + taken.method[last.end() :]
-        statics = [line.replace(f".{last[1]};", f".{_OPPOSITES[last[1]]};") for line in taken.imports]
+        last = assertions[-1]
+        turned = parts.method[: last.start()] + _OPPOSITES[last[1]] + parts.method[last.end() :]
+        statics = [line.replace(f".{last[1]};", f".{_OPPOSITES[last[1]]};") for line in parts.imports]
         return "\n".join((*statics, turned)) + "\n"
 
 
 def _take_apart(draft: str) -> JavaDraft:
-    """Raises DraftRejected where the draft does not parse or holds no test."""
+    """Split a draft into its parts. Raises DraftRejected if it does not parse or contains no test."""
     blocks: list[str] = _FENCED.findall(draft)
     text = (blocks[0] if blocks else draft).replace("\r\n", "\n")
     tree = parse(text)
     if text.strip() and not tree.children:
         raise DraftRejected("it cannot be read in time")
-    imports = tuple(said(each).strip() for each in tree.children if each.type == "import_declaration")
+    imports = tuple(text_of(node).strip() for node in tree.children if node.type == "import_declaration")
     if _first_type(tree) is None:
         rest = re.sub(r"^[ \t]*(?:import|package)\s[^;]*;[ \t]*$", "", text, flags=re.MULTILINE).strip()
         if not rest:
             raise DraftRejected("it defines no test: a method")
         tree = parse(f"class Drafted {{\n{rest}\n}}")
     if tree.has_error:
-        bad = next((each for each in walk(tree) if each.is_error or each.is_missing), tree)
-        raise DraftRejected(f"it does not parse near `{said(bad)[:80] or said(bad.parent)[:80]}`")
+        bad = next((node for node in walk(tree) if node.is_error or node.is_missing), tree)
+        raise DraftRejected(f"it does not parse near `{text_of(bad)[:80] or text_of(bad.parent)[:80]}`")
     tests = _tests(tree)
     if not tests:
         raise DraftRejected("it defines no test: a method with @Test, or whose name starts with test")
-    return JavaDraft(imports, said(tests[0]), named(tests[0]))
+    return JavaDraft(imports, text_of(tests[0]), field_text(tests[0]))
 
 
 def _tests(tree: Node) -> list[Node]:
-    """The test methods of the first class, the marked ones where there are any."""
+    """Return the test methods of the first class: the annotated ones, else those named ``test...``."""
     kind = _first_type(tree)
     body = kind.child_by_field_name("body") if kind else None
-    methods = [each for each in body.children if each.type == "method_declaration"] if body else []
-    marked = [each for each in methods if _marks(each) & _MARKS]
-    return marked or [each for each in methods if named(each).startswith("test")]
+    methods = [method for method in body.children if method.type == "method_declaration"] if body else []
+    marked = [method for method in methods if _marks(method) & _MARKS]
+    return marked or [method for method in methods if field_text(method).startswith("test")]
 
 
 def _marks(method: Node) -> set[str]:
     return {
-        named(each).rpartition(".")[2]
+        field_text(annotation).rpartition(".")[2]
         for modifiers in method.children
         if modifiers.type == "modifiers"
-        for each in modifiers.children
-        if "annotation" in each.type
+        for annotation in modifiers.children
+        if "annotation" in annotation.type
     }
 
 
 def _uses_marks(tree: Node) -> bool:
-    return any(_marks(each) & _MARKS for each in walk(tree) if each.type == "method_declaration")
+    return any(_marks(node) & _MARKS for node in walk(tree) if node.type == "method_declaration")
 
 
 def _first_type(tree: Node) -> Node | None:
-    return next((each for each in tree.children if each.type in TYPES), None)
+    return next((node for node in tree.children if node.type in TYPES), None)
 
 
 def _class_of(tree: Node) -> str:
-    """The full name of the first class."""
+    """Return the full name of the first class."""
     package = next(
-        (said(each)[7:].strip(" ;\n") for each in tree.children if each.type == "package_declaration"), ""
+        (text_of(node)[7:].strip(" ;\n") for node in tree.children if node.type == "package_declaration"), ""
     )
     kind = _first_type(tree)
-    return ".".join(part for part in (package, named(kind) if kind else "") if part)
+    return ".".join(part for part in (package, field_text(kind) if kind else "") if part)
 
 
 def _words(code: str) -> list[str]:
     return [
-        said(node)
+        text_of(node)
         for node in walk(parse(f"class Drafted {{ {code} }}" if " class " not in f" {code}" else code))
         if not node.children and "comment" not in node.type
     ]
 
 
 def _unique(name: str, host: str) -> str:
-    number, chosen = 2, name
-    while re.search(rf"\b{re.escape(chosen)}\b", host):
-        chosen, number = f"{name}{number}", number + 1
-    return chosen
+    number, candidate = 2, name
+    while re.search(rf"\b{re.escape(candidate)}\b", host):
+        candidate, number = f"{name}{number}", number + 1
+    return candidate
 
 
 def _flavour(host: str, names: Names) -> str:
-    """``4`` or ``5``: what the file at hand uses, else what the repository does."""
+    """Return ``4`` or ``5``: the JUnit version of the file, else of the repository."""
     if "org.junit.jupiter" in host:
         return "5"
     if "org.junit." in host:
@@ -259,30 +263,30 @@ def _flavour(host: str, names: Names) -> str:
     return "5" if isinstance(names, JavaNames) and names.fifth else "4"
 
 
-def _imports_of(taken: JavaDraft, method: str, names: Names, host: str, flavour: str) -> list[str]:
-    """The draft's imports in the host's JUnit, and those that it left out but the repository can tell."""
-    found = [_translated(each, flavour) for each in taken.imports]
+def _imports_of(parts: JavaDraft, method: str, names: Names, host: str, flavour: str) -> list[str]:
+    """Return the draft's imports for the host's JUnit, plus missing ones that the repository knows."""
+    statements = [_translated(statement, flavour) for statement in parts.imports]
     package = re.search(r"^\s*package\s+([\w.]*)\s*;", host, re.MULTILINE)
     own = package[1] if package else ""
     for name in dict.fromkeys(re.findall(r"\b[A-Z]\w*", method)):
         statement = names.provider(name)
-        if statement and statement != f"import {own}.{name};" and not _knows(name, found):
-            found.append(statement)
+        if statement and statement != f"import {own}.{name};" and not _knows(name, statements):
+            statements.append(statement)
     if flavour:
         test, asserts = ("org.junit.Test", "org.junit.Assert")
         if flavour == "5":
             test, asserts = _FIFTH[test], _FIFTH[asserts]
-        known = (*found, *host.splitlines())
-        if re.search(r"@Test\b", method) and not _knows("Test", known):
-            found.insert(0, f"import {test};")
-        if not any("Assert" in each and each.rstrip().endswith("*;") for each in known):
+        lines = (*statements, *host.splitlines())
+        if re.search(r"@Test\b", method) and not _knows("Test", lines):
+            statements.insert(0, f"import {test};")
+        if not any("Assert" in line and line.rstrip().endswith("*;") for line in lines):
             called = dict.fromkeys(_ASSERTION.findall(method))
-            found += [f"import static {asserts}.{name};" for name in called if not _knows(name, known)]
-    return list(dict.fromkeys(found))
+            statements += [f"import static {asserts}.{name};" for name in called if not _knows(name, lines)]
+    return list(dict.fromkeys(statements))
 
 
 def _knows(name: str, statements: Sequence[str]) -> bool:
-    return any(each.rstrip().endswith((f".{name};", f" {name};")) for each in statements)
+    return any(statement.rstrip().endswith((f".{name};", f" {name};")) for statement in statements)
 
 
 def _translated(statement: str, flavour: str) -> str:
@@ -305,11 +309,13 @@ def _indented(method: str, indent: str, newline: str) -> str:
 
 
 def _missing(imports: Sequence[str], host: str, tree: Node) -> list[str]:
-    """The statements that the host lacks. Raises DraftRejected where it has another type of that name."""
-    present = [" ".join(said(each).split()) for each in tree.children if each.type == "import_declaration"]
-    simple_names = {each[:-1].rpartition(".")[2]: each for each in present if " static " not in each}
+    """Return the imports that the host lacks. Raises DraftRejected if it has another type of that name."""
+    present = [" ".join(text_of(node).split()) for node in tree.children if node.type == "import_declaration"]
+    simple_names = {
+        statement[:-1].rpartition(".")[2]: statement for statement in present if " static " not in statement
+    }
     added: list[str] = []
-    for statement in (" ".join(each.split()) for each in imports):
+    for statement in (" ".join(line.split()) for line in imports):
         short = statement[:-1].rpartition(".")[2]
         if statement in present or (f"{statement[:-1].rpartition('.')[0]}.*;" in present):
             continue
@@ -322,7 +328,7 @@ def _missing(imports: Sequence[str], host: str, tree: Node) -> list[str]:
 def _with_imports(host: str, added: Sequence[str], newline: str) -> str:
     if not added:
         return host
-    anchors = [each for each in parse(host).children if each.type in ("import_declaration", "package_declaration")]
+    anchors = [node for node in parse(host).children if node.type in ("import_declaration", "package_declaration")]
     block = newline.join(added)
     if not anchors:
         return f"{block}{newline}{newline}{host}"
@@ -333,8 +339,10 @@ def _with_imports(host: str, added: Sequence[str], newline: str) -> str:
 
 
 def tests_by_text(text: str) -> dict[str, str] | None:
-    """Tests by name with their tokens; None where the file cannot be read."""
+    """Return the tests' tokens by name, or None if the file cannot be parsed."""
     tree = parse(text)
     if tree.has_error:
         return None
-    return {f"{_class_of(tree)}::{named(each)}": " ".join(_words(said(each))) for each in _tests(tree)}
+    return {
+        f"{_class_of(tree)}::{field_text(method)}": " ".join(_words(text_of(method))) for method in _tests(tree)
+    }

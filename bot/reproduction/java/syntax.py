@@ -1,4 +1,4 @@
-"""Java source as tree-sitter reads it: trees that know where each word stands, of any version of the language."""
+"""Java syntax trees by tree-sitter, with positions, for any version of the language."""
 
 from __future__ import annotations
 
@@ -58,36 +58,36 @@ def parse(text: str) -> Node:
         tree = None
     if tree is None:
         return Node(data, "program", "", 0, 0, 0, True, False, False, True, None)
-    made: list[Node] = []
+    nodes: list[Node] = []
     for parent, kind, place, start, end, row, flags in tree.rows:
-        above = made[parent] if parent >= 0 else None
-        named, error, missing, holds = (bool(flags & flag) for flag in (1, 2, 4, 8))
+        above = nodes[parent] if parent >= 0 else None
+        is_named, error, missing, has_error = (bool(flags & flag) for flag in (1, 2, 4, 8))
         words = tree.words[kind], tree.words[place]
-        made.append(Node(data, *words, start, end, row, named, error, missing, holds, above))
+        nodes.append(Node(data, *words, start, end, row, is_named, error, missing, has_error, above))
         if above is not None:
-            above.children.append(made[-1])
-    return made[0]
+            above.children.append(nodes[-1])
+    return nodes[0]
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """A node and all below it, in the order of the text."""
+    """Yield a node and its descendants in the order of the text."""
     waiting = [node]
     while waiting:
-        each = waiting.pop()
-        yield each
-        waiting += reversed(each.children)
+        current = waiting.pop()
+        yield current
+        waiting += reversed(current.children)
 
 
-def said(node: Node | None) -> str:
-    """The text of a node; empty for none."""
+def text_of(node: Node | None) -> str:
+    """Return the text of a node; empty for None."""
     return "" if node is None else node.text.decode("utf-8", "surrogatepass")
 
 
-def named(node: Node, name: str = "name") -> str:
-    """The text of a node's field."""
-    return said(node.child_by_field_name(name))
+def field_text(node: Node, name: str = "name") -> str:
+    """Return the text of a node's field."""
+    return text_of(node.child_by_field_name(name))
 
 
 def simple(node: Node | None) -> str:
-    """A type's own name: without package, arguments and array brackets."""
-    return re.split(r"[<\[]", said(node))[0].rpartition(".")[2].strip()
+    """Return a type's name without package, type arguments and array brackets."""
+    return re.split(r"[<\[]", text_of(node))[0].rpartition(".")[2].strip()

@@ -1,4 +1,4 @@
-"""A drafted Python test, taken apart: what it imports, what helps it, and the one test. Pure."""
+"""The parts of a drafted Python test: imports, helpers, and one test. Pure."""
 
 from __future__ import annotations
 
@@ -21,65 +21,63 @@ if TYPE_CHECKING:
 _FENCED = re.compile(
     r"^(?:```|~~~)[ \t]*(?:python|py|python3)?[ \t]*\n(.*?)^(?:```|~~~)", re.DOTALL | re.MULTILINE
 )
-#: Calls of a script that start tests or print: of no use in a test file, and harmless to leave out.
+#: Calls of a script that start tests or print, which are dropped.
 _SCRIPT_CALLS = frozenset({"print", "unittest.main", "pytest.main", "main"})
 
-#: Larger than any test that a model was seen to write: characters, and steps down its syntax tree.
+#: Limits above any test that a model has written: characters, and depth of the syntax tree.
 MAX_LENGTH, MAX_DEPTH = 20_000, 100
 
-#: What reading Python ends with where it cannot be read: TypeError is libcst's of ``or(lambda: x)``.
+#: Errors of parsing invalid Python; libcst raises TypeError for ``or(lambda: x)``.
 UNREADABLE = (ValueError, TypeError, RecursionError, MemoryError, cst.ParserSyntaxError)
-#: Statements of a module, as libcst has them.
+#: Statements of a module in libcst.
 Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
 
 
 @dataclass(frozen=True)
 class PythonDraft:
-    """The parts of a draft, as drafted or in the form in which they will stand. Helpers are those alone that the
-    test needs, in their order.
-    """
+    """The parts of a draft, as drafted or adapted to a host. Helpers are only those that the test needs."""
 
     imports: tuple[Binding, ...]
     helpers: tuple[Statement, ...]
     test: cst.FunctionDef
     holder: cst.ClassDef | None
-    """The class that the test is a method of, without its other tests and with the test in it."""
+    """The class of the test, with no other tests."""
     case: Case | None = None
-    """Set where the test becomes a method of a class of the host."""
+    """The class of the host to which the test is added as a method."""
 
     @property
     def nodes(self) -> tuple[Statement, ...]:
-        """Everything but the imports, as it would stand at module level."""
+        """Everything but the imports, as statements of a module."""
         return (*self.helpers, self.holder or self.test)
 
     @property
     def test_id(self) -> str:
-        """The test as its runner names it: ``TestA::test_b``."""
+        """The test in its runner's notation: ``TestA::test_b``."""
         name = self.test.name.value
         if self.holder is not None:
             return f"{self.holder.name.value}::{name}"
         return f"{self.case.name}::{name}" if self.case else name
 
     def with_nodes(self, nodes: tuple[Statement, ...]) -> PythonDraft:
-        """The same with rewritten ``nodes``."""
+        """Return the draft with rewritten ``nodes``."""
         *helpers, last = nodes
         if isinstance(last, cst.ClassDef):
             return replace(self, helpers=tuple(helpers), holder=last, test=_methods(last)[0])
         assert isinstance(last, cst.FunctionDef)
         return replace(self, helpers=tuple(helpers), test=last)
 
-    def named(self, name: str) -> PythonDraft:
-        """The same with the test called ``name``."""
+    def rename_test(self, name: str) -> PythonDraft:
+        """Return the draft with the test renamed to ``name``."""
         test = self.test.with_changes(name=cst.Name(name))
         if self.holder is None:
             return replace(self, test=test)
-        body = [test if is_test(each) else each for each in self.holder.body.body]
+        body = [test if is_test(node) else node for node in self.holder.body.body]
         holder = self.holder.with_changes(body=self.holder.body.with_changes(body=body))
         return replace(self, test=test, holder=holder)
 
 
 def code_of(reply: str) -> str:
-    """The code in a model's reply: the first fenced block that holds a test, or else the text as it is."""
+    """Return the code in a model's reply: the first fenced block with a test, or else the whole text."""
     reply = reply.replace("\r\n", "\n")
     blocks: list[str] = _FENCED.findall(reply)
     text = next((block for block in blocks if "def test" in block), blocks[0] if blocks else reply)
@@ -87,18 +85,18 @@ def code_of(reply: str) -> str:
 
 
 def parse(code: str) -> cst.Module:
-    """The syntax tree of code that compiles, too; raises DraftRejected with line and reason."""
+    """Parse code and check that it compiles. Raises DraftRejected with line and reason."""
     if len(code) > MAX_LENGTH:
         raise DraftRejected(f"it has {len(code):,} characters: a test has {MAX_LENGTH:,} at most")
     try:
         with warnings.catch_warnings():
-            # What a draft's odd escapes deserve is decided by its outcome, not here.
+            # Warnings about odd escapes are irrelevant here: the outcome of the draft decides.
             warnings.simplefilter("ignore")
             tree = ast.parse(code, "<draft>")
             _measure(tree)
             compile(tree, "<draft>", "exec", dont_inherit=True)
         module = cst.parse_module(code)
-        str(module.code)  # what is nested too deeply for libcst to write is refused here
+        str(module.code)  # raises if the code is nested too deeply for libcst to write
         return module
     except SyntaxError as error:
         raise DraftRejected(f"it does not parse: line {error.lineno}: {error.msg}") from error
@@ -107,7 +105,7 @@ def parse(code: str) -> cst.Module:
 
 
 def _measure(tree: ast.Module) -> None:
-    """Refuse what is nested deeply: compiler and libcst take time in proportion to its square."""
+    """Refuse deeply nested code: compiler and libcst take quadratic time."""
     level: list[ast.AST] = [tree]
     for _ in range(MAX_DEPTH):
         level = [child for node in level for child in ast.iter_child_nodes(node)]
@@ -117,16 +115,14 @@ def _measure(tree: ast.Module) -> None:
 
 
 def render(nodes: Sequence[Statement], indent: str = "    ") -> str:
-    """The source of statements at module level."""
+    """Return the source of statements at module level."""
     return cst.Module(body=nodes, default_indent=indent).code
 
 
 def take_apart(reply: str) -> PythonDraft:
     """Split the draft in a model's reply into its parts.
 
-    Of several tests the first is kept; code that would run on import is refused.
-
-    Raises DraftRejected.
+    Only the first of several tests is kept. Raises DraftRejected, also for code that would run on import.
     """
     imports: list[Binding] = []
     helpers: list[Statement] = []
@@ -147,74 +143,76 @@ def take_apart(reply: str) -> PythonDraft:
 
 
 def bound_names(node: Statement) -> frozenset[str]:
-    """The names that a statement binds where it stands."""
-    found: set[str] = set()
-    for each in ast.parse(render([node])).body:
-        for inner in [each] if isinstance(each, ast.ClassDef | ast.FunctionDef) else ast.walk(each):
+    """Return the names that a statement binds in its scope."""
+    bound: set[str] = set()
+    for statement in ast.parse(render([node])).body:
+        for inner in [statement] if isinstance(statement, ast.ClassDef | ast.FunctionDef) else ast.walk(statement):
             if isinstance(inner, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-                found.add(inner.name)
+                bound.add(inner.name)
             elif isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
-                found.add(inner.id)
+                bound.add(inner.id)
             elif isinstance(inner, ast.Import | ast.ImportFrom):
-                found.update(binding.name for binding in import_bindings(inner))
-    return frozenset(found)
+                bound.update(binding.name for binding in import_bindings(inner))
+    return frozenset(bound)
 
 
 def _imports(node: Statement) -> tuple[Binding, ...]:
     if not isinstance(node, cst.SimpleStatementLine):
         return ()
-    found: list[Binding] = []
-    for each in ast.parse(render([node.with_changes(leading_lines=[])])).body:
-        if not isinstance(each, ast.Import | ast.ImportFrom):
+    bindings: list[Binding] = []
+    for statement in ast.parse(render([node.with_changes(leading_lines=[])])).body:
+        if not isinstance(statement, ast.Import | ast.ImportFrom):
             return ()
-        if not (isinstance(each, ast.ImportFrom) and each.module == "__future__"):
-            found.extend(import_bindings(each))
-    if star := next((binding for binding in found if binding.name == "*"), None):
+        if not (isinstance(statement, ast.ImportFrom) and statement.module == "__future__"):
+            bindings.extend(import_bindings(statement))
+    if star := next((binding for binding in bindings if binding.name == "*"), None):
         raise DraftRejected(f"it says `{star.statement}`: import the names that the test needs")
-    return tuple(found)
+    return tuple(bindings)
 
 
 def is_test(node: object) -> TypeGuard[cst.FunctionDef]:
-    """Whether a node is a test function or method."""
+    """Return True if a node is a test function or method."""
     return isinstance(node, cst.FunctionDef) and node.name.value.startswith("test")
 
 
 def _methods(node: cst.ClassDef) -> list[cst.FunctionDef]:
-    return [each for each in node.body.body if is_test(each)]
+    return [statement for statement in node.body.body if is_test(statement)]
 
 
 def _only(node: cst.ClassDef, test: cst.FunctionDef) -> cst.ClassDef:
-    """The class with this one of its tests."""
-    kept = [each for each in node.body.body if each is test or not is_test(each)]
-    return node.with_changes(body=node.body.with_changes(body=kept))
+    """Return the class with only this test."""
+    body = [statement for statement in node.body.body if statement is test or not is_test(statement)]
+    return node.with_changes(body=node.body.with_changes(body=body))
 
 
 def _helper(node: Statement) -> Statement:
-    if isinstance(node, cst.SimpleStatementLine) and any(isinstance(each, cst.Expr) for each in node.body):
+    if isinstance(node, cst.SimpleStatementLine) and any(
+        isinstance(statement, cst.Expr) for statement in node.body
+    ):
         source = render([node.with_changes(leading_lines=[])]).strip()
         raise DraftRejected(f"`{source[:60]}` runs on import: put everything into the test")
     return node
 
 
 def _needed(helpers: Sequence[Statement], test: Statement) -> tuple[Statement, ...]:
-    """The helpers that the test reads, directly or through another helper. Autouse fixtures act unread."""
+    """Return the helpers that the test uses, directly or indirectly, and autouse fixtures."""
     sources = [render([node]) for node in helpers]
     binding: dict[str, list[int]] = {}
     for index, node in enumerate(helpers):
         for name in bound_names(node):
             binding.setdefault(name, []).append(index)
-    kept: set[int] = set()
+    used: set[int] = set()
     fresh = {index for index, source in enumerate(sources) if "autouse" in source}
-    wanted = set(free_names(render([test]))) | _parameters(test)
-    while fresh := fresh.union(*(binding.pop(name, ()) for name in wanted)) - kept:
-        kept |= fresh
-        wanted = set().union(*(free_names(sources[index]) | _parameters(helpers[index]) for index in fresh))
+    names_to_find = set(free_names(render([test]))) | _parameters(test)
+    while fresh := fresh.union(*(binding.pop(name, ()) for name in names_to_find)) - used:
+        used |= fresh
+        names_to_find = set().union(*(free_names(sources[index]) | _parameters(helpers[index]) for index in fresh))
         fresh = set()
-    return tuple(helpers[index] for index in sorted(kept))
+    return tuple(helpers[index] for index in sorted(used))
 
 
 def _parameters(node: Statement) -> set[str]:
-    """Parameter names: a test and a fixture get fixtures by them."""
+    """Return parameter names: they request fixtures."""
     return {
         argument.arg
         for inner in ast.walk(ast.parse(render([node])))
@@ -228,14 +226,14 @@ def _negligible(node: Statement) -> bool:
         return "__name__" in render([node]).partition(":")[0]
     if not isinstance(node, cst.SimpleStatementLine):
         return False
-    return all(_idle(each) for each in node.body)
+    return all(_idle(statement) for statement in node.body)
 
 
 def _idle(node: cst.BaseSmallStatement) -> bool:
     if isinstance(node, cst.Pass):
         return True
     if not isinstance(node, cst.Expr):
-        # ``from __future__ import ...`` alone: the host decides about its own.
+        # ``from __future__ import ...`` only: the host has its own.
         return isinstance(node, cst.ImportFrom)
     if isinstance(node.value, cst.Call):
         return cst.Module(body=[]).code_for_node(node.value.func) in _SCRIPT_CALLS

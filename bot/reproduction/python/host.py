@@ -1,4 +1,4 @@
-"""An existing Python test file, and where in it, and in which form, a drafted test belongs. Pure."""
+"""An existing Python test file: the place and form for a drafted test in it. Pure."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ class Case:
 
 @dataclass(frozen=True)
 class Host:
-    """What has to be known about a file to add a test without disturbing it. Lines count from 1."""
+    """The facts about a file for adding a test without side effects. Lines count from 1."""
 
     lines: tuple[str, ...]
     """With their line ends."""
     newline: str
     indent: str
     names: frozenset[str]
-    """What the module binds or reads as a global, and the name of every function in it."""
+    """Names that the module binds or reads as globals, and the name of every function in it."""
     imports: dict[str, set[tuple[str, ...]]]
     cases: tuple[Case, ...]
     functions: bool
-    """Whether the file has tests that are plain functions."""
+    """True if the file has tests that are plain functions."""
     after_imports: int
     """New imports go after this line; 0 = before everything."""
     end: int
@@ -52,22 +52,22 @@ class Host:
     """The quotation mark that the file prefers."""
 
     def case_for(self, query: str, unittest: bool, base: str | None = None) -> Case | None:
-        """The class whose words are nearest to ``query`` among those of a kind; None where there is none."""
+        """Return the fitting class that is most similar to ``query``, or None if none fits."""
         fitting = {
-            each.name: each for each in self.cases if each.unittest == unittest and base in (None, each.base)
+            case.name: case for case in self.cases if case.unittest == unittest and base in (None, case.base)
         }
-        best = most_alike(query, {name: each.source for name, each in fitting.items()}, 1)
-        # No word in common: the last class is the one beside which people add.
+        best = most_alike(query, {name: case.source for name, case in fitting.items()}, 1)
+        # Without a common word: people usually add to the last class.
         return fitting[best[0]] if best else next(reversed(fitting.values()), None)
 
     @property
     def only_unittest(self) -> bool:
-        """Whether all tests of the file live in unittest classes: then its runner may know nothing else."""
-        return not self.functions and any(each.unittest for each in self.cases)
+        """True if all tests of the file are in unittest classes: its runner may support nothing else."""
+        return not self.functions and any(case.unittest for case in self.cases)
 
 
 def read_host(source: str) -> Host:
-    """Study a test file. Raises DraftRejected where it is no Python that this interpreter can read."""
+    """Analyse a test file. Raises DraftRejected if this interpreter cannot parse it."""
     try:
         host = parse_apart(host_or_reason, source)
     except NotParsed as error:
@@ -78,7 +78,7 @@ def read_host(source: str) -> Host:
 
 
 def host_or_reason(source: str) -> Host | str:
-    """Study a test file in a child process; return the reason if it cannot take a test."""
+    """Analyse a test file in a child process. Return the reason if no test can be added."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -105,11 +105,11 @@ def host_or_reason(source: str) -> Host | str:
 
 
 def _indent(tree: ast.Module, lines: tuple[str, ...]) -> str:
-    """The indentation of the file's blocks: that of the first of them."""
+    """Return the indentation of the file's first block."""
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list) and isinstance(node, ast.stmt) and body[0].lineno > node.lineno:
-            outer, inner = (re.match(r"[ \t]*", lines[each.lineno - 1]) for each in (node, body[0]))
+            outer, inner = (re.match(r"[ \t]*", lines[statement.lineno - 1]) for statement in (node, body[0]))
             if outer and inner and len(inner[0]) > len(outer[0]):
                 return inner[0].removeprefix(outer[0])
     return "    "
@@ -118,14 +118,14 @@ def _indent(tree: ast.Module, lines: tuple[str, ...]) -> str:
 def _cases(tree: ast.Module, lines: tuple[str, ...]) -> tuple[Case, ...]:
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
     parents = {_last(base) for node in classes.values() for base in node.bases}
-    found = []
+    cases = []
     for name, node in classes.items():
-        # A parent's tests run again in each child; decorators may ask for arguments; one-liners have no room.
+        # A parent's tests run again in each child; decorators may require arguments; one-liners have no room.
         if name in parents or node.decorator_list or node.body[0].lineno == node.lineno:
             continue
-        if any(_is_test_function(each) for each in node.body):
-            found.append(_case(node, classes, lines))
-    return tuple(found)
+        if any(_is_test_function(statement) for statement in node.body):
+            cases.append(_case(node, classes, lines))
+    return tuple(cases)
 
 
 def _case(node: ast.ClassDef, classes: dict[str, ast.ClassDef], lines: tuple[str, ...]) -> Case:
@@ -143,11 +143,11 @@ def _case(node: ast.ClassDef, classes: dict[str, ast.ClassDef], lines: tuple[str
     )
 
 
-def _is_unittest(node: ast.ClassDef, classes: dict[str, ast.ClassDef], seen: set[str]) -> bool:
+def _is_unittest(node: ast.ClassDef, classes: dict[str, ast.ClassDef], visited: set[str]) -> bool:
     for base in map(_last, node.bases):
         if re.search(r"Test(Case|s|Base)?$", base) and base not in classes:
             return True
-        if base in classes and base not in seen and _is_unittest(classes[base], classes, seen | {base}):
+        if base in classes and base not in visited and _is_unittest(classes[base], classes, visited | {base}):
             return True
     return False
 
@@ -169,7 +169,7 @@ def _after_imports(tree: ast.Module, lines: tuple[str, ...]) -> int:
         if docstring or isinstance(node, ast.Import | ast.ImportFrom):
             after = node.end_lineno or node.lineno
     if after == 0:
-        # Shebang, encoding and licence stay on top.
+        # Shebang, encoding and licence stay at the top.
         while after < len(lines) and lines[after].startswith("#"):
             after += 1
     return after
@@ -181,17 +181,17 @@ def _end(tree: ast.Module, lines: tuple[str, ...]) -> int:
     script = isinstance(last, ast.If) and "__name__" in ast.unparse(last.test)
     if last is not None and script:
         end = last.lineno - 1
-    # Blank lines stay below what is added, and so do comments above a __main__ block.
+    # Blank lines, and comments above a __main__ block, stay below the addition.
     while end > 0 and (not lines[end - 1].strip() or (script and lines[end - 1].startswith("#"))):
         end -= 1
     return end
 
 
 def place(draft: PythonDraft, host: Host) -> PythonDraft:
-    """Follow the host's own style: functions beside functions, methods among methods.
+    """Adapt the draft to the host's style: functions beside functions, methods among methods.
 
-    A method that uses its object only moves into a class with the same base, because what ``self`` offers is
-    decided there; where the host has none, the draft's own class comes along.
+    A method that uses ``self`` only moves into a class with the same base, which defines what ``self`` offers. If
+    the host has none, the draft's own class is added.
     """
     if draft.holder is None:
         return _place_function(draft, host)
@@ -213,7 +213,7 @@ def _place_function(draft: PythonDraft, host: Host) -> PythonDraft:
 
 
 def _decorated_with_helpers(draft: PythonDraft) -> bool:
-    """A decorator runs when the class is made, before helpers that stand below it exist."""
+    """Return True if a decorator uses helpers: it runs with the class body, before they are defined."""
     bound = {name for helper in draft.helpers for name in bound_names(helper)}
     bare = draft.test.with_changes(body=cst.IndentedBlock([cst.SimpleStatementLine([cst.Pass()])]))
     return bool(bound & free_names(render([bare])))
@@ -222,7 +222,7 @@ def _decorated_with_helpers(draft: PythonDraft) -> bool:
 def _only_tests(holder: cst.ClassDef) -> bool:
     if holder.decorators or holder.keywords:
         return False
-    return all(is_test(each) or _is_docstring(each) for each in holder.body.body)
+    return all(is_test(statement) or _is_docstring(statement) for statement in holder.body.body)
 
 
 def _base(holder: cst.ClassDef) -> str:
@@ -234,25 +234,26 @@ def _base(holder: cst.ClassDef) -> str:
 
 def _is_docstring(node: cst.CSTNode) -> bool:
     return isinstance(node, cst.SimpleStatementLine) and all(
-        isinstance(each, cst.Pass) or (isinstance(each, cst.Expr) and isinstance(each.value, cst.SimpleString))
-        for each in node.body
+        isinstance(expression, cst.Pass)
+        or (isinstance(expression, cst.Expr) and isinstance(expression.value, cst.SimpleString))
+        for expression in node.body
     )
 
 
 def _as_method(test: cst.FunctionDef) -> cst.FunctionDef | None:
-    """A test function as a method; None where it takes parameters, which a unittest class would not give it."""
+    """Return a test function as a method, or None if it has parameters, which unittest does not support."""
     if not _parameterless(test.params):
         return None
     return test.with_changes(params=cst.Parameters(params=[cst.Param(cst.Name("self"))]))
 
 
 def _as_function(test: cst.FunctionDef) -> cst.FunctionDef | None:
-    """A test method as a function; None where it makes use of its object."""
+    """Return a test method as a function, or None if it uses ``self``."""
     parameters = list(test.params.params)
     if not parameters or parameters[0].name.value != "self" or test.decorators:
         return None
     bare = test.with_changes(params=test.params.with_changes(params=parameters[1:]))
-    return None if _Reads(bare.body, "self", "super").found else bare
+    return None if _Reads(bare.body, "self", "super").matches else bare
 
 
 def _parameterless(parameters: cst.Parameters) -> bool:
@@ -261,13 +262,13 @@ def _parameterless(parameters: cst.Parameters) -> bool:
 
 
 class _Reads(cst.CSTVisitor):
-    """Whether a node names something."""
+    """Visitor; ``matches`` is True if a node uses one of the names."""
 
     def __init__(self, node: cst.CSTNode, *names: str) -> None:
         super().__init__()
         self._names = names
-        self.found = False
+        self.matches = False
         node.visit(self)
 
     def visit_Name(self, node: cst.Name) -> None:
-        self.found = self.found or node.value in self._names
+        self.matches = self.matches or node.value in self._names

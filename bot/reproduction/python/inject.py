@@ -1,4 +1,4 @@
-"""Put a drafted test into a Python file by adding lines, so that nothing in the file can change. Pure."""
+"""Put a drafted test into a Python file by adding lines only, so that nothing else in the file changes. Pure."""
 
 from __future__ import annotations
 
@@ -18,66 +18,68 @@ Node = TypeVar("Node", bound=cst.CSTNode)
 
 
 def add_to(draft: PythonDraft, source: str, test_name: str | None, names: Names) -> Injected:
-    """The host with the test in it; raises DraftRejected where it cannot live there."""
+    """Add the test to the host. Raises DraftRejected if it does not fit there."""
     host = read_host(source)
     draft = place(draft, host)
-    draft = draft.with_nodes(tuple(tidy(requoted(node, host.quote)) for node in draft.nodes))
-    draft = draft.named(unique(test_name or draft.test.name.value, host.names | BUILTINS))
+    draft = draft.with_nodes(tuple(tidy(requote(node, host.quote)) for node in draft.nodes))
+    draft = draft.rename_test(unique(test_name or draft.test.name.value, host.names | BUILTINS))
     imports, other_names = _settle(draft, host, names)
-    draft = draft.with_nodes(tuple(renamed(node, other_names) for node in draft.nodes))
-    return Injected(content=_written(host, imports, draft), test_id=draft.test_id, code=_shown(imports, draft))
+    draft = draft.with_nodes(tuple(rename(node, other_names) for node in draft.nodes))
+    return Injected(
+        content=_insert(host, imports, draft), test_id=draft.test_id, code=_render_code(imports, draft)
+    )
 
 
-def alone(draft: PythonDraft, test_name: str | None, names: Names) -> Injected:
-    """The test in a new file; raises DraftRejected where it needs a name that is nowhere."""
+def to_new_file(draft: PythonDraft, test_name: str | None, names: Names) -> Injected:
+    """Put the test into a new file. Raises DraftRejected if it uses an unknown name."""
     draft = draft.with_nodes(tuple(tidy(node) for node in draft.nodes))
-    draft = draft.named(test_name or draft.test.name.value)
-    code = _shown(_statements(_wanted(draft, frozenset(), names)), draft)
+    draft = draft.rename_test(test_name or draft.test.name.value)
+    code = _render_code(_statements(_needed_imports(draft, frozenset(), names)), draft)
     return Injected(content=code, test_id=draft.test_id, code=code)
 
 
 def _settle(draft: PythonDraft, host: Host, names: Names) -> tuple[tuple[str, ...], dict[str, str]]:
-    """The import statements to add, and new names for what the host calls something else."""
+    """Return the import statements to add, and new names for those that mean something else in the host."""
     added: list[Binding] = []
     other: dict[str, str] = {}
-    taken = host.names | {binding.name for binding in draft.imports} | _own(draft)
-    for binding in _wanted(draft, host.names, names):
+    existing = host.names | {binding.name for binding in draft.imports} | _own(draft)
+    for binding in _needed_imports(draft, host.names, names):
         if binding.origin in host.imports.get(binding.name, ()):
             continue
         if _room_for(binding, host):
             added.append(binding)
             continue
-        alias = unique(binding.name, taken)
-        again = binding.renamed(alias)
-        if again is None:
+        alias = unique(binding.name, existing)
+        alias_binding = binding.renamed(alias)
+        if alias_binding is None:
             raise DraftRejected(f"`{binding.name}` means something else in the test file")
-        taken |= {alias}
+        existing |= {alias}
         other[binding.name] = alias
-        added.append(again)
+        added.append(alias_binding)
     for name in sorted(_own(draft) & (host.names | BUILTINS)):
-        other[name] = unique(name, taken | BUILTINS)
-        taken |= {other[name]}
+        other[name] = unique(name, existing | BUILTINS)
+        existing |= {other[name]}
     return _statements(added), other
 
 
 def _own(draft: PythonDraft) -> frozenset[str]:
-    """Module-level names that the draft brings along, its test function aside."""
-    found = frozenset(name for helper in draft.helpers for name in bound_names(helper))
-    return found | {draft.holder.name.value} if draft.holder is not None else found
+    """Return the module-level names that the draft adds, without its test function."""
+    names = frozenset(name for helper in draft.helpers for name in bound_names(helper))
+    return names | {draft.holder.name.value} if draft.holder is not None else names
 
 
-def _wanted(draft: PythonDraft, known: frozenset[str], names: Names) -> list[Binding]:
-    """The draft's imports that are needed, and those for what it uses without saying where it comes from."""
+def _needed_imports(draft: PythonDraft, host_names: frozenset[str], names: Names) -> list[Binding]:
+    """Return the draft's used imports, and imports for names that it uses without importing them."""
     needed = free_names(render(draft.nodes))
-    wanted = [binding for binding in draft.imports if binding.name in needed]
+    bindings = [binding for binding in draft.imports if binding.name in needed]
     imported = {binding.name for binding in draft.imports}
-    for name in sorted(needed - imported - known - BUILTINS):
+    for name in sorted(needed - imported - host_names - BUILTINS):
         well_known = name in sys.stdlib_module_names or name == "pytest"
         statement = names.provider(name) or (f"import {name}" if well_known else None)
         if statement is None:
             raise DraftRejected(f"it uses `{name}` without importing it")
-        wanted.extend(import_bindings_of(statement))
-    return wanted
+        bindings.extend(import_bindings_of(statement))
+    return bindings
 
 
 def _room_for(binding: Binding, host: Host) -> bool:
@@ -85,7 +87,7 @@ def _room_for(binding: Binding, host: Host) -> bool:
         return False
     if binding.package:
         others = host.imports.get(binding.name, set())
-        if others and all(len(each) == 1 and each[0].partition(".")[0] == binding.name for each in others):
+        if others and all(len(origin) == 1 and origin[0].partition(".")[0] == binding.name for origin in others):
             return True
     return binding.name not in host.names
 
@@ -94,8 +96,8 @@ def _statements(bindings: Iterable[Binding]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(binding.statement for binding in bindings))
 
 
-def _written(host: Host, imports: Sequence[str], draft: PythonDraft) -> str:
-    """The host's lines with the new ones between them."""
+def _insert(host: Host, imports: Sequence[str], draft: PythonDraft) -> str:
+    """Return the host's text with the new lines."""
     additions: dict[int, list[str]] = {}
     if imports:
         additions[host.after_imports] = _import_lines(host, imports)
@@ -107,13 +109,13 @@ def _written(host: Host, imports: Sequence[str], draft: PythonDraft) -> str:
         definitions.append(draft.holder or draft.test)
     for node in definitions:
         additions.setdefault(host.end, []).extend(["", "", *_lines(render([node], host.indent))])
-    return _merged(host, additions)
+    return _merge(host, additions)
 
 
 def _import_lines(host: Host, imports: Sequence[str]) -> list[str]:
     below = host.lines[host.after_imports :]
     if host.after_imports:
-        # Below a docstring or a licence the imports stand apart.
+        # A blank line separates imports from a docstring or licence.
         above = host.lines[host.after_imports - 1].lstrip()
         apart = not above.startswith(("import ", "from ", ")")) and not host.imports
         return ["", *imports] if apart else list(imports)
@@ -121,7 +123,7 @@ def _import_lines(host: Host, imports: Sequence[str]) -> list[str]:
 
 
 def _method(test: cst.FunctionDef, indent: str, unit: str) -> list[str]:
-    """A method's lines at its class's indentation; text within long strings stays where it is."""
+    """Return a method's lines at its class's indentation; text within long strings is not indented."""
     holder = cst.ClassDef(name=cst.Name("_"), body=cst.IndentedBlock([test], indent=indent))
     return _lines(render([holder], unit))[1:]
 
@@ -130,43 +132,43 @@ def _lines(text: str) -> list[str]:
     return text.strip("\n").split("\n")
 
 
-def _merged(host: Host, additions: dict[int, list[str]]) -> str:
+def _merge(host: Host, additions: dict[int, list[str]]) -> str:
     parts: list[str] = []
     for number, line in enumerate(("", *host.lines)):
         parts.append(line)
         if number in additions:
             if line and not line.endswith("\n"):
                 parts.append(host.newline)
-            new = additions[number] if parts != [""] else list(dropwhile(lambda each: not each, additions[number]))
-            parts.extend(f"{each.removesuffix(chr(13))}{host.newline}" for each in new)
+            new = additions[number] if parts != [""] else list(dropwhile(lambda row: not row, additions[number]))
+            parts.extend(f"{row.removesuffix(chr(13))}{host.newline}" for row in new)
     return "".join(parts)
 
 
-def _shown(imports: Sequence[str], draft: PythonDraft) -> str:
+def _render_code(imports: Sequence[str], draft: PythonDraft) -> str:
     pieces = ["\n".join(imports)] if imports else []
     pieces += [render([node]).strip("\n") for node in draft.nodes]
     return "\n\n\n".join(pieces) + "\n"
 
 
-def renamed(node: Node, names: Mapping[str, str]) -> Node:
-    """``node`` with variables, functions, classes and parameters called otherwise; attributes keep their names."""
-    return _visited(node, _Rename(names)) if names else node
+def rename(node: Node, names: Mapping[str, str]) -> Node:
+    """Rename variables, functions, classes and parameters in ``node``; attributes keep their names."""
+    return _transform(node, _Rename(names)) if names else node
 
 
-def requoted(node: Node, quote: str) -> Node:
-    """``node`` with plain one-line strings in the given quotation marks, where that needs no escaping."""
-    return _visited(node, _Requote(quote))
+def requote(node: Node, quote: str) -> Node:
+    """Use the given quotation marks for plain one-line strings in ``node``, unless that needs escaping."""
+    return _transform(node, _Requote(quote))
 
 
 def tidy(node: Node) -> Node:
-    """A statement without blank lines above it; comments above it stay."""
+    """Remove blank lines above a statement; comments stay."""
     above = getattr(node, "leading_lines", None)
     if not above:
         return node
     return _same(node.with_changes(leading_lines=[line for line in above if line.comment is not None]), node)
 
 
-def _visited(node: Node, transformer: cst.CSTTransformer) -> Node:
+def _transform(node: Node, transformer: cst.CSTTransformer) -> Node:
     return _same(node.visit(transformer), node)
 
 

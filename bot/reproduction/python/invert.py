@@ -1,7 +1,7 @@
-"""Turn a passing test round: what it asserts to hold on the buggy version is asserted not to. Pure.
+"""Invert a passing test: negate its last assertion about the buggy version. Pure.
 
-A model that cannot write a failing test can often write a passing one that shows the wrong behaviour; turning
-its last assertion round makes it fail exactly while the bug is there (the idea of AssertFlip).
+A model that cannot write a failing test can often write a passing one that shows the wrong behaviour. With its
+last assertion inverted, it fails exactly while the bug exists (the idea of AssertFlip).
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _OPPOSITES |= {negative: positive for positive, negative in _OPPOSITES.items()}
 
 
 def invert(code: str) -> str | None:
-    """The code with the last assertion of its first test turned round; None where there is none to turn.
+    """Return the code with the last assertion of its first test inverted, or None without an assertion.
 
-    ``assert`` statements, unittest's comparing methods and ``with pytest.raises(...)`` (whose body is then run
-    bare, so that the exception itself makes the test fail) are understood. Raises DraftRejected.
+    Supports ``assert``, unittest's comparisons and ``with pytest.raises(...)``, which is replaced by its body so
+    that the exception fails the test. Raises DraftRejected.
     """
     module = parse(code)
     finder = _Find()
@@ -42,16 +42,16 @@ def invert(code: str) -> str | None:
 
 
 class _Find(cst.CSTVisitor):
-    """The last assertion of the first test function."""
+    """Visitor that finds the last assertion of the first test function."""
 
     def __init__(self) -> None:
         super().__init__()
         self.last: cst.CSTNode | None = None
         self._depth = 0
-        self._done = False
+        self._is_complete = False
 
     def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
-        if self._depth == 0 and (self._done or not node.name.value.startswith("test")):
+        if self._depth == 0 and (self._is_complete or not node.name.value.startswith("test")):
             return False
         self._depth += 1
         return True
@@ -59,20 +59,20 @@ class _Find(cst.CSTVisitor):
     def leave_FunctionDef(self, original_node: cst.FunctionDef) -> None:
         if original_node.name.value.startswith("test") and self._depth > 0:
             self._depth -= 1
-            self._done = self._depth == 0
+            self._is_complete = self._depth == 0
 
     def visit_Assert(self, node: cst.Assert) -> None:
-        self._note(node)
+        self._remember(node)
 
     def visit_Call(self, node: cst.Call) -> None:
         if isinstance(node.func, cst.Attribute) and node.func.attr.value in _OPPOSITES:
-            self._note(node)
+            self._remember(node)
 
     def visit_With(self, node: cst.With) -> None:
         if _expects_exception(node):
-            self._note(node)
+            self._remember(node)
 
-    def _note(self, node: cst.CSTNode) -> None:
+    def _remember(self, node: cst.CSTNode) -> None:
         if self._depth:
             self.last = node
 

@@ -1,4 +1,4 @@
-"""Python behind the language seam: which files hold tests, what names mean, what a draft comes to."""
+"""Python tests: test files, origins of names, and placing of drafts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 from bot.code.parser_process import NotParsed, parse_apart
 from bot.reproduction.language import Excerpt, Injected, Names
 from bot.reproduction.python.draft import code_of, render, take_apart
-from bot.reproduction.python.inject import add_to, alone
+from bot.reproduction.python.inject import add_to, to_new_file
 from bot.reproduction.python.invert import invert
 
 _TOP_LEVEL = re.compile(r"^(?:async +def|def|class) +(\w+)|^(\w+)(?: *:[^=\n]+)? *=(?!=)", re.MULTILINE)
@@ -48,39 +48,39 @@ class Python:
         return DefinedNames(sources, tests)
 
     def definitions(self, names: Sequence[str], sources: Mapping[str, str], limit: int) -> tuple[Excerpt, ...]:
-        """``a.b.C.m`` is looked up by its last part, ``m``.
+        """Return definitions; ``a.b.C.m`` is looked up by its last part, ``m``.
 
-        Where several definitions have that name, those are preferred whose class or module is named as well. A
-        name with more than five equally good definitions says nothing and is left out.
+        Among several definitions of a name, those whose class or module is named as well are preferred. A name
+        with more than five equally good definitions is left out.
         """
         index = _index(sources)
-        found: dict[tuple[str, int], Excerpt] = {}
+        results: dict[tuple[str, int], Excerpt] = {}
         for name in names:
             *context, last = name.split(".")
             candidates = _candidates(last, context, index, sources)
             if 0 < len(candidates) <= 5:
-                found.update({(each.path, each.line): each for each in candidates[:2]})
-            if len(found) >= limit:
+                results.update({(excerpt.path, excerpt.line): excerpt for excerpt in candidates[:2]})
+            if len(results) >= limit:
                 break
-        return tuple(found.values())[:limit]
+        return tuple(results.values())[:limit]
 
     def tests_in(self, source: str) -> tuple[tuple[str, str], ...]:
         return tuple(
-            (each.name.replace(".", "::"), each.source)
-            for each in _definitions("", source)
-            if each.name.rpartition(".")[2].startswith("test")
+            (definition.name.replace(".", "::"), definition.source)
+            for definition in _definitions("", source)
+            if definition.name.rpartition(".")[2].startswith("test")
         )
 
     def inject(self, draft: str, host: str, test_name: str | None, names: Names) -> Injected:
         return add_to(take_apart(draft), host, test_name, names)
 
     def new_file(self, draft: str, test_name: str | None, names: Names, path: str) -> Injected:
-        return alone(take_apart(draft), test_name, names)
+        return to_new_file(take_apart(draft), test_name, names)
 
-    def new_path(self, beside: str | None, stem: str, taken: Mapping[str, str]) -> str:
-        folder = PurePosixPath(beside).parent if beside else _usual_folder(taken)
+    def new_path(self, beside: str | None, stem: str, existing: Mapping[str, str]) -> str:
+        folder = PurePosixPath(beside).parent if beside else _usual_folder(existing)
         path, number = folder / f"{stem}.py", 2
-        while str(path) in taken:
+        while str(path) in existing:
             path, number = folder / f"{stem}_{number}.py", number + 1
         return str(path)
 
@@ -100,12 +100,12 @@ class Python:
     def probe(self, path: str, names: Names) -> tuple[str, str]:
         return _PROBE, "TestProbe::test_probe"
 
-    def inverted(self, draft: str) -> str | None:
+    def invert(self, draft: str) -> str | None:
         return invert(code_of(draft))
 
 
 def _forget(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
-    """Take out what two drafts of one test differ in: its name, and what is written about it."""
+    """Remove the differences between drafts of one test: its name and docstring."""
     if node.name.startswith(("test", "Test")):
         node.name = "test"
     first = node.body[0]
@@ -113,13 +113,13 @@ def _forget(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None
         del node.body[0]
 
 
-def _usual_folder(taken: Mapping[str, str]) -> PurePosixPath:
-    folders = {PurePosixPath(path).parent.parts[:1] for path in taken}
+def _usual_folder(paths: Mapping[str, str]) -> PurePosixPath:
+    folders = {PurePosixPath(path).parent.parts[:1] for path in paths}
     return next((PurePosixPath(name) for name in ("tests", "test") if (name,) in folders), PurePosixPath("tests"))
 
 
 def module_of(path: str) -> str:
-    """The dotted name under which a file is imported: ``src/pkg/a.py`` is ``pkg.a``."""
+    """Return the dotted name under which a file is imported: ``src/pkg/a.py`` is ``pkg.a``."""
     parts = list(PurePosixPath(path).with_suffix("").parts)
     if parts and parts[0] in _SOURCE_FOLDERS:
         parts = parts[1:]
@@ -129,7 +129,7 @@ def module_of(path: str) -> str:
 
 
 class DefinedNames:
-    """Which import statement makes a name known, from what the repository defines and what its tests import."""
+    """Import statements for names, from the repository's definitions and the imports of its tests."""
 
     def __init__(self, sources: Mapping[str, str], tests: Mapping[str, str]) -> None:
         self._defined: dict[str, set[str]] = {}
@@ -143,7 +143,7 @@ class DefinedNames:
                 self._imported[name][statement] += 1
 
     def provider(self, name: str) -> str | None:
-        """How the repository's tests import ``name`` most often; else from the one module that defines it."""
+        """Return the most frequent import of ``name`` in the tests, else that from its only module."""
         if counts := self._imported.get(name):
             return max(sorted(counts), key=lambda statement: counts[statement])
         modules = self._defined.get(name, set())
@@ -157,12 +157,12 @@ def _candidates(
     paths = index.get(last, ())
     if not paths or len(paths) > 30:
         return []
-    found = [each for path in paths for each in _definitions(path, sources[path]) if each.name.endswith(last)]
-    exact = [each for each in found if each.name.rpartition(".")[2] == last]
+    matches = [match for path in paths for match in _definitions(path, sources[path]) if match.name.endswith(last)]
+    exact = [match for match in matches if match.name.rpartition(".")[2] == last]
     if not context:
         return exact
     named = {part for part in context if len(part) > 2}
-    best = [each for each in exact if named & {*each.name.split(".")[:-1], *module_of(each.path).split(".")}]
+    best = [match for match in exact if named & {*match.name.split(".")[:-1], *module_of(match.path).split(".")}]
     return best or exact
 
 
@@ -182,7 +182,7 @@ def _definitions(path: str, text: str) -> tuple[Excerpt, ...]:
 
 
 def excerpts(path: str, text: str) -> tuple[Excerpt, ...]:
-    """Return the functions and classes of a file; a child process does it."""
+    """Return the functions and classes of a file; for a child process."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -190,12 +190,12 @@ def excerpts(path: str, text: str) -> tuple[Excerpt, ...]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
     lines = text.splitlines()
-    found: list[Excerpt] = []
+    results: list[Excerpt] = []
     for node, name in _walk(tree.body, ""):
         start = node.lineno
-        shown = lines[start - 1 : min(node.end_lineno or start, start + MAX_LINES - 1)]
-        found.append(Excerpt(name=name, path=path, line=start, source="\n".join(shown)))
-    return tuple(found)
+        source_lines = lines[start - 1 : min(node.end_lineno or start, start + MAX_LINES - 1)]
+        results.append(Excerpt(name=name, path=path, line=start, source="\n".join(source_lines)))
+    return tuple(results)
 
 
 def _walk(
@@ -213,7 +213,7 @@ def _top_level(text: str) -> set[str]:
 
 
 def _imports(text: str) -> Iterator[tuple[str, str]]:
-    """Names and the absolute import statements that bind them, one name a statement."""
+    """Yield names and the absolute import statements that bind them, one name per statement."""
     for line in _IMPORT.findall(text):
         words = line.split()
         if words[0] == "import":

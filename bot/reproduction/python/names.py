@@ -1,4 +1,4 @@
-"""Which names a piece of Python binds, and which it needs from elsewhere. Pure."""
+"""The names that Python code binds, and those that it needs from elsewhere. Pure."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ class Binding(Frozen):
 
     @property
     def package(self) -> bool:
-        """Whether it is ``import a`` or ``import a.b``: several of them share the name ``a`` in peace."""
+        """True for ``import a`` and ``import a.b``: several of them can share the name ``a``."""
         return len(self.origin) == 1 and self.origin[0].partition(".")[0] == self.name
 
     def renamed(self, name: str) -> Binding | None:
-        """The same thing under another name; None where no import statement says that."""
+        """Return a binding of the same object to another name, or None if no import statement can do that."""
         if len(self.origin) == 2:
-            module, what = self.origin
-            return Binding(name=name, origin=self.origin, statement=f"from {module} import {what} as {name}")
+            module, item = self.origin
+            return Binding(name=name, origin=self.origin, statement=f"from {module} import {item} as {name}")
         if "." in self.origin[0]:
             return None
         return Binding(name=name, origin=self.origin, statement=f"import {self.origin[0]} as {name}")
 
 
 def import_bindings(node: ast.Import | ast.ImportFrom) -> tuple[Binding, ...]:
-    """The bindings of one import statement; a star import has the name ``*``."""
+    """Return the bindings of one import statement; a star import has the name ``*``."""
     return tuple(_binding(node, alias) for alias in node.names)
 
 
@@ -58,25 +58,25 @@ def _binding(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> Binding:
 
 
 def module_imports(tree: ast.Module) -> dict[str, set[tuple[str, ...]]]:
-    """Origins of the names that imports bind at module level, those in ``if`` and ``try`` included."""
-    found: dict[str, set[tuple[str, ...]]] = {}
+    """Return the origins of names that imports bind at module level, including ``if`` and ``try``."""
+    imports: dict[str, set[tuple[str, ...]]] = {}
     for node in _module_level(tree.body):
         if isinstance(node, ast.Import | ast.ImportFrom):
-            for each in import_bindings(node):
-                found.setdefault(each.name, set()).add(each.origin)
-    return found
+            for binding in import_bindings(node):
+                imports.setdefault(binding.name, set()).add(binding.origin)
+    return imports
 
 
 def module_names(source: str) -> frozenset[str]:
-    """Every name that a module binds or reads at module level, or that code in it reads as a global.
+    """Return every name that a module binds or reads at module level, or that its code reads as a global.
 
-    A name outside of this set can be bound in the module without anything in it noticing. Raises SyntaxError.
+    Binding any other name in the module changes nothing in it. Raises SyntaxError.
     """
     return frozenset(_global_names(symtable.symtable(source, "<host>", "exec"), top=True))
 
 
 def free_names(source: str) -> frozenset[str]:
-    """Names that code reads as globals and does not bind at module level, builtins included."""
+    """Return the names that code reads as globals and does not bind, including builtins."""
     table = symtable.symtable(source, "<draft>", "exec")
     bound = {symbol.get_name() for symbol in table.get_symbols() if symbol.is_assigned() or symbol.is_imported()}
     return frozenset(_reads(table)) - bound
@@ -110,18 +110,18 @@ def _module_level(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
                 yield from _module_level(handler.body)
 
 
-def unique(name: str, taken: frozenset[str]) -> str:
-    """``name``, with the lowest number from 2 behind it where it is taken."""
-    if name not in taken:
+def unique(name: str, existing: frozenset[str]) -> str:
+    """Return ``name``, with the lowest free number from 2 if it already exists."""
+    if name not in existing:
         return name
     number = 2
-    while f"{name}_{number}" in taken:
+    while f"{name}_{number}" in existing:
         number += 1
     return f"{name}_{number}"
 
 
 def import_bindings_of(statement: str) -> tuple[Binding, ...]:
-    """The bindings of import statements given as text."""
+    """Return the bindings of import statements in a text."""
     tree = ast.parse(statement)
     return tuple(
         binding

@@ -1,4 +1,4 @@
-"""Tests are run in the sandbox, and what came of them is known: status, exception, message and place."""
+"""Running tests in the sandbox: status, exception, message and place of the outcome."""
 
 from __future__ import annotations
 
@@ -118,13 +118,13 @@ def unittest_run(checkout: Path) -> Run:
     return run
 
 
-def told(outcome: TestOutcome) -> tuple[object, ...]:
+def summary(outcome: TestOutcome) -> tuple[object, ...]:
     return outcome.status, outcome.phase, outcome.exception_type, outcome.message, str(outcome.frame)
 
 
 def test_a_passing_test(pytest_run: Run) -> None:
     outcome = pytest_run("test_passes")
-    assert told(outcome) == ("passed", None, None, "", "None")
+    assert summary(outcome) == ("passed", None, None, "", "None")
     assert (outcome.name, outcome.path) == ("tests.test_pytest.test_passes", "tests/test_pytest.py")
     assert not outcome.fails
 
@@ -150,11 +150,11 @@ def test_a_passing_test(pytest_run: Run) -> None:
         ("test_fixture", ("error", "setup", "KeyError", "'x'", "tests/test_pytest.py:7 in broken")),
     ],
 )  # fmt: skip
-def test_a_failing_test_is_told_with_exception_message_and_place(
+def test_a_failing_test_has_exception_message_and_place(
     pytest_run: Run, name: str, expected: tuple[str, ...]
 ) -> None:
     outcome = pytest_run(name)
-    assert told(outcome) == expected
+    assert summary(outcome) == expected
     assert outcome.fails
 
 
@@ -183,7 +183,7 @@ def test_a_test_that_hangs_is_a_timeout(pytest_run: Run) -> None:
 
 def test_a_test_that_takes_the_interpreter_down_is_a_crash(pytest_run: Run) -> None:
     outcome = pytest_run("test_dies")
-    assert told(outcome)[:4] == ("error", "crash", None, "the test run died of signal 11")
+    assert summary(outcome)[:4] == ("error", "crash", None, "the test run died of signal 11")
     assert outcome.fails
     assert pytest_run("test_kills").phase == "crash"
 
@@ -194,7 +194,7 @@ def test_a_test_that_eats_all_memory_ends_at_the_limit(pytest_run: Run) -> None:
     assert outcome.message.endswith("at the limit on memory")
 
 
-def test_of_several_tests_the_failing_one_counts_and_all_are_told(checkout: Path) -> None:
+def test_of_several_tests_the_failing_one_counts_and_all_are_listed(checkout: Path) -> None:
     report = harness(f"{sys.executable} -m pytest {{tests}}").run(
         checkout, [Target(path="tests/test_pytest.py", name="test_many[3]")], {}
     )
@@ -260,8 +260,8 @@ def test_a_broken_conftest_is_no_failing_test(checkout: Path, pytest_run: Run) -
         ("BrokenTest", ("error", "setup", "KeyError", "'x'", "tests/test_unittest.py:12 in setUpClass")),
     ],
 )
-def test_unittest_is_read_from_what_it_prints(unittest_run: Run, name: str, expected: tuple[str, ...]) -> None:
-    assert told(unittest_run(name)) == expected
+def test_unittest_is_read_from_its_output(unittest_run: Run, name: str, expected: tuple[str, ...]) -> None:
+    assert summary(unittest_run(name)) == expected
 
 
 def test_a_script_of_its_own_counts_by_exit_code_and_traceback(checkout: Path) -> None:
@@ -270,7 +270,7 @@ def test_a_script_of_its_own_counts_by_exit_code_and_traceback(checkout: Path) -
     good = run.run(checkout, [Target(path="check.py")], {"check.py": script.format(2)})
     bad = run.run(checkout, [Target(path="check.py")], {"check.py": script.format(3)})
     assert good.outcome.status == "passed"
-    assert told(bad.outcome) == ("failed", "call", "AssertionError", "wrong", "check.py:2 in <module>")
+    assert summary(bad.outcome) == ("failed", "call", "AssertionError", "wrong", "check.py:2 in <module>")
 
 
 def test_a_command_that_does_not_exist_is_no_failing_test(checkout: Path) -> None:

@@ -1,4 +1,4 @@
-"""Reports and printed output come from the program under test: whatever they hold, reading them ends well."""
+"""Reading reports and output of the program under test, which may contain anything."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bot.reproduction import console, junit
 from bot.reproduction.command import Target, TestCommand
 from bot.reproduction.console import last_frame, raised, split_exception
-from bot.reproduction.execution import REPORT, report, typed
+from bot.reproduction.execution import REPORT, operator_program, report
 from bot.sandbox.protocol import ProgramResult
 
 BOMB = (
@@ -56,12 +56,12 @@ def test_a_test_inside_a_failure_is_a_test_of_its_own() -> None:
     assert (test.name, test.status) == ("b", "passed")
 
 
-def test_a_refused_report_leaves_what_was_printed() -> None:
+def test_a_refused_report_leaves_the_output() -> None:
     total = report(outcome("Traceback (most recent call last):\nValueError: real\n", text=BOMB)).outcome
     assert (total.status, total.exception_type, total.message) == ("failed", "ValueError", "real")
 
 
-def test_a_report_without_tests_leaves_what_was_printed() -> None:
+def test_a_report_without_tests_leaves_the_output() -> None:
     total = report(
         outcome("ERROR: not found: /repo/tests/x.py\n\nno tests ran in 0.1s\n", 4, "<testsuites/>")
     ).outcome
@@ -100,7 +100,7 @@ def test_odd_attributes_of_a_report_are_survived() -> None:
         (f"[ERROR] /repo/A.java:[{'9' * 5000},1] cannot find symbol", None),
     ],
 )
-def test_a_line_number_of_java_s_that_nobody_can_count_to_is_survived(printed: str, text: str | None) -> None:
+def test_a_huge_line_number_from_java_is_accepted(printed: str, text: str | None) -> None:
     assert report(outcome(printed, 1, text), java=True).outcome.status in ("failed", "error")
 
 
@@ -121,7 +121,7 @@ def test_any_text_can_be_read_as_a_report_or_refused(text: str) -> None:
     ),
     st.integers(0, 255),
 )  # fmt: skip
-def test_any_mixture_of_what_runners_print_has_an_outcome(lines: list[str], exit_code: int) -> None:
+def test_any_mixture_of_runner_output_has_an_outcome(lines: list[str], exit_code: int) -> None:
     total = report(outcome("\n".join(lines), exit_code)).outcome
     assert total.status in ("passed", "failed", "error", "skipped")
     if exit_code == 0 and "Ran 2 tests in 0.1s" not in lines and "=" * 70 not in lines:
@@ -225,12 +225,14 @@ def _environment(folder: Path, base: Path) -> Path:
     return folder / "bin" / "python"
 
 
-def test_what_the_operator_typed_brings_its_environment_and_the_installation_behind_it(tmp_path: Path) -> None:
+def test_an_operator_s_program_brings_its_environment_and_installation(tmp_path: Path) -> None:
     python = _environment(tmp_path / "venv", tmp_path / "base")
     (tmp_path / "venv" / ".env").write_text("SECRET=1\n")
-    shown = typed((str(python), "-m", "pytest"), tmp_path / "checkout").readable
-    assert {tmp_path / "venv" / "bin", tmp_path / "venv" / "pyvenv.cfg", tmp_path / "base" / "bin"} <= set(shown)
-    assert not any(each.name in ("venv", "base", ".env") for each in shown)
+    readable = operator_program((str(python), "-m", "pytest"), tmp_path / "checkout").readable
+    assert {tmp_path / "venv" / "bin", tmp_path / "venv" / "pyvenv.cfg", tmp_path / "base" / "bin"} <= set(
+        readable
+    )
+    assert not any(folder.name in ("venv", "base", ".env") for folder in readable)
 
 
 def test_a_program_that_is_no_python_brings_nothing(tmp_path: Path) -> None:
@@ -238,8 +240,8 @@ def test_a_program_that_is_no_python_brings_nothing(tmp_path: Path) -> None:
     (tmp_path / "data" / "bin" / "tool").touch(0o755)
     for name in (str(tmp_path / "data" / "bin" / "tool"), "/proc/self/exe", "/etc/alternatives/awk"):
         assert not any(
-            str(each).startswith(("/proc", "/etc", str(tmp_path)))
-            for each in typed((name,), tmp_path / "x").readable
+            str(folder).startswith(("/proc", "/etc", str(tmp_path)))
+            for folder in operator_program((name,), tmp_path / "x").readable
         )
 
 
@@ -251,14 +253,14 @@ def test_a_bare_name_is_found_on_the_path_but_not_among_shims(
     shims.mkdir()
     (shims / "python").symlink_to(python)
     monkeypatch.setenv("PATH", f"{shims}:{python.parent}:relative")
-    assert typed(("python", "-m", "pytest"), tmp_path / "x").argv == (str(python), "-m", "pytest")
-    assert typed(("no-such-program",), tmp_path / "x").argv == ("no-such-program",)
+    assert operator_program(("python", "-m", "pytest"), tmp_path / "x").argv == (str(python), "-m", "pytest")
+    assert operator_program(("no-such-program",), tmp_path / "x").argv == ("no-such-program",)
 
 
-def test_what_lies_in_the_checkout_is_found_in_its_copy_and_shown_nowhere_else(tmp_path: Path) -> None:
+def test_paths_in_the_checkout_become_paths_in_its_copy(tmp_path: Path) -> None:
     checkout = tmp_path / "checkout"
     python = _environment(checkout / ".venv", tmp_path / "base")
-    program = typed((str(python), f"--root={checkout}", str(tmp_path / "checkout-2")), checkout)
+    program = operator_program((str(python), f"--root={checkout}", str(tmp_path / "checkout-2")), checkout)
     assert program.argv == ("/repo/.venv/bin/python", "--root=/repo", str(tmp_path / "checkout-2"))
     assert program.readable == ()
 

@@ -1,4 +1,4 @@
-"""A drafted JUnit method goes into a test class; what cannot be read is refused, not guessed."""
+"""Drafted JUnit methods are placed in a test class or refused with a reason."""
 
 from __future__ import annotations
 
@@ -85,19 +85,19 @@ def test_a_method_goes_into_the_class_in_its_own_indentation() -> None:
         ("import org.other.List;\n@Test public void testX() { }", "`List` means java.util.List"),
     ],
 )
-def test_what_cannot_be_placed_is_refused_with_the_reason(draft: str, why: str) -> None:
+def test_a_draft_that_cannot_be_placed_is_refused_with_the_reason(draft: str, why: str) -> None:
     with pytest.raises(DraftRejected, match=why):
         JAVA.inject(draft, HOST, None, UNKNOWN)
 
 
 def test_drafts_are_compared_by_their_tokens_and_turned_round() -> None:
-    one = "@Test public void testA() { assertEquals(1, f()); }"
+    draft = "@Test public void testA() { assertEquals(1, f()); }"
     other = "@Test\npublic void testB() {\n  // why\n  assertEquals( 1, f() );\n}"
 
-    assert JAVA.syntax(one) == JAVA.syntax(other)
-    assert JAVA.length(one) == JAVA.length(other)
-    assert JAVA.inverted(one) == "@Test public void testA() { assertNotEquals(1, f()); }\n"
-    assert JAVA.inverted("@Test public void testA() { f(); }") is None
+    assert JAVA.syntax(draft) == JAVA.syntax(other)
+    assert JAVA.length(draft) == JAVA.length(other)
+    assert JAVA.invert(draft) == "@Test public void testA() { assertNotEquals(1, f()); }\n"
+    assert JAVA.invert("@Test public void testA() { f(); }") is None
 
 
 def test_a_method_alone_gets_a_class_and_a_file() -> None:
@@ -132,14 +132,14 @@ def test_a_new_file_has_its_folders_package_and_the_repositorys_junit() -> None:
     )
 
 
-def test_the_language_follows_the_command_or_the_build_and_so_do_the_examples(tmp_path: Path) -> None:
+def test_language_and_examples_follow_the_command_or_the_build(tmp_path: Path) -> None:
     (tmp_path / "java").mkdir()
     (tmp_path / "java" / "pom.xml").write_text("<project/>")
     commands = {"mvn -o test": "java", "pytest": "python", "./check.sh {tests}": "java"}
 
-    told = {each: language_of(tmp_path / "java", TestCommand.parse(each)).name for each in commands}
+    languages = {command: language_of(tmp_path / "java", TestCommand.parse(command)).name for command in commands}
 
-    assert told == commands
+    assert languages == commands
     assert language_of(tmp_path, TestCommand.parse("./check.sh {tests}")).name == "python"
     for example in fixed("java"):
         JAVA.syntax(example.test)
@@ -152,8 +152,8 @@ def test_files_tests_and_definitions_are_found() -> None:
     sources = {
         "a/Parser.java": "public class Parser {\n    static int parse(String s) {\n        return 1;\n    }\n}\n"
     }
-    found = JAVA.definitions(["Parser.parse", "Parser"], sources, 5)
-    assert [(each.name, each.line) for each in found] == [("parse", 2), ("Parser", 1)]
+    definitions = JAVA.definitions(["Parser.parse", "Parser"], sources, 5)
+    assert [(definition.name, definition.line) for definition in definitions] == [("parse", 2), ("Parser", 1)]
 
 
 def test_real_test_classes_take_a_draft(shared_data: Path) -> None:

@@ -1,4 +1,4 @@
-"""From a report to a test that fails as reported: scripted drafts, really run in a sandbox."""
+"""Reproducing reports with scripted drafts that are run in a real sandbox."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class Watched:
         self.host_programs = sandbox.host_programs
         self.busy: list[tuple[float, float]] = []
 
-    def run(self, asked: ProgramRun) -> ProgramResult:
-        outcome = self._sandbox.run(replace(asked, env={**asked.env, "RUN": str(len(self.busy))}))
+    def run(self, program: ProgramRun) -> ProgramResult:
+        outcome = self._sandbox.run(replace(program, env={**program.env, "RUN": str(len(self.busy))}))
         ended = time.monotonic()
         self.busy.append((ended - outcome.seconds, ended))
         return outcome
@@ -74,16 +74,16 @@ def scripted(drafts: Sequence[Line], repairs: Sequence[Line] = (), pick: int | N
     def line(prompt: Prompt) -> Line:
         if prompt.purpose == "reproduce-pick":
             return {"reasons": "", "choice": pick}
-        said = drafts[prompt.sample] if prompt.purpose == "reproduce" else next(mended)
-        return {"plan": "", "code": said} if isinstance(said, str) else said
+        reply = drafts[prompt.sample] if prompt.purpose == "reproduce" else next(mended)
+        return {"plan": "", "code": reply} if isinstance(reply, str) else reply
 
     return ScriptedModel(line)
 
 
 def run(project: Path, harness: Harness, model: ScriptedModel, **options: object) -> Reproduction:
     report = parse_report(REPORT).model_copy(update={"number": 12})
-    chosen = Options.model_validate({"samples": 1, **options})
-    return reproduce_in(project, report, Author(model, Prompts(), "acme/shapes#12"), harness, chosen)
+    all_options = Options.model_validate({"samples": 1, **options})
+    return reproduce_in(project, report, Author(model, Prompts(), "acme/shapes#12"), harness, all_options)
 
 
 def test_drafts_that_fail_as_reported_are_shown_and_the_others_say_why_not(
@@ -104,8 +104,8 @@ def test_drafts_that_fail_as_reported_are_shown_and_the_others_say_why_not(
     assert best.agreeing == 2
     assert best.outcome.exception_type == "AssertionError"
     assert best.command.endswith("tests/test_lists.py::test_issue_12")
-    assert [each.candidate.number for each in result.shown] == [0, 4]
-    why = {each.number: (each.fate, each.why) for each in result.attempts}
+    assert [test.candidate.number for test in result.tests] == [0, 4]
+    why = {attempt.number: (attempt.fate, attempt.why) for attempt in result.attempts}
     assert why[1] == ("failed", "fails with TypeError, which is not what the report tells of")
     assert why[3] == ("passed", "passes on the present code")
     assert result.usage.calls == 5
@@ -120,18 +120,19 @@ def test_a_draft_that_cannot_be_used_is_mended_once_by_its_author(project: Path,
     repairs = [prompt.user for prompt in model.asked if prompt.purpose == "reproduce-repair"]
     assert "it does not parse: line 3" in repairs[0]
     assert "No module named 'shapes.pieces'" in repairs[1]
-    assert [(each.fate, each.repaired) for each in result.attempts] == [("failed", True), ("unusable", True)]
+    assert [(attempt.fate, attempt.repaired) for attempt in result.attempts] == [
+        ("failed", True),
+        ("unusable", True),
+    ]
     assert result.state == "reproduced"
 
 
-def test_a_drafter_is_told_where_its_test_is_put_and_run_and_which_tests_and_fixtures_are_there(
-    project: Path, harness: Harness
-) -> None:
+def test_the_prompt_has_place_command_tests_and_fixtures(project: Path, harness: Harness) -> None:
     conftest = "import pytest\n\n\n@pytest.fixture\ndef pair():\n    return [1, 2]\n"
     (project / "tests/conftest.py").write_text(conftest)
     model = scripted([BROKEN], repairs=[RIGHT])
     run(project, harness, model)
-    for question in (each.user for each in model.asked):
+    for question in (prompt.user for prompt in model.asked):
         assert "The test is added to the test file `tests/test_lists.py`" in question
         assert "def test_split_even():\n    assert split([1, 2, 3, 4], 2) == [[1, 2], [3, 4]]" in question
         assert "@pytest.fixture\ndef pair():\n    return [1, 2]" in question
@@ -156,12 +157,12 @@ def test_a_drafter_is_told_where_its_test_is_put_and_run_and_which_tests_and_fix
     ],
 )
 def test_an_author_may_say_that_no_test_can_be_written(
-    project: Path, harness: Harness, at_fault: str, word: str, told: str
+    project: Path, harness: Harness, at_fault: str, word: str, message: str
 ) -> None:
     given_up: Line = {"plan": "No db.", "at_fault": at_fault, "code": ""}
     result = run(project, harness, scripted([NO_SUCH_MODULE, BROKEN], repairs=[given_up, given_up]), samples=2)
     assert (result.state, result.abstained) == ("not run", word)
-    assert result.reason.startswith(told)
+    assert result.reason.startswith(message)
     # One of two is no majority, and what comes with code is tried.
     result = run(project, harness, scripted([NO_SUCH_MODULE, BROKEN], repairs=[given_up, RIGHT]), samples=2)
     assert (result.state, result.abstained) == ("reproduced", "")
@@ -171,7 +172,7 @@ def test_a_passing_draft_that_shows_the_bug_is_turned_round(project: Path, harne
     result = run(project, harness, scripted([SHOWS_THE_BUG]))
 
     assert result.best is not None
-    assert next(each for each in result.attempts if each.candidate == result.best.candidate).inverted
+    assert next(attempt for attempt in result.attempts if attempt.candidate == result.best.candidate).inverted
     assert "assert split([1, 2, 3], 2) != [[1, 2]]" in result.best.candidate.code
 
 
@@ -189,10 +190,10 @@ def test_garbage_leads_to_an_abstention(project: Path, harness: Harness) -> None
 
     assert result.state == "not reproduced"
     assert result.reason == "no draft became a test that can be run"
-    assert {each.fate for each in result.attempts} == {"unusable"}
+    assert {attempt.fate for attempt in result.attempts} == {"unusable"}
 
 
-def test_where_no_test_can_be_run_the_state_says_so(project: Path, harness: Harness) -> None:
+def test_the_state_says_that_no_test_can_be_run(project: Path, harness: Harness) -> None:
     broken = replace(harness, command=TestCommand.parse("no-such-runner {tests}"))
 
     result = run(project, broken, scripted([RIGHT], repairs=[RIGHT]))
@@ -212,10 +213,10 @@ def test_a_test_that_does_not_agree_with_itself_is_not_shown(project: Path, harn
 
 
 def test_the_model_may_have_the_last_word(project: Path, harness: Harness) -> None:
-    chosen = run(project, harness, scripted([RIGHT, SHORTER], pick=2), samples=2, pick=True)
+    result = run(project, harness, scripted([RIGHT, SHORTER], pick=2), samples=2, pick=True)
     refused = run(project, harness, scripted([RIGHT, SHORTER], pick=0), samples=2, pick=True)
 
-    assert [each.candidate.number for each in chosen.shown] == [1, 0]
+    assert [test.candidate.number for test in result.tests] == [1, 0]
     assert refused.state == "not reproduced"
     assert "found every one wrong" in refused.reason
 
@@ -226,21 +227,21 @@ def test_a_model_that_fails_now_and_then_costs_drafts_not_the_result(project: Pa
     result = run(project, harness, scripted([failing, RIGHT, failing]), samples=3)
 
     assert result.state == "reproduced"
-    assert [each.number for each in result.attempts] == [1]
+    assert [attempt.number for attempt in result.attempts] == [1]
 
 
 def test_a_budget_that_ends_too_early_is_for_another_day_and_no_verdict(project: Path, harness: Harness) -> None:
     with pytest.raises(BudgetExceeded) as raised:
         run(project, harness, scripted([PASSING, BudgetExceeded("spent")]), samples=2)
-    found = run(project, harness, scripted([RIGHT, BudgetExceeded("spent")]), samples=2)
+    result = run(project, harness, scripted([RIGHT, BudgetExceeded("spent")]), samples=2)
 
     assert raised.value.usage is not None
     assert raised.value.usage.calls == 1
-    assert found.state == "reproduced"
-    assert (found.drafted, found.failures) == (1, ("budget",))
+    assert result.state == "reproduced"
+    assert (result.drafted, result.failures) == (1, ("budget",))
 
 
-def test_the_question_shows_what_the_report_speaks_of(project: Path, harness: Harness) -> None:
+def test_the_prompt_shows_the_code_that_the_report_names(project: Path, harness: Harness) -> None:
     model = scripted([RIGHT])
 
     run(project, harness, model)
@@ -271,7 +272,7 @@ def test_ten_drafts_cost_at_most_three_seconds_beside_the_tests_own_time(project
     result = run(project, replace(harness, sandbox=timed), scripted(drafts), samples=10)
     wall = time.monotonic() - started
 
-    assert {each.fate for each in result.attempts} == {"failed"}
+    assert {attempt.fate for attempt in result.attempts} == {"failed"}
     # Each draft twice; before them the machine is asked what it is, and one existing test is run.
     assert len(timed.busy) == 22
     assert wall - timed.seconds() <= 3.0

@@ -1,4 +1,4 @@
-"""What is read out of a report, whatever its tracker's format, and what a model is shown of the repository."""
+"""Reading reports of any tracker's format, and choosing context and examples for the prompt."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.reproduction.context import context, layout, read_checkout
-from bot.reproduction.examples import STATIC, from_repository, mentioned
+from bot.reproduction.examples import STATIC, find_mentions, from_repository
 from bot.reproduction.lexical import most_alike, scores, words
 from bot.reproduction.python.language import Python
 from bot.reproduction.report import Report, facts, parse_report, read_report, to_markdown
@@ -57,32 +57,32 @@ def test_every_shared_java_report_is_brought_into_markdown(shared_data: Path) ->
 
     assert len(reports) == 814
     assert all(report.title and "<small>" not in report.title for report in reports)
-    prose = [re.sub(r"```.*?```|`[^`\n]*`", "", each.body, flags=re.DOTALL) for each in reports]
+    prose = [re.sub(r"```.*?```|`[^`\n]*`", "", report.body, flags=re.DOTALL) for report in reports]
     # The one quotes a documentation comment in its prose.
-    assert sum("</div>" in each or "</p>" in each for each in prose) == 1
-    assert sum(bool(facts(each).exceptions) for each in reports) > 150
+    assert sum("</div>" in text or "</p>" in text for text in prose) == 1
+    assert sum(bool(facts(report).exceptions) for report in reports) > 150
 
 
 def test_the_hard_facts_of_a_report() -> None:
-    found = facts(
+    report_facts = facts(
         parse_report(
             "# Table.read() raises pkg.errors.FormatError\n\nCalling `Table.read('x.csv', size=3)` on my_file:\n\n"
             "```python\nfrom pkg import Table\nTable.read( 'x.csv',  size=3 )\n```\n\nRuntimeException it says."
         )
     )
 
-    assert found.exceptions == {"FormatError"}
-    assert found.crash
-    assert found.calls == ("read('x.csv',size=3)",)
-    assert found.names[0] == "Table.read"
-    assert "my_file" in found.names
+    assert report_facts.exceptions == {"FormatError"}
+    assert report_facts.crash
+    assert report_facts.calls == ("read('x.csv',size=3)",)
+    assert report_facts.names[0] == "Table.read"
+    assert "my_file" in report_facts.names
 
 
 def test_a_wrong_value_is_no_crash() -> None:
-    found = facts(parse_report("add returns 4\n\n`add(1, 2)` gives 4."))
+    report_facts = facts(parse_report("add returns 4\n\n`add(1, 2)` gives 4."))
 
-    assert not found.crash
-    assert found.exceptions == frozenset()
+    assert not report_facts.crash
+    assert report_facts.exceptions == frozenset()
 
 
 def test_words_of_identifiers_are_found_by_their_parts() -> None:
@@ -140,27 +140,29 @@ def test_an_option_leads_to_its_code_and_to_the_test_file_of_that_module(reposit
     (repository / "src/pkg/settings.py").write_text(code)
     (repository / "tests/test_settings.py").write_text("def test_nothing():\n    assert True\n")
     checkout = read_checkout(repository, PYTHON)
-    shown = context(
+    report_context = context(
         facts(parse_report("Option ignored\n\nWith '--fast-mode' the table is slow.")), checkout, PYTHON
     )
-    assert [each.name for each in shown.definitions] == ["options"]
-    assert shown.host == "tests/test_settings.py"
+    assert [definition.name for definition in report_context.definitions] == ["options"]
+    assert report_context.host == "tests/test_settings.py"
 
 
 def test_a_model_is_shown_the_nearest_tests_and_the_code_that_is_spoken_of(repository: Path) -> None:
     checkout = read_checkout(repository, PYTHON)
 
-    shown = context(facts(parse_report("`Table.read` fails\n\nReading an empty table.")), checkout, PYTHON)
+    report_context = context(
+        facts(parse_report("`Table.read` fails\n\nReading an empty table.")), checkout, PYTHON
+    )
 
     assert set(checkout.tests) == {"tests/test_table.py", "tests/test_other.py"}
     assert "link.py" not in checkout.paths
-    assert shown.host == "tests/test_table.py"
+    assert report_context.host == "tests/test_table.py"
     # What it calls is shown behind it, one level deep.
-    assert [(each.name, each.path) for each in shown.definitions] == [
+    assert [(definition.name, definition.path) for definition in report_context.definitions] == [
         ("Table.read", "src/pkg/table.py"),
         ("parse", "src/pkg/table.py"),
     ]
-    assert shown.layout == "./ (1 files)\ndocs/ (1 files)\nsrc/pkg/ (3 files)\ntests/ (2 files)"
+    assert report_context.layout == "./ (1 files)\ndocs/ (1 files)\nsrc/pkg/ (3 files)\ntests/ (2 files)"
 
 
 def test_names_are_imported_as_the_repositorys_tests_import_them(repository: Path) -> None:
@@ -171,7 +173,7 @@ def test_names_are_imported_as_the_repositorys_tests_import_them(repository: Pat
     assert names.provider("o") == "import pkg.other as o"
     assert names.provider("parse") == "from pkg.table import parse"
     assert names.provider("Reader") == "from pkg.other import Reader"
-    assert names.provider("nobody") is None
+    assert names.provider("unknown") is None
 
 
 def test_a_large_layout_is_cut_to_its_largest_folders() -> None:
@@ -188,11 +190,11 @@ def test_an_open_book_pairs_tests_with_the_issues_that_they_name(repository: Pat
     issue = Report(title="Empty files", body="read() of an empty file fails.", number=17)
     report = Report(title="Table read fails for a missing file", number=20)
 
-    shown = from_repository(report, checkout.tests, PYTHON, {17: issue}.get)
+    examples = from_repository(report, checkout.tests, PYTHON, {17: issue}.get)
 
-    assert [each.issue for each in mentioned(checkout.tests, PYTHON)] == [17]
-    assert shown[0].report == issue.text
-    assert shown[0].test.startswith("def test_read():")
-    assert shown[1] == STATIC[0]
+    assert [mention.issue for mention in find_mentions(checkout.tests, PYTHON)] == [17]
+    assert examples[0].report == issue.text
+    assert chosen[0].test.startswith("def test_read():")
+    assert chosen[1] == STATIC[0]
     assert from_repository(report, checkout.tests, PYTHON, lambda number: None) == STATIC
-    assert mentioned(checkout.tests, PYTHON, without=17) == ()
+    assert find_mentions(checkout.tests, PYTHON, without=17) == ()

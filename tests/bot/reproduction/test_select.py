@@ -80,7 +80,7 @@ def test_a_failure_is_held_against_a_reported_wrong_value(exception: str, messag
     assert match(failure(exception, message), WRONG_VALUE).grade == grade
 
 
-def test_a_missing_name_counts_where_the_report_speaks_of_that_very_name() -> None:
+def test_a_missing_name_counts_if_the_report_names_it() -> None:
     report = facts(parse_report("AttributeError: module 'shapes' has no attribute 'area'"))
 
     spoken_of = failure("AttributeError", "module 'shapes' has no attribute 'area'", in_test=True)
@@ -101,20 +101,20 @@ def test_representatives_of_the_clusters_take_turns() -> None:
     selection = select(tests, CRASH)
 
     # 3 shows the very message of the report, so its small cluster comes first; 4 is written like 2.
-    assert [each.test.number for each in selection.suggestions] == [3, 2, 1]
-    assert [each.agreeing for each in selection.suggestions] == [1, 3, 3]
+    assert [suggestion.test.number for suggestion in selection.suggestions] == [3, 2, 1]
+    assert [suggestion.agreeing for suggestion in selection.suggestions] == [1, 3, 3]
 
 
-def test_where_nothing_else_tells_the_larger_cluster_comes_first_and_then_the_shorter_test() -> None:
+def test_larger_clusters_then_shorter_tests_come_first() -> None:
     lone = failing(0, "ValueError", "no columns in 'empty.csv', alone", tokens=5)
     long = failing(1, "ValueError", "no columns in 'empty.csv'", tokens=90)
     brief = failing(2, "ValueError", "no columns in 'empty.csv'", tokens=20)
     other = failing(3, "ValueError", "no columns in 'empty.csv', at all", tokens=4)
 
-    found = select([lone, long, brief, other], CRASH)
+    selection = select([lone, long, brief, other], CRASH)
 
-    assert [each.test.number for each in found.suggestions] == [2, 3, 0, 1]
-    assert [each.agreeing for each in found.suggestions] == [2, 1, 1, 2]
+    assert [suggestion.test.number for suggestion in selection.suggestions] == [2, 3, 0, 1]
+    assert [suggestion.agreeing for suggestion in selection.suggestions] == [2, 1, 1, 2]
 
 
 def test_without_the_match_filter_agreement_alone_selects() -> None:
@@ -125,7 +125,7 @@ def test_without_the_match_filter_agreement_alone_selects() -> None:
     assert not select(odd, CRASH, 3, matched=False).suggestions
 
 
-def test_drafts_that_fail_for_another_reason_or_now_and_then_are_dropped_with_the_reason() -> None:
+def test_flaky_drafts_and_other_failures_are_dropped_with_the_reason() -> None:
     selection = select([failing(0, "NameError", "name 'x'"), failing(1, "ValueError", flaky=True)], CRASH)
 
     assert selection.suggestions == ()
@@ -167,16 +167,16 @@ def test_every_draft_is_shown_once_dropped_or_equal_to_a_shown_one(
 ) -> None:
     selection = select(tests, CRASH, threshold)
 
-    shown = [each.test.number for each in selection.suggestions]
-    assert len(set(shown)) == len(shown)
-    assert not set(shown) & set(selection.dropped)
-    assert bool(selection.reason) == (not shown)
-    if shown:
-        written = {tests[number].syntax for number in shown}
-        assert all(test.number in selection.dropped or test.syntax in written for test in tests)
+    numbers = [suggestion.test.number for suggestion in selection.suggestions]
+    assert len(set(numbers)) == len(numbers)
+    assert not set(numbers) & set(selection.dropped)
+    assert bool(selection.reason) == (not numbers)
+    if numbers:
+        forms = {tests[number].syntax for number in numbers}
+        assert all(test.number in selection.dropped or test.syntax in forms for test in tests)
 
 
-def test_our_order_ranks_the_recorded_defects4j_tests_about_as_well_as_libros(shared_data: Path) -> None:
+def test_our_order_ranks_recorded_defects4j_tests_about_as_well_as_libro(shared_data: Path) -> None:
     """On recorded features, over the bugs in which they tell for sure which tests lie in one cluster.
 
     These are 296 of the 350 selected bugs. LIBRO's recorded order also looks for the exception in the test's
@@ -254,8 +254,8 @@ def _libro_match(row: dict[str, str]) -> int:
         ("a\n   b", "a b"),
     ],
 )
-def test_what_differs_from_run_to_run_does_not_tell_failures_apart(one: str, other: str) -> None:
-    assert normalise(one) == normalise(other)
+def test_differences_between_runs_do_not_separate_failures(first: str, second: str) -> None:
+    assert normalise(first) == normalise(second)
 
 
 @pytest.mark.parametrize(
@@ -268,8 +268,8 @@ def test_what_differs_from_run_to_run_does_not_tell_failures_apart(one: str, oth
         ("missing /srv/data/a.csv", "missing /srv/data/b.csv"),
     ],
 )
-def test_values_under_test_tell_failures_apart(one: str, other: str) -> None:
-    assert normalise(one) != normalise(other)
+def test_values_under_test_separate_failures(first: str, second: str) -> None:
+    assert normalise(first) != normalise(second)
 
 
 @given(st.text(max_size=300))
@@ -278,10 +278,10 @@ def test_normalising_again_changes_nothing(message: str) -> None:
 
 
 def test_the_explanation_below_an_assertion_does_not_split_a_cluster() -> None:
-    one = failure("AssertionError", "assert 1 == 2\n +  where 1 = f([0])")
+    first = failure("AssertionError", "assert 1 == 2\n +  where 1 = f([0])")
     other = failure("AssertionError", "assert 1 == 2\n +  where 1 = f((0,))")
 
-    assert signature(one) == signature(other) == "AssertionError: assert 1 == 2"
+    assert signature(first) == signature(other) == "AssertionError: assert 1 == 2"
 
 
 def test_equal_drafts_count_as_agreement_but_are_shown_once() -> None:
@@ -289,7 +289,7 @@ def test_equal_drafts_count_as_agreement_but_are_shown_once() -> None:
 
     groups = cluster(tests)
 
-    assert [each.size for each in groups] == [2, 1]
+    assert [group.size for group in groups] == [2, 1]
     assert [test.number for test in distinct_tests(groups[0].tests)] == [0]
 
 
@@ -319,7 +319,7 @@ def test_the_recorded_ghrb_failures_cluster_as_libro_clustered_them(shared_data:
         (row["bug_id"], row["test_path"].removesuffix(".txt")): int(row["clus_size_output_fib"])
         for row in _rows(shared_data, "libro_ranking_features_ghrb.csv")
     }
-    judged = [o for tests in outcomes.values() for o in tests.values() if not isinstance(o, str)]
+    outcome_list = [o for tests in outcomes.values() for o in tests.values() if not isinstance(o, str)]
     ours: dict[str, tuple[Cluster, ...]] = {}
     differing: dict[str, set[tuple[int, int]]] = {}
     for bug, tests in outcomes.items():
@@ -327,14 +327,14 @@ def test_the_recorded_ghrb_failures_cluster_as_libro_clustered_them(shared_data:
         if not named:
             continue
         ours[bug] = cluster(list(named.values()))
-        size = {test.number: each.size for each in ours[bug] for test in each.tests}
+        size = {test.number: group.size for group in ours[bug] for test in group.tests}
         for name, test in named.items():
             if (bug, name) in sizes and sizes[bug, name] != size[test.number]:
                 differing.setdefault(bug, set()).add((size[test.number], sizes[bug, name]))
 
-    assert len(judged) == 1425
+    assert len(outcome_list) == 1425
     assert set(ours) == set(listed)
-    assert sum(each.size for groups in ours.values() for each in groups) == 272
+    assert sum(group.size for groups in ours.values() for group in groups) == 272
     assert differing == {"google_gson-2134": {(29, 28)}}
     assert all(len(groups) <= listed[bug] for bug, groups in ours.items())
     assert sum(map(len, ours.values())) == 94

@@ -1,4 +1,4 @@
-"""The repository's own set-up: made once, found again, made anew when it was cut off, and limited in size."""
+"""Environments of set-up commands: cached, made again after an interruption, limited in size."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def checkout(tmp_path: Path) -> Path:
 SANDBOX = Bubblewrap(offline=True)
 
 
-def made(
+def prepared_environment(
     environments: Environments, checkout: Path, recipe: Recipe = RECIPE, sandbox: Sandbox | None = SANDBOX
 ) -> str:
     assert sandbox
@@ -74,18 +74,16 @@ def test_tests_run_in_the_environment_that_the_set_up_made(tmp_path: Path, check
     assert report.outcome.status == "passed", report.outcome.output
 
 
-def test_it_is_made_once_and_anew_when_dependencies_commands_or_interpreter_change(
-    tmp_path: Path, checkout: Path
-) -> None:
+def test_a_changed_dependency_command_or_interpreter_makes_a_new_one(tmp_path: Path, checkout: Path) -> None:
     environments = Environments(tmp_path / "environments")
-    first = made(environments, checkout)
-    assert made(environments, checkout) == first
+    first = prepared_environment(environments, checkout)
+    assert prepared_environment(environments, checkout) == first
     (checkout / "tests" / "test_more.py").write_text("# no dependency\n")
-    assert made(environments, checkout) == first
+    assert prepared_environment(environments, checkout) == first
     other = RECIPE.model_copy(update={"commands": (COMMAND, "true")})
-    assert len({first, made(environments, checkout, other)}) == 2
+    assert len({first, prepared_environment(environments, checkout, other)}) == 2
     (checkout / "requirements.txt").write_text("dep==2\n")
-    assert made(environments, checkout) != first
+    assert prepared_environment(environments, checkout) != first
 
 
 def test_an_environment_is_of_its_network_its_folders_and_its_image(checkout: Path) -> None:
@@ -97,7 +95,7 @@ def test_an_environment_is_of_its_network_its_folders_and_its_image(checkout: Pa
         Docker(image="python:3.13"),
         Docker(network="apart"),
     )
-    assert len({RECIPE.key(checkout, each.surroundings) for each in sandboxes}) == len(sandboxes)
+    assert len({RECIPE.key(checkout, sandbox.surroundings) for sandbox in sandboxes}) == len(sandboxes)
 
 
 def test_without_commands_there_is_no_environment(tmp_path: Path, checkout: Path) -> None:
@@ -106,7 +104,7 @@ def test_without_commands_there_is_no_environment(tmp_path: Path, checkout: Path
     assert not (tmp_path / "environments").exists()
 
 
-def test_a_command_that_fails_is_told_to_people_and_nothing_is_kept(tmp_path: Path, checkout: Path) -> None:
+def test_a_failed_command_is_reported_and_nothing_is_kept(tmp_path: Path, checkout: Path) -> None:
     environments = Environments(tmp_path / "environments")
     recipe = Recipe(
         repository=1,
@@ -114,7 +112,7 @@ def test_a_command_that_fails_is_told_to_people_and_nothing_is_kept(tmp_path: Pa
         commands=("echo before", "echo ERROR: no such package >&2; exit 7", "echo after"),
     )
     with pytest.raises(SetupFailed, match=r"failed \(exit code 7\) at `echo ERROR: no such package") as caught:
-        made(environments, checkout, recipe)
+        prepared_environment(environments, checkout, recipe)
     assert str(caught.value).splitlines()[1:] == ["ERROR: no such package"]
     assert [path.name for path in (tmp_path / "environments").iterdir() if path.is_dir()] == []
 
@@ -123,7 +121,9 @@ def test_a_set_up_that_fills_the_disk_is_stopped(tmp_path: Path, checkout: Path)
     environments = Environments(tmp_path / "environments", limits=Limits(seconds=60, disk_bytes=64 << 20))
     flood = 'while true; do head -c 5000000 /dev/zero >"$VIRTUAL_ENV/flood$(date +%N)"; done'
     with pytest.raises(SetupFailed, match="limit: disk"):
-        made(environments, checkout, Recipe(repository=1, python=sys.executable, commands=(flood,)))
+        prepared_environment(
+            environments, checkout, Recipe(repository=1, python=sys.executable, commands=(flood,))
+        )
 
 
 def test_killed_half_way_it_is_made_anew(tmp_path: Path, checkout: Path) -> None:
@@ -152,7 +152,7 @@ def test_killed_half_way_it_is_made_anew(tmp_path: Path, checkout: Path) -> None
     quick = Environments(folder, limits=Limits(seconds=5))
     # The same recipe is begun again from nothing, and does not end in its time: nothing half made is handed out.
     with pytest.raises(SetupFailed, match="limit: timeout"):
-        made(quick, checkout, recipe)
+        prepared_environment(quick, checkout, recipe)
     assert not (place / "env" / "left").exists()
 
 
@@ -162,25 +162,25 @@ def test_old_and_surplus_environments_go_but_not_one_in_use(tmp_path: Path, chec
     places = [folder / recipe.key(checkout, SANDBOX.surroundings) for recipe in recipes]
     roomy, tight = Environments(folder), Environments(folder, max_bytes=1)
     with roomy.prepared(SANDBOX, checkout, recipes[0]):
-        made(roomy, checkout, recipes[1])
+        prepared_environment(roomy, checkout, recipes[1])
         assert all(place.is_dir() for place in places[:2])
-        made(tight, checkout, recipes[2])
+        prepared_environment(tight, checkout, recipes[2])
         assert [place.is_dir() for place in places] == [True, False, True]
     os.utime(places[2] / "complete", (0, 0))
-    made(roomy, checkout, recipes[1])
+    prepared_environment(roomy, checkout, recipes[1])
     assert [place.is_dir() for place in places] == [True, True, False]
 
 
-def test_where_no_network_can_be_had_a_set_up_is_refused_or_runs_without_one_as_the_operator_says(
+def test_without_network_a_set_up_is_refused_or_run_as_configured(
     tmp_path: Path, checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(network, "_TUN", tmp_path / "no-such-device")
     environments = Environments(tmp_path / "environments")
     recipe = Recipe(repository=1, python="true", commands=('grep -c : /proc/net/dev >"$VIRTUAL_ENV"/made',))
     with pytest.raises(SandboxError, match=r"no-such-device cannot be opened .* BOUNCER_SANDBOX_NETWORK=none"):
-        made(environments, checkout, recipe, app.build_sandbox(Settings(_env_file=None)))
+        prepared_environment(environments, checkout, recipe, app.build_sandbox(Settings(_env_file=None)))
     monkeypatch.setenv("BOUNCER_SANDBOX_NETWORK", "none")
-    interfaces = made(environments, checkout, recipe, app.build_sandbox(Settings(_env_file=None)))
+    interfaces = prepared_environment(environments, checkout, recipe, app.build_sandbox(Settings(_env_file=None)))
     assert interfaces == "1\n"  # its own loopback
 
 

@@ -1,4 +1,4 @@
-"""What a hostile set-up step leaves behind, and what of it reaches the worker, the host or other repositories."""
+"""Hostile set-up steps must not reach the worker, the host or other repositories."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def planted(tmp_path: Path) -> Path:
 def run(tmp_path: Path, checkout: Path, script: str, *commands: str, repository: int = 1) -> TestReport:
     """A set-up by ``commands``, then ``script`` as the test command in what it made."""
     recipe = Recipe(repository=repository, python=NOTHING, commands=commands)
-    with Environments(tmp_path / "environments", limits=LIMITS).prepared(SANDBOX, checkout, recipe) as made:
+    with Environments(tmp_path / "environments", limits=LIMITS).prepared(SANDBOX, checkout, recipe) as environment:
         harness = Harness(
             SANDBOX,
             TestCommand(argv=("sh", "-c", script)),
-            env=made.env,
-            readable=made.readable,
+            env=environment.env,
+            readable=environment.readable,
             limits=LIMITS,
         )
         return harness.run(checkout, [Target(path="test_it.py")], {})
@@ -104,10 +104,10 @@ def test_a_tree_without_end_is_measured_and_removed(tmp_path: Path, checkout: Pa
     )
     with pytest.raises(SetupFailed, match="exit code 5"):
         run(tmp_path, checkout, "true", deep, "sleep 1.5; exit 5")
-    assert not [each for each in (tmp_path / "environments").iterdir() if each.is_dir()]
+    assert not [folder for folder in (tmp_path / "environments").iterdir() if folder.is_dir()]
 
 
-def test_what_a_failed_set_up_prints_is_for_the_operator_s_log(
+def test_output_of_a_failed_set_up_goes_to_the_operator_s_log(
     tmp_path: Path, checkout: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -117,7 +117,7 @@ def test_what_a_failed_set_up_prints_is_for_the_operator_s_log(
     assert "private detail" in caplog.text
 
 
-def test_a_run_that_fails_shows_what_the_runner_reports(checkout: Path) -> None:
+def test_a_failed_run_shows_the_runner_s_report(checkout: Path) -> None:
     command = TestCommand(
         argv=("sh", "-c", "echo private detail; python3 -m unittest test_none; env | sort; exit 1")
     )

@@ -1,4 +1,4 @@
-"""A stored test is run on a patch's base and head, and what it says is told apart from saying nothing."""
+"""A stored test is run on a patch's base and head."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def test_a_patch_is_solved_not_solved_or_not_spoken_about(
 ) -> None:
     head = patched(project, old, new)
 
-    seen = check_patch(12, STORED, project, head, harness)
+    check = check_patch(12, STORED, project, head, harness)
 
-    assert seen.solved is verdict
-    assert (seen.base, seen.head) == statuses
-    assert seen.test == "tests/test_lists.py::test_issue_12"
-    assert "split" in seen.output
+    assert check.solved is verdict
+    assert (check.base, check.head) == statuses
+    assert check.test == "tests/test_lists.py::test_issue_12"
+    assert "split" in check.output
 
 
 @pytest.mark.debian("bubblewrap")

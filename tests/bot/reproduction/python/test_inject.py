@@ -55,7 +55,7 @@ class BookTests(TestCase):
 """
 
 
-def put(draft: str, host: str, name: str | None = "test_issue_12") -> tuple[str, str]:
+def inject_draft(draft: str, host: str, name: str | None = "test_issue_12") -> tuple[str, str]:
     injected = PYTHON.inject(draft, host, name, UNKNOWN)
     assert_only_added(host, injected.content)
     return injected.content, injected.test_id
@@ -89,7 +89,7 @@ def test_something_else():
     pass
 ```
 """
-    content, test_id = put(draft, FUNCTIONS)
+    content, test_id = inject_draft(draft, FUNCTIONS)
 
     assert test_id == "test_issue_12"
     assert content == textwrap.dedent(
@@ -130,7 +130,7 @@ class TestReport(TestCase):
         self.assertEqual(Book(title='''
 y''').title, "x")
 """
-    content, test_id = put(draft, UNITTEST)
+    content, test_id = inject_draft(draft, UNITTEST)
 
     assert test_id == "BookTests::test_issue_12"
     # Book means .models.Book in this file, so the draft's own Book gets another name.
@@ -146,14 +146,14 @@ y''').title, "x")
 
 
 def test_a_function_becomes_a_method_where_all_tests_are_methods() -> None:
-    content, test_id = put("def test_it():\n    assert Book(title=3).title == 3\n", UNITTEST)
+    content, test_id = inject_draft("def test_it():\n    assert Book(title=3).title == 3\n", UNITTEST)
 
     assert test_id == "BookTests::test_issue_12"
     assert "\n  def test_issue_12(self):\n    assert Book(title=3).title == 3\n" in content
 
 
 def test_a_function_that_takes_fixtures_stays_a_function() -> None:
-    _, test_id = put("def test_it(tmp_path):\n    assert Book(title=tmp_path)\n", UNITTEST)
+    _, test_id = inject_draft("def test_it(tmp_path):\n    assert Book(title=tmp_path)\n", UNITTEST)
 
     assert test_id == "test_issue_12"
 
@@ -172,7 +172,7 @@ class BookTests(unittest.TestCase):
     def test_other(self):
         pass
 """
-    content, test_id = put(draft, UNITTEST)
+    content, test_id = inject_draft(draft, UNITTEST)
 
     assert test_id == "BookTests_2::test_issue_12"
     assert "import unittest\n" in content
@@ -180,13 +180,15 @@ class BookTests(unittest.TestCase):
 
 
 def test_a_method_of_a_plain_class_joins_functions_as_a_function() -> None:
-    content, test_id = put("class TestX:\n    def test_it(self, tmp_path):\n        assert tmp_path\n", FUNCTIONS)
+    content, test_id = inject_draft(
+        "class TestX:\n    def test_it(self, tmp_path):\n        assert tmp_path\n", FUNCTIONS
+    )
 
     assert test_id == "test_issue_12"
     assert "\ndef test_issue_12(tmp_path):\n    assert tmp_path\n" in content
 
 
-def test_what_the_file_names_otherwise_is_renamed_in_the_draft() -> None:
+def test_names_that_mean_something_else_in_the_file_are_renamed() -> None:
     draft = """
 import pkg.io as os
 from other import open
@@ -199,7 +201,7 @@ def helper():
 def test_a():
     assert helper() == os.SIZE == open
 """
-    content, test_id = put(draft, FUNCTIONS, name=None)
+    content, test_id = inject_draft(draft, FUNCTIONS, name=None)
 
     assert test_id == "test_a_2"
     assert "from pkg import io as os_2\nfrom other import open as open_2\n" in content
@@ -225,7 +227,7 @@ def test_a():
         ("def test_x():\n    x = 1\n" + "    x = 2\n" * 2_500, "it has 25,024 characters"),
     ],
 )
-def test_a_draft_that_cannot_become_a_test_is_refused_with_what_to_mend(draft: str, reason: str) -> None:
+def test_an_unusable_draft_is_refused_with_the_reason(draft: str, reason: str) -> None:
     with pytest.raises(DraftRejected, match=reason):
         PYTHON.inject(draft, FUNCTIONS, None, UNKNOWN)
 
@@ -237,9 +239,9 @@ def test_a_file_that_only_python_itself_can_read_takes_a_test() -> None:
 
 def test_helpers_of_helpers_come_along_in_their_order() -> None:
     chain = "\n".join(f"A{n} = A{n + 1}" for n in range(300)) + "\nA300 = 3\nUNUSED = 4\n"
-    taken = take_apart(f"{chain}\ndef test_x():\n    assert A0 == 3\n")
-    assert len(taken.helpers) == 301
-    assert render(taken.helpers[:2]).split() == ["A0", "=", "A1", "A1", "=", "A2"]
+    parts = take_apart(f"{chain}\ndef test_x():\n    assert A0 == 3\n")
+    assert len(parts.helpers) == 301
+    assert render(parts.helpers[:2]).split() == ["A0", "=", "A1", "A1", "=", "A2"]
 
 
 def test_names_that_are_well_known_or_known_to_the_repository_are_imported() -> None:
@@ -286,20 +288,20 @@ def test_the_host_is_the_test_file_that_speaks_of_the_same_things() -> None:
 
 
 def test_files_in_which_tests_are_looked_for() -> None:
-    found = ["tests/test_a.py", "a/b_test.py", "app/tests.py", "a/test.py", "a/b_tests.py"]
+    test_paths = ["tests/test_a.py", "a/b_test.py", "app/tests.py", "a/test.py", "a/b_tests.py"]
     others = ["tests/conftest.py", "tests/__init__.py", "contest.py", "test_a.pyc", "testing/util.py"]
 
-    assert all(map(PYTHON.is_test_file, found))
+    assert all(map(PYTHON.is_test_file, test_paths))
     assert not any(map(PYTHON.is_test_file, others))
 
 
 def test_drafts_that_differ_in_layout_are_equal_and_others_are_not() -> None:
-    one = "import os\ndef test_a():\n    '''doc'''\n    assert f(1) == 2  # why\n"
+    base = "import os\ndef test_a():\n    '''doc'''\n    assert f(1) == 2  # why\n"
     other = "def test_b():\n\n    assert f( 1 )==2\n"
 
-    assert PYTHON.syntax(one) == PYTHON.syntax(other)
-    assert PYTHON.syntax(one) != PYTHON.syntax("def test_a():\n    assert f(1) == 3\n")
-    assert PYTHON.length(one) > PYTHON.length(other) > 5
+    assert PYTHON.syntax(base) == PYTHON.syntax(other)
+    assert PYTHON.syntax(base) != PYTHON.syntax("def test_a():\n    assert f(1) == 3\n")
+    assert PYTHON.length(base) > PYTHON.length(other) > 5
 
 
 @pytest.mark.parametrize(
@@ -320,12 +322,12 @@ def test_drafts_that_differ_in_layout_are_equal_and_others_are_not() -> None:
 def test_a_passing_test_is_turned_round_at_its_last_assertion(drafted: str, turned: str) -> None:
     before, after = f"def test_x():\n    {drafted}\n", f"def test_x():\n    {turned}\n"
 
-    assert PYTHON.inverted(before) == after
+    assert PYTHON.invert(before) == after
 
 
 def test_a_test_without_an_assertion_cannot_be_turned_round() -> None:
-    assert PYTHON.inverted("def test_x():\n    f()\n") is None
-    assert PYTHON.inverted("def helper():\n    assert 1\n\ndef test_x():\n    helper()\n") is None
+    assert PYTHON.invert("def test_x():\n    f()\n") is None
+    assert PYTHON.invert("def helper():\n    assert 1\n\ndef test_x():\n    helper()\n") is None
 
 
 NAMES = st.sampled_from(["a", "np", "os", "Table", "test_x", "TestX", "open", "data", "pytest"])
@@ -356,22 +358,22 @@ TEST = st.one_of(
 
 
 def bindings(tree: ast.Module) -> dict[str, list[str]]:
-    """What each module-level name is bound to, in order."""
-    found: dict[str, list[str]] = {}
+    """Return the values of each module-level name, in order."""
+    bound: dict[str, list[str]] = {}
     for node in tree.body:
         if isinstance(node, ast.Import | ast.ImportFrom):
             for alias in node.names:
                 name = alias.asname or alias.name.partition(".")[0]
                 module = getattr(node, "module", None) or (alias.name if alias.asname else name)
-                found.setdefault(name, []).append(
+                bound.setdefault(name, []).append(
                     f"{module}:{alias.name if isinstance(node, ast.ImportFrom) else ''}"
                 )
         elif isinstance(node, ast.FunctionDef | ast.ClassDef):
-            found.setdefault(node.name, []).append(f"line {ast.dump(node)}")
+            bound.setdefault(node.name, []).append(f"line {ast.dump(node)}")
         elif isinstance(node, ast.Assign):
             for target in node.targets:
-                found.setdefault(ast.unparse(target), []).append(ast.dump(node))
-    return found
+                bound.setdefault(ast.unparse(target), []).append(ast.dump(node))
+    return bound
 
 
 @settings(max_examples=250, deadline=None)
@@ -385,9 +387,7 @@ def bindings(tree: ast.Module) -> dict[str, list[str]]:
     newline=st.sampled_from(["\n", "\r\n"]),
     ended=st.booleans(),
 )
-def test_whatever_is_added_nothing_that_the_host_binds_changes(
-    host: str, draft: str, newline: str, ended: bool
-) -> None:
+def test_additions_never_change_what_the_host_binds(host: str, draft: str, newline: str, ended: bool) -> None:
     host = host.replace("\n", newline)
     host = host if ended else host.rstrip("\r\n")
     try:
@@ -407,7 +407,7 @@ def test_whatever_is_added_nothing_that_the_host_binds_changes(
 
 
 def find_test(tree: ast.Module, test_id: str) -> int:
-    """How many definitions a test id names."""
+    """Count the definitions of a test id."""
     scope: list[list[ast.stmt]] = [tree.body]
     for part in test_id.split("::"):
         named = [n for body in scope for n in body if getattr(n, "name", None) == part]
@@ -446,10 +446,10 @@ def _installed_tests(limit: int) -> list[Path]:
     import numpy as np
 
     packages = Path(np.__file__).parent.parent
-    found = sorted(
+    files = sorted(
         path
         for package in ("numpy", "scipy", "sklearn", "pandas")
         for path in (packages / package).glob("**/tests/test_*.py")
         if path.stat().st_size < 60_000
     )
-    return found[:: max(1, len(found) // limit)][:limit]
+    return files[:: max(1, len(files) // limit)][:limit]

@@ -59,12 +59,12 @@ def _hunk(hunk: Hunk, *, added: bool) -> Iterator[str]:
 
 
 def test_test_patches_of_tdd_bench_become_candidates(shared_data: Path) -> None:
-    """Of all 307 instances' patches 664 of 674 usable ones do; here every fourth instance is tried."""
+    """Of all 307 instances' patches 664 of 674 usable ones do; here every fourth instance is count."""
     python = Python()
-    tried = 0
+    count = 0
     refused: list[str] = []
     for draft, host in drafts(shared_data):
-        tried += 1
+        count += 1
         try:
             injected = python.inject(draft, host, "test_issue_1", Somewhere())
         except DraftRejected as error:
@@ -75,6 +75,6 @@ def test_test_patches_of_tdd_bench_become_candidates(shared_data: Path) -> None:
         assert parses(injected.content)
         assert "test_issue_1" in injected.test_id
 
-    assert tried > 140
-    assert len(refused) <= 0.03 * tried
+    assert count > 140
+    assert len(refused) <= 0.03 * count
     assert all("runs on import" in why for why in refused)
