@@ -137,15 +137,13 @@ def context(facts: Facts, checkout: Checkout, language: Language) -> Context:
         calls = called_names(line for excerpt in excerpts for line in excerpt.source.split("\n"))
         excerpts += _without_one_liners(language.definitions(calls, sources, MAX_DEFINITIONS))
     unique = {(excerpt.path, excerpt.line): excerpt for excerpt in reversed(excerpts)}
-    relevant = [excerpt for excerpt in dict.fromkeys(excerpts) if unique[excerpt.path, excerpt.line] is excerpt][
-        :MAX_DEFINITIONS
-    ]
+    distinct = (excerpt for excerpt in dict.fromkeys(excerpts) if unique[excerpt.path, excerpt.line] is excerpt)
+    relevant = list(islice(distinct, MAX_DEFINITIONS))
     host = _test_of([excerpt.path for excerpt in relevant], checkout) or choose_host(
         " ".join((*facts.names, facts.text)), checkout.tests
     )
-    used = {excerpt.name.rpartition(".")[2] for excerpt in relevant} | {
-        name.rpartition(".")[2] for name in facts.names
-    }
+    names = (*(excerpt.name for excerpt in relevant), *facts.names)
+    used = {name.rpartition(".")[2] for name in names}
     tests = _using(used, host, checkout, language) if host else ()
     return Context(
         layout=layout(checkout.paths),
@@ -223,12 +221,9 @@ def _test_of(paths: Sequence[str], checkout: Checkout) -> str | None:
     for path in paths:
         place = PurePosixPath(path)
         names = {f"test_{place.name}", f"{place.stem}_test{place.suffix}", f"{place.stem}Test{place.suffix}"}
-        candidates = [candidate for candidate in checkout.tests if PurePosixPath(candidate).name in names]
-        if candidates:
-            return max(
-                candidates,
-                key=lambda candidate: (len(set(PurePosixPath(candidate).parts) & set(place.parts)), candidate),
-            )
+        tests = [test for test in checkout.tests if PurePosixPath(test).name in names]
+        if tests:
+            return max(tests, key=lambda test: (len(set(PurePosixPath(test).parts) & set(place.parts)), test))
     return None
 
 

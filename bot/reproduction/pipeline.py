@@ -197,13 +197,10 @@ def _invert(trial: Trial, facts: Facts, attempts: dict[int, Attempt]) -> dict[in
     """
     opposites: dict[int, str] = {}
     for attempt in attempts.values():
-        if (
-            attempt.fate == "passed"
-            and attempt.candidate is not None
-            and _does_the_same(attempt.candidate.draft, facts)
-        ):
+        candidate = attempt.candidate
+        if attempt.fate == "passed" and candidate is not None and _does_the_same(candidate.draft, facts):
             try:
-                opposite = trial.language.invert(attempt.candidate.draft)
+                opposite = trial.language.invert(candidate.draft)
             except DraftRejected:
                 continue
             if opposite is not None:

@@ -194,7 +194,7 @@ def test_an_open_book_pairs_tests_with_the_issues_that_they_name(repository: Pat
 
     assert [mention.issue for mention in find_mentions(checkout.tests, PYTHON)] == [17]
     assert examples[0].report == issue.text
-    assert chosen[0].test.startswith("def test_read():")
-    assert chosen[1] == STATIC[0]
+    assert examples[0].test.startswith("def test_read():")
+    assert examples[1] == STATIC[0]
     assert from_repository(report, checkout.tests, PYTHON, lambda number: None) == STATIC
     assert find_mentions(checkout.tests, PYTHON, without=17) == ()

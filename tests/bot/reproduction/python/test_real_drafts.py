@@ -59,7 +59,7 @@ def _hunk(hunk: Hunk, *, added: bool) -> Iterator[str]:
 
 
 def test_test_patches_of_tdd_bench_become_candidates(shared_data: Path) -> None:
-    """Of all 307 instances' patches 664 of 674 usable ones do; here every fourth instance is count."""
+    """Of all 307 instances' patches 664 of 674 usable ones do; here every fourth instance is tried."""
     python = Python()
     count = 0
     refused: list[str] = []
