@@ -179,7 +179,9 @@ def export(chronicle: SteadyChronicle, limit: int, asking: Iterable[str], advanc
     repository = chronicle.about()
     issues = _issues(chronicle, limit, tuple(asking), advance)
     pulls = _pulls(chronicle, limit, advance)
-    messages = _messages(chronicle, min((pull.merged_at for pull in pulls), default=now))
+    since = min((pull.merged_at for pull in pulls), default=now)
+    pages = _pages(lambda after: chronicle.messages(since, after), _COMMITS)
+    messages = tuple(message for page in pages for message in page if "revert" in message.text.lower())
     pulls = _with_diffs(chronicle, pulls, Undoings(pulls, messages, now), limit, advance)
     return Past(
         repository=repository,
@@ -233,11 +235,6 @@ def _pulls(chronicle: SteadyChronicle, limit: int, advance: Advance) -> tuple[Pa
 
 def _has_verdict(past: PastPull, undoings: Undoings) -> bool:
     return past.whole and bool(past.issues) and undoings.of_pull(past) is not None
-
-
-def _messages(chronicle: SteadyChronicle, since: datetime) -> tuple[Message, ...]:
-    pages = _pages(lambda after: chronicle.messages(since, after), _COMMITS)
-    return tuple(message for page in pages for message in page if "revert" in message.text.lower())
 
 
 def _with_diffs(

@@ -48,7 +48,9 @@ def outline(text: str, path: str) -> tuple[Definition, ...]:
     for node in _definition_nodes(tree, grammar):
         while open_ and open_[-1].node.end_byte <= node.start_byte:
             open_.pop()
-        kind = _kind(node, grammar)
+        kind: Kind | None = "class" if node.type in grammar.classes else None
+        if node.type in grammar.functions:
+            kind = "function"
         names = open_[-1].names if open_ else ()
         if kind is not None and len(names) < MAX_NESTING:
             if len(results) == MAX_DEFINITIONS:
@@ -200,12 +202,6 @@ def _query(grammar: Grammar) -> Any:
 
     types = _types(grammar)
     return Query(_language(grammar), "\n".join(f"({node_type}) @it" for node_type in sorted(types)))
-
-
-def _kind(node: Node, grammar: Grammar) -> Kind | None:
-    if node.type in grammar.functions:
-        return "function"
-    return "class" if node.type in grammar.classes else None
 
 
 def _name(node: Node, around: Sequence[_Open], grammar: Grammar, data: bytes) -> str:

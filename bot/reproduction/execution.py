@@ -88,11 +88,12 @@ class Harness:
             for path in (REPORT, *report_paths)
             if not (workdir / path).is_dir() and lexists(workdir / path)
         }
+        options = f"{self.env.get('PYTEST_ADDOPTS', '')} {shlex.join(_PYTEST_OPTIONS)}".strip()
         outcome = self.execute(
             self.command.fill(targets),
             workdir,
             {**stale, **files},
-            {**(_JAVA_ENVIRONMENT if self.command.runs_java else {}), "PYTEST_ADDOPTS": self._pytest_options()},
+            {**(_JAVA_ENVIRONMENT if self.command.runs_java else {}), "PYTEST_ADDOPTS": options},
             (REPORT, *report_paths),
         )
         paths = {target.path for target in targets}
@@ -126,9 +127,6 @@ class Harness:
     def run_twice(self, workdir: Path, targets: Sequence[Target], files: Mapping[str, str]) -> Execution:
         """Run the targets twice, to detect flaky tests."""
         return Execution(first=self.run(workdir, targets, files), second=self.run(workdir, targets, files))
-
-    def _pytest_options(self) -> str:
-        return f"{self.env.get('PYTEST_ADDOPTS', '')} {shlex.join(_PYTEST_OPTIONS)}".strip()
 
 
 def report(outcome: ProgramResult, path: str = "", *, java: bool = False) -> TestReport:

@@ -140,12 +140,11 @@ def select(tests: Sequence[FailingTest], facts: Facts, threshold: int = 1, *, ma
         return Selection(dropped=dropped, reason=_none_shown(tests, largest, threshold))
     # A test that was drafted to fail is better evidence than an inverted one.
     ranked = rank(clusters, lambda test: (not test.inverted, *matches[test.number].order))
-    return Selection(
-        suggestions=tuple(
-            Suggestion(test=test, match=matches[test.number], agreeing=_size(clusters, test)) for test in ranked
-        ),
-        dropped=dropped,
+    sizes = {test.number: group.size for group in clusters for test in group.tests}
+    suggestions = (
+        Suggestion(test=test, match=matches[test.number], agreeing=sizes[test.number]) for test in ranked
     )
+    return Selection(suggestions=tuple(suggestions), dropped=dropped)
 
 
 def _reason(test: FailingTest, comparison: Match, matched: bool) -> str:
@@ -159,10 +158,6 @@ def _reason(test: FailingTest, comparison: Match, matched: bool) -> str:
     if comparison.grade == "other":
         return f"fails with {test.outcome.kind or 'an error'}, which is not what the report tells of"
     return ""
-
-
-def _size(clusters: Sequence[Cluster], test: FailingTest) -> int:
-    return next(group.size for group in clusters if test in group.tests)
 
 
 def _none_shown(tests: Sequence[FailingTest], largest: int, threshold: int) -> str:
