@@ -122,7 +122,7 @@ class Selection(Frozen):
 
     suggestions: tuple[Suggestion, ...] = ()
     dropped: dict[int, str] = Field(default_factory=dict, description="why a draft is not shown, by its number")
-    reason: str = Field("", description="why nothing is shown; empty where something is")
+    reason: str = Field("", description="why nothing is shown; empty if something is")
 
 
 def select(tests: Sequence[FailingTest], facts: Facts, threshold: int = 1, *, matched: bool = True) -> Selection:
