@@ -131,7 +131,7 @@ class Drafter:
                 "reason": result.reason,
                 "drafted": result.drafted,
                 "unanswered": list(result.failures),
-                "shown": [str(suggestion.candidate.number) for suggestion in result.shown],
+                "shown": [str(suggestion.candidate.number) for suggestion in result.tests],
                 "drafts": drafts,
             },
         )
