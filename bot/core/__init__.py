@@ -1,1 +1,1 @@
-"""What every room may use: no input or output, nothing of the other rooms."""
+"""Domain types and pure functions that every package may import."""

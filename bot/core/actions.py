@@ -1,6 +1,6 @@
-"""Everything that Bouncer can do to the world, and the decision that asks for it.
+"""The writes that Bouncer can make on GitHub, and the decision that asks for them.
 
-The union is closed: text in an issue or a diff can at worst buy a wrong verdict, never another kind of write.
+The union is closed: text in an issue or a diff can at worst cause a wrong verdict, never another kind of write.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class UpsertComment(Frozen):
     task: Task
     number: int
     body: str
-    only_edit: bool = Field(False, description="edit an existing comment; where there is none, stay silent")
+    only_edit: bool = Field(False, description="edit an existing comment; if there is none, do nothing")
     about: str = Field("", description="tells several comments of one task apart; empty for its only one")
     thread: int | None = Field(None, description="answers this comment on a line, in its thread; written once")
 
@@ -46,7 +46,7 @@ class SetIssueState(Frozen):
     number: int
     state: Literal["open", "closed"]
     comments: int | None = Field(
-        None, description="how many there were when it was decided; with another one it is not closed"
+        None, description="comments when it was decided; a new comment since then prevents closing"
     )
 
 
@@ -116,14 +116,14 @@ Action = Annotated[
 
 
 class Usage(Frozen):
-    """What model calls consumed; values add up."""
+    """Tokens, seconds and cost of model calls; values add up."""
 
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = Field(0, description="of the input: what the provider read from its prompt cache")
     seconds: float = 0.0
-    cost_usd: float | None = Field(None, description="None where no price is known for a model that was asked")
+    cost_usd: float | None = Field(None, description="None if a model that was asked has no known price")
 
     @property
     def tokens(self) -> str:
@@ -146,7 +146,7 @@ class Usage(Frozen):
 
 
 class Record(Lenient):
-    """What one decision leaves for later ones; each feature has its own type."""
+    """The data that a decision leaves for later ones; each feature has its own type."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields that were set, as JSON values."""
@@ -155,7 +155,7 @@ class Record(Lenient):
 
 
 class Decision(Frozen):
-    """What a handler made of an event.
+    """A handler's answer to an event.
 
     No actions plus a reason is an explicit abstention: recorded, visible, and a good outcome.
     """
@@ -174,7 +174,7 @@ class Decision(Frozen):
         None, description="the issue is looked at again after so many days, unless another decision came since"
     )
     usage: Usage = Usage()
-    model: str = Field("", description="``provider:name`` of who spoke; empty where nobody was asked")
+    model: str = Field("", description="``provider:name`` of the model that answered; empty if none was asked")
 
     @field_serializer("record")
     def _record(self, record: Record | None) -> dict[str, Any] | None:

@@ -1,14 +1,14 @@
-"""Every exception that Bouncer raises on purpose, sorted by who is to read it.
+"""Every exception that Bouncer raises on purpose, sorted by its reader.
 
     BouncerError
-    ├── OperatorError          one clear line for whoever runs the program; a command ends with exit code 2
+    ├── OperatorError          one clear line for the operator; a command ends with exit code 2
     │   └── SettingsError      a setting, key file, URL or secret is missing or wrong
-    │       └── DatabaseAway   nothing is wrong but that the database server does not answer now
+    │       └── DatabaseAway   the database server does not answer now
     ├── UserError              its text may be posted: the person on GitHub can do something about it
     │   └── ConfigError        the repository's .github/bouncer.yml cannot be used
-    ├── TransientError         worth another try, after ``wait`` seconds where the other side named them
+    ├── TransientError         worth another try, after ``wait`` seconds if the other side named them
     │   └── OperatorNeeded     a job waits, up to a week, until an operator has repaired something
-    ├── ModelError             a language model failed or said nothing usable; the decision is an abstention
+    ├── ModelError             a language model failed or gave no usable answer; the decision is an abstention
     │   ├── BudgetExceeded     not asked at all: the budget of the day is spent
     │   └── ProviderRefused    a wrong key, model name or account; on a server it becomes OperatorNeeded
     ├── SandboxError           the sandbox itself failed (a program that fails inside it is a result, no error)
@@ -16,7 +16,7 @@
     │   └── NotFound           404 or 410: the thing is not there, or not for us
     ├── NotRecorded            a replay asked for something that its snapshot does not hold
     └── DeliveryError          a webhook delivery is refused
-        ├── InvalidSignature   401: nobody with the secret signed these bytes
+        ├── InvalidSignature   401: the bytes are not signed with the secret
         └── MalformedDelivery  400: headers or JSON are not what GitHub sends
 
 Anything else is a bug: logged with its delivery id, recorded, and never shown raw in a comment.
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 
 class BouncerError(Exception):
-    """The root: whatever Bouncer raises on purpose."""
+    """The root of all errors that Bouncer raises on purpose."""
 
 
 class OperatorError(BouncerError):
-    """Wrong usage or bad input; the message is one line that names what is wrong and where."""
+    """Wrong usage or bad input; the message is one line that names the fault and its place."""
 
 
 class SettingsError(OperatorError):
@@ -55,10 +55,10 @@ class ConfigError(UserError):
 
 
 class TransientError(BouncerError):
-    """The other side may well answer next time.
+    """A failure that may pass: worth another try.
 
-    ``wait`` is what it asked for, in seconds; None where it said nothing. ``usage`` is what model calls
-    consumed before it came to this; None where none was made.
+    ``wait`` is the pause that the other side asked for, in seconds; None if it named none. ``usage`` is what model
+    calls consumed before the failure; None if none was made.
     """
 
     def __init__(self, message: str, wait: float | None = None) -> None:
@@ -71,7 +71,7 @@ class ModelError(BouncerError):
     """A model failed, refused, was cut off or answered with something that the schema does not allow.
 
     ``reason`` is a short stable word for counting: ``refused``, ``length``, ``malformed``, ``invalid``,
-    ``unavailable``, ``unrecorded`` or ``budget``. ``usage`` is what was consumed all the same; None where no
+    ``unavailable``, ``unrecorded`` or ``budget``. ``usage`` is what was consumed all the same; None if no
     call was made.
     """
 
@@ -82,7 +82,7 @@ class ModelError(BouncerError):
 
 
 class BudgetExceeded(ModelError):
-    """The call was not made: it would pass the budget. A state of its own, never shown as a verdict."""
+    """The call was not made: it would exceed the budget. Never shown as a verdict."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, reason="budget")
@@ -96,7 +96,7 @@ class ProviderRefused(ModelError):
 
 
 class OperatorNeeded(TransientError):
-    """Nothing can be decided until an operator has repaired something."""
+    """The job waits until an operator has repaired something."""
 
 
 class SandboxError(BouncerError):
@@ -104,7 +104,7 @@ class SandboxError(BouncerError):
 
 
 class ForgeError(BouncerError):
-    """GitHub refused a request and would refuse it again; ``status`` is the HTTP status where there was one."""
+    """GitHub refused a request and would refuse it again; ``status`` is the HTTP status if there was one."""
 
     def __init__(self, message: str, status: int | None = None) -> None:
         super().__init__(message)

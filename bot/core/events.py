@@ -1,4 +1,4 @@
-"""What can happen, as Bouncer sees it: frozen values, one class each, and the form in which they are stored."""
+"""Events: one frozen class for each thing that can happen, and their stored form."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bot.core.subjects import Actor, Comment, Issue, PullRequest, Repository, Re
 
 
 class _Event(Frozen):
-    """What every event carries."""
+    """Fields of every event."""
 
     installation: int | None = Field(
         None, description="id of the app's installation; None in a bare test delivery"
@@ -24,27 +24,27 @@ class _InRepository(_Event):
 
     @property
     def about(self) -> Issue | PullRequest | None:
-        """What it happened to; None where that is neither issue nor pull request."""
+        """The issue or pull request of the event; None if it has neither."""
         return None
 
     @property
     def number(self) -> int:
-        """The issue's or pull request's number; 0 where the event is about none."""
+        """The issue's or pull request's number; 0 if the event is about neither."""
         return self.about.number if self.about else 0
 
     @property
     def revision(self) -> str:
-        """In which state its subject was; empty where that does not matter."""
+        """The revision of its subject; empty if that does not matter."""
         return self.about.revision if self.about else ""
 
     @property
     def subject(self) -> Subject:
-        """What a decision about this event is about."""
+        """The subject of a decision about this event."""
         return Subject(repository=self.repository.full_name, number=self.number, revision=self.revision)
 
     @property
     def by_author(self) -> bool:
-        """Whether who wrote the issue or pull request caused the event."""
+        """Return True if the author of the issue or pull request caused the event."""
         return self.about is not None and self.sender.id == self.about.author.id
 
 
@@ -101,7 +101,7 @@ class IssueClosed(_OnIssue):
 
 
 class IssueUnanswered(_OnIssue):
-    """Time has passed since a decision about an issue. No delivery says so: it is recorded with the decision."""
+    """Time has passed since a decision about an issue. It comes from that decision, not from a delivery."""
 
     kind: Literal["issue_unanswered"] = "issue_unanswered"
     since: float = Field(description="``at`` of that decision; ``issue`` is as it stood then")
@@ -178,7 +178,7 @@ class ReviewThreadResolved(_OnPullRequest):
 
 
 class CheckRerequested(_OnCommit):
-    """Somebody pressed "Re-run" on a check run of ours, or on the whole suite (``name`` is then empty).
+    """ "Re-run" was pressed on a check run of ours, or on the whole suite (``name`` is then empty).
 
     ``numbers`` is empty for pull requests from forks: the commit has to be mapped.
     """

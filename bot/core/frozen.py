@@ -1,4 +1,4 @@
-"""The one base of every value that crosses a boundary: an event, a decision, a reply."""
+"""The base of every value that crosses a boundary: an event, a decision, a reply."""
 
 from pydantic import BaseModel, ConfigDict
 
@@ -6,13 +6,13 @@ from pydantic import BaseModel, ConfigDict
 class Frozen(BaseModel):
     """An immutable value that refuses unknown fields and survives a JSON round trip unchanged.
 
-    Collections are declared as tuples, so that a value can neither be changed nor grow after it was made.
+    Collections are declared as tuples, so that a value cannot be changed after it was made.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Lenient(Frozen):
-    """An immutable value as others write it, such as a model's reply: unknown fields are passed over."""
+    """An immutable value that others write, such as a model's reply: unknown fields are ignored."""
 
     model_config = ConfigDict(extra="ignore")

@@ -17,7 +17,7 @@ def tls_context() -> ssl.SSLContext:
 
 
 class HttpClient(httpx2.Client):
-    """A client that may serve several accounts: nothing that one answer sets is sent with another request.
+    """A client for several accounts: cookies that an answer sets are never sent.
 
     Redirects are not followed: httpx drops ``Authorization`` on the way to another host, but not ``x-api-key``.
     """

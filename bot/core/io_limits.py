@@ -1,4 +1,4 @@
-"""Nothing goes on for ever: what a server sends or a named file holds, its wish to wait, a folder for a while."""
+"""Limits on I/O: capped reads, Retry-After, temporary folders."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _YOUNG = 60.0
 
 @contextmanager
 def regular(path: Path) -> Iterator[IO[bytes]]:
-    """A regular file, opened for reading; a pipe or a device, which may never end, is an OSError."""
+    """Open a regular file for reading. Raises OSError for a pipe or a device, which may never end."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as stream:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -31,7 +31,7 @@ def regular(path: Path) -> Iterator[IO[bytes]]:
 
 
 def complete(stream: IO[bytes], path: Path, max_bytes: int) -> bytes:
-    """What is left in a stream of ``path``; OSError where that is more than ``max_bytes``."""
+    """Read the rest of a stream of ``path``. Raises OSError if it is longer than ``max_bytes``."""
     data = stream.read(max_bytes + 1)
     if len(data) > max_bytes:
         raise OSError(errno.EFBIG, f"larger than {max_bytes} bytes", str(path))
@@ -39,21 +39,21 @@ def complete(stream: IO[bytes], path: Path, max_bytes: int) -> bytes:
 
 
 def read_file(path: Path, max_bytes: int) -> bytes:
-    """The bytes of a regular file. Raises OSError, also where it is none or holds more than ``max_bytes``."""
+    """Read a regular file. Raises OSError, also if it is another kind or holds more than ``max_bytes``."""
     with regular(path) as stream:
         return complete(stream, path, max_bytes)
 
 
 class TooLarge(Exception):
-    """More bytes came than are wanted."""
+    """The answer is longer than allowed."""
 
 
 class TooSlow(Exception):
-    """It was not complete in time, however steadily it drips."""
+    """The answer was not complete in time."""
 
 
-def bounded(chunks: Iterable[bytes], max_bytes: int, seconds: float) -> Iterator[bytes]:
-    """The chunks of an answer, after decompression. Raises TooLarge or TooSlow."""
+def limit_chunks(chunks: Iterable[bytes], max_bytes: int, seconds: float) -> Iterator[bytes]:
+    """Yield the chunks of an answer, after decompression. Raises TooLarge or TooSlow."""
     deadline, size = time.monotonic() + seconds, 0
     for chunk in chunks:
         size += len(chunk)
@@ -65,7 +65,7 @@ def bounded(chunks: Iterable[bytes], max_bytes: int, seconds: float) -> Iterator
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that ``retry-after`` asks for, as a number or as a date; None where it says nothing readable."""
+    """Return the seconds that ``retry-after`` asks for, as a number or as a date; None if it cannot be read."""
     if (milliseconds := _seconds(headers.get("retry-after-ms"))) is not None:
         return milliseconds / 1000
     value = headers.get("retry-after", "")
@@ -88,14 +88,13 @@ def _seconds(text: str | None) -> float | None:
 
 @contextmanager
 def leased(place: Path, prefix: str) -> Iterator[Path]:
-    """A folder below ``place`` for this block, locked while it lasts.
+    """Make a locked temporary folder below ``place`` and remove it after the block.
 
-    What processes that were killed left there under the same prefix goes first: folders of this user that nobody
-    holds a lock on.
+    Unlocked folders of this user with the same prefix, left by killed processes, are removed first.
     """
-    for left in place.glob(f"{prefix}*"):
+    for leftover in place.glob(f"{prefix}*"):
         with suppress(OSError):
-            _remove_if_left(left)
+            _remove_if_left(leftover)
     with tempfile.TemporaryDirectory(prefix=prefix, dir=place) as name:
         descriptor = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:

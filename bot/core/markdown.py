@@ -1,13 +1,13 @@
-"""Fragments of text that models and strangers wrote, made safe to stand in a comment of ours.
+"""Make text of models and users safe to post in a comment.
 
-``clean`` and ``clean_line`` take secrets out, read what is left as Markdown, and write a small subset of it anew:
-paragraphs, lists, quotes, emphasis, code, and links to the repository's own host. Nobody is mentioned, nothing is
-referenced, closed, commanded, shown or linked that a template of ours did not ask for, and nothing is left open
-that could swallow what follows. All functions take time in proportion to their input. Handlers run inside
-``bot.core.redaction.protecting``, so that the operator's secrets are taken out, too.
+``clean`` and ``clean_line`` remove secrets, parse the rest as Markdown, and write a small subset of it again:
+paragraphs, lists, quotes, emphasis, code, and links to the repository's own host. The result mentions no user,
+references and closes no issue, holds no command, image or foreign link, and leaves no block open. All functions
+take time in proportion to their input. Handlers run inside ``bot.core.redaction.protecting``, so that the
+operator's secrets are removed, too.
 
-A zero-width space (U+200B) is what breaks a mention or reference: entities would not do, GitHub looks for mentions
-after it has decoded them.
+A zero-width space (U+200B) breaks a mention or reference. Entities would not: GitHub looks for mentions after it
+has decoded them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from bot.core.redaction import redact
-from bot.core.text import cap, seen
+from bot.core.text import cap, visible
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -29,10 +29,10 @@ BREAK = "\u200b"
 
 #: Languages that GitHub renders or acts on instead of showing.
 ACTIVE_LANGUAGES = frozenset({"mermaid", "geojson", "topojson", "stl", "math", "suggestion"})
-#: A URL that may stay a link: nothing in it can be read as anything else.
+#: A URL that may stay a link: nothing in it can be parsed as Markdown.
 PLAIN_URL = re.compile(r"https?://[A-Za-z0-9.:-]+(?:/[A-Za-z0-9._~/%?=&+,-]*(?:#[A-Za-z][A-Za-z0-9._-]*)?)?")
 
-#: Characters that pass for one of Markdown's or GitHub's own.
+#: Characters that look like one of Markdown's or GitHub's own.
 _LOOKALIKES = str.maketrans(
     {
         "＠": "@",
@@ -49,18 +49,18 @@ _LOOKALIKES = str.maketrans(
     }
 )
 _TICKS = re.compile(r"`+")
-#: A link to one of these leaves a trace on the other side.
+#: A link to one of these makes GitHub add a reference to the linked page.
 _TRACE = re.compile(r"/(?:issues|pull|pulls|discussions|commit)/", re.IGNORECASE)
 _TRAILING = ".,;:!?'\"*_)"
 _LONGEST_URL = 200
-#: A text that grows beyond its limit is cut anew at most so often.
+#: Attempts to cut a text whose result is over the limit.
 _TRIES = 8
 #: A command to a bot, up to its slash; a hidden marker of ours, up to its dashes. Both count in code as well.
 COMMAND = re.compile(
     r"^([ \t]*(?:(?:[>*+-]|\d{1,9}[.)])[ \t]+){0,9})/(?=[a-z][\w-]*(?:\s|$))", re.MULTILINE | re.IGNORECASE
 )
 MARKER = re.compile(r"<!--(?=\s*bouncer)", re.IGNORECASE)
-#: What is not itself in running text, each kind once.
+#: Characters with a meaning in running text, one group for each treatment.
 _SPECIAL = re.compile(
     r"""
       (?P<kept>\\[\\*_])                                        # escaped by the author, and still so
@@ -71,13 +71,13 @@ _SPECIAL = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-#: What would open a block at the start of a line: escaped, or behind a number.
+#: Starts of a line that would open a block: escaped, or after a number.
 _BLOCK_START = re.compile(
     r"(\d{1,9}(?=[.)](?:\s|$))|)(#{1,6}(?=\s|$)|>|[-+*](?=\s|$)|[-=*_](?=[-=*_\s]*$)|\[|[.)](?=\s|$))"
 )
 #: A table's second line: without it the others are text.
 _TABLE_RULE = re.compile(r"[|:\s-]+")
-#: Stands before the bracket that opens a link of ours until a line is done; ``visible`` leaves none in text.
+#: Marks the bracket that opens a link of ours until a line is done; ``replace_lookalikes`` leaves none in text.
 _LINK = "\x01["
 
 
@@ -86,39 +86,39 @@ def host_of(url: str) -> str:
     return urlsplit(url).netloc.lower()
 
 
-def visible(text: str) -> str:
-    """``text`` as a person sees it: what passes for ``@``, ``#``, ``/``, ``<`` is that."""
-    return seen(text).translate(_LOOKALIKES)
+def replace_lookalikes(text: str) -> str:
+    """Return the visible text, with characters that look like ``@``, ``#``, ``/`` or ``<`` replaced by these."""
+    return visible(text).translate(_LOOKALIKES)
 
 
 def clean(text: str, *, host: str = "", limit: int) -> str:
-    """A multi-line Markdown fragment of a model's, harmless, in at most ``limit`` characters.
+    """Return a harmless version of a model's multi-line Markdown, in at most ``limit`` characters.
 
-    Paragraphs, lists, emphasis and code survive; HTML, images, tables and foreign links do not. ``host`` is
-    where the repository lives (``repository.host``): plain links into it stay links.
+    Paragraphs, lists, emphasis and code stay; HTML, images, tables and foreign links do not. Plain links to
+    ``host`` (``repository.host``) stay links.
     """
-    whole = redact(visible(redact(text))).strip()[: 2 * limit]
+    whole = redact(replace_lookalikes(redact(text))).strip()[: 2 * limit]
     return _within(whole, limit, lambda part: _Writer(host).blocks(iter(_parser().parse(part))))
 
 
 def clean_line(text: str, *, host: str = "", limit: int = 300) -> str:
-    """One line of a model's text for a bullet, a sentence or a heading of a template; never opens a block."""
-    whole = " ".join(re.sub(r"`{3,}|~{3,}", " ", redact(visible(redact(text)))[: 4 * limit]).split())
+    """Return one harmless line of a model's text for a bullet, a sentence or a heading; it never opens a block."""
+    whole = " ".join(re.sub(r"`{3,}|~{3,}", " ", redact(replace_lookalikes(redact(text)))[: 4 * limit]).split())
     line = _within(whole, limit, lambda part: _Writer(host).prose(_parser().parseInline(part)[0]))
-    # A bullet without a word would underline what stands above it.
+    # An empty bullet would turn the line above it into a heading.
     return line or "…"
 
 
 def code_span(code: str, *, limit: int = 300) -> str:
-    """One line as code, for a name or a command in a sentence of a template."""
+    """Return one line as a code span, for a name or a command in a sentence."""
     out: list[str] = []
-    _add_span(out, cap(" ".join(redact(seen(code)).split()), limit))
+    _add_span(out, cap(" ".join(redact(visible(code)).split()), limit))
     return "".join(out)
 
 
 def fence(code: str, lang: str = "") -> str:
-    """``code`` as a fenced block that nothing in it can close; no line of it is a command to another bot."""
-    code = COMMAND.sub(rf"\1/{BREAK}", _unmarked(redact(seen(code)))).strip("\n")
+    """Return ``code`` as a fenced block that its content cannot close, with no line that commands another bot."""
+    code = COMMAND.sub(rf"\1/{BREAK}", _unmarked(redact(visible(code)))).strip("\n")
     ticks = "`" * max(3, 1 + max((len(run) for run in _TICKS.findall(code)), default=0))
     lang = re.sub(r"[^A-Za-z0-9_+.-]", "", lang)[:20].lower()
     return f"{ticks}{'' if lang in ACTIVE_LANGUAGES else lang}\n{code}\n{ticks}"
@@ -133,11 +133,11 @@ def _parser() -> MarkdownIt:
 
 
 def _within(text: str, limit: int, transform: Callable[[str], str]) -> str:
-    """The transformed text, cut *before* it is transformed, so that no escape is torn apart."""
+    """Return the transformed text, cut *before* it is transformed, so that no escape is split."""
     result = transform(text)
     if len(result) <= limit:
         return result
-    # How much a text grows differs along it: guessed by proportion first, then halved between too much and enough.
+    # A text does not grow evenly: guess by proportion first, then bisect.
     best, enough, too_much = "", 0, min(len(text), limit) + 1
     size = min(too_much - 1, len(text) * limit // len(result))
     for _ in range(_TRIES):
@@ -153,14 +153,14 @@ def _within(text: str, limit: int, transform: Callable[[str], str]) -> str:
 
 
 class _Writer:
-    """Writes parsed text as Markdown in which only what is written here on purpose means anything."""
+    """Writes parsed text as Markdown with only the markup that this class adds."""
 
     def __init__(self, host: str) -> None:
         self._host = host.lower()
         self._strikes = False
 
     def blocks(self, tokens: Iterator[Token], closing: str = "") -> str:
-        """A whole document, or what a quote or an item of a list holds: up to the token ``closing``."""
+        """Write a whole document, or the content of a quote or a list item up to the token ``closing``."""
         text, tight = "", False
         for token in tokens:
             if token.type == closing:
@@ -201,15 +201,15 @@ class _Writer:
         return ("\n\n" if any("\n\n" in item for item in items) else "\n").join(items)
 
     def prose(self, inline: Token) -> str:
-        """Lines of running text, none of which opens a block."""
-        # One tilde is about as much; two can strike out what is between them.
+        """Write lines of running text, none of which opens a block."""
+        # One tilde means "about"; two can strike out the text between them.
         self._strikes = inline.content.count("~") > 1
         text = self._inline(inline.children or ())
         lines = (line.strip() for line in text.split("\n"))
-        return "\n".join(_started(line) for line in lines if line and not _TABLE_RULE.fullmatch(line))
+        return "\n".join(_escape_block_start(line) for line in lines if line and not _TABLE_RULE.fullmatch(line))
 
     def _inline(self, tokens: Sequence[Token]) -> str:
-        """Emphasis, code and links as they are, and between them text in which nothing is special."""
+        """Write emphasis, code and links as they are, and escape the text between them."""
         out: list[str] = []
         text, link, address = "", "", False
         for token in [*tokens, None]:
@@ -230,7 +230,7 @@ class _Writer:
                 break
             match token.type:
                 case "link_open" if not shows_itself:
-                    # Next to these two it would be an image, or the label of something else.
+                    # After these two it would be an image or a label.
                     out.append(" " * _ends(out, "!", "]") + _LINK)
                 case "link_close":
                     out.append("" if shows_itself else f"]({link})")
@@ -248,41 +248,41 @@ class _Writer:
     def _plain(self, text: str, out: list[str], in_link: bool) -> None:
         """Append running text to ``out``."""
         position = 0
-        while found := _SPECIAL.search(text, position):
-            before, position = text[position : found.start()], found.end()
-            if before.endswith("\\") and found.lastgroup != "broken":
-                # It is only a backslash, and must not become an escape of what is written next.
+        while match := _SPECIAL.search(text, position):
+            before, position = text[position : match.start()], match.end()
+            if before.endswith("\\") and match.lastgroup != "broken":
+                # A plain backslash must not escape the next character.
                 before += "\\"
             out.append(_bracketed(before) if in_link else before)
-            match found.lastgroup:
+            match match.lastgroup:
                 case "url" | "code":
-                    shown = found[0].rstrip(_TRAILING)
-                    position -= len(found[0]) - len(shown)
-                    if found.lastgroup == "url" and not in_link and self._own(shown):
-                        out.append(f"<{shown}>")
+                    token = match[0].rstrip(_TRAILING)
+                    position -= len(match[0]) - len(token)
+                    if match.lastgroup == "url" and not in_link and self._own(token):
+                        out.append(f"<{token}>")
                     else:
-                        _add_span(out, cap(shown, _LONGEST_URL))
-                case "escaped" if found[0] != "~" or self._strikes:
-                    out.append(f"\\{found[0]}")
+                        _add_span(out, cap(token, _LONGEST_URL))
+                case "escaped" if match[0] != "~" or self._strikes:
+                    out.append(f"\\{match[0]}")
                 case "broken":
-                    out.append(f"{found[0]}{BREAK}")
+                    out.append(f"{match[0]}{BREAK}")
                 case _:
-                    out.append(found[0])
+                    out.append(match[0])
         out.append(_bracketed(text[position:]) if in_link else text[position:])
 
     def _own(self, url: str) -> str:
-        """``url`` if it may stay a link: a plain one to the repository's host that leaves no trace there."""
+        """Return ``url`` if it is a plain one to the repository's host that adds no reference there."""
         own = PLAIN_URL.fullmatch(url) and self._host and host_of(url) == self._host
         return url if own and not _TRACE.search(url) else ""
 
 
 def _running(token: Token, address: bool) -> str:
-    """A piece of running text as it is written again; ``address`` says that it is a link's own."""
+    """Write a piece of running text; ``address``: it is the text of an autolink."""
     if token.markup in ("\\*", "\\_", "\\\\"):
         return token.markup
-    # An entity may stand for what would have been taken out, or for the end of a line.
-    text = visible(token.content).replace("\n", " ") if token.type == "text_special" else token.content
-    # In an address a backslash is one, and escapes nothing yet.
+    # An entity may stand for an invisible character or for a line end.
+    text = replace_lookalikes(token.content).replace("\n", " ") if token.type == "text_special" else token.content
+    # In an address a backslash escapes nothing.
     return text.replace("\\", "\\\\") if address else text
 
 
@@ -291,7 +291,7 @@ def _ends(out: Sequence[str], *ends: str) -> bool:
 
 
 def _add_span(out: list[str], code: str) -> None:
-    """Append a code span; two that touch would make one longer run of backticks, which closes neither."""
+    """Append a code span, apart from one before it: touching backticks would close neither."""
     code = _unmarked(code.strip())
     if code:
         runs = {len(run) for run in _TICKS.findall(code)}
@@ -301,25 +301,25 @@ def _add_span(out: list[str], code: str) -> None:
 
 
 def _bracketed(text: str) -> str:
-    """Text inside a link, which only the link's own bracket closes."""
+    """Escape brackets in the text of a link."""
     return re.sub(r"(?<!\\)([\[\]])", r"\\\1", text)
 
 
 def _unmarked(code: str) -> str:
-    """Code in which no hidden marker of ours stands."""
+    """Break hidden markers of ours in code."""
     return MARKER.sub(f"<!{BREAK}--", code)
 
 
-def _indented(text: str, first: str, rest: str) -> str:
-    """A block inside a quote or an item of a list."""
+def _indented(text: str, first: str, later: str) -> str:
+    """Indent a block for a quote or a list item."""
     lines = text.split("\n")
     return "\n".join(
-        [first + lines[0], *(f"{rest}{line}".rstrip() if not line else rest + line for line in lines[1:])]
+        [first + lines[0], *(f"{later}{line}".rstrip() if not line else later + line for line in lines[1:])]
     )
 
 
-def _started(line: str) -> str:
-    """``line`` as it is, without being the start of a block or a command to another bot."""
+def _escape_block_start(line: str) -> str:
+    """Escape the start of a line that would open a block or be a command to another bot."""
     if line.startswith("/"):
         line = f"/{BREAK}{line[1:]}"
     elif _BLOCK_START.match(line):

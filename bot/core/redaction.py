@@ -1,4 +1,4 @@
-"""Secrets that must not be seen: patterns of well-known credentials, and the operator's own by value."""
+"""Remove secrets from text: well-known credentials by pattern, the operator's own by value."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from functools import lru_cache
 from html import unescape
 from urllib.parse import quote, unquote, unquote_plus
 
-#: A plain word: nothing in it can become part of Markdown around it.
+#: A plain word, which cannot become part of Markdown around it.
 REDACTED = "REDACTED"
 
-#: What stands between the lines of a key, also where it is quoted, joined in code or printed by JSON.
+#: Text between the lines of a key, also if it is quoted, joined in code or printed as JSON.
 _BETWEEN = r"""(?:\s|\\[nr]|["'+,>|]){0,40}"""
 
-#: Shapes that a credential gives itself; each is long or prefixed enough not to hit prose or code.
+#: Patterns of credentials, each long or specific enough not to match prose or code.
 _SHAPES = re.compile(
     rf"""
       # A key ends where its base64 ends, with or without an END: what follows it is not the key's.
@@ -42,8 +42,8 @@ _SHAPES = re.compile(
 )
 #: A password may hold an ``@``: it ends at the last one before the host.
 _URL_PASSWORD = re.compile(r"(:\\?/\\?/[^\s:/@]{0,200}:)[^\s/`<>]{1,500}(?=@)")
-#: ``api_key = "…"``: only where the value looks drawn at random, so that code such as ``token = next()`` stays.
-_NAMED = re.compile(
+#: ``api_key = "…"``: only if the value looks random, so that code such as ``token = next()`` stays.
+_ASSIGNED = re.compile(
     r"""
     (\b[\w-]{0,40}(?:api[_-]?key|secret|token|passw(?:or)?d|authorization)[\w-]{0,40}["']?\s{0,3}[:=]\s{0,3}
         ["']?(?:bearer\s+|basic\s+)?)
@@ -56,7 +56,7 @@ _NAMED = re.compile(
 _SHORTEST_OWN = 6
 #: White space of a secret, as text, Markdown, JSON, HTML or an address has it.
 _BLANK = r"(?:[\s\u200b>+]|\\[nrt]|%20|%0[AaDd9]|&nbsp;|&\#(?:32|10|13|9|[xX]20|[xX]0?[aAdD9]);)+"
-#: So much of a secret at the end of a text that was cut is recognised.
+#: Characters of a secret that are enough to recognise it at the end of a cut text.
 _PREFIX = 8
 
 
@@ -66,7 +66,7 @@ _PROTECTED: ContextVar[tuple[str, ...]] = ContextVar("protected", default=())
 
 @contextmanager
 def protecting(secrets: Iterable[str]) -> Iterator[None]:
-    """Redact ``secrets`` in every text that is made safe inside, before Markdown could take them apart."""
+    """Redact ``secrets`` in every text that is made safe inside, before Markdown can split them."""
     token = _PROTECTED.set(tuple(secrets))
     try:
         yield
@@ -75,31 +75,31 @@ def protecting(secrets: Iterable[str]) -> Iterator[None]:
 
 
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
-    """``text`` without whatever looks like a credential, and without the given ``secrets`` themselves.
+    """Return ``text`` without anything that looks like a credential and without ``secrets``.
 
     A secret is recognised by value also with Markdown escapes, zero-width breaks, other white space, percent or
-    HTML encoding in it, or if the text was cut within it. Those of ``protecting`` are taken out, too.
+    HTML encoding in it, or if the text was cut within it. Those of ``protecting`` are removed, too.
     """
     own = _own((*secrets, *_PROTECTED.get()))
     if own is not None:
         text = own.sub(REDACTED, text)
     text = _SHAPES.sub(REDACTED, text)
     text = _URL_PASSWORD.sub(rf"\1{REDACTED}", text)
-    return _NAMED.sub(rf"\1{REDACTED}", text)
+    return _ASSIGNED.sub(rf"\1{REDACTED}", text)
 
 
 @lru_cache(maxsize=16)
 def _own(secrets: tuple[str, ...]) -> re.Pattern[str] | None:
-    known = sorted({each for each in secrets if len(each) >= _SHORTEST_OWN}, key=len, reverse=True)
-    whole = [_spelled(each) for each in known]
-    cut = [_spelled(each[:_PREFIX]) + r"[^\s`]*…" for each in known if len(each) > _PREFIX]
-    return re.compile("|".join([*whole, *cut])) if known else None
+    long_secrets = sorted({secret for secret in secrets if len(secret) >= _SHORTEST_OWN}, key=len, reverse=True)
+    whole = [_spelled(secret) for secret in long_secrets]
+    prefixes = [_spelled(secret[:_PREFIX]) + r"[^\s`]*…" for secret in long_secrets if len(secret) > _PREFIX]
+    return re.compile("|".join([*whole, *prefixes])) if long_secrets else None
 
 
 def leaks(text: str, secrets: Iterable[str]) -> bool:
-    """Return True if a secret can be read in ``text``, whatever white space or encoding it has there."""
-    known = [short for secret in secrets if len(short := _compact(secret)) >= _SHORTEST_OWN]
-    if not known:
+    """Return True if a secret can be read in ``text``, with any white space or encoding."""
+    compact_secrets = [short for secret in secrets if len(short := _compact(secret)) >= _SHORTEST_OWN]
+    if not compact_secrets:
         return False
     forms = {
         text,
@@ -109,7 +109,7 @@ def leaks(text: str, secrets: Iterable[str]) -> bool:
         unquote_plus(text),
         unquote(unquote(text)),
     }
-    return any(secret in form for form in map(_compact, forms) for secret in known)
+    return any(secret in form for form in map(_compact, forms) for secret in compact_secrets)
 
 
 def _compact(text: str) -> str:
@@ -122,7 +122,7 @@ def _spelled(secret: str) -> str:
 
 
 def _character(char: str) -> str:
-    """One character of a secret, plain, escaped by Markdown, or encoded."""
+    """Return a pattern for a character of a secret: plain, escaped by Markdown, or encoded."""
     if char.isascii() and char.isalnum():
         return char
     hexadecimal = f"{ord(char):x}"

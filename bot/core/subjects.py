@@ -1,4 +1,4 @@
-"""What events and the forge talk about: people, issues, pull requests, comments. Values only."""
+"""Values of events and of the forge: people, issues, pull requests, comments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import Field
 
 from bot.core.frozen import Frozen
 
-#: What a collaborator may do, weakest first (GitHub's role names).
+#: Permissions of a collaborator, weakest first (GitHub's role names).
 Permission = Literal["none", "read", "triage", "write", "maintain", "admin"]
 PERMISSIONS: tuple[Permission, ...] = ("none", "read", "triage", "write", "maintain", "admin")
 
@@ -19,7 +19,7 @@ Side = Literal["LEFT", "RIGHT"]
 
 
 def at_least(permission: Permission, needed: Permission) -> bool:
-    """Whether ``permission`` includes ``needed``."""
+    """Return True if ``permission`` includes ``needed``."""
     return PERMISSIONS.index(permission) >= PERMISSIONS.index(needed)
 
 
@@ -39,7 +39,7 @@ class Repository(Frozen):
     name: str
     default_branch: str = "main"
     private: bool = False
-    html_url: str = Field("", description="where people see it; the host is the operator's, not always github.com")
+    html_url: str = Field("", description="its page; the host is the operator's, not always github.com")
 
     @property
     def full_name(self) -> str:
@@ -48,7 +48,7 @@ class Repository(Frozen):
 
     @property
     def host(self) -> str:
-        """Where links may lead: host (and port), lower case."""
+        """Host (and port) that links may lead to, lower case."""
         return urlsplit(self.html_url).netloc.lower()
 
 
@@ -62,18 +62,18 @@ class Issue(Frozen):
     state: Literal["open", "closed"] = "open"
     state_reason: str | None = Field(None, description="completed, not_planned, reopened, duplicate or None")
     labels: tuple[str, ...] = ()
-    type: str = Field("", description="the issue type's name, where the organisation uses types")
-    author_association: str = Field("", description="OWNER, MEMBER, COLLABORATOR, NONE...; empty where not said")
+    type: str = Field("", description="the issue type's name, if the organisation uses types")
+    author_association: str = Field("", description="OWNER, MEMBER, COLLABORATOR, NONE...; empty if unknown")
     html_url: str = ""
     created_at: datetime | None = None
     is_pull_request: bool = False
-    comments: int | None = Field(None, description="how many there are; None where the forge did not say")
-    claimed: bool = Field(False, description="somebody is assigned, or it is planned for a milestone")
-    closed_by: int | None = Field(None, description="id of who closed it, where the forge was asked for the issue")
+    comments: int | None = Field(None, description="how many there are; None if unknown")
+    claimed: bool = Field(False, description="it is assigned, or planned for a milestone")
+    closed_by: int | None = Field(None, description="id of the user who closed it; only if read from the forge")
 
     @property
     def revision(self) -> str:
-        """Identifies title and body: a decision made on one revision is not published on another."""
+        """Identifies title and body: a decision on one revision is not published on another."""
         return text_revision(self.title, self.body)
 
 
@@ -95,16 +95,16 @@ class PullRequest(Frozen):
     base_repository: str = ""
     labels: tuple[str, ...] = ()
     html_url: str = ""
-    review_comments: int | None = Field(None, description="on lines; None where the forge did not say")
+    review_comments: int | None = Field(None, description="on lines; None if unknown")
 
     @property
     def revision(self) -> str:
-        """Identifies the code under judgement."""
+        """Identifies the code that a decision is about."""
         return f"sha:{self.head_sha}"
 
     @property
     def from_fork(self) -> bool:
-        """Whether the head lives elsewhere: its code is then read, never executed without a maintainer's word."""
+        """Return True if the head is in another repository: its code is not executed unless a maintainer asks."""
         return self.head_repository != self.base_repository
 
 
@@ -116,7 +116,7 @@ class Comment(Frozen):
     author: Actor
     html_url: str = ""
     created_at: datetime | None = None
-    by_app: int | None = Field(None, description="id of the GitHub App that wrote it, where one did")
+    by_app: int | None = Field(None, description="id of the GitHub App that wrote it")
 
 
 class ReviewComment(Frozen):
@@ -135,7 +135,7 @@ class ReviewComment(Frozen):
 
 
 class CheckRun(Frozen):
-    """A check run of ours, as far as it matters."""
+    """A check run of ours."""
 
     id: int
     name: str
@@ -146,7 +146,7 @@ class CheckRun(Frozen):
 
 
 class Subject(Frozen):
-    """What a decision is about, and in which state it was judged."""
+    """The subject of a decision, and its revision."""
 
     repository: str = Field(description="owner/name")
     number: int
@@ -159,6 +159,6 @@ class Subject(Frozen):
 
 
 def text_revision(title: str, body: str) -> str:
-    """The revision of a text subject; line endings do not count, everything else does."""
+    """Return the revision of a text subject; line endings do not count, everything else does."""
     text = f"{title}\0{body}".replace("\r\n", "\n").strip()
     return "text:" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -1,6 +1,6 @@
-"""Where the time goes, as OpenTelemetry spans: one for each job, one for each question to a model inside it.
+"""OpenTelemetry spans: one for each job, and one for each question to a model inside it.
 
-Nothing is recorded unless an operator names a collector. Spans carry names, numbers and sizes, never texts.
+No span is recorded unless an operator names a collector. Spans carry names, numbers and sizes, never texts.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from opentelemetry.trace import Span, StatusCode
 from bot import __version__
 from bot.core.errors import SettingsError
 
-#: How long an end waits for a collector.
+#: How long the end of the process waits for a collector.
 FLUSH_MILLISECONDS = 2_000
 
 _tracer = trace.get_tracer("bouncer", __version__)
@@ -23,7 +23,7 @@ _tracer = trace.get_tracer("bouncer", __version__)
 def configure(endpoint: str) -> None:
     """Send spans to a collector that speaks OTLP over HTTP at ``endpoint``; once per process.
 
-    Raises SettingsError where the packages for it are not installed.
+    Raises SettingsError if the packages for it are not installed.
     """
     try:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -42,7 +42,7 @@ def configure(endpoint: str) -> None:
 
 
 def flush() -> None:
-    """Send what was not sent yet: the process ends."""
+    """Send the remaining spans before the process ends."""
     provider = trace.get_tracer_provider()
     force = getattr(provider, "force_flush", None)
     if force is not None:
@@ -51,10 +51,10 @@ def flush() -> None:
 
 @contextmanager
 def span(name: str, **attributes: str | int | float) -> Iterator[Span]:
-    """A span around a block; an exception marks it as failed by its type, without its text."""
-    named = {f"bouncer.{key}": value for key, value in attributes.items()}
+    """Open a span around a block; an exception marks it as failed, with its type and without its text."""
+    prefixed = {f"bouncer.{key}": value for key, value in attributes.items()}
     with _tracer.start_as_current_span(
-        name, attributes=named, record_exception=False, set_status_on_exception=False
+        name, attributes=prefixed, record_exception=False, set_status_on_exception=False
     ) as current:
         try:
             yield current

@@ -24,7 +24,7 @@ from bot.core.frozen import Frozen
 from bot.core.subjects import Actor
 from bot.github.archive import Archives
 from bot.github.http import Client, Holder, Observe, Query, Transport, no_metrics
-from bot.github.payloads import actor, made, read
+from bot.github.payloads import actor, build, read
 from bot.github.reader import GitHubForge
 from bot.github.writer import GitHubWriter
 
@@ -190,19 +190,19 @@ class GitHubApp:
     def app(self) -> AppInfo:
         """The app's own description, with the permissions and events it asks for."""
         return read(
-            lambda value: made(AppInfo, value, owner=actor(value.get("owner")).login), self._client.get("/app")
+            lambda value: build(AppInfo, value, owner=actor(value.get("owner")).login), self._client.get("/app")
         )
 
     def installations(self) -> tuple[Installation, ...]:
         """Every account that installed the app."""
-        return tuple(read(_installation, each) for each in self._client.pages("/app/installations"))
+        return tuple(read(_installation, value) for value in self._client.pages("/app/installations"))
 
     def installation_for(self, owner: str, name: str) -> Installation:
-        """The installation that reaches a repository. NotFound where the app is not installed there."""
+        """The installation that reaches a repository. NotFound if the app is not installed there."""
         return read(_installation, self._client.get(f"/repos/{quote(owner)}/{quote(name)}/installation"))
 
     def webhook_url(self) -> str:
-        """Where GitHub delivers to; empty where no address is set."""
+        """Where GitHub delivers to; empty if no address is set."""
         return str(self._client.get("/app/hook/config").get("url") or "")
 
     def failed_deliveries(self, since: datetime) -> tuple[HookDelivery, ...]:
@@ -210,20 +210,20 @@ class GitHubApp:
 
         GitHub keeps them for about three days.
         """
-        failures = [each for each in self._deliveries(since, {"status": "failure"}) if each.failed]
+        failures = [delivery for delivery in self._deliveries(since, {"status": "failure"}) if delivery.failed]
         if not failures:
             return ()
         # Only now the long list: whether another attempt went well since the first one failed.
-        tried = list(self._deliveries(min(each.delivered_at for each in failures), {}))
-        succeeded = {each.guid for each in tried if not each.failed}
-        attempts = Counter(each.guid for each in failures)
-        latest = {each.guid: each for each in reversed(failures) if each.guid not in succeeded}
-        return tuple(each.model_copy(update={"attempts": attempts[guid]}) for guid, each in latest.items())
+        all_attempts = list(self._deliveries(min(failure.delivered_at for failure in failures), {}))
+        succeeded = {attempt.guid for attempt in all_attempts if not attempt.failed}
+        attempts = Counter(failure.guid for failure in failures)
+        latest = {failure.guid: failure for failure in reversed(failures) if failure.guid not in succeeded}
+        return tuple(delivery.model_copy(update={"attempts": attempts[guid]}) for guid, delivery in latest.items())
 
     def _deliveries(self, since: datetime, query: Query) -> Iterator[HookDelivery]:
         """Attempts after ``since``, newest first. An older server does not know ``status`` and lists all."""
-        for each in self._client.pages("/app/hook/deliveries", query):
-            delivery = read(partial(made, HookDelivery), each)
+        for attempt in self._client.pages("/app/hook/deliveries", query):
+            delivery = read(partial(build, HookDelivery), attempt)
             if delivery.delivered_at < since:
                 return
             yield delivery
@@ -259,16 +259,16 @@ class GitHubApp:
 
     def _mint(self, installation: int, repository: str, permissions: Mapping[str, str]) -> tuple[str, datetime]:
         path = f"/app/installations/{installation}/access_tokens"
-        wanted = {"repositories": [repository.partition("/")[2]], "permissions": dict(permissions)}
+        request = {"repositories": [repository.partition("/")[2]], "permissions": dict(permissions)}
         try:
-            value = self._client.send("POST", path, wanted)
+            value = self._client.send("POST", path, request)
         except ForgeError as error:
             if error.status != 422:
                 raise
             # Not all of it was granted. A token for the rest does most of the work; ``doctor`` names the gap.
-            wanted["permissions"] = self._granted(installation, permissions)
-            value = self._client.send("POST", path, wanted)
-        return read(lambda found: (str(found["token"]), datetime.fromisoformat(found["expires_at"])), value)
+            request["permissions"] = self._granted(installation, permissions)
+            value = self._client.send("POST", path, request)
+        return read(lambda token: (str(token["token"]), datetime.fromisoformat(token["expires_at"])), value)
 
     def _granted(self, installation: int, permissions: Mapping[str, str]) -> dict[str, str]:
         granted = read(_installation, self._client.get(f"/app/installations/{installation}")).permissions
@@ -335,7 +335,7 @@ def load_key(text: str, source: str = "GITHUB_APP_PRIVATE_KEY") -> str:
 
 
 def checked_url(url: str) -> str:
-    """The API's address without a trailing slash. Raises SettingsError where it is no web address."""
+    """The API's address without a trailing slash. Raises SettingsError if it is no web address."""
     parts = urlsplit(url.strip())
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query:
         raise SettingsError(
@@ -346,4 +346,4 @@ def checked_url(url: str) -> str:
 
 def _installation(value: Any) -> Installation:
     account = actor(value.get("account")).login
-    return made(Installation, value, account=account, suspended=value.get("suspended_at") is not None)
+    return build(Installation, value, account=account, suspended=value.get("suspended_at") is not None)

@@ -19,7 +19,7 @@ import httpx2
 
 from bot.core.errors import ForgeError, TransientError
 from bot.core.http_client import HttpClient
-from bot.core.io_limits import TooLarge, TooSlow, bounded, leased
+from bot.core.io_limits import TooLarge, TooSlow, leased, limit_chunks
 from bot.github.http import check
 from bot.github.offline import FolderTree
 
@@ -64,7 +64,7 @@ def unpack(url: str, folder: Path) -> None:
     """Download the archive at ``url`` and unpack it into ``folder``, without its one top folder.
 
     ``url`` carries its own short-lived secret; no header of ours goes with it. Links that lead outside, and paths
-    of unheard-of depth, are left out. Raises TransientError where the download breaks, ForgeError where the
+    of unheard-of depth, are left out. Raises TransientError if the download breaks, ForgeError if the
     archive is too large or broken.
     """
     with tempfile.TemporaryFile() as file:
@@ -131,8 +131,8 @@ class Archives:
             fetch(fresh)
             with suppress(OSError):  # somebody else was quicker
                 fresh.rename(place)
-        there = [each for each in place.parent.iterdir() if not each.name.startswith(".")]
-        for old in sorted(there, key=_age, reverse=True)[KEPT:]:
+        entries = [entry for entry in place.parent.iterdir() if not entry.name.startswith(".")]
+        for old in sorted(entries, key=_age, reverse=True)[KEPT:]:
             shutil.rmtree(old, ignore_errors=True)
 
 
@@ -147,7 +147,7 @@ def _download(url: str, file: IO[bytes]) -> None:
     with HttpClient(TIMEOUT) as client, client.stream("GET", url, follow_redirects=True) as response:
         check(response.status_code, response.headers, "", f"GET {urlsplit(url).path}")
         try:
-            for chunk in bounded(response.iter_bytes(1 << 20), MAX_ARCHIVE, DEADLINE):
+            for chunk in limit_chunks(response.iter_bytes(1 << 20), MAX_ARCHIVE, DEADLINE):
                 file.write(chunk)
         except TooLarge:
             raise ForgeError(f"the repository's archive is larger than {MAX_ARCHIVE >> 20} MB") from None
@@ -212,19 +212,19 @@ def _link(root: Path, links: Mapping[_Parts, _Parts]) -> None:
 
 def _stays(path: _Parts, links: Mapping[_Parts, _Parts]) -> bool:
     """Whether the way that begins with a link never leaves the root, through whichever other links it leads."""
-    here: _Parts = ()
+    parts: _Parts = ()
     ahead, followed = list(reversed(path)), 0
     for _ in range(_MAX_STEPS):
         if not ahead:
             return True
         name = ahead.pop()
-        if name == ".." and not here:
+        if name == ".." and not parts:
             return False
-        here = here[:-1] if name == ".." else (*here, name)
-        if here in links:
+        parts = parts[:-1] if name == ".." else (*parts, name)
+        if parts in links:
             followed += 1
             if followed > _MAX_FOLLOWED:
                 return False
-            ahead += reversed(links[here])
-            here = here[:-1]
+            ahead += reversed(links[parts])
+            parts = parts[:-1]
     return False

@@ -137,12 +137,12 @@ def _nodes(value: Any) -> list[Any]:
 
 def _opened(node: Mapping[str, Any]) -> tuple[str, str, bool]:
     """Title and text as opened, and whether the text could be had."""
-    title = next((each["previousTitle"] for each in _nodes(node["renamed"])), node["title"])
+    title = next((rename["previousTitle"] for rename in _nodes(node["renamed"])), node["title"])
     first = next(iter(_nodes(node["userContentEdits"])), None)
     if first is None:
         return title, node.get("body") or "", True
-    lost = first["deletedAt"] is not None or first["diff"] is None
-    return title, "" if lost else first["diff"], not lost
+    is_lost = first["deletedAt"] is not None or first["diff"] is None
+    return title, "" if is_lost else first["diff"], not is_lost
 
 
 def _text_of(node: Mapping[str, Any]) -> tuple[Issue, bool]:
@@ -162,7 +162,9 @@ def _text_of(node: Mapping[str, Any]) -> tuple[Issue, bool]:
 def _issue(node: Any) -> PastIssue:
     issue, whole = _text_of(node)
     spoken = [
-        each["createdAt"] for each in _nodes(node["comments"]) if actor(each["author"]).login == issue.author.login
+        comment["createdAt"]
+        for comment in _nodes(node["comments"])
+        if actor(comment["author"]).login == issue.author.login
     ]
     return PastIssue(
         issue=issue,
@@ -170,10 +172,11 @@ def _issue(node: Any) -> PastIssue:
         closed_at=node["closedAt"],
         state_reason=(node["stateReason"] or "").lower() or None,
         closed_by=tuple(
-            each["number"] for each in _nodes(node["closedByPullRequestsReferences"]) if each["merged"]
+            closing["number"] for closing in _nodes(node["closedByPullRequestsReferences"]) if closing["merged"]
         ),
         labelled=tuple(
-            Labelled(name=each["label"]["name"], at=each["createdAt"]) for each in _nodes(node["labelled"])
+            Labelled(name=labelling["label"]["name"], at=labelling["createdAt"])
+            for labelling in _nodes(node["labelled"])
         ),
         author_spoke_at=spoken[-1] if spoken else None,
     )
@@ -181,12 +184,12 @@ def _issue(node: Any) -> PastIssue:
 
 def _pull(repository: str, node: Any) -> PastPull:
     text, whole = _text_of(node)
-    closed = [
-        each
-        for each in _nodes(node["closingIssuesReferences"])
-        if each["repository"]["nameWithOwner"].lower() == repository.lower()
+    issue_nodes = [
+        closing
+        for closing in _nodes(node["closingIssuesReferences"])
+        if closing["repository"]["nameWithOwner"].lower() == repository.lower()
     ]
-    issues = [_text_of(each) for each in closed]
+    issues = [_text_of(issue_node) for issue_node in issue_nodes]
     return PastPull(
         pull=PullRequest(
             number=text.number,
@@ -200,11 +203,13 @@ def _pull(repository: str, node: Any) -> PastPull:
             base_repository=repository,
             html_url=text.html_url,
         ),
-        whole=whole and all(each for _, each in issues),
+        whole=whole and all(is_whole for _, is_whole in issues),
         merged_at=node["mergedAt"],
         merge_sha=(node["mergeCommit"] or {}).get("oid") or "",
         issues=tuple(issue for issue, _ in issues),
-        reopened=tuple(again["createdAt"] for each in closed for again in _nodes(each["reopened"])),
+        reopened=tuple(
+            again["createdAt"] for issue_node in issue_nodes for again in _nodes(issue_node["reopened"])
+        ),
     )
 
 

@@ -27,8 +27,8 @@ from github.Requester import Requester
 from bot import __version__
 from bot.core.errors import ForgeError, NotFound, TransientError
 from bot.core.http_client import HttpClient
-from bot.core.io_limits import TooLarge, TooSlow, bounded, retry_after
-from bot.github.payloads import parsed
+from bot.core.io_limits import TooLarge, TooSlow, limit_chunks, retry_after
+from bot.github.payloads import parse_json
 
 #: Seconds for a connection, and for each piece of an answer.
 TIMEOUT = 15
@@ -93,12 +93,12 @@ class Identity(Protocol):
     def token(self) -> str: ...
 
     def refuse(self, secret: str) -> bool:
-        """The API refused ``secret``; True where another one will be used from now on."""
+        """The API refused ``secret``; True if another one will be used from now on."""
         ...
 
 
 class Holder:
-    """Whoever a token was given to, or nobody where it is empty; one that is refused cannot be replaced."""
+    """Whoever a token was given to, or nobody if it is empty; one that is refused cannot be replaced."""
 
     installation = None
 
@@ -197,27 +197,27 @@ class Client:
             raise TransientError(f"GET {path}: GitHub's answer is not an object")
         return value
 
-    def send(self, method: str, path: str, body: Any = None, what: str = "", accept: str = JSON) -> Any:
+    def send(self, method: str, path: str, body: Any = None, operation: str = "", accept: str = JSON) -> Any:
         """A write, tried once. TransientError leaves open whether it was applied.
 
-        Errors name ``what`` in place of a path that holds a secret.
+        Errors name ``operation`` in place of a path that holds a secret.
         """
-        what = what or f"{method} {path}"
-        return self._json(_Request(method, self._url(path), what, body=body, accept=accept))
+        operation = operation or f"{method} {path}"
+        return self._json(_Request(method, self._url(path), operation, body=body, accept=accept))
 
     def text(self, path: str, accept: str) -> str:
         """The answer to a GET in another media type."""
-        return self._answered(_Request("GET", self._url(path), f"GET {path}", accept=accept)).text
+        return self._request(_Request("GET", self._url(path), f"GET {path}", accept=accept)).text
 
     def pages(self, path: str, query: Query | None = None, key: str = "") -> Iterator[Object]:
         """Every item of a list, page after page; ``key`` where each page wraps its items in an object."""
         url = path
         query = {"per_page": PER_PAGE, **(query or {})}
         for _ in range(MAX_PAGES):
-            answer = self._answered(_Request("GET", self._url(url), f"GET {path}", query))
-            page = parsed(answer.text, f"GET {path}")
+            answer = self._request(_Request("GET", self._url(url), f"GET {path}", query))
+            page = parse_json(answer.text, f"GET {path}")
             items = page.get(key) if key and isinstance(page, dict) else page
-            if not isinstance(items, list) or not all(isinstance(each, dict) for each in items):
+            if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
                 raise TransientError(f"GET {path}: GitHub's answer is not a list of objects")
             yield from items
             url, query = _next(answer.headers), {}
@@ -226,7 +226,7 @@ class Client:
         raise ForgeError(f"GET {path}: more than {MAX_PAGES} pages")
 
     def graphql(self, query: str, variables: Mapping[str, Any]) -> Any:
-        """The ``data`` of a GraphQL answer. NotFound where object or field are not known, or nobody asks."""
+        """The ``data`` of a GraphQL answer. NotFound if object or field are not known, or nobody asks."""
         if not self._identity.token:
             raise NotFound("GitHub answers GraphQL to nobody without a token")
         body = {"query": query, "variables": dict(variables)}
@@ -240,9 +240,9 @@ class Client:
         return answer.get("data")
 
     def _json(self, request: _Request) -> Any:
-        return parsed(self._answered(request).text, request.what)
+        return parse_json(self._request(request).text, request.operation)
 
-    def _answered(self, request: _Request) -> Raw:
+    def _request(self, request: _Request) -> Raw:
         """One request. A refused token is replaced once; redirects are followed on our own host only."""
         answer = self._authorized(request)
         for _ in range(MAX_REDIRECTS):
@@ -251,8 +251,8 @@ class Client:
             request = replace(request, url=self._redirect(request, answer), query=None)
             answer = self._authorized(request)
         if 300 <= answer.status < 400:
-            raise ForgeError(f"{request.what}: GitHub redirects in a circle")
-        check(answer.status, answer.headers, answer.text, request.what)
+            raise ForgeError(f"{request.operation}: GitHub redirects in a circle")
+        check(answer.status, answer.headers, answer.text, request.operation)
         return answer
 
     def location(self, path: str) -> str:
@@ -272,11 +272,13 @@ class Client:
     def _redirect(self, request: _Request, answer: Raw) -> str:
         target = urlsplit(urljoin(self._api_url, answer.headers.get("location", "")))
         if (target.scheme, target.netloc) != (self._api.scheme, self._api.netloc):
-            raise ForgeError(f"{request.what}: GitHub redirects to another host; credentials are not sent there")
+            raise ForgeError(
+                f"{request.operation}: GitHub redirects to another host; credentials are not sent there"
+            )
         if not (request.redirects and target.path.startswith(self._api.path + request.redirects)):
-            raise ForgeError(f"{request.what}: GitHub redirects to another repository; it is not read there")
+            raise ForgeError(f"{request.operation}: GitHub redirects to another repository; it is not read there")
         if request.method != "GET" and answer.status not in (301, 307, 308):
-            raise ForgeError(f"{request.what}: GitHub redirects a write", answer.status)
+            raise ForgeError(f"{request.operation}: GitHub redirects a write", answer.status)
         return target.geturl()
 
     def _authorized(self, request: _Request) -> Raw:
@@ -287,35 +289,35 @@ class Client:
         if answer.status < 400:
             return answer
         # A careless gateway repeats the request in its complaint; the complaint goes into logs and errors.
-        for each in filter(None, (secret, self._identity.token)):
-            answer = replace(answer, text=answer.text.replace(each, "[token]"))
+        for credential in filter(None, (secret, self._identity.token)):
+            answer = replace(answer, text=answer.text.replace(credential, "[token]"))
         return answer
 
     def _once(self, request: _Request, secret: str) -> Raw:
         """One request over the line; what is known already where GitHub says that it still holds."""
-        known = self._transport.answers.find(request.key(self._identity)) if request.method == "GET" else None
+        cached = self._transport.answers.find(request.key(self._identity)) if request.method == "GET" else None
         start, status, headers = time.monotonic(), 0, dict[str, str]()
         try:
             with self._transport.http.stream(
                 request.method,
                 request.url,
                 params=request.query or None,
-                headers=request.headers(secret, known),
+                headers=request.headers(secret, cached),
                 content=None if request.body is None else json.dumps(request.body),
             ) as response:
                 status, headers = response.status_code, dict(response.headers)
-                body = b"".join(bounded(response.iter_bytes(), MAX_ANSWER, DEADLINE))
+                body = b"".join(limit_chunks(response.iter_bytes(), MAX_ANSWER, DEADLINE))
         except TooLarge:
             raise ForgeError(f"GitHub's answer is larger than {MAX_ANSWER >> 20} MB") from None
         except TooSlow:
             raise TransientError(f"GitHub's answer took longer than {DEADLINE:.0f} s") from None
         except (httpx2.RequestError, httpx2.InvalidURL) as error:
             # The type alone: the text may hold an address with a secret in it.
-            raise TransientError(f"{request.what}: no answer from GitHub ({type(error).__name__})") from None
+            raise TransientError(f"{request.operation}: no answer from GitHub ({type(error).__name__})") from None
         finally:
             self._transport.observe(_call(self._identity.installation, request.method, status, start, headers))
-        if status == 304 and known is not None:
-            return known
+        if status == 304 and cached is not None:
+            return cached
         if status == 202 and request.method == "GET":
             raise TransientError("GitHub is still preparing the answer")
         answer = Raw(status, headers, body.decode("utf-8", "surrogateescape"))
@@ -328,7 +330,7 @@ class Client:
 class _Request:
     method: str
     url: str
-    what: str
+    operation: str
     query: Query | None = None
     body: Any = None
     accept: str = JSON
@@ -337,12 +339,12 @@ class _Request:
     def key(self, identity: Identity) -> Hashable:
         return identity.cache_key, self.url, tuple(sorted((self.query or {}).items())), self.accept
 
-    def headers(self, secret: str, known: Raw | None) -> dict[str, str]:
+    def headers(self, secret: str, cached: Raw | None) -> dict[str, str]:
         return {
             "Accept": self.accept,
             **({"Authorization": f"Bearer {secret}"} if secret else {}),
             **({"Content-Type": "application/json"} if self.body is not None else {}),
-            **({"If-None-Match": known.headers["etag"]} if known else {}),
+            **({"If-None-Match": cached.headers["etag"]} if cached else {}),
         }
 
 
@@ -374,12 +376,12 @@ def _refuse_graphql(errors: Any) -> None:
     raise TransientError(line)
 
 
-def check(status: int, headers: Headers, text: str, what: str) -> None:
-    """Raise what a status of 400 or more stands for; ``what`` names the request in the message."""
+def check(status: int, headers: Headers, text: str, operation: str) -> None:
+    """Raise what a status of 400 or more stands for; ``operation`` names the request in the message."""
     if status < 400:
         return
     message = _message(text)
-    line = f"{what}: GitHub answered {status}{': ' if message else ''}{message}"
+    line = f"{operation}: GitHub answered {status}{': ' if message else ''}{message}"
     if status == 429 or (status == 403 and _limited(headers, message)):
         raise TransientError(line, wait_asked(headers) or UNSTATED_WAIT)
     if status in (401, 408) or status >= 500:

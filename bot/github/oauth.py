@@ -51,7 +51,7 @@ class GitHubLogin:
         return f"{self.web_url}/login/oauth/authorize?{urlencode(query)}"
 
     def visitor(self, code: str, back: str, verifier: str, organizations: Collection[str]) -> Visitor:
-        """Whose code this is. Raises ForgeError where GitHub does not take it; TransientError."""
+        """Whose code this is. Raises ForgeError if GitHub does not take it; TransientError."""
         with closing(Transport()) as transport:
             client = Client(Holder(self._token(code, back, verifier, transport)), self.api_url, transport)
             github_id, login = read(lambda user: (int(user["id"]), str(user["login"])), client.get("/user"))
@@ -59,7 +59,7 @@ class GitHubLogin:
         return Visitor(
             id=github_id,
             login=login,
-            organizations={name: found for name, found in memberships.items() if found is not None},
+            organizations={name: number for name, number in memberships.items() if number is not None},
         )
 
     def _token(self, code: str, back: str, verifier: str, transport: Transport) -> str:
@@ -71,7 +71,7 @@ class GitHubLogin:
             "code_verifier": verifier,
         }
         answer = Client(Holder(), self.web_url, transport).send(
-            "POST", "/login/oauth/access_token", body, what="the log-in", accept="application/json"
+            "POST", "/login/oauth/access_token", body, operation="the log-in", accept="application/json"
         )
         if not isinstance(answer, dict) or not isinstance(answer.get("access_token"), str):
             # GitHub says what is wrong with status 200.
@@ -96,4 +96,4 @@ def _member(client: Client, organization: str) -> int | None:
         raise
     if membership.get("state") != "active":
         return None
-    return read(lambda found: int(found["organization"]["id"]), membership)
+    return read(lambda answer: int(answer["organization"]["id"]), membership)

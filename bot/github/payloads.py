@@ -28,10 +28,10 @@ _UNSTORABLE = re.compile(r"[\ud800-\udfff\0]")
 _ESCAPED = re.compile(rb"\\u(?:[dD][89a-fA-F]|0000)")
 
 
-def readable(text: str | bytes) -> Any:
+def load_json(text: str | bytes) -> Any:
     """What a JSON text says, with U+FFFD for every character that cannot be stored.
 
-    Raises ValueError or RecursionError where it is not JSON, nests too deeply, or holds a number of more than
+    Raises ValueError or RecursionError if it is not JSON, nests too deeply, or holds a number of more than
     64 bits.
     """
     raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
@@ -50,14 +50,14 @@ def _storable(value: Any) -> Any:
     if isinstance(value, str):
         return _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", value)
     if isinstance(value, list):
-        return [_storable(each) for each in value]
+        return [_storable(item) for item in value]
     if isinstance(value, dict):
-        return {_storable(key): _storable(each) for key, each in value.items()}
+        return {_storable(key): _storable(item) for key, item in value.items()}
     return value
 
 
 def actor(user: Json | None) -> Actor:
-    """A user; ``ghost`` where the account is gone."""
+    """A user; ``ghost`` if the account is gone."""
     if not user:
         return Actor(id=0, login="ghost")
     login = str(user.get("login") or "ghost")
@@ -69,11 +69,11 @@ def repository(value: Json) -> Repository:
     owner, _, name = str(value["full_name"]).partition("/")
     if not owner or not name:
         raise TypeError("full_name")
-    return made(Repository, value, id=value.get("id") or 0, owner=owner, name=name)
+    return build(Repository, value, id=value.get("id") or 0, owner=owner, name=name)
 
 
 def issue(value: Json) -> Issue:
-    return made(
+    return build(
         Issue,
         value,
         title=value.get("title") or "",
@@ -89,7 +89,7 @@ def issue(value: Json) -> Issue:
 
 def pull_request(value: Json) -> PullRequest:
     head, base = value["head"], value["base"]
-    return made(
+    return build(
         PullRequest,
         value,
         title=value.get("title") or "",
@@ -108,11 +108,11 @@ def pull_request(value: Json) -> PullRequest:
 
 def comment(value: Json) -> Comment:
     app = value.get("performed_via_github_app") or {}
-    return made(Comment, value, author=actor(value.get("user")), by_app=app.get("id"))
+    return build(Comment, value, author=actor(value.get("user")), by_app=app.get("id"))
 
 
 def review_comment(value: Json) -> ReviewComment:
-    return made(
+    return build(
         ReviewComment,
         value,
         author=actor(value.get("user")),
@@ -124,13 +124,13 @@ def review_comment(value: Json) -> ReviewComment:
 
 def _labels(value: Json) -> tuple[str, ...]:
     labels = value.get("labels") or ()
-    return tuple(each if isinstance(each, str) else str(each.get("name") or "") for each in labels if each)
+    return tuple(label if isinstance(label, str) else str(label.get("name") or "") for label in labels if label)
 
 
-def made(model: type[M], value: Json, **others: object) -> M:
+def build(model: type[M], value: Json, **more: object) -> M:
     """A ``model`` of the fields that GitHub calls the same, nulls left out, and of ``others``."""
     same = {name: value[name] for name in model.model_fields if value.get(name) is not None}
-    return model(**{**same, **others})
+    return model(**{**same, **more})
 
 
 def page(data: Json, place: tuple[str, ...], convert: Callable[[Json], T]) -> ListPage[T]:
@@ -141,18 +141,18 @@ def page(data: Json, place: tuple[str, ...], convert: Callable[[Json], T]) -> Li
     return ListPage(items=items, after=str(ends["endCursor"]) if ends["hasNextPage"] else None)
 
 
-def parsed(text: str, what: str) -> Any:
-    """The JSON of an answer; None where it is empty. Raises TransientError where it is not JSON."""
+def parse_json(text: str, operation: str) -> Any:
+    """The JSON of an answer; None if it is empty. Raises TransientError if it is not JSON."""
     if not text:
         return None
     try:
-        return readable(text)
+        return load_json(text)
     except (ValueError, RecursionError):
-        raise TransientError(f"{what}: GitHub's answer is not JSON") from None
+        raise TransientError(f"{operation}: GitHub's answer is not JSON") from None
 
 
 def read(convert: Callable[[Any], T], answer: Any) -> T:
-    """What ``convert`` makes of an answer. TransientError where the answer is not what GitHub documents."""
+    """What ``convert`` makes of an answer. TransientError if the answer is not what GitHub documents."""
     try:
         return convert(answer)
     except (KeyError, TypeError, AttributeError, ValueError) as error:

@@ -57,7 +57,7 @@ class SourceTree(Protocol):
         ...
 
     def read(self, path: str) -> str | None:
-        """A file as text with ``\n`` as line end; None where it is not there, no text, or above ``MAX_SOURCE``."""
+        """A file as text with ``\n`` as line end; None if it is not there, no text, or above ``MAX_SOURCE``."""
         ...
 
 
@@ -79,7 +79,7 @@ class Forge(Protocol):
     """Read-only view of one repository.
 
     Every method raises TransientError (with the wait that the forge asked for) where a later try may
-    succeed, NotFound where the thing is not there, ForgeError where the request is refused for good.
+    succeed, NotFound if the thing is not there, ForgeError if the request is refused for good.
     """
 
     @property
@@ -108,7 +108,7 @@ class Forge(Protocol):
         ...
 
     def linked_issues(self, number: int) -> tuple[IssueLink, ...]:
-        """Issues the forge itself links as closed by this pull request; NotFound where it cannot say."""
+        """Issues the forge itself links as closed by this pull request; NotFound if it cannot say."""
         ...
 
     def review_comments(self, number: int) -> tuple[ReviewComment, ...]:
@@ -180,7 +180,7 @@ class PastPull(Frozen):
     merge_sha: str = ""
     issues: tuple[Issue, ...] = Field((), description="issues of the same repository that it closed, as opened")
     reopened: tuple[datetime, ...] = Field((), description="when one of these issues was reopened")
-    diff: PullDiff | None = Field(None, description="as merged; None where it was not asked for")
+    diff: PullDiff | None = Field(None, description="as merged; None if it was not asked for")
 
 
 class Message(Frozen):

@@ -97,8 +97,8 @@ class GitHubForge:
         values = self._client.pages(
             f"{self._path}/issues", {"state": "open", "sort": "created", "direction": "desc"}
         )
-        found = islice((each for each in values if "pull_request" not in each), limit)
-        return tuple(read(payloads.issue, each) for each in found)
+        issues = islice((value for value in values if "pull_request" not in value), limit)
+        return tuple(read(payloads.issue, value) for value in issues)
 
     def comments(self, number: int) -> tuple[Comment, ...]:
         return self._list(f"/issues/{number}/comments", payloads.comment)
@@ -119,7 +119,7 @@ class GitHubForge:
         """GitHub refuses to show a large diff as a whole; file by file it shows most of it."""
         files = list(self._client.pages(f"{self._path}/pulls/{number}/files"))
         changed = self._client.get(f"{self._path}/pulls/{number}").get("changed_files") or 0
-        return read(lambda listed: assemble(listed, changed), files)
+        return read(lambda entries: assemble(entries, changed), files)
 
     def linked_issues(self, number: int) -> tuple[IssueLink, ...]:
         return self._connection(_CLOSING, "closingIssuesReferences", number, _link)
@@ -135,9 +135,8 @@ class GitHubForge:
         path = f"{self._path}/commits/{segment(sha)}/check-runs"
         runs = list(self._client.pages(path, query, "check_runs"))
         slug = self.identity().login.removesuffix("[bot]")
-        ours = [each for each in runs if (each.get("app") or {}).get("slug") == slug]
-        found = [read(_check_run, each) for each in ours]
-        return tuple(sorted(found, key=lambda run: run.id, reverse=True))
+        own_runs = [read(_check_run, run) for run in runs if (run.get("app") or {}).get("slug") == slug]
+        return tuple(sorted(own_runs, key=lambda run: run.id, reverse=True))
 
     def pulls_for_commit(self, sha: str) -> tuple[PullRequest, ...]:
         return self._list(f"/commits/{segment(sha)}/pulls", payloads.pull_request)
@@ -160,7 +159,7 @@ class GitHubForge:
 
     def head(self, ref: str) -> str:
         value = self._client.get(f"{self._path}/git/ref/heads/{below(ref)}")
-        return read(lambda found: str(found["object"]["sha"]), value)
+        return read(lambda reference: str(reference["object"]["sha"]), value)
 
     def file(self, path: str, ref: str) -> bytes:
         return self._file(self._path, path, {"ref": ref})
@@ -186,7 +185,7 @@ class GitHubForge:
             # Over 1 MB the contents come by their hash.
             blob = f"{repository}/git/blobs/{segment(str(value.get('sha')))}"
             value = self._client.value(blob, redirects=redirects)
-        return read(lambda found: base64.b64decode(found["content"]), value)
+        return read(lambda file: base64.b64decode(file["content"]), value)
 
     def checkout(self, ref: str, folder: Path) -> None:
         archive.unpack(self._client.location(f"{self._path}/tarball/{segment(ref)}"), folder)
@@ -196,25 +195,25 @@ class GitHubForge:
         return self._archives.tree(self._repository, sha, lambda folder: self.checkout(sha, folder))
 
     def _list(self, path: str, convert: Callable[[Any], T]) -> tuple[T, ...]:
-        return tuple(read(convert, each) for each in self._client.pages(self._path + path))
+        return tuple(read(convert, value) for value in self._client.pages(self._path + path))
 
     def _connection(self, query: str, field: str, number: int, convert: Callable[[Any], T]) -> tuple[T, ...]:
         """What all nodes of a GraphQL connection of a pull request say."""
         owner, _, name = self._repository.partition("/")
-        found: tuple[T, ...] = ()
+        items: tuple[T, ...] = ()
         after: str | None = None
         while True:
             variables = {"owner": owner, "name": name, "number": number, "first": 100, "after": after}
             data = self.graphql(query, variables)
             page = read(partial(payloads.page, place=("repository", "pullRequest", field), convert=convert), data)
-            found, after = found + page.items, page.after
+            items, after = items + page.items, page.after
             if after is None:
-                return found
+                return items
 
 
-def _reactions(found: list[Any]) -> Reactions:
+def _reactions(values: list[Any]) -> Reactions:
     def by(content: str) -> tuple[Actor, ...]:
-        return tuple(payloads.actor(each.get("user")) for each in found if each["content"] == content)
+        return tuple(payloads.actor(value.get("user")) for value in values if value["content"] == content)
 
     return Reactions(up=by("+1"), down=by("-1"))
 
@@ -230,24 +229,24 @@ def _resolved(node: Any) -> int | None:
 
 
 def _review(value: Any) -> PostedReview:
-    return payloads.made(PostedReview, value, author=payloads.actor(value.get("user")))
+    return payloads.build(PostedReview, value, author=payloads.actor(value.get("user")))
 
 
 def _check_run(value: Any) -> CheckRun:
-    return payloads.made(CheckRun, value)
+    return payloads.build(CheckRun, value)
 
 
 def _permission(value: Any) -> Permission:
     """GitHub's role, or for an organisation's own role the strongest of the known ones that it includes."""
     role = value.get("role_name")
-    for known in PERMISSIONS:
-        if known == role:
-            return known
+    for permission in PERMISSIONS:
+        if permission == role:
+            return permission
     included = (value.get("user") or {}).get("permissions") or {}
     names = {"read": "pull", "triage": "triage", "write": "push", "maintain": "maintain", "admin": "admin"}
-    granted = [each for each in PERMISSIONS if included.get(names.get(each))]
+    granted = [permission for permission in PERMISSIONS if included.get(names.get(permission))]
     old = value.get("permission")
-    return granted[-1] if granted else next((each for each in PERMISSIONS if each == old), "none")
+    return granted[-1] if granted else next((level for level in PERMISSIONS if level == old), "none")
 
 
 def assemble(files: Sequence[Mapping[str, Any]], changed: int) -> PullDiff:
@@ -255,9 +254,9 @@ def assemble(files: Sequence[Mapping[str, Any]], changed: int) -> PullDiff:
 
     ``changed`` is the number of changed files that GitHub counts; it lists 3,000 of them at most.
     """
-    shown = "".join(_file(each) for each in files if _is_shown(each))
-    omitted = tuple(str(each["filename"]) for each in files if not _is_shown(each))
-    return PullDiff(text=shown, omitted=omitted, unlisted=max(changed - len(files), 0))
+    text = "".join(_file(file) for file in files if _is_shown(file))
+    omitted = tuple(str(file["filename"]) for file in files if not _is_shown(file))
+    return PullDiff(text=text, omitted=omitted, unlisted=max(changed - len(files), 0))
 
 
 def _is_shown(file: Mapping[str, Any]) -> bool:
@@ -288,11 +287,11 @@ def quoted(path: str) -> str:
     """A path as git writes it: in quotes, with escapes, where it holds anything unusual."""
     if _PLAIN.fullmatch(path):
         return path
-    named = {"\n": "\\n", "\t": "\\t", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
+    escapes = {"\n": "\\n", "\t": "\\t", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
 
     def escape(char: str) -> str:
-        if char in named:
-            return named[char]
+        if char in escapes:
+            return escapes[char]
         if " " <= char <= "~":
             return char
         return "".join(f"\\{byte:03o}" for byte in char.encode("utf-8", "surrogatepass"))

@@ -1,4 +1,4 @@
-"""The GitHub App's registration: what we ask for (``app.yml``), what GitHub gave for it, where that is kept."""
+"""The GitHub App's registration: what we ask for (``app.yml``), what GitHub gave for it, if that is kept."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pydantic import Field, ValidationError
 
 from bot.core.errors import ForgeError, NotFound, OperatorError, SettingsError
 from bot.core.frozen import Frozen
-from bot.github.payloads import made, read
+from bot.github.payloads import build, read
 
 Level = Literal["read", "write"]
 
@@ -87,7 +87,7 @@ def _covers(granted: str | None, needed: Level) -> bool:
 
 @cache
 def manifest() -> Manifest:
-    """The manifest that ships with this version. Raises OperatorError where it is missing or wrong."""
+    """The manifest that ships with this version. Raises OperatorError if it is missing or wrong."""
     for place in _PLACES:
         if place.is_file():
             return _read(place)
@@ -134,7 +134,7 @@ class Credentials(Frozen):
 
 
 def store(folder: Path, credentials: Credentials) -> Path:
-    """Write the file, complete or not at all, with mode 0600. Raises SettingsError where that cannot be done."""
+    """Write the file, complete or not at all, with mode 0600. Raises SettingsError if that cannot be done."""
     place = folder / FILE
     draft = folder / f".{FILE}.{secrets.token_hex(4)}"
     try:
@@ -151,7 +151,7 @@ def store(folder: Path, credentials: Credentials) -> Path:
 
 
 def stored(folder: Path) -> Credentials | None:
-    """What ``store`` wrote; None where set-up was never done. Raises SettingsError where it cannot be read."""
+    """What ``store`` wrote; None if set-up was never done. Raises SettingsError if it cannot be read."""
     place = folder / FILE
     try:
         return Credentials.model_validate_json(place.read_bytes())
@@ -169,7 +169,7 @@ _CODE = re.compile(r"[A-Za-z0-9_-]{1,200}")
 def convert(code: str, api_url: str, web_url: str) -> Credentials:
     """The app that somebody registered a moment ago; works once, within an hour, without credentials.
 
-    Raises NotFound where the code is unknown, used or expired; TransientError, ForgeError.
+    Raises NotFound if the code is unknown, used or expired; TransientError, ForgeError.
     """
     if not _CODE.fullmatch(code):
         raise NotFound("that is no code of GitHub's")
@@ -181,7 +181,7 @@ def convert(code: str, api_url: str, web_url: str) -> Credentials:
         try:
             # Named, because the address holds the code.
             value = Client(Holder(), address, transport).send(
-                "POST", f"/app-manifests/{code}/conversions", what="the conversion of the manifest"
+                "POST", f"/app-manifests/{code}/conversions", operation="the conversion of the manifest"
             )
         except ForgeError as error:
             if error.status == 422:
@@ -191,5 +191,5 @@ def convert(code: str, api_url: str, web_url: str) -> Credentials:
 
 
 def _credentials(api_url: str, web_url: str, value: Any) -> Credentials:
-    named = {"app_id": value["id"], "private_key": value["pem"], "api_url": api_url, "web_url": web_url}
-    return made(Credentials, value, **named)
+    values = {"app_id": value["id"], "private_key": value["pem"], "api_url": api_url, "web_url": web_url}
+    return build(Credentials, value, **values)

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from bot.core import events
 from bot.core.config import PATH
 from bot.core.errors import InvalidSignature, MalformedDelivery
-from bot.github.payloads import actor, comment, issue, pull_request, readable, repository, review_comment
+from bot.github.payloads import actor, comment, issue, load_json, pull_request, repository, review_comment
 
 #: GitHub's own limit on a payload.
 MAX_BYTES = 25 * 1024 * 1024
@@ -45,10 +45,10 @@ def verify(body: bytes, signature: str | None, secrets: Iterable[str]) -> None:
     Several secrets are accepted, so that one can be replaced without losing a delivery.
     Raises InvalidSignature.
     """
-    given = (signature or "").strip()
-    check_form(given)
+    claimed = (signature or "").strip()
+    check_form(claimed)
     # No early exit: which of the secrets matched must not show in the time taken.
-    matches = [hmac.compare_digest(sign(body, secret), given) for secret in secrets if secret]
+    matches = [hmac.compare_digest(sign(body, secret), claimed) for secret in secrets if secret]
     if not any(matches):
         raise InvalidSignature("the signature does not match")
 
@@ -68,7 +68,7 @@ def load(body: bytes, content_type: str) -> Payload:
             body = fields["payload"][0].encode()
         elif kind != "application/json":
             raise MalformedDelivery(f"content type {kind[:80]!r} is neither JSON nor a form")
-        payload = readable(body)
+        payload = load_json(body)
     except KeyError:
         raise MalformedDelivery("the form has no field 'payload'") from None
     except (ValueError, RecursionError) as error:
@@ -81,13 +81,13 @@ def load(body: bytes, content_type: str) -> Payload:
 def parse(name: str, payload: Payload) -> events.Event | None:
     """The event in a payload of GitHub's event ``name``; None for what Bouncer does not act on.
 
-    Raises MalformedDelivery where a field is missing without which the event means nothing.
+    Raises MalformedDelivery if a field is missing without which the event means nothing.
     """
-    read = _READERS.get(name)
-    if read is None:
+    reader = _READERS.get(name)
+    if reader is None:
         return None
     try:
-        return read(payload)
+        return reader(payload)
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise MalformedDelivery(f"a payload of {name!r} lacks what it is about: {str(error)[:80]}") from None
     except ValidationError as error:
@@ -151,10 +151,10 @@ _FIELDS: Mapping[str, Callable[[str, Payload], object]] = {
     "pull_request": lambda _, payload: pull_request(payload["pull_request"]),
     "comment": lambda name, payload: (comment if name == "issue_comment" else review_comment)(payload["comment"]),
     "label": lambda _, payload: (payload.get("label") or {}).get("name") or "",
-    "comment_ids": lambda _, payload: tuple(each["id"] for each in payload["thread"].get("comments") or ()),
+    "comment_ids": lambda _, payload: tuple(entry["id"] for entry in payload["thread"].get("comments") or ()),
     "name": lambda name, payload: payload[name].get("name") or "",
     "head_sha": lambda name, payload: payload[name]["head_sha"],
-    "numbers": lambda name, payload: tuple(each["number"] for each in payload[name].get("pull_requests") or ()),
+    "numbers": lambda name, payload: tuple(entry["number"] for entry in payload[name].get("pull_requests") or ()),
 }
 
 
@@ -174,7 +174,9 @@ def _push(payload: Payload) -> events.Event | None:
     if payload["ref"] != f"refs/heads/{fields['repository'].default_branch}":
         return None
     commits = payload.get("commits") or ()
-    paths = {path for each in commits for key in ("added", "modified", "removed") for path in each.get(key) or ()}
+    paths = {
+        path for commit in commits for key in ("added", "modified", "removed") for path in commit.get(key) or ()
+    }
     # A forced or very large push does not list everything that it changes.
     listed = 0 < len(commits) < MAX_COMMITS and not payload.get("forced")
     sha = payload.get("after") or ""
@@ -187,7 +189,7 @@ def _account(payload: Payload) -> str:
 
 
 def _names(repositories: Iterable[Payload] | None) -> tuple[str, ...]:
-    return tuple(each["full_name"] for each in repositories or ())
+    return tuple(entry["full_name"] for entry in repositories or ())
 
 
 def _installation(payload: Payload) -> events.Event:

@@ -48,7 +48,7 @@ class GitHubWriter:
                 raise
 
     def set_issue_state(self, number: int, state: Literal["open", "closed"]) -> None:
-        """Close as not planned, or open again; no error where it is so already."""
+        """Close as not planned, or open again; no error if it is so already."""
         reason = "not_planned" if state == "closed" else "reopened"
         self._send("PATCH", f"/issues/{number}", {"state": state, "state_reason": reason})
 
@@ -57,7 +57,7 @@ class GitHubWriter:
         review: dict[str, Any] = {
             "commit_id": commit_id,
             "event": "COMMENT",
-            "comments": [_inline(each) for each in comments],
+            "comments": [_inline(comment) for comment in comments],
         }
         if body:
             review["body"] = body
@@ -94,19 +94,19 @@ class GitHubWriter:
 
     def put_file(self, branch: str, path: str, content: str, message: str) -> None:
         """One commit that adds or replaces one file; equal content is no error."""
-        wanted = content.encode()
-        body = {"message": message, "branch": branch, "content": base64.b64encode(wanted).decode()}
+        new_content = content.encode()
+        body = {"message": message, "branch": branch, "content": base64.b64encode(new_content).decode()}
         place = f"{self._path}/contents/{below(path)}"
         try:
-            there = self._contents.value(place, {"ref": branch})
+            current = self._contents.value(place, {"ref": branch})
         except NotFound:
-            there = None
-        if there is not None:
-            if not isinstance(there, dict) or there.get("type") != "file":
+            current = None
+        if current is not None:
+            if not isinstance(current, dict) or current.get("type") != "file":
                 raise ForgeError(f"{path}: not a file on {branch}")
-            if read(lambda found: base64.b64decode(found.get("content") or ""), there) == wanted:
+            if read(lambda file: base64.b64decode(file.get("content") or ""), current) == new_content:
                 return
-            body["sha"] = read(lambda found: str(found["sha"]), there)
+            body["sha"] = read(lambda file: str(file["sha"]), current)
         self._write_contents("PUT", f"/contents/{below(path)}", body)
 
     def create_draft_pull(self, branch: str, base: str, title: str, body: str) -> int:
@@ -132,7 +132,7 @@ class GitHubWriter:
 
 
 def _id(value: Any) -> int:
-    return read(lambda found: int(found["id"]), value)
+    return read(lambda answer: int(answer["id"]), value)
 
 
 def _number(value: Any) -> int:

@@ -67,8 +67,10 @@ def connect(name: str, key: str, base_url: str | None = None, timeout: float = T
     def describe() -> httpx2.Response:
         return send(lambda: client.get(f"/v1/models/{quote(name, safe='')}", cast_to=httpx2.Response))
 
-    known = capabilities(name)
-    return Remote("anthropic", known, partial(body, name), post, answer, describe, own_server=base_url is not None)
+    features = capabilities(name)
+    return Remote(
+        "anthropic", features, partial(body, name), post, answer, describe, own_server=base_url is not None
+    )
 
 
 def capabilities(name: str) -> Capabilities:
@@ -82,22 +84,22 @@ def capabilities(name: str) -> Capabilities:
     )
 
 
-def body(model: str, request: Request, known: Capabilities) -> dict[str, Any]:
+def body(model: str, request: Request, features: Capabilities) -> dict[str, Any]:
     """The JSON of the request."""
     payload: dict[str, Any] = {
         "model": model,
         "max_tokens": request.prompt.max_tokens,
-        # The part that is the same from question to question: kept by the provider, where it is long enough.
+        # The part that is the same from question to question: kept by the provider, if it is long enough.
         "system": [
             {"type": "text", "text": request.prompt.system, "cache_control": {"type": "ephemeral"}},
         ],
         "messages": [{"role": turn.role, "content": turn.text} for turn in request.turns],
     }
-    if known.temperature and request.prompt.temperature is not None:
+    if features.temperature and request.prompt.temperature is not None:
         payload["temperature"] = request.prompt.temperature
-    output: dict[str, Any] = {"effort": request.effort} if known.effort == "always" else {}
+    output: dict[str, Any] = {"effort": request.effort} if features.effort == "always" else {}
     schema = strict(request.schema)
-    if known.native_schema:
+    if features.native_schema:
         output["format"] = {"type": "json_schema", "schema": schema}
     else:
         name = request.schema.__name__
@@ -107,17 +109,17 @@ def body(model: str, request: Request, known: Capabilities) -> dict[str, Any]:
 
 
 def answer(content: bytes) -> Answer:
-    """What a successful response says; raises ModelError where it is no message."""
+    """What a successful response says; raises ModelError if it is no message."""
     try:
         message = _Message.model_validate_json(content)
     except ValidationError:
         raise unreadable("anthropic", content) from None
-    called = [block.input for block in message.content if block.type == "tool_use"]
-    said = "".join(block.text for block in message.content if block.type == "text")
+    tool_inputs = [block.input for block in message.content if block.type == "tool_use"]
+    text = "".join(block.text for block in message.content if block.type == "text")
     tokens = message.usage
     read, written = tokens.cache_read_input_tokens or 0, tokens.cache_creation_input_tokens or 0
     return Answer(
-        text=json.dumps(called[0]) if called else said,
+        text=json.dumps(tool_inputs[0]) if tool_inputs else text,
         finish=_FINISHES.get(message.stop_reason, "stop"),
         input_tokens=tokens.input_tokens + read + written,
         output_tokens=tokens.output_tokens,

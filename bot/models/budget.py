@@ -80,16 +80,16 @@ class Budget:
 def over(limit: Limit, day: date, spent: Spent, worst: Spent) -> BudgetExceeded | None:
     """The error that every store raises where a limit leaves no room for the worst case; else None."""
     share = 1 - limit.reserve
-    kept = f" ({limit.reserve:.0%} are kept for what maintainers ask for)" if limit.reserve else ""
+    reserved = f" ({limit.reserve:.0%} are kept for what maintainers ask for)" if limit.reserve else ""
     if limit.calls is not None and spent.calls + worst.calls > limit.calls * share:
         return BudgetExceeded(
             f"the budget of {limit.scope} on {day} is used up: {spent.calls} of {limit.calls} model calls are made"
-            f" or reserved, and this question may take {worst.calls}{kept}"
+            f" or reserved, and this question may take {worst.calls}{reserved}"
         )
     if limit.usd is not None and worst.micros and spent.micros + worst.micros > limit.usd * share * 1_000_000:
         return BudgetExceeded(
             f"the budget of {limit.scope} on {day} is used up: {spent.micros / 1e6:.2f} of {limit.usd:.2f} USD are"
-            f" spent or reserved, and this question may take {worst.micros / 1e6:.2f}{kept}"
+            f" spent or reserved, and this question may take {worst.micros / 1e6:.2f}{reserved}"
         )
     return None
 
@@ -171,7 +171,11 @@ def worst_case(prompt: Prompt, price: Price | None) -> Spent:
     sent = len((prompt.system + prompt.user).encode("utf-8", "replace")) + _REPAIR
     tokens = sent // 2
     # Writing into a provider's prompt cache can cost more than plain input.
-    cost = max(price.cost(tokens, prompt.max_tokens, written=each) for each in (0, tokens)) if price else 0.0
+    cost = (
+        max(price.cost(tokens, prompt.max_tokens, written=tokens_written) for tokens_written in (0, tokens))
+        if price
+        else 0.0
+    )
     return Spent(calls=REQUESTS, micros=REQUESTS * _micros(cost))
 
 
@@ -198,10 +202,10 @@ class Price(Frozen):
 
     def cost(self, input_tokens: int, output_tokens: int, cached: int = 0, written: int = 0) -> float:
         """US dollars; ``cached`` and ``written`` are parts of ``input_tokens``."""
-        read = cached * (self.input if self.cached is None else self.cached)
-        kept = written * (self.input if self.written is None else self.written)
-        rest = (input_tokens - cached - written) * self.input
-        return (rest + read + kept + output_tokens * self.output) / 1_000_000
+        cache_reads = cached * (self.input if self.cached is None else self.cached)
+        cache_writes = written * (self.input if self.written is None else self.written)
+        plain_input = (input_tokens - cached - written) * self.input
+        return (plain_input + cache_reads + cache_writes + output_tokens * self.output) / 1_000_000
 
 
 @dataclass(frozen=True)
@@ -211,7 +215,7 @@ class Prices:
     models: Mapping[str, Price] = field(default_factory=dict)
 
     def of(self, model_id: str) -> Price | None:
-        """None where no price is known: a cost is then unknown, not nought."""
+        """None if no price is known: a cost is then unknown, not nought."""
         if model_id.partition(":")[0] in _FREE_PROVIDERS:
             return Price(input=0, output=0)
         return self.models.get(model_id) or self.models.get(_SNAPSHOT.sub("", model_id))

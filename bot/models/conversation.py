@@ -65,7 +65,7 @@ class Answer:
     cached_tokens: int = 0
     """Of the input: read from the provider's prompt cache."""
     written_tokens: int = 0
-    """Of the input: written to it, where that has a price."""
+    """Of the input: written to it, if that has a price."""
 
 
 class Provider(Protocol):
@@ -103,16 +103,16 @@ class Conversation:
 
     def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
         """As ``Model.complete``; what an error cost is in its ``usage``."""
-        spent: list[Usage] = []
+        usages: list[Usage] = []
         about = {"model": self.id, "purpose": prompt.purpose, "subject": prompt.subject}
         with tracing.span("model", **about) as span:
             try:
-                return self._converse(Request(prompt, schema, prompt.effort), schema, spent)
+                return self._converse(Request(prompt, schema, prompt.effort), schema, usages)
             except (ModelError, TransientError) as error:
-                error.usage = sum(spent, Usage()) if spent else None
+                error.usage = sum(usages, Usage()) if usages else None
                 raise
             finally:
-                total = sum(spent, Usage())
+                total = sum(usages, Usage())
                 span.set_attributes(
                     {
                         f"bouncer.{name}": getattr(total, name)
@@ -120,30 +120,30 @@ class Conversation:
                     }
                 )
 
-    def _converse(self, request: Request, schema: type[T], spent: list[Usage]) -> Reply[T]:
-        answer, value, fault = self._turn(request, schema, spent)
+    def _converse(self, request: Request, schema: type[T], usages: list[Usage]) -> Reply[T]:
+        answer, value, fault = self._turn(request, schema, usages)
         if fault and answer.finish == "length" and request.effort != "low" and self.provider.has_effort:
             # BouncerBench, IV.A: an answer that the limit cut is asked for once more, at low effort.
             request = replace(request, effort="low")
-            answer, value, fault = self._turn(request, schema, spent)
+            answer, value, fault = self._turn(request, schema, usages)
         if fault and answer.finish != "length":
             request = replace(request, retort=_retort(answer.text, fault, schema), fault=str(fault))
-            answer, value, fault = self._turn(request, schema, spent)
+            answer, value, fault = self._turn(request, schema, usages)
         if fault and answer.finish == "length":
             raise ModelError(f"{self.id} was cut off after {request.prompt.max_tokens} tokens", "length")
         if fault or value is None:
             raise ModelError(
                 f"{self.id} answered with something unusable: {fault}", fault.reason if fault else "malformed"
             )
-        usage = sum(spent, Usage())
+        usage = sum(usages, Usage())
         return Reply(value=value, text=answer.text, usage=usage, finish_reason=answer.finish, model=self.id)
 
     def _turn(
-        self, request: Request, schema: type[T], spent: list[Usage]
+        self, request: Request, schema: type[T], usages: list[Usage]
     ) -> tuple[Answer, T | None, Unusable | None]:
         start = self._clock()
         answer = self.provider.complete(request)
-        spent.append(self._usage(answer, self._clock() - start))
+        usages.append(self._usage(answer, self._clock() - start))
         if answer.finish == "refusal":
             raise ModelError(f"{self.id} refused to answer", "refused")
         try:
@@ -163,7 +163,7 @@ class Conversation:
 
 
 def cost(answer: Answer, price: Price | None) -> float | None:
-    """What an answer cost in US dollars; None where no price is known."""
+    """What an answer cost in US dollars; None if no price is known."""
     if price is None:
         return None
     return price.cost(answer.input_tokens, answer.output_tokens, answer.cached_tokens, answer.written_tokens)
@@ -171,11 +171,11 @@ def cost(answer: Answer, price: Price | None) -> float | None:
 
 def _retort(text: str, fault: Unusable, schema: type[BaseModel]) -> tuple[Turn, ...]:
     """What the model said and what is wrong with it; a provider refuses an empty turn, so that one is left out."""
-    wanted = json.dumps(strict(schema), separators=(",", ":"))
+    wanted_schema = json.dumps(strict(schema), separators=(",", ":"))
     demand = Turn(
         "user",
         f"That answer cannot be used: {fault}. Answer the question again with one JSON object, "
-        f"nothing before or after it, that fits this JSON Schema:\n{wanted}",
+        f"nothing before or after it, that fits this JSON Schema:\n{wanted_schema}",
     )
     return (Turn("assistant", text[:_SHOWN]), demand) if text.strip() else (demand,)
 
@@ -205,13 +205,13 @@ def read(text: str, schema: type[T]) -> T:
 
 
 def extract(text: str) -> dict[str, Any]:
-    """The one JSON object in ``text``; raises Unusable where there is none, or more than one."""
+    """The one JSON object in ``text``; raises Unusable if there is none, or more than one."""
     if len(text) > MAX_CHARACTERS:
         raise Unusable(f"the answer is longer than {MAX_CHARACTERS} characters", "malformed")
     bare = _THOUGHT.sub("", text, count=1).strip()
     if not bare:
         raise Unusable("the answer is empty", "malformed")
-    fenced = [each for each in _fenced(bare) if each.lstrip().startswith("{")]
+    fenced = [block for block in _fenced(bare) if block.lstrip().startswith("{")]
     if len(fenced) == 1 and not bare.startswith("{"):
         bare = fenced[0]
     return _only_object(bare)
@@ -280,10 +280,10 @@ def _decode(text: str, start: int) -> tuple[dict[str, Any], int]:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         raise ValueError("a key is given twice")
-    return found
+    return members
 
 
 def _no_constant(name: str) -> float:
@@ -296,7 +296,7 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_consta
 def _faults(error: ValidationError) -> str:
     """Where the value departs from the schema; without the input, which may be long or hostile."""
     faults = error.errors(include_url=False, include_context=False, include_input=False)
-    lines = [f"{'.'.join(map(str, each['loc'])) or 'the object'}: {each['msg']}" for each in faults]
+    lines = [f"{'.'.join(map(str, fault['loc'])) or 'the object'}: {fault['msg']}" for fault in faults]
     more = f" (and {len(lines) - _MAX_FAULTS} more)" if len(lines) > _MAX_FAULTS else ""
     return "; ".join(lines[:_MAX_FAULTS]) + more
 
@@ -310,27 +310,29 @@ _NAMED = frozenset({"properties", "$defs"})
 
 def strict(schema: type[BaseModel]) -> dict[str, Any]:
     """JSON Schema of ``schema`` with closed objects, every field required, and no keyword outside the subset."""
-    closed: dict[str, Any] = _closed(schema.model_json_schema(), _KEPT)
-    closed.pop("description", None)
-    return closed
+    closed_schema: dict[str, Any] = _closed(schema.model_json_schema(), _KEPT)
+    closed_schema.pop("description", None)
+    return closed_schema
 
 
-def _closed(node: Any, kept: frozenset[str]) -> Any:
+def _closed(node: Any, keywords: frozenset[str]) -> Any:
     if isinstance(node, list):
-        return [_closed(each, kept) for each in node]
+        return [_closed(child, keywords) for child in node]
     if not isinstance(node, dict):
         return node
     if "$ref" in node:
         # Nothing may stand beside a reference, except what it refers to.
-        kept = frozenset({"$ref", "$defs"})
-    found = {
-        key: {name: _closed(each, kept) for name, each in value.items()} if key in _NAMED else _closed(value, kept)
+        keywords = frozenset({"$ref", "$defs"})
+    result = {
+        key: {name: _closed(child, keywords) for name, child in value.items()}
+        if key in _NAMED
+        else _closed(value, keywords)
         for key, value in node.items()
-        if key in kept
+        if key in keywords
     }
-    for each in found.get("$defs", {}).values():
-        each.pop("description", None)
-    if found.get("type") == "object":
-        found["required"] = list(found.setdefault("properties", {}))
-        found["additionalProperties"] = False
-    return found
+    for definition in result.get("$defs", {}).values():
+        definition.pop("description", None)
+    if result.get("type") == "object":
+        result["required"] = list(result.setdefault("properties", {}))
+        result["additionalProperties"] = False
+    return result

@@ -98,10 +98,10 @@ def connect(name: str, key: str, base_url: str | None = None, timeout: float = T
     def describe() -> httpx2.Response:
         return send(lambda: client.get(f"/models/{quote(name, safe='')}", cast_to=httpx2.Response))
 
-    known = capabilities(name, compatible=base_url is not None)
+    features = capabilities(name, compatible=base_url is not None)
     return Remote(
         "openai",
-        known,
+        features,
         partial(body, name),
         post,
         partial(answer, "openai"),
@@ -125,7 +125,7 @@ def capabilities(name: str, *, compatible: bool = False) -> Capabilities:
     )
 
 
-def body(model: str, request: Request, known: Capabilities) -> dict[str, Any]:
+def body(model: str, request: Request, features: Capabilities) -> dict[str, Any]:
     """The JSON of the request."""
     prompt = request.prompt
     payload: dict[str, Any] = {
@@ -134,20 +134,20 @@ def body(model: str, request: Request, known: Capabilities) -> dict[str, Any]:
             {"role": "system", "content": prompt.system},
             *({"role": turn.role, "content": turn.text} for turn in request.turns),
         ],
-        known.limits[0]: prompt.max_tokens,
+        features.limits[0]: prompt.max_tokens,
     }
-    if known.temperature and prompt.temperature is not None:
+    if features.temperature and prompt.temperature is not None:
         payload["temperature"] = prompt.temperature
-    if known.effort == "always" or (known.effort == "lowered" and request.effort == "low"):
+    if features.effort == "always" or (features.effort == "lowered" and request.effort == "low"):
         payload["reasoning_effort"] = request.effort
-    return {**payload, **_shape(request, known)}
+    return {**payload, **_shape(request, features)}
 
 
-def _shape(request: Request, known: Capabilities) -> dict[str, Any]:
+def _shape(request: Request, features: Capabilities) -> dict[str, Any]:
     name, schema = request.schema.__name__, strict(request.schema)
-    if known.native_schema:
-        given = {"name": name, "strict": True, "schema": schema}
-        return {"response_format": {"type": "json_schema", "json_schema": given}}
+    if features.native_schema:
+        definition = {"name": name, "strict": True, "schema": schema}
+        return {"response_format": {"type": "json_schema", "json_schema": definition}}
     tool = {"name": name, "description": "Give the answer.", "parameters": schema}
     return {
         "tools": [{"type": "function", "function": tool}],
@@ -156,7 +156,7 @@ def _shape(request: Request, known: Capabilities) -> dict[str, Any]:
 
 
 def answer(provider: str, content: bytes) -> Answer:
-    """What a successful response says; raises ModelError or TransientError where it says nothing usable."""
+    """What a successful response says; raises ModelError or TransientError if it says nothing usable."""
     try:
         completion = _Completion.model_validate_json(content)
     except ValidationError:
@@ -169,9 +169,9 @@ def answer(provider: str, content: bytes) -> Answer:
         raise unreadable(provider, content)
     choice = completion.choices[0]
     message, tokens = choice.message, completion.usage or _Tokens()
-    called = message.tool_calls[0].function.arguments if message.tool_calls else None
+    arguments = message.tool_calls[0].function.arguments if message.tool_calls else None
     return Answer(
-        text=message.refusal or called or message.content or "",
+        text=message.refusal or arguments or message.content or "",
         finish="refusal" if message.refusal else _FINISHES.get(choice.finish_reason, "stop"),
         input_tokens=tokens.prompt_tokens,
         output_tokens=tokens.completion_tokens,

@@ -65,19 +65,19 @@ class Reply(BaseModel, Generic[T], frozen=True, extra="forbid"):
     @property
     def disagreement(self) -> int | None:
         """How far the voices lie apart, percent points (the widest of their probabilities); None for one voice."""
-        said = [voice.probabilities for voice in self.voices if voice.probabilities]
-        if len(said) < 2:
+        probabilities = [voice.probabilities for voice in self.voices if voice.probabilities]
+        if len(probabilities) < 2:
             return None
-        spread = [[each[name] for each in said if name in each] for name in said[0]]
-        return max((max(each) - min(each) for each in spread), default=None)
+        spread = [[values[name] for values in probabilities if name in values] for name in probabilities[0]]
+        return max((max(values) - min(values) for values in spread), default=None)
 
 
 def voices(reply: Reply[T]) -> dict[str, object]:
     """What is recorded of the voices behind a reply and of their disagreement; nothing for a single model."""
     if not reply.voices:
         return {}
-    said = [voice.model_dump(mode="json", exclude_defaults=True) for voice in reply.voices]
-    return {"voices": said, "disagreement": reply.disagreement}
+    voices = [voice.model_dump(mode="json", exclude_defaults=True) for voice in reply.voices]
+    return {"voices": voices, "disagreement": reply.disagreement}
 
 
 class Model(Protocol):
@@ -91,7 +91,7 @@ class Model(Protocol):
     def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
         """Ask once; one repair turn where the reply does not fit ``schema``.
 
-        Raises ModelError where no usable reply came of it, TransientError where a later try may succeed.
+        Raises ModelError if no usable reply came of it, TransientError if a later try may succeed.
         """
         ...
 
@@ -101,22 +101,22 @@ def ask_all(
 ) -> tuple[Reply[T] | ModelError, ...]:
     """The answers to several questions, asked side by side; an error stands in the place of its answer.
 
-    A spent budget leaves the rest unasked. Raises TransientError where a later try may succeed.
+    A spent budget leaves the rest unasked. Raises TransientError if a later try may succeed.
     """
-    spent: list[str] = []
+    spent_on: list[str] = []
 
     def ask(prompt: Prompt) -> Reply[T] | ModelError:
         try:
-            return BudgetExceeded(spent[0]) if spent else model.complete(prompt, schema)
+            return BudgetExceeded(spent_on[0]) if spent_on else model.complete(prompt, schema)
         except ModelError as error:
             if isinstance(error, BudgetExceeded):
-                spent.append(str(error))
+                spent_on.append(str(error))
             return error
 
     with ThreadPoolExecutor(at_once) as pool:
         # Each thread sees what the caller's context binds (log fields, the job at hand).
-        asked = [pool.submit(copy_context().run, ask, prompt) for prompt in prompts]
-        return tuple(each.result() for each in asked)
+        futures = [pool.submit(copy_context().run, ask, prompt) for prompt in prompts]
+        return tuple(future.result() for future in futures)
 
 
 #: Also inside of ``mean(...)``, ``cascade(...)`` and a chain.

@@ -3,7 +3,7 @@
 A file is JSON Lines, optionally gzipped. Each line has ``model`` and ``subject`` (or ``instance_id``, as in the
 responses published with BouncerBench). What ``Recording`` wrote has the reply's ``text`` and a ``prompt_hash``,
 and answers that very question only; in other lines every further field is part of the reply, but for ``purpose``
-and ``contains``: where they are given, the line answers questions of that purpose, and those that hold that text.
+and ``contains``: if they are given, the line answers questions of that purpose, and those that hold that text.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _Line = dict[str, Any]
 
 
 class Recorded:
-    """A provider that looks up: by subject and model, by the prompt's hash where one was recorded.
+    """A provider that looks up: by subject and model, by the prompt's hash if one was recorded.
 
     Several lines for one subject are several draws, in the order of the file. Raises SettingsError for a file
     or a model name that is not there.
@@ -91,12 +91,12 @@ def _text(line: _Line) -> str:
     return json.dumps({key: value for key, value in line.items() if key not in _KEYS})
 
 
-def _choose(file: Path, name: str, known: set[str]) -> str:
-    if not name and len(known) == 1:
-        return next(iter(known))
-    if name in known:
+def _choose(file: Path, name: str, models: set[str]) -> str:
+    if not name and len(models) == 1:
+        return next(iter(models))
+    if name in models:
         return name
-    names = ", ".join(sorted(known)) or "nothing at all"
+    names = ", ".join(sorted(models)) or "nothing at all"
     problem = f"holds no model {name!r}" if name else "holds several models: name one after '#'"
     raise SettingsError(f"recorded replies: {file} {problem} (it holds {names})")
 
@@ -129,7 +129,7 @@ class Recording:
     """Appends one line a reply, and one for each failure that would be the same again.
 
     What may pass (TransientError) is not recorded, and neither is what was never asked (budget).
-    Raises SettingsError where the file's folder is not there.
+    Raises SettingsError if the file's folder is not there.
     """
 
     def __init__(self, model: Model, file: Path) -> None:
@@ -150,18 +150,18 @@ class Recording:
             if error.reason != "budget":
                 self._write(prompt, {"error": {"reason": error.reason, "message": str(error)}})
             raise
-        said = {"text": reply.text, "answered_by": reply.model, "usage": reply.usage.model_dump()}
-        self._write(prompt, {**said, "finish_reason": reply.finish_reason})
+        fields = {"text": reply.text, "answered_by": reply.model, "usage": reply.usage.model_dump()}
+        self._write(prompt, {**fields, "finish_reason": reply.finish_reason})
         return reply
 
-    def _write(self, prompt: Prompt, what: dict[str, Any]) -> None:
+    def _write(self, prompt: Prompt, fields: dict[str, Any]) -> None:
         line = {
             "subject": prompt.subject,
             "model": self._model.id,
             "purpose": prompt.purpose,
             "sample": prompt.sample,
             "prompt_hash": prompt.hash,
-            **what,
+            **fields,
         }
         text = json.dumps(line) + "\n"
         with self._lock, self._file.open("a", encoding="utf-8") as file:

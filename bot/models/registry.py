@@ -57,7 +57,7 @@ class Models:
 
         Raises SettingsError with one line that names what is missing: provider, key, file, price.
         """
-        models = tuple(self._several(each, budget) for each in parts(model_id))
+        models = tuple(self._several(part, budget) for part in parts(model_id))
         model = models[0] if len(models) == 1 else Fallback(models)
         return Retried(model, attempts) if attempts > 1 else model
 
@@ -75,11 +75,11 @@ class Models:
         if model_id.startswith("mean(") and model_id.endswith(")"):
             names = parts(model_id[5:-1])
             samples = 1
-            if found := re.fullmatch(r"samples=(\d{1,2})", names[-1]):
-                samples, names = int(found[1]), names[:-1]
+            if samples_match := re.fullmatch(r"samples=(\d{1,2})", names[-1]):
+                samples, names = int(samples_match[1]), names[:-1]
             if samples < 1 or not names:
                 raise SettingsError(f"model {model_id!r}: mean needs a model, and samples from 1 to 99")
-            return Mean([self._several(each, budget) for each in names], samples, self._maps)
+            return Mean([self._several(name, budget) for name in names], samples, self._maps)
         if model_id.startswith("cascade(") and model_id.endswith(")"):
             names = parts(model_id[8:-1])
             band = re.fullmatch(r"(.+)@(\d{1,3})-(\d{1,3})", names[0])
@@ -104,14 +104,14 @@ class Models:
 
 def parts(model_id: str) -> list[str]:
     """A list of ids taken apart at its commas, those inside of parentheses left alone."""
-    found, depth = [""], 0
+    parts_so_far, depth = [""], 0
     for char in model_id:
         depth += (char == "(") - (char == ")")
         if char == "," and depth == 0:
-            found.append("")
+            parts_so_far.append("")
         else:
-            found[-1] += char
-    return [each.strip() for each in found]
+            parts_so_far[-1] += char
+    return [part.strip() for part in parts_so_far]
 
 
 def leaves(model_id: str) -> list[str]:
@@ -119,8 +119,8 @@ def leaves(model_id: str) -> list[str]:
     inner = re.fullmatch(r"(?:mean|cascade)\((.*)\)", model_id, re.DOTALL)
     if inner is None and len(parts(model_id)) == 1:
         return [] if model_id.startswith("samples=") else [re.sub(r"@\d{1,3}-\d{1,3}$", "", model_id)]
-    found = [leaf for each in parts(inner[1] if inner else model_id) for leaf in leaves(each)]
-    return list(dict.fromkeys(found))
+    leaf_ids = [leaf for part in parts(inner[1] if inner else model_id) for leaf in leaves(part)]
+    return list(dict.fromkeys(leaf_ids))
 
 
 def _clock(model_id: str) -> Callable[[], float]:

@@ -17,7 +17,7 @@ import httpx2
 from bot.core.errors import ModelError, ProviderRefused, TransientError
 from bot.core.frozen import Frozen
 from bot.core.http_client import HttpClient
-from bot.core.io_limits import TooLarge, TooSlow, bounded, retry_after
+from bot.core.io_limits import TooLarge, TooSlow, limit_chunks, retry_after
 from bot.core.redaction import REDACTED
 from bot.models.conversation import Answer, Request
 
@@ -48,19 +48,21 @@ class Capabilities(Frozen):
     limits: tuple[str, ...] = ("max_completion_tokens", "max_tokens")
     """The server's words for the completion limit, the one to use first."""
 
-    def learned(self, sent: Container[str], said: str) -> Capabilities | None:
-        """What is left after a server refused something in these words; None where it named nothing to leave out.
+    def learned(self, payload: Container[str], message: str) -> Capabilities | None:
+        """What is left after a server refused something in these words; None if it named nothing to leave out.
 
         Each step leaves something for good, so that asking again ends.
         """
-        if self.temperature and "temperature" in sent and "temperature" in said:
+        if self.temperature and "temperature" in payload and "temperature" in message:
             return self.model_copy(update={"temperature": False})
-        if self.effort != "never" and ("effort" in said or (not self.native_schema and "output_config" in said)):
+        if self.effort != "never" and (
+            "effort" in message or (not self.native_schema and "output_config" in message)
+        ):
             return self.model_copy(update={"effort": "never"})
-        if len(self.limits) > 1 and self.limits[0] in said:
+        if len(self.limits) > 1 and self.limits[0] in message:
             return self.model_copy(update={"limits": self.limits[1:]})
         shape = r"response_format|json_schema|output_config|output_format|structured"
-        if self.native_schema and re.search(shape, said):
+        if self.native_schema and re.search(shape, message):
             return self.model_copy(update={"native_schema": False})
         return None
 
@@ -74,9 +76,9 @@ class Remote:
     body: Callable[[Request, Capabilities], dict[str, Any]]
     """The JSON of a request."""
     post: Callable[[dict[str, Any]], httpx2.Response]
-    """Carries it: the answer, whatever its status. Raises TransientError where there is none."""
+    """Carries it: the answer, whatever its status. Raises TransientError if there is none."""
     answer: Callable[[bytes], Answer]
-    """What a success says. Raises ModelError or TransientError where it says nothing usable."""
+    """What a success says. Raises ModelError or TransientError if it says nothing usable."""
     describe: Callable[[], httpx2.Response]
     """Asks what the provider knows of the model; costs nothing."""
     own_server: bool = False
@@ -107,11 +109,11 @@ class Remote:
         response = self.post(payload)
         if response.is_success:
             return self.answer(response.content)
-        status, said = response.status_code, response.text
-        known = self.known.learned(payload, said) if status in (400, 422) else None
-        if known is None:
-            raise status_error(self.provider, status, response.headers, said, self.key_name)
-        self.known = known
+        status, text = response.status_code, response.text
+        learned = self.known.learned(payload, text) if status in (400, 422) else None
+        if learned is None:
+            raise status_error(self.provider, status, response.headers, text, self.key_name)
+        self.known = learned
         return self.complete(request)
 
 
@@ -137,16 +139,19 @@ class BoundedClient(HttpClient):
 
     def _content(self, response: httpx2.Response, deadline: float) -> bytes:
         try:
-            return b"".join(bounded(response.iter_bytes(), MAX_BYTES, deadline - time.monotonic()))
+            return b"".join(limit_chunks(response.iter_bytes(), MAX_BYTES, deadline - time.monotonic()))
         except TooLarge:
             raise httpx2.ReadError(f"the answer is longer than {MAX_BYTES} bytes") from None
         except TooSlow:
             raise httpx2.ReadTimeout(f"the answer took longer than {self._seconds:.0f} s") from None
 
 
-def _without_credentials(content: bytes, sent: httpx2.Headers) -> bytes:
+def _without_credentials(content: bytes, request_headers: httpx2.Headers) -> bytes:
     """An answer that repeats the key it was asked with, as gateways' complaints do, is nobody's to keep."""
-    values = (sent.get("authorization", "").removeprefix("Bearer "), sent.get("x-api-key", ""))
+    values = (
+        request_headers.get("authorization", "").removeprefix("Bearer "),
+        request_headers.get("x-api-key", ""),
+    )
     for key in values:
         if len(key) >= _SHORTEST_KEY:
             content = content.replace(key.encode(), REDACTED.encode())
@@ -170,11 +175,11 @@ _SECRET = re.compile(r"\b(?:sk|key|Bearer)[-_ ][A-Za-z0-9_*.-]{4,}", re.IGNORECA
 
 
 def status_error(
-    provider: str, status: int, headers: Mapping[str, str], said: str, key_name: str = ""
+    provider: str, status: int, headers: Mapping[str, str], text: str, key_name: str = ""
 ) -> ModelError | TransientError:
     """What an HTTP error status means; ``said`` is the provider's own words, ``key_name`` where its key is set."""
-    words = _quoted(_message(said))
-    if status in (402, 429) and _OUT_OF_CREDIT.search(said):
+    words = _quoted(_message(text))
+    if status in (402, 429) and _OUT_OF_CREDIT.search(text):
         return ProviderRefused(f"{provider} has no credit left: {words}")
     if status in TRANSIENT:
         wait = retry_after(headers)
@@ -186,13 +191,13 @@ def status_error(
         return ProviderRefused(
             f"{provider} redirects elsewhere ({status}), and keys do not follow: set the final base URL"
         )
-    if status == 404 or _UNKNOWN_MODEL.search(said):
+    if status == 404 or _UNKNOWN_MODEL.search(text):
         return ProviderRefused(
             f"{provider} does not know the model ({status}): check its name{words and ': ' + words}"
         )
-    if status == 413 or _TOO_LONG.search(said):
+    if status == 413 or _TOO_LONG.search(text):
         return ModelError(f"{provider} finds the question too long: {words}", "length")
-    if _FILTERED.search(said):
+    if _FILTERED.search(text):
         return ModelError(f"{provider} refused to answer: {words}", "refused")
     return ModelError(f"{provider} answered {status}{words and ': ' + words}", "unavailable")
 
@@ -214,12 +219,12 @@ def _quoted(text: str) -> str:
     return _SECRET.sub("[key]", " ".join(text.split()))[:200]
 
 
-def _message(said: str) -> str:
-    """The message in an error's body; the body itself where it has another shape, nothing of a page."""
+def _message(text: str) -> str:
+    """The message in an error's body; the body itself if it has another shape, nothing of a page."""
     try:
-        body = json.loads(said)
+        body = json.loads(text)
     except (ValueError, RecursionError):
-        return "" if said.lstrip().startswith("<") else said
+        return "" if text.lstrip().startswith("<") else text
     inner = body.get("error", body) if isinstance(body, dict) else body
-    found = inner.get("message", inner) if isinstance(inner, dict) else inner
-    return found if isinstance(found, str) else said
+    message = inner.get("message", inner) if isinstance(inner, dict) else inner
+    return message if isinstance(message, str) else text

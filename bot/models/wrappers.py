@@ -60,21 +60,21 @@ class Retried:
         return self._model.id
 
     def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
-        spent = Usage()
+        usage = Usage()
         for attempt in range(1, self._attempts + 1):
             try:
                 reply = self._model.complete(prompt, schema)
             except OperatorNeeded:
                 raise
             except TransientError as error:
-                spent += error.usage or Usage()
+                usage += error.usage or Usage()
                 wait = 2.0 ** (attempt - 1) if error.wait is None else error.wait
                 if attempt == self._attempts or wait > LONGEST_SECONDS:
-                    error.usage = spent if spent.calls else None
+                    error.usage = usage if usage.calls else None
                     raise
                 self._sleep(wait)
             else:
-                return reply.model_copy(update={"usage": spent + reply.usage})
+                return reply.model_copy(update={"usage": usage + reply.usage})
         raise AssertionError("attempts must be positive")
 
 
@@ -142,13 +142,13 @@ class Fallback:
 
 
 def spent(failures: Sequence[ModelError | TransientError]) -> Usage | None:
-    """What failed questions cost together; None where nothing is known."""
+    """What failed questions cost together; None if nothing is known."""
     usages = [error.usage for error in failures if error.usage]
     return sum(usages, Usage()) if usages else None
 
 
 def failed(failures: Sequence[ModelError | TransientError]) -> ModelError | TransientError:
-    """The one error that stands for several: a TransientError where one of them may pass."""
+    """The one error that stands for several: a TransientError if one of them may pass."""
     if len(failures) == 1:
         return failures[0]
     message = "; ".join(str(error) for error in failures)
@@ -172,7 +172,7 @@ class Mean:
     """Asks its voices side by side and answers with the mean of their probabilities, each after its own map.
 
     Everything else is the answer of the voice nearest to the mean. A voice that fails is named in ``Reply.voices``
-    and the rest speak; where none is left, the error is that of a fallback chain. ``samples`` draws are taken of
+    and the rest speak; if none is left, the error is that of a fallback chain. ``samples`` draws are taken of
     each voice. The usage is the sum of all.
     """
 
@@ -191,21 +191,23 @@ class Mean:
             return self._first(prompt, schema)
         draws = [(model, self._draw(prompt, number)) for model in self._models for number in range(self._samples)]
         with ThreadPoolExecutor(len(draws)) as pool:
-            asked = [pool.submit(_answer, model, draw, schema) for model, draw in draws]
-            answers = [each.result() for each in asked]
-        replies = [each for each in answers if isinstance(each, Reply)]
-        failures = [each for each in answers if not isinstance(each, Reply)]
+            futures = [pool.submit(_answer, model, draw, schema) for model, draw in draws]
+            answers = [future.result() for future in futures]
+        replies = [answer for answer in answers if isinstance(answer, Reply)]
+        failures = [answer for answer in answers if not isinstance(answer, Reply)]
         if not replies:
             raise failed(failures)
         names = [model.id for model, _ in draws]
-        voices = [_voice(name, each, schema) for name, each in zip(names, answers, strict=True)]
-        usage = sum((each.usage for each in replies), spent(failures) or Usage())
+        voices = [_voice(name, answer, schema) for name, answer in zip(names, answers, strict=True)]
+        usage = sum((reply.usage for reply in replies), spent(failures) or Usage())
         # The maps were fitted on what draws the line, which is the first.
         first, *others = probabilities(schema)
         mean = {first: self._mean(first, voices, prompt.purpose)}
         mean |= {name: self._mean(name, voices, None) for name in others}
         nearest = min(replies, key=lambda reply: _distance(reply.value, mean))
-        value = nearest.value.model_copy(update={name: each for name, each in mean.items() if each is not None})
+        value = nearest.value.model_copy(
+            update={name: percent for name, percent in mean.items() if percent is not None}
+        )
         return nearest.model_copy(
             update={"value": value, "usage": usage, "model": self.id, "voices": tuple(voices)}
         )
@@ -226,12 +228,12 @@ class Mean:
         raise failed(failures)
 
     def _mean(self, name: str, voices: Sequence[Voice], purpose: str | None) -> int | None:
-        said = [
+        percents = [
             self._mapped(voice.model, purpose, voice.probabilities[name])
             for voice in voices
             if name in voice.probabilities
         ]
-        return round(sum(said) / len(said)) if said else None
+        return round(sum(percents) / len(percents)) if percents else None
 
     def _mapped(self, model: str, purpose: str | None, percent: float) -> float:
         points = self._maps.get(model, {}).get(purpose) if purpose else None
@@ -271,8 +273,8 @@ class Cascade:
         raise failed([first, second])
 
     def _in_band(self, voice: Voice, names: Sequence[str]) -> bool:
-        said = voice.probabilities.get(names[0])
-        return said is None or self._low <= said <= self._high
+        percent = voice.probabilities.get(names[0])
+        return percent is None or self._low <= percent <= self._high
 
 
 def probabilities(schema: type[BaseModel]) -> tuple[str, ...]:
@@ -290,7 +292,10 @@ def load_maps(file: Path) -> Maps:
         raise SettingsError(
             f"BOUNCER_MAPS_FILE: {file} must hold model -> purpose -> pairs of percents, as JSON"
         ) from None
-    return {model: {name: points for name, points in each.items() if points} for model, each in maps.items()}
+    return {
+        model: {name: points for name, points in by_purpose.items() if points}
+        for model, by_purpose in maps.items()
+    }
 
 
 def _answer(model: Model, prompt: Prompt, schema: type[T]) -> Reply[T] | ModelError | TransientError:
@@ -306,10 +311,10 @@ def _answer(model: Model, prompt: Prompt, schema: type[T]) -> Reply[T] | ModelEr
 def _voice(name: str, answer: Reply[T] | ModelError | TransientError, schema: type[T]) -> Voice:
     if not isinstance(answer, Reply):
         return Voice(model=name, error=str(answer)[:300])
-    values = {each: getattr(answer.value, each) for each in probabilities(schema)}
+    values = {field: getattr(answer.value, field) for field in probabilities(schema)}
     return Voice(
         model=name,
-        probabilities={each: value for each, value in values.items() if value is not None},
+        probabilities={field: value for field, value in values.items() if value is not None},
         label=str(getattr(answer.value, "label", "")),
         cost_usd=answer.usage.cost_usd,
     )
@@ -317,9 +322,9 @@ def _voice(name: str, answer: Reply[T] | ModelError | TransientError, schema: ty
 
 def _distance(value: BaseModel, mean: Mapping[str, int | None]) -> float:
     return sum(
-        abs(getattr(value, name) - each) if getattr(value, name) is not None else 100.0
-        for name, each in mean.items()
-        if each is not None
+        abs(getattr(value, name) - target) if getattr(value, name) is not None else 100.0
+        for name, target in mean.items()
+        if target is not None
     )
 
 

@@ -30,10 +30,10 @@ from bot.core.markdown import (
     clean_line,
     fence,
     host_of,
-    visible,
+    replace_lookalikes,
 )
 from bot.core.redaction import leaks, protecting, redact
-from bot.core.text import cap, seen
+from bot.core.text import cap, visible
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -142,7 +142,7 @@ class Rules(Frozen):
     def title(self, text: str) -> str:
         """A title: plain text, one line."""
         with protecting(self.secrets):
-            line = cap(redact(" ".join(visible(redact(text)).split())), MAX_TITLE)
+            line = cap(redact(" ".join(replace_lookalikes(redact(text)).split())), MAX_TITLE)
             line = clean_line(line, limit=MAX_TITLE) if _LIVE.search(line) else line
         return WITHHELD if self.tells(line) or self.tells(_shown(line)) else line
 
@@ -168,7 +168,7 @@ class Rules(Frozen):
     def _takes(self, code: str) -> bool:
         return (
             len(code) <= MAX_BODY // 4
-            and seen(code) == code
+            and visible(code) == code
             and redact(code, self.secrets) == code
             and not self.tells(code)
             and COMMAND.search(code) is None
@@ -203,7 +203,7 @@ def _cut(body: str, limit: int) -> str:
 
 def _revealed(body: str) -> str:
     """``body`` without characters that hide or reorder text; breaks stay where ``clean`` puts them."""
-    revealed = BREAK.join(seen(part) for part in body.split(BREAK))
+    revealed = BREAK.join(visible(part) for part in body.split(BREAK))
     return _STRAY_BREAK.sub("", revealed)
 
 

@@ -44,7 +44,7 @@ _ISOLATION = (
 _NOBODY = 65534
 _JOIN_SESSION_KEYRING = 1  # of keyctl
 
-# What happens on the host before bubblewrap: the kernel is told whom to end first where memory runs short, and
+# What happens on the host before bubblewrap: the kernel is told whom to end first if memory runs short, and
 # root becomes the fresh user for good. A worker that is root often keeps its interpreter below root's own closed
 # home, where that user cannot look: in a mount namespace of its own, root binds such folders to places that are
 # open to all. Nothing on the host changes but one empty folder below /tmp, which is removed again.
@@ -93,40 +93,40 @@ class Bubblewrap:
         """See ``Sandbox.surroundings``."""
         return f"{self.name} {self.path} {'none' if self.offline else 'public addresses'}"
 
-    def run(self, asked: ProgramRun) -> ProgramResult:
+    def run(self, request: ProgramRun) -> ProgramResult:
         """See ``Sandbox.run``."""
-        program, limits = _found(self.program), asked.limits
-        visible = to_mount((*own_python(), *self.folders, *asked.readable))
-        changeable = to_mount(asked.writable)
+        program, limits = _found(self.program), request.limits
+        visible = to_mount((*own_python(), *self.folders, *request.readable))
+        changeable = to_mount(request.writable)
         user = _fresh_user()
         own(changeable, user)
-        packed = pack(asked.workdir, asked.files)
+        packed = pack(request.workdir, request.files)
         with packed.stream, ExitStack() as resources:
             stage = resources.enter_context(_stage((*visible, *changeable), user))
             view = FileSystem(resources)
-            gate = Gate(resources) if asked.network and not self.offline else None
+            gate = Gate(resources) if request.network and not self.offline else None
             arguments = [*stage.prefix, program, *_ISOLATION, "--seccomp", str(view.holding(seccomp.program()))]
             arguments += [*(gate.arguments if gate else ()), *view.system(NAMESERVER if gate else None)]
             arguments += memory(limits, packed.size)
             arguments += bound(visible, "--ro-bind", stage.sources) + bound(changeable, "--bind", stage.sources)
             arguments += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", WORKDIR, "--"]
-            arguments += launch(asked, self.path, packed.size, processes=True)
+            arguments += launch(request, self.path, packed.size, processes=True)
             descriptors = (*view.descriptors, *(gate.descriptors if gate else ()))
             with _started(arguments, packed.stream, descriptors) as process:
                 look = partial(overused, process.pid, limits)
                 monitor = Monitor(process, limits, changeable, process.kill, look)
                 with gate.connected(user) if gate else nullcontext():
-                    seen = monitor.run()
-        if not seen.ready:
-            raise SandboxError(_complaint(seen.output))
-        return seen.result(asked)
+                    observation = monitor.run()
+        if not observation.ready:
+            raise SandboxError(_complaint(observation.output))
+        return observation.result(request)
 
 
 def _found(program: str) -> str:
-    found = shutil.which(program)
-    if found is None:
+    path = shutil.which(program)
+    if path is None:
         raise SandboxError(f"{program} is not installed (Debian, Ubuntu: apt-get install bubblewrap)")
-    return found
+    return path
 
 
 def _fresh_user() -> int | None:
@@ -163,7 +163,7 @@ def _stage(folders: Iterable[Path], user: int | None) -> Iterator[_Stage]:
     with leased(Path("/tmp"), "bouncer-stage-") as place:  # noqa: S108 - open to all, and not where TMPDIR says
         yield _Stage(
             ("unshare", "--mount", *prepare, str(place), as_user, *map(str, numbers), "--"),
-            {each: Path(place, str(numbers[base]), each.relative_to(base)) for each, base in bases.items()},
+            {folder: Path(place, str(numbers[base]), folder.relative_to(base)) for folder, base in bases.items()},
         )
 
 
@@ -215,9 +215,9 @@ def _leave_keys() -> None:
 
 
 def _complaint(output: bytes) -> str:
-    said = output.decode("utf-8", "replace").strip().partition("\n")[0] or "it said nothing"
-    text = f"bubblewrap could not start the program: {said}"
-    if "namespace" in said or "uid map" in said or "Operation not permitted" in said:
+    message = output.decode("utf-8", "replace").strip().partition("\n")[0] or "it said nothing"
+    text = f"bubblewrap could not start the program: {message}"
+    if "namespace" in message or "uid map" in message or "Operation not permitted" in message:
         text += (
             " (user namespaces seem to be forbidden here: see the sysctls kernel.unprivileged_userns_clone, "
             "kernel.apparmor_restrict_unprivileged_userns and user.max_user_namespaces, or the container's "

@@ -55,31 +55,31 @@ class Docker:
         """See ``Sandbox.surroundings``."""
         return f"{self.name} {self.image} {self.network}"
 
-    def run(self, asked: ProgramRun) -> ProgramResult:
+    def run(self, request: ProgramRun) -> ProgramResult:
         """See ``Sandbox.run``."""
         if shutil.which(self.program) is None:
             raise SandboxError(f"{self.program} is not installed")
-        if asked.network and self.network is None:
+        if request.network and self.network is None:
             raise SandboxError(
                 "a set-up step needs a network that cannot reach this host, which Docker's own can: make one and "
                 "name it in BOUNCER_SANDBOX_NETWORK, where none means that it has no network"
             )
-        visible, changeable = to_mount(asked.readable), to_mount(asked.writable)
+        visible, changeable = to_mount(request.readable), to_mount(request.writable)
         user = os.geteuid() or _NOBODY
         own(changeable, user if os.geteuid() == 0 else None)
-        packed = pack(asked.workdir, asked.files)
+        packed = pack(request.workdir, request.files)
         with packed.stream:
-            program, *words = launch(asked, self.path, packed.size, processes=False)
+            program, *words = launch(request, self.path, packed.size, processes=False)
             container = f"bouncer-{secrets.token_hex(8)}"
-            network = self.network if asked.network else None
-            arguments = _isolation(container, user, asked.limits, packed.size, network)
+            network = self.network if request.network else None
+            arguments = _isolation(container, user, request.limits, packed.size, network)
             arguments += [*_mounts(visible, "readonly"), *_mounts(changeable)]
             arguments += ["--entrypoint", program, self.image, *words]
-            seen, exhausted = self._seen(container, arguments, packed.stream, asked.limits, changeable)
-        if not seen.ready:
-            said = seen.output.decode("utf-8", "replace").strip() or "it said nothing"
-            raise SandboxError(f"docker could not start the program: {said}")
-        result = seen.result(asked)
+            observation, exhausted = self._seen(container, arguments, packed.stream, request.limits, changeable)
+        if not observation.ready:
+            message = observation.output.decode("utf-8", "replace").strip() or "it said nothing"
+            raise SandboxError(f"docker could not start the program: {message}")
+        result = observation.result(request)
         if exhausted and result.ending == "killed":
             return result.model_copy(update={"ending": "memory", "exit_code": None})
         return result
@@ -94,10 +94,10 @@ class Docker:
                 self._ask("kill", "--signal", "KILL", container)
                 process.kill()
 
-            seen = Monitor(process, limits, writable, stop).run()
-            killed = seen.ending is None and seen.exit_code == 128 + signal.SIGKILL
+            observation = Monitor(process, limits, writable, stop).run()
+            killed = observation.ending is None and observation.exit_code == 128 + signal.SIGKILL
             state = self._ask("inspect", "--format", "{{.State.OOMKilled}}", container) if killed else ""
-            return seen, state.strip() == "true"
+            return observation, state.strip() == "true"
 
     @contextmanager
     def _started(

@@ -79,13 +79,13 @@ exit "$code"
 """
 
 
-def launch(asked: ProgramRun, path: str, tree: int, *, processes: bool) -> tuple[str, ...]:
+def launch(request: ProgramRun, path: str, tree: int, *, processes: bool) -> tuple[str, ...]:
     """The command that a runner starts in place of the program that is ``asked`` for.
 
     ``path``: where programs are found inside. ``tree``: what the work folder's own files take, bytes.
     ``processes``: whether the launcher limits processes (per user), for a runner that does not count them itself.
     """
-    limits, variables = asked.limits, {**ENVIRONMENT, "PATH": path, **asked.env}
+    limits, variables = request.limits, {**ENVIRONMENT, "PATH": path, **request.env}
     return (
         "/bin/sh",
         "-c",
@@ -98,12 +98,12 @@ def launch(asked: ProgramRun, path: str, tree: int, *, processes: bool) -> tuple
         # A backstop per process far above the watched sum: untouched reservations are no memory yet.
         str(limits.memory_bytes * 4 // 1024),
         str(ADDRESS_SPACE // 1024),
-        str(len(asked.collect)),
-        *map(_relative, asked.collect),
+        str(len(request.collect)),
+        *map(_relative, request.collect),
         *(f"{name}={value}" for name, value in variables.items()),
         # To env, a first word with "=" in it would be one more variable and the next word the program.
         *("/bin/sh", "-c", 'exec "$@"', "sh"),
-        *asked.argv,
+        *request.argv,
     )
 
 
@@ -118,7 +118,7 @@ class WorkArchive:
 def pack(workdir: Path, files: Mapping[str, str]) -> WorkArchive:
     """Archive ``workdir`` with ``files`` on top, in a nameless temporary file.
 
-    Raises SandboxError where it cannot be read, is over TREE_BYTES, or a path leads outside.
+    Raises SandboxError if it cannot be read, is over TREE_BYTES, or a path leads outside.
     """
     top = _archive(files)
     size = _tree_size(workdir)
@@ -191,7 +191,7 @@ def _bytes(text: str) -> bytes:
 
 
 def _relative(name: str) -> str:
-    """``name`` where it is a plain path below the work folder. Raises SandboxError otherwise."""
+    """``name`` if it is a plain path below the work folder. Raises SandboxError otherwise."""
     path = PurePosixPath(name)
     if not path.parts or path.is_absolute() or ".." in path.parts or "\0" in name or "\n" in name:
         raise SandboxError(f"{name!r} is no path below the work folder")
@@ -204,16 +204,16 @@ def unpack(data: bytes, names: Sequence[str]) -> dict[str, str]:
     The archive is untrusted: members under other names, links and devices are ignored, and an archive that is
     cut or malformed gives what could be read of it.
     """
-    wanted = {_relative(name): name for name in names}
-    found: dict[str, str] = {}
+    names_by_path = {_relative(name): name for name in names}
+    texts: dict[str, str] = {}
     try:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:", ignore_zeros=True) as archive:
             for member in archive:
-                name = wanted.get(str(PurePosixPath(member.name)))
+                name = names_by_path.get(str(PurePosixPath(member.name)))
                 whole = member.isreg() and not member.issparse()  # holes take no room before they are read
                 stream = archive.extractfile(member) if name is not None and whole else None
                 if name is not None and stream is not None:
-                    found[name] = stream.read().decode("utf-8", "replace")
+                    texts[name] = stream.read().decode("utf-8", "replace")
     except (tarfile.TarError, OSError, ValueError, EOFError, RecursionError):
-        return found
-    return found
+        return texts
+    return texts

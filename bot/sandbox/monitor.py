@@ -49,23 +49,23 @@ class Observation:
     """What a sandbox did, as seen from outside."""
 
     ready: bool  # the program was started; otherwise ``output`` says what the runner complained about
-    ending: Ending | None  # the limit that ended it, None where it ended by itself
-    exit_code: int  # of the runner; negative signal number where the runner itself was killed
+    ending: Ending | None  # the limit that ended it, None if it ended by itself
+    exit_code: int  # of the runner; negative signal number if the runner itself was killed
     output: bytes  # at most Limits.output_bytes
-    collected: bytes  # the archive of collected files; empty where it was cut
+    collected: bytes  # the archive of collected files; empty if it was cut
     seconds: float  # from the program's start to its end
 
-    def result(self, asked: ProgramRun) -> ProgramResult:
+    def result(self, request: ProgramRun) -> ProgramResult:
         """What is recorded of the run that was ``asked`` for. Pure."""
         status = 128 - self.exit_code if self.exit_code < 0 else self.exit_code  # a shell's way to tell a signal
         ending = self.ending or _own_ending(status)
         return ProgramResult(
-            argv=tuple(asked.argv),
+            argv=tuple(request.argv),
             ending=ending,
             exit_code=status if ending in ("exited", "killed") else None,
             output=_text(self.output.decode("utf-8", "replace")),
             seconds=round(self.seconds, 6),
-            files={name: _text(text) for name, text in unpack(self.collected, asked.collect).items()},
+            files={name: _text(text) for name, text in unpack(self.collected, request.collect).items()},
         )
 
 
@@ -104,7 +104,7 @@ class Monitor:
         self._next_measurement = time.monotonic() + _DISK_TICK
 
     def run(self) -> Observation:
-        """Read until the sandbox ends or is ended. Raises SandboxError where it cannot be ended."""
+        """Read until the sandbox ends or is ended. Raises SandboxError if it cannot be ended."""
         ending: Ending | None = None
         with selectors.DefaultSelector() as selector:
             for stream, sink in ((self.process.stdout, self._hear), (self.process.stderr, self._print)):
@@ -199,10 +199,10 @@ def overused(pid: int, limits: Limits) -> Ending | None:
 
 def descendants(pid: int) -> tuple[int, ...]:
     """``pid`` and every living descendant, parents first."""
-    found = [pid]
-    for parent in found:
-        found.extend(_children(parent))
-    return tuple(found)
+    pids = [pid]
+    for parent in pids:
+        pids.extend(_children(parent))
+    return tuple(pids)
 
 
 def _children(pid: int) -> Iterator[int]:
@@ -223,7 +223,7 @@ def _memory(pids: tuple[int, ...], enough: int) -> int:
     """
     sizes = [_sizes(pid) for pid in pids]
     tables = sum(_page_tables(pid) for pid in pids)
-    resident = sum(each for _, each in sizes) + tables
+    resident = sum(size for _, size in sizes) + tables
     if resident > enough:
         resident = sum(_proportional(pid) for pid in pids) + tables
     if resident > enough or max((virtual for virtual, _ in sizes), default=0) <= enough // 4:
@@ -271,7 +271,7 @@ def _sockets(pid: int) -> int:
 
 
 def _entries(pid: int, folder: str) -> int:
-    """Files and folders in the file system that ``pid`` sees mounted at ``folder``; 0 where it is gone."""
+    """Files and folders in the file system that ``pid`` sees mounted at ``folder``; 0 if it is gone."""
     try:
         facts = os.statvfs(f"/proc/{pid}/root{folder}")
     except (FileNotFoundError, ProcessLookupError, PermissionError):

@@ -56,7 +56,7 @@ class FileSystem:
         for name in _ETC:
             arguments += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
         # Names of keys that the worker's user holds elsewhere, even where the keys themselves are out of reach.
-        listings = {each: "" for each in ("/proc/keys", "/proc/key-users") if Path(each).exists()}
+        listings = {path: "" for path in ("/proc/keys", "/proc/key-users") if Path(path).exists()}
         resolver = {} if nameserver is None else {"/etc/resolv.conf": f"nameserver {nameserver}\n"}
         for path, text in {**_STUBS, **listings, **resolver}.items():
             arguments += ["--ro-bind-data", str(self.holding(text.encode())), path]
@@ -101,14 +101,14 @@ def own_python() -> tuple[Path, ...]:
 
 
 def python_parts(home: Path) -> tuple[Path, ...]:
-    """What is shown of a Python installation at ``home``; nothing where it is the system's, or none."""
+    """What is shown of a Python installation at ``home``; nothing if it is the system's, or none."""
     if _is_system(home) or not ((home / "pyvenv.cfg").is_file() or any((home / "lib").glob("python3*"))):
         return ()
     return tuple(home / name for name in _PYTHON if (home / name).exists())
 
 
 def _is_system(folder: Path) -> bool:
-    return folder == Path("/") or any(folder.is_relative_to(each) for each in ("/usr", *_SYSTEM))
+    return folder == Path("/") or any(folder.is_relative_to(system_folder) for system_folder in ("/usr", *_SYSTEM))
 
 
 def to_mount(folders: Iterable[Path]) -> tuple[Path, ...]:
@@ -116,7 +116,7 @@ def to_mount(folders: Iterable[Path]) -> tuple[Path, ...]:
 
     Raises SandboxError for a folder that does not exist, and for the root.
     """
-    paths = tuple(dict.fromkeys(Path(os.path.abspath(each)) for each in folders))  # noqa: PTH100 - keeps links
+    paths = tuple(dict.fromkeys(Path(os.path.abspath(folder)) for folder in folders))  # noqa: PTH100 - keeps links
     for path in paths:
         if path.resolve() == Path("/") or not path.exists():
             raise SandboxError(f"{path} cannot be shown to a program: it is not there, or everything")
@@ -125,7 +125,7 @@ def to_mount(folders: Iterable[Path]) -> tuple[Path, ...]:
 
 def bound(folders: Iterable[Path], option: str, sources: Mapping[Path, Path]) -> list[str]:
     """Host folders at their own paths; ``sources`` says where one lies that cannot be reached there."""
-    return [word for each in folders for word in (option, str(sources.get(each, each)), str(each))]
+    return [word for folder in folders for word in (option, str(sources.get(folder, folder)), str(folder))]
 
 
 def own(folders: Sequence[Path], user: int | None) -> None:

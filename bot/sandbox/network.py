@@ -37,7 +37,7 @@ _TIMEOUT = 20.0
 
 
 def missing() -> str | None:
-    """Why set-up steps can have no network here, in one line; None where they can."""
+    """Why set-up steps can have no network here, in one line; None if they can."""
     for program, package in (("slirp4netns", "slirp4netns"), ("ip", "iproute2"), ("nsenter", "util-linux")):
         if _found(program) is None:
             return f"{program} is not installed (Debian, Ubuntu: apt-get install {package})"
@@ -147,8 +147,8 @@ def _carrier(pid: int, owner: int, user: int | None) -> Iterator[None]:
             ready = select.select([reads], [], [], _TIMEOUT)[0] and os.read(reads, 1) == b"1"
             if not ready:
                 process.kill()
-                said = (process.stderr.read() if process.stderr else b"").decode(errors="replace").strip()
-                raise SandboxError(f"slirp4netns could not connect a set-up step: {said or 'it said nothing'}")
+                message = (process.stderr.read() if process.stderr else b"").decode(errors="replace").strip()
+                raise SandboxError(f"slirp4netns could not connect a set-up step: {message or 'it said nothing'}")
             yield
         finally:
             os.close(reads)
@@ -157,7 +157,7 @@ def _carrier(pid: int, owner: int, user: int | None) -> Iterator[None]:
 
 def _close_routes(net: int, owner: int, user: int | None) -> None:
     # Who started bubblewrap is root in the namespace that owns the network, and nobody else's.
-    lines = "".join(f"route add unreachable {each}\n" for each in (*_CLOSED, *_own_networks()))
+    lines = "".join(f"route add unreachable {network}\n" for network in (*_CLOSED, *_own_networks()))
     enter = ["nsenter", f"--user=/proc/self/fd/{owner}", f"--net=/proc/self/fd/{net}", "--preserve-credentials"]
     done = subprocess.run(  # noqa: S603
         [*enter, _found("ip") or "ip", "-batch", "-"],
@@ -180,11 +180,11 @@ def _own_networks() -> tuple[str, ...]:
     done = subprocess.run(command, capture_output=True, check=False)  # noqa: S603
     if done.returncode != 0:
         raise SandboxError("the addresses of this host cannot be read")
-    found = [entry for each in json.loads(done.stdout) for entry in each.get("addr_info", ())]
-    networks = [IPv4Network(f"{each['local']}/{each['prefixlen']}", strict=False) for each in found]
-    closed = [IPv4Network(each) for each in _CLOSED]
+    entries = [entry for interface in json.loads(done.stdout) for entry in interface.get("addr_info", ())]
+    networks = [IPv4Network(f"{entry['local']}/{entry['prefixlen']}", strict=False) for entry in entries]
+    closed = [IPv4Network(network) for network in _CLOSED]
     return tuple(
-        str(each)
-        for each in dict.fromkeys(networks)
-        if not each.is_loopback and not any(each.subnet_of(other) for other in closed)
+        str(network)
+        for network in dict.fromkeys(networks)
+        if not network.is_loopback and not any(network.subnet_of(other) for other in closed)
     )

@@ -59,7 +59,7 @@ class ProgramRun:
     operator's environment is passed on. ``readable`` are further host folders that the program may read (an
     environment that we made, what the operator named) at their own paths; they never follow from what a
     repository says. ``collect`` names files relative to the workdir that are read back after the run,
-    ``COLLECT_BYTES`` together at most: where there is more, none is.
+    ``COLLECT_BYTES`` together at most: if there is more, none is.
 
     ``writable`` host folders and ``network`` (to public addresses alone, or none where the operator wants it so)
     are for the repository's own set-up step only.
@@ -81,7 +81,7 @@ class ProgramResult(Frozen):
 
     argv: tuple[str, ...]
     ending: Ending
-    exit_code: int | None = Field(description="None where a limit ended the run; 128 + n after signal n")
+    exit_code: int | None = Field(description="None if a limit ended the run; 128 + n after signal n")
     output: str = Field(description="output and error, interleaved, cut at the cap, undecodable bytes replaced")
     seconds: float = Field(ge=0)
     files: Mapping[str, str] = Field(
@@ -99,7 +99,7 @@ class Sandbox(Protocol):
 
     @property
     def host_programs(self) -> bool:
-        """Programs are the host's own, so that an interpreter of the host is what a command means; False where
+        """Programs are the host's own, so that an interpreter of the host is what a command means; False if
         the runner brings its own system (an image)."""
         ...
 
@@ -113,13 +113,13 @@ class Sandbox(Protocol):
         """Where programs are found inside, as PATH says it."""
         ...
 
-    def run(self, asked: ProgramRun) -> ProgramResult:
+    def run(self, request: ProgramRun) -> ProgramResult:
         """Run a program. What it may see follows from ``asked`` and the operator's settings alone.
 
         Everything else of the host but the system's own programs and libraries, the interpreter that runs this,
         and the operator's folders is invisible.
 
-        Raises SandboxError where the runner itself is missing or breaks, or the work folder is over
+        Raises SandboxError if the runner itself is missing or breaks, or the work folder is over
         ``TREE_BYTES``.
         """
         ...

@@ -52,7 +52,7 @@ _UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
 
 @cache
 def program() -> bytes:
-    """The filter as ``bwrap --seccomp`` reads it. Raises SandboxError where libseccomp is missing."""
+    """The filter as ``bwrap --seccomp`` reads it. Raises SandboxError if libseccomp is missing."""
     try:
         import pyseccomp
     except (ImportError, RuntimeError, OSError) as error:

@@ -29,4 +29,4 @@ class Base:
 
 def as_bytes(files: Text) -> dict[str, bytes | None]:
     """File contents as they are stored; None removes a file."""
-    return {path: each.encode() if isinstance(each, str) else each for path, each in files.items()}
+    return {path: content.encode() if isinstance(content, str) else content for path, content in files.items()}

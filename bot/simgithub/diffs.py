@@ -15,7 +15,7 @@ _HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 @dataclass(frozen=True)
 class FileChange:
-    """One file of a diff; ``patch`` is None where GitHub would not show it (binary, or over 1 MB)."""
+    """One file of a diff; ``patch`` is None if GitHub would not show it (binary, or over 1 MB)."""
 
     path: str
     status: str
@@ -58,7 +58,7 @@ def _lines(text: bytes) -> list[str]:
 
 def unified(files: list[FileChange]) -> str:
     """The whole diff as text."""
-    return "".join(_file(each) for each in files)
+    return "".join(_file(file) for file in files)
 
 
 def _file(change: FileChange) -> str:
@@ -89,18 +89,18 @@ def _octal(char: str) -> str:
 
 def commentable(patch: str) -> dict[tuple[Side, int], int]:
     """Lines that take a comment -> number of their hunk. A range must stay in one hunk and on one side."""
-    found: dict[tuple[Side, int], int] = {}
-    hunk = left = right = 0
+    hunk_by_line: dict[tuple[Side, int], int] = {}
+    hunk = old_line = new_line = 0
     for line in patch.split("\n"):
         if header := _HUNK.match(line):
-            hunk, left, right = hunk + 1, int(header[1]), int(header[3])
+            hunk, old_line, new_line = hunk + 1, int(header[1]), int(header[3])
         elif line.startswith("+"):
-            found["RIGHT", right] = hunk
-            right += 1
+            hunk_by_line["RIGHT", new_line] = hunk
+            new_line += 1
         elif line.startswith("-"):
-            found["LEFT", left] = hunk
-            left += 1
+            hunk_by_line["LEFT", old_line] = hunk
+            old_line += 1
         elif not line.startswith("\\"):
-            found["RIGHT", right] = found["LEFT", left] = hunk
-            left, right = left + 1, right + 1
-    return found
+            hunk_by_line["RIGHT", new_line] = hunk_by_line["LEFT", old_line] = hunk
+            old_line, new_line = old_line + 1, new_line + 1
+    return hunk_by_line

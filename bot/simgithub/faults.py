@@ -52,7 +52,7 @@ class Fault:
         return True
 
     def answer(self, now: float) -> ApiAnswer | None:
-        """What is answered instead; None where the fault is not an answer."""
+        """What is answered instead; None if the fault is not an answer."""
         limit = {"message": "API rate limit exceeded for installation ID 1."}
         second = {"message": "You have exceeded a secondary rate limit. Please wait a few minutes."}
         reset = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": str(int(now + self.wait) + 1)}

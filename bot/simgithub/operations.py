@@ -234,10 +234,10 @@ class Operations:
     ) -> None:
         assert issue.pull is not None
         first.resolved = True
-        thread = [each for each in issue.pull.comments if first.id in (each.id, each.in_reply_to)]
+        thread = [comment for comment in issue.pull.comments if first.id in (comment.id, comment.in_reply_to)]
         payload = {
             "pull_request": self.render.pull(repository, issue),
-            "thread": {"comments": [self.render.review_comment(repository, issue, each) for each in thread]},
+            "thread": {"comments": [self.render.review_comment(repository, issue, comment) for comment in thread]},
         }
         self.hooks.emit(repository, "pull_request_review_thread", "resolved", by, payload)
 
@@ -262,19 +262,24 @@ class Operations:
 
     def installed(self, installation: InstallationState, by: User) -> None:
         """Tell the app that it was installed."""
-        named = [self.world.repositories[name] for name in installation.repositories]
+        repositories = [self.world.repositories[name] for name in installation.repositories]
         payload = {
             "action": "created",
             "installation": self.render.installation(installation),
             "repositories": [
-                {"id": each.id, "name": each.name, "full_name": each.full_name, "private": each.private}
-                for each in named
+                {
+                    "id": repository.id,
+                    "name": repository.name,
+                    "full_name": repository.full_name,
+                    "private": repository.private,
+                }
+                for repository in repositories
             ],
         }
         self.hooks.tell(installation, "installation", "created", by, payload)
 
 
-def _there(found: tuple[IssueState, CommentState] | None) -> tuple[IssueState, CommentState]:
-    if found is None:
+def _there(comment: tuple[IssueState, CommentState] | None) -> tuple[IssueState, CommentState]:
+    if comment is None:
         raise LookupError("no such comment")
-    return found
+    return comment

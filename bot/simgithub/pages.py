@@ -73,29 +73,32 @@ class Pages:
 
     def _authorize(self, request: Request) -> Response:
         """GET asks the person, POST is their yes."""
-        asked = request.args
-        app = next((each for each in self.world.apps.values() if each.client_id == asked.get("client_id")), None)
-        back = asked.get("redirect_uri", "")
+        query = request.args
+        app = next(
+            (candidate for candidate in self.world.apps.values() if candidate.client_id == query.get("client_id")),
+            None,
+        )
+        back = query.get("redirect_uri", "")
         if app is None or back not in app.callback_urls:
             return _page("The redirect_uri is not associated with this application", "", 404)
         if request.method != "POST":
             return _page(f"Authorize {app.name}", '<form method="post"><button>Authorize</button></form>')
         code = secrets.token_hex(10)
-        challenge = asked.get("code_challenge", "") if asked.get("code_challenge_method") == "S256" else ""
+        challenge = query.get("code_challenge", "") if query.get("code_challenge_method") == "S256" else ""
         self.world.grants[code] = Grant(app, self.world.user(self.owner), back, challenge)
-        return redirect(f"{back}?{urlencode({'code': code, 'state': asked.get('state', '')})}")
+        return redirect(f"{back}?{urlencode({'code': code, 'state': query.get('state', '')})}")
 
     def _token(self, request: Request) -> Response:
         """Errors come with status 200, as GitHub has it."""
-        given: Json = request.get_json(force=True)
-        grant = self.world.grants.pop(str(given.get("code")), None)
-        digest = hashlib.sha256(str(given.get("code_verifier", "")).encode()).digest()
+        answers: Json = request.get_json(force=True)
+        grant = self.world.grants.pop(str(answers.get("code")), None)
+        digest = hashlib.sha256(str(answers.get("code_verifier", "")).encode()).digest()
         answer: Json = {"error": "bad_verification_code"}
         if grant is None or grant.challenge not in ("", base64.urlsafe_b64encode(digest).rstrip(b"=").decode()):
             pass
-        elif given.get("client_secret") != grant.app.client_secret:
+        elif answers.get("client_secret") != grant.app.client_secret:
             answer = {"error": "incorrect_client_credentials"}
-        elif given.get("redirect_uri") != grant.redirect_uri:
+        elif answers.get("redirect_uri") != grant.redirect_uri:
             answer = {"error": "redirect_uri_mismatch"}
         else:
             token = "ghu_" + secrets.token_hex(18)
@@ -106,13 +109,13 @@ class Pages:
         return Response(json.dumps(answer), content_type="application/json")
 
     def _install(self, request: Request, slug: str) -> Response:
-        app = next((each for each in self.world.apps.values() if each.slug == slug), None)
+        app = next((candidate for candidate in self.world.apps.values() if candidate.slug == slug), None)
         if app is None:
             return _page("Not found", "", 404)
         if request.method != "POST":
             return _page(f"Install {app.name}", '<form method="post"><button>Install</button></form>')
         account = app.owner
-        mine = [each for each in self.world.repositories.values() if each.owner is account]
+        mine = [repository for repository in self.world.repositories.values() if repository.owner is account]
         installation = install(self.world, app, account, mine)
         self.operations.installed(installation, account)
         if app.setup_url:

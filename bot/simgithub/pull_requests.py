@@ -154,23 +154,23 @@ class PullRequests(Base):
         """Put a reaction on a comment of either kind; GitHub announces none."""
         with self.world.lock:
             where = self.world.repositories[repository]
-            found = where.comment(comment_id) or where.review_comment(comment_id)
-            if found is None:
+            record = where.comment(comment_id) or where.review_comment(comment_id)
+            if record is None:
                 raise LookupError(f"no comment {comment_id}")
-            self._operations.react(found[1], self.world.user(by), content)
+            self._operations.react(record[1], self.world.user(by), content)
 
     def rerequest(self, repository: str, check_id: int, *, by: str) -> None:
         """Press "Re-run" on a check."""
         with self.world.lock:
             where = self.world.repositories[repository]
-            check = next(each for each in where.checks if each.id == check_id)
+            check = next(run for run in where.checks if run.id == check_id)
             self._operations.rerequest_check(where, check, self.world.user(by))
         self.settle()
 
     def checks(self, repository: str, name: str = "") -> list[CheckRunState]:
         """Check runs, oldest first."""
         with self.world.lock:
-            return [each for each in self.world.repositories[repository].checks if name in ("", each.name)]
+            return [check for check in self.world.repositories[repository].checks if name in ("", check.name)]
 
     def review_comments(self, repository: str, number: int) -> list[ReviewCommentState]:
         """Inline comments, oldest first."""
@@ -179,7 +179,7 @@ class PullRequests(Base):
             return list(pull.comments) if pull else []
 
     def _review_comment(self, where: RepositoryState, comment_id: int) -> tuple[IssueState, ReviewCommentState]:
-        found = where.review_comment(comment_id)
-        if found is None:
+        record = where.review_comment(comment_id)
+        if record is None:
             raise LookupError(f"no review comment {comment_id}")
-        return found
+        return record

@@ -48,15 +48,15 @@ def create_app(world: World, manifest: Json, owner: User) -> App:
 def token(world: World, app: App, account: User, repository: str, permissions: Mapping[str, str]) -> Token:
     """A token for one repository without an installation that hears of anything, as workflows get one."""
     unheard = InstallationState(world.next_id(), app, account, [repository], dict(permissions), ())
-    made = Token(
+    token = Token(
         value="ghs_" + secrets.token_hex(18),
         installation=unheard,
         repositories=(repository,),
         permissions=dict(permissions),
         expires_at=world.now() + timedelta(days=1),
     )
-    world.tokens[made.value] = made
-    return made
+    world.tokens[token.value] = token
+    return token
 
 
 def install(world: World, app: App, account: User, repositories: list[RepositoryState]) -> InstallationState:
@@ -65,7 +65,7 @@ def install(world: World, app: App, account: User, repositories: list[Repository
         id=world.next_id(),
         app=app,
         account=account,
-        repositories=[each.full_name for each in repositories],
+        repositories=[repository.full_name for repository in repositories],
         permissions=dict(app.permissions),
         events=app.events,
     )

@@ -158,8 +158,8 @@ class Renderer:
             "comments": len(issue.comments),
             "review_comments": len(pull.comments),
             "commits": 1,
-            "additions": sum(each.additions for each in changed),
-            "deletions": sum(each.deletions for each in changed),
+            "additions": sum(file.additions for file in changed),
+            "deletions": sum(file.deletions for file in changed),
             "changed_files": len(changed),
         }
 
@@ -206,12 +206,12 @@ class Renderer:
 
     def check_run(self, repository: RepositoryState, check: CheckRunState) -> Json:
         pulls = [
-            {"number": each.number, "head": {"sha": each.pull.head_sha}, "base": {"ref": each.pull.base_ref}}
-            for each in repository.issues.values()
+            {"number": issue.number, "head": {"sha": issue.pull.head_sha}, "base": {"ref": issue.pull.base_ref}}
+            for issue in repository.issues.values()
             # As on GitHub, the pull requests of forks are not named.
-            if each.pull
-            and each.pull.head_sha == check.head_sha
-            and each.pull.head_repository == repository.full_name
+            if issue.pull
+            and issue.pull.head_sha == check.head_sha
+            and issue.pull.head_repository == repository.full_name
         ]
         return {
             "id": check.id,

@@ -71,7 +71,7 @@ class ApiServer:
         self.requests: deque[RecordedRequest] = deque(maxlen=KEPT)
         self.faults: list[Fault] = []
         self.used = 0
-        rules = [Rule(each.path, methods=[each.method], endpoint=each) for each in ROUTES]
+        rules = [Rule(route.path, methods=[route.method], endpoint=route) for route in ROUTES]
         self._rules = Map(rules).bind("api")
         self.pages = pages.Pages(operations)
         self._server = make_server(host, port, self._wsgi, threaded=True, request_handler=_Quiet)
@@ -189,10 +189,10 @@ class ApiServer:
             raise ApiRefusal(403, "Resource not accessible by integration")
 
     def _person(self, secret: str) -> tuple[App, User]:
-        found = self.operations.world.user_tokens.get(secret)
-        if found is None:
+        user = self.operations.world.user_tokens.get(secret)
+        if user is None:
             raise ApiRefusal(401, "Bad credentials")
-        return found
+        return user
 
     def _token(self, secret: str) -> Token:
         token = self.operations.world.tokens.get(secret)
@@ -218,13 +218,13 @@ class ApiServer:
 _TIME = re.compile(rb'"[a-z]+_at": "[^"]*"')
 
 
-def _conditional(answer: ApiAnswer, known: str | None) -> ApiAnswer:
-    """The answer with its ETag; only "not modified" where that is what the asker has."""
+def _conditional(answer: ApiAnswer, cached_etag: str | None) -> ApiAnswer:
+    """The answer with its ETag; only "not modified" if that is what the asker has."""
     # Most times in an answer are those of the asking, here.
     lasting = _TIME.sub(b"", answer.encoded())
     etag = f'"{hashlib.sha256(lasting).hexdigest()}"'
     answer.headers["ETag"] = etag
-    return ApiAnswer(304, headers={"ETag": etag}) if known == etag else answer
+    return ApiAnswer(304, headers={"ETag": etag}) if etag == cached_etag else answer
 
 
 _BROKEN = object()
@@ -248,7 +248,7 @@ def _api_path(request: Request) -> str | None:
     if path.startswith(PREFIX + "/"):
         return path.removeprefix(PREFIX)
     top = path.split("/")[1]
-    return path if top in {each.path.split("/")[1] for each in ROUTES} else None
+    return path if top in {route.path.split("/")[1] for route in ROUTES} else None
 
 
 def _response(answer: ApiAnswer) -> Response:

@@ -107,12 +107,12 @@ class SimulatedGitHub(Discussion, PullRequests):
             return repository
 
     def install(self, app: App, *repositories: str) -> InstallationState:
-        """Install an app on repositories of one owner (all of its own where none is named); tells the app."""
+        """Install an app on repositories of one owner (all of its own if none is named); tells the app."""
         with self.world.lock:
-            named = repositories or tuple(
-                name for name, each in self.world.repositories.items() if each.owner is app.owner
+            names = repositories or tuple(
+                name for name, repository in self.world.repositories.items() if repository.owner is app.owner
             )
-            chosen = [self.world.repositories[name] for name in named]
+            chosen = [self.world.repositories[name] for name in names]
             account = chosen[0].owner if chosen else app.owner
             installation = registry.install(self.world, app, account, chosen)
             self._operations.installed(installation, account)
@@ -122,7 +122,9 @@ class SimulatedGitHub(Discussion, PullRequests):
     def token(self, repository: str, permissions: Mapping[str, str] = WORKFLOW) -> str:
         """A workflow's token for one repository, which acts as ``github-actions[bot]``."""
         with self.world.lock:
-            actions = next((each for each in self.world.apps.values() if each.slug == "github-actions"), None)
+            actions = next(
+                (candidate for candidate in self.world.apps.values() if candidate.slug == "github-actions"), None
+            )
             actions = actions or self.create_app("github-actions", owner="github", permissions=permissions)
             owner = self.world.repositories[repository].owner
             return registry.token(self.world, actions, owner, repository, permissions).value
@@ -173,10 +175,10 @@ class SimulatedGitHub(Discussion, PullRequests):
     # What can be looked at
 
     def comments(self, repository: str, number: int, *, by: str = "") -> list[str]:
-        """Bodies of the conversation, oldest first; only of one account where it is named."""
+        """Bodies of the conversation, oldest first; only of one account if it is named."""
         with self.world.lock:
-            found = self.find(repository, number)[1].comments
-            return [each.body for each in found if by in ("", each.author.login)]
+            comments = self.find(repository, number)[1].comments
+            return [comment.body for comment in comments if by in ("", comment.author.login)]
 
     def labels(self, repository: str, number: int) -> list[str]:
         with self.world.lock:

@@ -269,14 +269,14 @@ class World:
 
     def ancestors(self, sha: str) -> list[str]:
         """The commit itself and everything before it, nearest first."""
-        found, waiting = [], [sha]
+        ancestors, waiting = [], [sha]
         while waiting:
-            here = waiting.pop(0)
-            if here in found or here not in self.commits:
+            commit_sha = waiting.pop(0)
+            if commit_sha in ancestors or commit_sha not in self.commits:
                 continue
-            found.append(here)
-            waiting.extend(self.commits[here].parents)
-        return found
+            ancestors.append(commit_sha)
+            waiting.extend(self.commits[commit_sha].parents)
+        return ancestors
 
     def merge_base(self, base: str, head: str) -> str:
         before = set(self.ancestors(base))
@@ -290,7 +290,7 @@ class World:
     def installed(self, repository: RepositoryState) -> Iterable[InstallationState]:
         """Installations that see a repository."""
         return [
-            each
-            for each in self.installations.values()
-            if repository.full_name in each.repositories and not each.suspended
+            installation
+            for installation in self.installations.values()
+            if repository.full_name in installation.repositories and not installation.suspended
         ]

@@ -115,7 +115,7 @@ class ApiCall:
         return self.issue
 
     def field(self, name: str, kind: type, default: Any = ...) -> Any:
-        """A field of the JSON body; 422 where it is missing or of another type."""
+        """A field of the JSON body; 422 if it is missing or of another type."""
         value = self.body.get(name, default) if isinstance(self.body, dict) else ...
         if value is ...:
             raise ApiRefusal(422, f'Invalid request.\n\n"{name}" wasn\'t supplied.')
@@ -134,7 +134,7 @@ class ApiCall:
         return value
 
     def page(self, items: list[Json], key: str = "") -> ApiAnswer:
-        """One page of a list, with GitHub's Link header; ``key`` where the list is wrapped in an object."""
+        """One page of a list, with GitHub's Link header; ``key`` if the list is wrapped in an object."""
         size = min(max(int(self.query.get("per_page", 30)), 1), 100)
         number = max(int(self.query.get("page", 1)), 1)
         last = max((len(items) + size - 1) // size, 1)

@@ -16,7 +16,7 @@ from bot.core.redaction import redact
 from bot.features.shared import pull_requests as pull_request
 from bot.features.shared.input_bouncer import InputReply
 from bot.github import webhook
-from bot.github.payloads import readable
+from bot.github.payloads import load_json
 from bot.models import conversation as replies
 from bot.models.conversation import Unusable
 from bot.models.prompts import untrusted
@@ -209,7 +209,7 @@ PARSERS: tuple[Parser, ...] = (
     ),
     Parser(
         "GitHub's answers",
-        readable,
+        load_json,
         raises=(ValueError, RecursionError),
         hard=(("", "[", ""), ("", '{"a":', "")),
         words=('{"id": ', "12", ', "body": ', '"a"', "null", "}", "[", "]", '"\\ud800"', "1e400", "1e-9"),

@@ -20,25 +20,25 @@ def get_app(call: ApiCall) -> ApiAnswer:
 
 
 def list_installations(call: ApiCall) -> ApiAnswer:
-    mine = [each for each in call.world.installations.values() if each.app is call.app]
-    return call.page([call.render.installation(each) for each in mine])
+    mine = [installation for installation in call.world.installations.values() if installation.app is call.app]
+    return call.page([call.render.installation(installation) for installation in mine])
 
 
 def get_repo_installation(call: ApiCall) -> ApiAnswer:
     name = f"{call.args['owner']}/{call.args['repo']}"
-    for each in call.world.installations.values():
-        if each.app is call.app and name in each.repositories:
-            return ApiAnswer(body=call.render.installation(each))
+    for installation in call.world.installations.values():
+        if installation.app is call.app and name in installation.repositories:
+            return ApiAnswer(body=call.render.installation(installation))
     raise ApiRefusal(404, "Not Found")
 
 
 def _installation(call: ApiCall) -> InstallationState:
-    found = call.world.installations.get(call.args["id"])
-    if found is None or found.app is not call.app:
+    installation = call.world.installations.get(call.args["id"])
+    if installation is None or installation.app is not call.app:
         raise ApiRefusal(404, "Not Found")
-    if found.suspended:
+    if installation.suspended:
         raise ApiRefusal(403, "This installation has been suspended")
-    return found
+    return installation
 
 
 def get_installation(call: ApiCall) -> ApiAnswer:
@@ -111,18 +111,18 @@ def list_deliveries(call: ApiCall) -> ApiAnswer:
     size = min(int(call.query.get("per_page", 30)), 100)
     before = int(call.query.get("cursor", 0)) or None
     wanted = call.query.get("status")
-    found = [
-        each
-        for each in reversed(call.acting_app.deliveries)
-        if (before is None or each.id < before) and wanted in (None, _outcome(each))
+    deliveries = [
+        delivery
+        for delivery in reversed(call.acting_app.deliveries)
+        if (before is None or delivery.id < before) and wanted in (None, _outcome(delivery))
     ]
-    page = found[:size]
+    page = deliveries[:size]
     headers = {}
-    if len(found) > size:
+    if len(deliveries) > size:
         query = urlencode({**call.query, "per_page": size, "cursor": page[-1].id})
         url = f"{call.base}{call.path}?{query}"
         headers["Link"] = f'<{url}>; rel="next"'
-    return ApiAnswer(body=[_delivery(call, each) for each in page], headers=headers)
+    return ApiAnswer(body=[_delivery(call, delivery) for delivery in page], headers=headers)
 
 
 def _outcome(delivery: DeliveryState) -> str:
@@ -157,10 +157,10 @@ def redeliver(call: ApiCall) -> ApiAnswer:
 
 def convert_manifest(call: ApiCall) -> ApiAnswer:
     """A code works once and for an hour."""
-    found = call.world.manifests.pop(call.args["code"], None)
-    if found is None or call.world.now() - found[2] > MANIFEST_LIFE:
+    registration = call.world.manifests.pop(call.args["code"], None)
+    if registration is None or call.world.now() - registration[2] > MANIFEST_LIFE:
         raise ApiRefusal(404, "Not Found")
-    manifest, owner, _ = found
+    manifest, owner, _ = registration
     app = create_app(call.world, manifest, owner)
     secret = {"client_secret": app.client_secret, "webhook_secret": app.webhook_secret, "pem": app.private_key}
     return ApiAnswer(201, call.render.app(app) | secret)

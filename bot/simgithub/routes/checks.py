@@ -21,7 +21,7 @@ def create(call: ApiCall) -> ApiAnswer:
 
 
 def edit(call: ApiCall) -> ApiAnswer:
-    check = next((each for each in call.repository.checks if each.id == call.args["id"]), None)
+    check = next((run for run in call.repository.checks if run.id == call.args["id"]), None)
     if check is None or check.app is not call.acting_app:
         raise ApiRefusal(404, "Not Found")
     _fill(call, check)
@@ -47,14 +47,14 @@ def _fill(call: ApiCall, check: CheckRunState) -> None:
 def list_for_ref(call: ApiCall) -> ApiAnswer:
     repository, sha = call.repository, call.args["ref"]
     name, app = call.query.get("check_name"), call.query.get("app_id")
-    found = [
-        each
-        for each in reversed(repository.checks)
-        if each.head_sha == sha and name in (None, each.name) and app in (None, str(each.app.id))
+    runs = [
+        check
+        for check in reversed(repository.checks)
+        if check.head_sha == sha and name in (None, check.name) and app in (None, str(check.app.id))
     ]
     if call.query.get("filter", "latest") == "latest":
-        found = list({(each.name, each.app.id): each for each in reversed(found)}.values())
-    return call.page([call.render.check_run(repository, each) for each in found], "check_runs")
+        runs = list({(check.name, check.app.id): check for check in reversed(runs)}.values())
+    return call.page([call.render.check_run(repository, run) for run in runs], "check_runs")
 
 
 _REPO = "/repos/<owner>/<repo>"

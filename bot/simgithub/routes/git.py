@@ -21,7 +21,7 @@ def blob_sha(content: bytes) -> str:
 
 
 def commit_at(world: World, repository: RepositoryState, ref: str) -> Commit:
-    """The commit of a branch or SHA; 404 where there is none."""
+    """The commit of a branch or SHA; 404 if there is none."""
     sha = repository.branches.get(ref.removeprefix("refs/heads/"), ref)
     if sha not in world.commits:
         raise ApiRefusal(404, f"No commit found for the ref {ref}")
@@ -63,10 +63,10 @@ def get_content(call: ApiCall) -> ApiAnswer:
     commit = commit_at(call.world, repository, call.query.get("ref", repository.default_branch))
     content = commit.files.get(path)
     if content is None:
-        below = [each for each in commit.files if each.startswith(f"{path}/")]
+        below = [name for name in commit.files if name.startswith(f"{path}/")]
         if not below:
             raise ApiRefusal(404, "Not Found")
-        return ApiAnswer(body=[_file(each, commit.files[each]) for each in below])
+        return ApiAnswer(body=[_file(name, commit.files[name]) for name in below])
     if "raw" in call.accept:
         return ApiAnswer(body=content, content_type="application/vnd.github.raw+json; charset=utf-8")
     large = len(content) > MAX_CONTENT

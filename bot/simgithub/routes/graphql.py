@@ -67,9 +67,10 @@ def _links(pull: Pull) -> list[Json]:
 
 def _threads(issue: IssueState) -> list[Json]:
     assert issue.pull is not None
-    first = [each for each in issue.pull.comments if each.in_reply_to is None]
+    first = [comment for comment in issue.pull.comments if comment.in_reply_to is None]
     return [
-        {"isResolved": each.resolved, "comments": {"nodes": [{"fullDatabaseId": str(each.id)}]}} for each in first
+        {"isResolved": comment.resolved, "comments": {"nodes": [{"fullDatabaseId": str(comment.id)}]}}
+        for comment in first
     ]
 
 
@@ -82,38 +83,40 @@ class _Past:
         self._repository = repository
 
     def issues(self) -> list[Json]:
-        chosen = [each for each in self._newest() if each.pull is None and each.closed_at is not None]
+        chosen = [issue for issue in self._newest() if issue.pull is None and issue.closed_at is not None]
         return [
             {
-                **self._text(each),
-                "closedAt": _time(each.closed_at),
-                "stateReason": (each.state_reason or "completed").upper(),
+                **self._text(issue),
+                "closedAt": _time(issue.closed_at),
+                "stateReason": (issue.state_reason or "completed").upper(),
                 "closedByPullRequestsReferences": {
-                    "nodes": [{"number": number, "merged": True} for number in each.closed_by]
+                    "nodes": [{"number": number, "merged": True} for number in issue.closed_by]
                 },
                 "labelled": {
                     "nodes": [
-                        {"createdAt": _time(at), "label": {"name": name}} for name, at in each.labelled[-30:]
+                        {"createdAt": _time(at), "label": {"name": name}} for name, at in issue.labelled[-30:]
                     ]
                 },
                 "comments": {
                     "nodes": [
-                        {"createdAt": _time(said.created_at), "author": _user(said.author)}
-                        for said in each.comments[-30:]
+                        {"createdAt": _time(comment.created_at), "author": _user(comment.author)}
+                        for comment in issue.comments[-30:]
                     ]
                 },
             }
-            for each in chosen
+            for issue in chosen
         ]
 
     def pulls(self) -> list[Json]:
         return [
-            self._pull(each, each.pull) for each in self._newest() if each.pull is not None and each.pull.merged
+            self._pull(issue, issue.pull)
+            for issue in self._newest()
+            if issue.pull is not None and issue.pull.merged
         ]
 
     def _pull(self, issue: IssueState, pull: Pull) -> Json:
-        here = self._repository
-        linked = [here.issues[number] for name, number in pull.closes if name == here.full_name]
+        repository = self._repository
+        linked = [repository.issues[number] for name, number in pull.closes if name == repository.full_name]
         return {
             **self._text(issue),
             "mergedAt": _time(pull.merged_at),
@@ -124,26 +127,26 @@ class _Past:
             "closingIssuesReferences": {
                 "nodes": [
                     {
-                        **self._text(each),
-                        "repository": {"nameWithOwner": here.full_name},
-                        "reopened": {"nodes": [{"createdAt": _time(at)} for at in each.reopened_at]},
+                        **self._text(issue),
+                        "repository": {"nameWithOwner": repository.full_name},
+                        "reopened": {"nodes": [{"createdAt": _time(at)} for at in issue.reopened_at]},
                     }
-                    for each in linked
+                    for issue in linked
                 ]
             },
         }
 
     def commits(self, since: datetime) -> list[Json]:
         head = self._repository.branches[self._repository.default_branch]
-        found = [self._world.commits[sha] for sha in self._world.ancestors(head)]
+        commits = [self._world.commits[sha] for sha in self._world.ancestors(head)]
         return [
-            {"oid": each.sha, "message": each.message, "committedDate": _time(each.at)}
-            for each in found
-            if each.at >= since
+            {"oid": commit.sha, "message": commit.message, "committedDate": _time(commit.at)}
+            for commit in commits
+            if commit.at >= since
         ]
 
     def _newest(self) -> list[IssueState]:
-        return sorted(self._repository.issues.values(), key=lambda each: each.number, reverse=True)
+        return sorted(self._repository.issues.values(), key=lambda issue: issue.number, reverse=True)
 
     def _text(self, issue: IssueState) -> Json:
         kind = "issues" if issue.pull is None else "pull"

@@ -33,14 +33,14 @@ def edit_issue(call: ApiCall) -> ApiAnswer:
 def list_issues(call: ApiCall) -> ApiAnswer:
     """Pull requests are issues here too; newest first."""
     state = call.query.get("state", "open")
-    found = [each for each in call.repository.issues.values() if state in ("all", each.state)]
-    newest = sorted(found, key=lambda each: each.number, reverse=True)
-    return call.page([call.render.issue(call.repository, each) for each in newest])
+    issues = [issue for issue in call.repository.issues.values() if state in ("all", issue.state)]
+    newest = sorted(issues, key=lambda issue: issue.number, reverse=True)
+    return call.page([call.render.issue(call.repository, issue) for issue in newest])
 
 
 def list_comments(call: ApiCall) -> ApiAnswer:
     repository, issue = call.repository, call.issue
-    return call.page([call.render.comment(repository, issue, each) for each in issue.comments])
+    return call.page([call.render.comment(repository, issue, comment) for comment in issue.comments])
 
 
 def create_comment(call: ApiCall) -> ApiAnswer:
@@ -51,22 +51,22 @@ def create_comment(call: ApiCall) -> ApiAnswer:
 
 def get_comment(call: ApiCall) -> ApiAnswer:
     repository = call.repository
-    found = repository.comment(call.args["id"])
-    if found is None:
+    comment = repository.comment(call.args["id"])
+    if comment is None:
         raise ApiRefusal(404, "Not Found")
-    return ApiAnswer(body=call.render.comment(repository, *found))
+    return ApiAnswer(body=call.render.comment(repository, *comment))
 
 
 def edit_comment(call: ApiCall) -> ApiAnswer:
     repository = call.repository
-    found = repository.comment(call.args["id"])
-    if found is None:
+    comment = repository.comment(call.args["id"])
+    if comment is None:
         raise ApiRefusal(404, "Not Found")
-    if found[1].author is not call.bot:
+    if comment[1].author is not call.bot:
         # An app with write access may edit others' comments; Bouncer never should, so this is an alarm.
         raise ApiRefusal(403, "Must have admin rights to Repository.")
     call.operations.edit_comment(repository, call.args["id"], call.text(), call.bot)
-    return ApiAnswer(body=call.render.comment(repository, *found))
+    return ApiAnswer(body=call.render.comment(repository, *comment))
 
 
 def add_labels(call: ApiCall) -> ApiAnswer:
@@ -83,7 +83,7 @@ def remove_label(call: ApiCall) -> ApiAnswer:
     if name not in issue.labels:
         raise ApiRefusal(404, "Label does not exist")
     call.operations.remove_label(repository, issue, name, call.bot)
-    return ApiAnswer(body=[call.render.label(repository, each) for each in issue.labels])
+    return ApiAnswer(body=[call.render.label(repository, label) for label in issue.labels])
 
 
 def get_permission(call: ApiCall) -> ApiAnswer:
@@ -105,16 +105,16 @@ def role_of(repository: RepositoryState, login: str) -> Permission:
 
 def _comment(call: ApiCall) -> CommentState:
     review = "/pulls/" in call.path
-    found = (call.repository.review_comment if review else call.repository.comment)(call.args["id"])
-    if found is None:
+    comment = (call.repository.review_comment if review else call.repository.comment)(call.args["id"])
+    if comment is None:
         raise ApiRefusal(404, "Not Found")
-    return found[1]
+    return comment[1]
 
 
 def list_reactions(call: ApiCall) -> ApiAnswer:
     wanted = call.query.get("content")
-    reactions = [each for each in _comment(call).reactions if wanted in (None, each.content)]
-    return call.page([call.render.reaction(each) for each in reactions])
+    reactions = [reaction for reaction in _comment(call).reactions if wanted in (None, reaction.content)]
+    return call.page([call.render.reaction(reaction) for reaction in reactions])
 
 
 def create_reaction(call: ApiCall) -> ApiAnswer:

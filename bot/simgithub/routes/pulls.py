@@ -24,7 +24,7 @@ def get_pull(call: ApiCall) -> ApiAnswer:
     text = diffs.unified(files)
     lines = text.count("\n")
     # What is too large for a patch of its own is no binary: as part of the whole it is too large as well.
-    cut = any(each.patch is None and each.additions + each.deletions for each in files)
+    cut = any(file.patch is None and file.additions + file.deletions for file in files)
     if cut or lines > MAX_DIFF_LINES or len(files) > MAX_DIFF_FILES or len(text) > MAX_DIFF_BYTES:
         raise ApiRefusal(
             406,
@@ -38,7 +38,7 @@ def list_files(call: ApiCall) -> ApiAnswer:
     issue = call.pull
     assert issue.pull is not None
     files = diffs.changes(*call.world.pull_files(issue.pull))
-    return call.page([_file(each) for each in files[:3000]])
+    return call.page([_file(file) for file in files[:3000]])
 
 
 def _file(change: diffs.FileChange) -> Json:
@@ -56,15 +56,15 @@ def _file(change: diffs.FileChange) -> Json:
 def list_pulls(call: ApiCall) -> ApiAnswer:
     repository, state = call.repository, call.query.get("state", "open")
     head = call.query.get("head", "")
-    found = []
+    pulls = []
     for issue in reversed(repository.issues.values()):
         pull = issue.pull
         if pull is None or state not in ("all", issue.state):
             continue
         owner = (pull.head_repository or "").partition("/")[0]
         if head in ("", f"{owner}:{pull.head_ref}"):
-            found.append(call.render.pull(repository, issue))
-    return call.page(found)
+            pulls.append(call.render.pull(repository, issue))
+    return call.page(pulls)
 
 
 def create_pull(call: ApiCall) -> ApiAnswer:
@@ -76,7 +76,7 @@ def create_pull(call: ApiCall) -> ApiAnswer:
             422, "Validation Failed", [{"resource": "PullRequest", "field": field, "code": "invalid"}]
         )
     if any(
-        each.pull and each.pull.head_ref == head and each.state == "open" for each in repository.issues.values()
+        pull.pull and pull.pull.head_ref == head and pull.state == "open" for pull in repository.issues.values()
     ):
         raise _custom(f"A pull request already exists for {repository.owner.login}:{head}.")
     if repository.branches[head] in call.world.ancestors(repository.branches[base]):
@@ -103,20 +103,22 @@ def _custom(message: str) -> ApiRefusal:
 def list_reviews(call: ApiCall) -> ApiAnswer:
     issue = call.pull
     assert issue.pull is not None
-    return call.page([call.render.review(call.repository, issue, each) for each in issue.pull.reviews])
+    return call.page([call.render.review(call.repository, issue, review) for review in issue.pull.reviews])
 
 
 def list_review_comments(call: ApiCall) -> ApiAnswer:
     issue = call.pull
     assert issue.pull is not None
-    return call.page([call.render.review_comment(call.repository, issue, each) for each in issue.pull.comments])
+    return call.page(
+        [call.render.review_comment(call.repository, issue, comment) for comment in issue.pull.comments]
+    )
 
 
 def create_reply(call: ApiCall) -> ApiAnswer:
     """An answer in the thread that a comment began; answers to answers are refused."""
     repository, issue, body = call.repository, call.pull, call.text()
     assert issue.pull is not None
-    first = next((each for each in issue.pull.comments if each.id == call.args["id"]), None)
+    first = next((comment for comment in issue.pull.comments if comment.id == call.args["id"]), None)
     if first is None or first.in_reply_to is not None:
         raise ApiRefusal(404, "Not Found")
     answer = replace(
@@ -140,28 +142,28 @@ def create_review(call: ApiCall) -> ApiAnswer:
     event = call.field("event", str, "PENDING")
     if event not in ("COMMENT", "APPROVE", "REQUEST_CHANGES", "PENDING"):
         raise ApiRefusal(422, "Unprocessable Entity", [f"Variable $event of type PullRequestReviewEvent: {event}"])
-    body, given = call.text("body", ""), call.field("comments", list, [])
-    if event == "COMMENT" and not body and not given:
+    body, values = call.text("body", ""), call.field("comments", list, [])
+    if event == "COMMENT" and not body and not values:
         raise ApiRefusal(422, "Unprocessable Entity", ["Review body can't be blank"])
     commit_id = call.field("commit_id", str, issue.pull.head_sha)
     if commit_id not in call.world.ancestors(issue.pull.head_sha):
         raise ApiRefusal(422, "Unprocessable Entity", ["Commit is not part of the pull request"])
     review = Review(call.world.next_id(), call.bot, body, commit_id, "COMMENTED")
-    comments = [_review_comment(call, issue, review, each) for each in given]
+    comments = [_review_comment(call, issue, review, value) for value in values]
     call.operations.add_review(repository, issue, review, comments)
     return ApiAnswer(200, call.render.review(repository, issue, review))
 
 
-def _review_comment(call: ApiCall, issue: IssueState, review: Review, given: Json) -> ReviewCommentState:
+def _review_comment(call: ApiCall, issue: IssueState, review: Review, value: Json) -> ReviewCommentState:
     assert issue.pull is not None
-    body = given.get("body")
+    body = value.get("body")
     if not isinstance(body, str) or not body.strip() or len(body) > MAX_BODY:
         raise ApiRefusal(422, "Unprocessable Entity", ["Comment body is invalid"])
-    files = {each.path: each for each in diffs.changes(*call.world.pull_files(issue.pull))}
-    path = given.get("path")
+    files = {change.path: change for change in diffs.changes(*call.world.pull_files(issue.pull))}
+    path = value.get("path")
     if path not in files:
         raise ApiRefusal(422, "Unprocessable Entity", ["Path could not be resolved"])
-    side, line, start = _anchor(given, files[path].patch or "")
+    side, line, start = _anchor(value, files[path].patch or "")
     return ReviewCommentState(
         id=call.world.next_id(),
         body=body,
@@ -177,15 +179,15 @@ def _review_comment(call: ApiCall, issue: IssueState, review: Review, given: Jso
     )
 
 
-def _anchor(given: Json, patch: str) -> tuple[Side, int, int | None]:
+def _anchor(value: Json, patch: str) -> tuple[Side, int, int | None]:
     lines = diffs.commentable(patch)
-    side: Any = given.get("side", "RIGHT")
-    line, start = given.get("line"), given.get("start_line")
+    side: Any = value.get("side", "RIGHT")
+    line, start = value.get("line"), value.get("start_line")
     hunk = lines.get((side, line)) if isinstance(line, int) else None
     if hunk is None or not isinstance(line, int):
         raise ApiRefusal(422, "Unprocessable Entity", ["Line could not be resolved"])
     if start is not None:
-        same_side = given.get("start_side", side) == side
+        same_side = value.get("start_side", side) == side
         if not same_side or start >= line or lines.get((side, start)) != hunk:
             raise ApiRefusal(422, "Unprocessable Entity", ["Start line could not be resolved"])
     return side, line, start
@@ -195,14 +197,14 @@ def pulls_for_commit(call: ApiCall) -> ApiAnswer:
     repository, sha = call.repository, call.args["sha"]
     if sha not in call.world.commits:
         raise ApiRefusal(422, f"No commit found for SHA: {sha}")
-    found = []
+    pulls = []
     for issue in repository.issues.values():
         if issue.pull is None:
             continue
         before = call.world.ancestors(call.world.merge_base(issue.pull.base_sha, issue.pull.head_sha))
         if sha in call.world.ancestors(issue.pull.head_sha) and sha not in before:
-            found.append(call.render.pull(repository, issue))
-    return call.page(found)
+            pulls.append(call.render.pull(repository, issue))
+    return call.page(pulls)
 
 
 _PULLS = "/repos/<owner>/<repo>/pulls"

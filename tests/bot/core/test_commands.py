@@ -1,4 +1,4 @@
-"""What counts as a command in a comment, and from whom."""
+"""Commands in comments, and the permissions they need."""
 
 import pytest
 

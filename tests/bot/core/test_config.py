@@ -8,7 +8,7 @@ from bot.core.config import RepoConfig
 from bot.core.config_file import load
 
 
-def said(text: str | bytes) -> list[str]:
+def problem_lines(text: str | bytes) -> list[str]:
     return [str(problem) for problem in load(text)[1]]
 
 
@@ -54,8 +54,8 @@ def test_what_is_wrong_is_named_and_the_rest_counts() -> None:
         ("review: {max_calls: 1e99}", "review.max_calls"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_said_to_be_so(text: str | bytes, line: str) -> None:
-    assert any(line in each for each in said(text))
+def test_a_file_that_cannot_be_read_is_reported(text: str | bytes, line: str) -> None:
+    assert any(line in problem for problem in problem_lines(text))
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_what_may_have_meant_silence_is_silent(text: str | bytes, shadowed: set[
     sections = {"triage": config.triage, "verify": config.verify, "review": config.review}
     assert {name for name, section in sections.items() if section.mode == "shadow"} == shadowed
     assert {name for problem in problems for name in problem.shadowed} - {"reproduce"} == shadowed
-    assert all(("shadow mode for" in str(each)) == bool(each.shadowed) for each in problems)
+    assert all(("shadow mode for" in str(problem)) == bool(problem.shadowed) for problem in problems)
     everywhere = load("triage: {mode: comment}\nverify: {mode: check}\nreview: {mode: comment}\n")[0]
     laid_over = config.over(everywhere)
     assert {name for name in sections if getattr(laid_over, name).mode == "shadow"} == shadowed
@@ -98,10 +98,10 @@ def test_labels_that_may_be_set_are_those_that_the_file_names() -> None:
     assert config.labels == {"unclear", "ready", "reproduced"}
 
 
-def test_a_list_of_mappings_is_read_and_one_wrong_entry_is_named_and_drops_the_list() -> None:
+def test_one_wrong_entry_drops_a_list_of_mappings_and_is_named() -> None:
     entry = "    - {paths: ['src/**'], text: Look.}\n"
     config, problems = load("review:\n  instructions:\n" + entry + entry)
-    assert ([each.text for each in config.review.instructions], problems) == (["Look.", "Look."], ())
+    assert ([instruction.text for instruction in config.review.instructions], problems) == (["Look.", "Look."], ())
     config, (problem,) = load(
         "review:\n  max_findings: 3\n  instructions:\n" + entry + "    - {path: x, text: Look.}\n"
     )

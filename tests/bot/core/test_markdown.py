@@ -1,4 +1,4 @@
-"""Model text that is posted harms nobody: no mention, reference, command, link, image or secret gets through."""
+"""Posted model text is harmless: no mention, reference, command, link, image or secret gets through."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 
 from bot.core.markdown import BREAK, clean, clean_line, fence, host_of
 from bot.core.redaction import redact
-from bot.core.text import UNSEEN, cap
+from bot.core.text import INVISIBLE, cap
 
 HOST = "github.com"
 
@@ -61,7 +61,7 @@ HOST = "github.com"
         ("half a pair \ud800 here", "half a pair ? here"),
     ],
 )
-def test_what_becomes_of_model_text(text, posted):
+def test_model_text_is_made_safe(text, posted):
     assert clean(text, host=HOST, limit=1000) == posted
 
 
@@ -150,7 +150,7 @@ def test_everything_unseen_is_in_the_one_table():
     odd = {
         chr(code) for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) in ("Cc", "Cf", "Cs")
     }
-    assert {char for char in odd if not UNSEEN.match(char)} == {"\t", "\n"}
+    assert {char for char in odd if not INVISIBLE.match(char)} == {"\t", "\n"}
 
 
 def test_a_host_keeps_its_port():
@@ -172,28 +172,28 @@ MARKS = ["\n", "\n\n", "|-|\n", ":-\n", "\t", "\u200b", "\u202e", "\r", "\r\n", 
 PIECES = st.sampled_from([*WORDS.split(), *SPACED.strip("\n").split("|"), *MARKS])
 
 
-def shown(markdown: str) -> list[tuple[str, str]]:
+def rendered(markdown: str) -> list[tuple[str, str]]:
     """(kind, text) of what a reader sees and a browser follows: text outside code, links, images, raw HTML."""
-    found: list[tuple[str, str]] = []
+    nodes: list[tuple[str, str]] = []
     for token in MarkdownIt("gfm-like", {"linkify": False, "html": True}).parse(markdown):
         if token.type == "html_block":
-            found.append(("html", token.content))
+            nodes.append(("html", token.content))
         for child in token.children or ():
             if child.type == "text":
-                found.append(("text", child.content))
+                nodes.append(("text", child.content))
             elif child.type == "link_open":
-                found.append(("link", str(child.attrs["href"])))
+                nodes.append(("link", str(child.attrs["href"])))
             elif child.type == "image":
-                found.append(("image", str(child.attrs["src"])))
+                nodes.append(("image", str(child.attrs["src"])))
             elif child.type == "html_inline":
-                found.append(("html", child.content))
-    return found
+                nodes.append(("html", child.content))
+    return nodes
 
 
 @given(st.lists(PIECES, max_size=30).map("".join))
 def test_as_github_would_render_it_nothing_dangerous_is_left(text):
     posted = clean(text, host=HOST, limit=2000)
-    for kind, content in shown(posted):
+    for kind, content in rendered(posted):
         if kind == "text":
             content = re.sub(r"https://github\.com/o/r\S*", "", content)
             assert not re.search(r"@[A-Za-z0-9]", content), posted
@@ -212,7 +212,7 @@ def test_as_github_would_render_it_nothing_dangerous_is_left(text):
 @given(st.lists(PIECES, max_size=30).map("".join))
 def test_what_follows_a_fragment_is_not_swallowed_by_it(text):
     template = f"{clean(text, host=HOST, limit=2000)}\n\nTHE END\n"
-    assert ("text", "THE END") in shown(template)
+    assert ("text", "THE END") in rendered(template)
 
 
 @given(st.lists(PIECES, max_size=20).map("".join))
@@ -264,7 +264,7 @@ def test_what_looks_like_a_secret_is_redacted(secret):
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "redacted"),
     [
         ("postgresql://me:hush@db/x", "postgresql://me:REDACTED@db/x"),
         ("postgresql://me:hu@sh@db/x", "postgresql://me:REDACTED@db/x"),
@@ -278,5 +278,5 @@ def test_what_looks_like_a_secret_is_redacted(secret):
         ("my own hunter\\2\u200b-x word, hunter2-\u200bx", "my own hunter\\2\u200b-x word, REDACTED"),
     ],
 )
-def test_named_secrets_are_redacted_and_code_is_not(text, shown):
-    assert redact(text, ["hunter2-x", "own"]) == shown
+def test_named_secrets_are_redacted_and_code_is_not(text, redacted):
+    assert redact(text, ["hunter2-x", "own"]) == redacted

@@ -1,4 +1,4 @@
-"""Spans reach a collector where an operator names one, and carry no text."""
+"""Spans reach a collector if an operator names one, and carry no text."""
 
 from __future__ import annotations
 
@@ -48,13 +48,15 @@ def test_a_job_and_its_questions_become_spans(httpserver: HTTPServer) -> None:
     httpserver.expect_request("/v1/traces", method="POST").respond_with_handler(collect)
     run(httpserver.url_for("").rstrip("/"))
     sent = [ExportTraceServiceRequest.FromString(body) for body in bodies]
-    spans = [span for each in sent for group in each.resource_spans for s in group.scope_spans for span in s.spans]
+    spans = [
+        span for request in sent for group in request.resource_spans for s in group.scope_spans for span in s.spans
+    ]
     job = next(span for span in spans if span.name == "job")
     answered, refused = (span for span in spans if span.name == "model")
     assert answered.parent_span_id == refused.parent_span_id == job.span_id
-    seen = {each.key: each.value for each in answered.attributes}
-    assert seen["bouncer.model"].string_value == "scripted:test"
-    assert seen["bouncer.input_tokens"].int_value == 2
+    attributes = {attribute.key: attribute.value for attribute in answered.attributes}
+    assert attributes["bouncer.model"].string_value == "scripted:test"
+    assert attributes["bouncer.input_tokens"].int_value == 2
     assert refused.status.message == "ModelError"
     assert b"canary" not in b"".join(bodies)
     assert b"secret" not in b"".join(bodies)

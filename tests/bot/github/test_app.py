@@ -20,7 +20,7 @@ from tests.bot.github.conftest import NAME, Site
 
 def asked(site: Site) -> list[dict[str, object]]:
     """Bodies of the requests for tokens."""
-    return [each.body for each in site.github.requests if each.path.endswith("access_tokens")]
+    return [request.body for request in site.github.requests if request.path.endswith("access_tokens")]
 
 
 def test_what_reads_holds_a_token_that_cannot_write_and_reaches_one_repository(site: Site) -> None:
@@ -36,7 +36,7 @@ def test_what_reads_holds_a_token_that_cannot_write_and_reaches_one_repository(s
 def test_only_opening_a_test_pull_request_asks_for_the_right_to_change_files(site: Site) -> None:
     number = site.github.open_issue(NAME, "Reading fails")
     site.writer.create_comment(number, "hello")
-    assert [each["permissions"]["contents"] for each in asked(site)] == ["read"]  # type: ignore[index]
+    assert [body["permissions"]["contents"] for body in asked(site)] == ["read"]  # type: ignore[index]
     site.writer.create_branch("draft", site.forge.head("main"))
     assert asked(site)[-1]["permissions"] == {"contents": "write", "pull_requests": "write"}
 
@@ -113,9 +113,9 @@ def test_the_app_knows_its_permissions_events_and_webhook(site: Site) -> None:
 
 
 def test_an_installation_is_found_by_its_repository(site: Site) -> None:
-    found = site.app.installation_for("octo", "demo")
-    assert (found.id, found.account, found.suspended) == (site.installation.id, "octo", False)
-    assert site.app.installations() == (found,)
+    installation = site.app.installation_for("octo", "demo")
+    assert (installation.id, installation.account, installation.suspended) == (site.installation.id, "octo", False)
+    assert site.app.installations() == (installation,)
     with pytest.raises(NotFound):
         site.app.installation_for("octo", "elsewhere")
 
@@ -163,13 +163,13 @@ def test_a_delivery_of_which_no_attempt_succeeded_is_listed_and_redelivered_unde
             for number in range(60):
                 github.open_issue(NAME, f"Issue {number}")
             failed = app.failed_deliveries(yesterday)
-            assert [each.event for each in failed] == ["installation"] + ["issues"] * 60
+            assert [delivery.event for delivery in failed] == ["installation"] + ["issues"] * 60
             assert failed[0].delivered_at <= failed[-1].delivered_at
             Receiver.status = 202
             app.redeliver(failed[-1].id)
             github.settle()
-            left = app.failed_deliveries(yesterday)
-            assert [each.guid for each in left] == [each.guid for each in failed[:-1]]
+            remaining = app.failed_deliveries(yesterday)
+            assert [delivery.guid for delivery in remaining] == [delivery.guid for delivery in failed[:-1]]
             assert app.failed_deliveries(datetime.now(UTC) + timedelta(hours=1)) == ()
     server.shutdown()
     server.server_close()
@@ -205,7 +205,7 @@ def test_what_is_wrong_with_a_key_is_said_in_one_line_that_shows_none_of_it(priv
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
     )
     middle = private_key.splitlines()[5]
-    for text, said in [
+    for text, reason in [
         ("", "the private key is empty"),
         ("secret", "not a PEM private key"),
         (public.decode(), "this is a public key"),
@@ -217,7 +217,7 @@ def test_what_is_wrong_with_a_key_is_said_in_one_line_that_shows_none_of_it(priv
             load_key(text, "key.pem")
         message = str(caught.value)
         assert message.startswith("key.pem: ")
-        assert said in message
+        assert reason in message
         assert "\n" not in message
         assert middle not in message
 
@@ -239,4 +239,4 @@ def test_the_public_github_and_an_enterprise_server_are_reached_alike(site: Site
     with GitHubApp(site.registered.id, site.registered.private_key, site.github.web_url + prefix) as app:
         forge, _ = app.forge(site.installation.id, NAME)
         assert forge.pull_request(pull).number == pull
-        assert [each.number for each in forge.linked_issues(pull)] == [1]
+        assert [issue.number for issue in forge.linked_issues(pull)] == [1]

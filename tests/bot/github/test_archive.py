@@ -81,10 +81,10 @@ def test_an_archive_that_unpacks_to_too_much_is_refused(
 ) -> None:
     monkeypatch.setattr(archive, "MAX_FILES", 3)
     with pytest.raises(ForgeError, match="more than is accepted"):
-        unpacked(httpserver, tar(*(plain(f"{each}") for each in range(5))), folder)
+        unpacked(httpserver, tar(*(plain(f"{number}") for number in range(5))), folder)
     monkeypatch.setattr(archive, "MAX_ARCHIVE", 100)
     with pytest.raises(ForgeError, match="archive is larger"):
-        unpacked(httpserver, tar(*(plain(f"{each}") for each in range(500))), folder)
+        unpacked(httpserver, tar(*(plain(f"{number}") for number in range(500))), folder)
 
 
 @pytest.mark.parametrize(("status", "error"), [(404, NotFound), (403, ForgeError), (503, TransientError)])
@@ -102,15 +102,15 @@ def test_no_credentials_of_this_machine_go_along(
     netrc = folder / "netrc"
     netrc.write_text("machine localhost login me password secret\n")
     monkeypatch.setenv("NETRC", str(netrc))
-    seen: list[str | None] = []
+    headers: list[str | None] = []
 
     def answer(request: Request) -> Response:
-        seen.append(request.headers.get("Authorization"))
+        headers.append(request.headers.get("Authorization"))
         return Response(tar(plain("a")))
 
     httpserver.expect_request("/archive").respond_with_handler(answer)
     archive.unpack(httpserver.url_for("/archive"), folder)
-    assert seen == [None]
+    assert headers == [None]
 
 
 def test_a_program_stays_executable(httpserver: HTTPServer, folder: Path) -> None:
@@ -135,14 +135,14 @@ def test_what_a_killed_process_fetched_goes_with_the_next_fetch(tmp_path: Path) 
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=Path(__file__).parents[3]) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"fetching\n"
-        (left,) = tmp_path.iterdir()
+        (folder,) = tmp_path.iterdir()
         long_ago = time.time() - 3_600
-        os.utime(left, (long_ago, long_ago))
+        os.utime(folder, (long_ago, long_ago))
         archives = archive.Archives(tmp_path)
         archives.tree("o/r", "b", lambda folder: None)
-        assert left.exists()  # its process lives
+        assert folder.exists()  # its process lives
         process.kill()
         process.wait()
-    os.utime(left, (long_ago, long_ago))
+    os.utime(folder, (long_ago, long_ago))
     archives.tree("o/r", "c", lambda folder: None)
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["o%2Fr@b", "o%2Fr@c"]
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["o%2Fr@b", "o%2Fr@c"]

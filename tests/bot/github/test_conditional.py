@@ -12,7 +12,7 @@ from tests.bot.github.conftest import NAME, Site
 
 
 def statuses(site: Site, ending: str) -> list[int]:
-    return [each.status for each in site.github.requests if each.path.endswith(ending)]
+    return [request.status for request in site.github.requests if request.path.endswith(ending)]
 
 
 def test_what_has_not_changed_is_known_and_costs_nothing(site: Site) -> None:
@@ -20,7 +20,7 @@ def test_what_has_not_changed_is_known_and_costs_nothing(site: Site) -> None:
     site.github.comment(NAME, number, "Which version?")
     for _ in range(3):
         assert site.forge.issue(number).title == "Reading fails"
-        assert [each.body for each in site.forge.comments(number)] == ["Which version?"]
+        assert [comment.body for comment in site.forge.comments(number)] == ["Which version?"]
     assert statuses(site, f"/issues/{number}") == [200, 304, 304]
     assert statuses(site, "/comments") == [200, 304, 304]
 

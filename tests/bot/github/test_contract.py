@@ -78,7 +78,7 @@ def test_reviews_their_comments_and_resolved_threads_are_known(forge: Forge, sce
     [comment] = forge.review_comments(scene.pull)
     assert (comment.path, comment.line, comment.side) == ("src/table.py", 2, "RIGHT")
     assert (comment.author.login, comment.commit_id) == ("bouncer[bot]", scene.head)
-    assert [each.author.login for each in forge.reviews(scene.pull)] == ["bouncer[bot]"]
+    assert [review.author.login for review in forge.reviews(scene.pull)] == ["bouncer[bot]"]
     assert forge.resolved_threads(scene.pull) == (scene.finding,)
 
 
@@ -101,8 +101,8 @@ def test_what_a_person_may_do_is_known(forge: Forge, login: str, role: str) -> N
 
 def test_thumbs_are_told_by_whom_and_other_reactions_do_not_count(forge: Forge, scene: Scene) -> None:
     reactions = forge.reactions(scene.comment)
-    assert [each.login for each in reactions.up] == ["alice"]
-    assert [each.login for each in reactions.down] == ["bob"]
+    assert [actor.login for actor in reactions.up] == ["alice"]
+    assert [actor.login for actor in reactions.down] == ["bob"]
     assert forge.reactions(scene.finding, review=True).up == ()
 
 

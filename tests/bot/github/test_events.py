@@ -100,9 +100,9 @@ def test_a_check_of_a_fork_names_no_pull_request() -> None:
 
 def test_our_builders_send_what_github_sends() -> None:
     """Every field that we read has the same place and type in a built payload as in a real one."""
-    for sent in (deliveries.issue(), deliveries.comment("x"), deliveries.pull_request()):
-        real = payload_of(next((PAYLOADS / sent.event).glob(f"{sent.payload['action']}.github.json")))
-        missing = {path for path, _ in paths(sent.payload) if not reaches(real, path)}
+    for delivery in (deliveries.issue(), deliveries.comment("x"), deliveries.pull_request()):
+        real = payload_of(next((PAYLOADS / delivery.event).glob(f"{delivery.payload['action']}.github.json")))
+        missing = {path for path, _ in paths(delivery.payload) if not reaches(real, path)}
         # What the example predates: new fields of GitHub's.
         assert {path[-1] for path in missing} <= {
             "installation", "id", "node_id", "state_reason", "visibility", "disabled", "archived", "draft",
@@ -118,7 +118,7 @@ def paths(value: Any, depth: int = 3) -> Iterator[tuple[tuple[str, ...], Any]]:
     if isinstance(value, dict) and depth:
         for key, below in value.items():
             yield (key,), below
-            yield from (((key, *path), each) for path, each in paths(below, depth - 1))
+            yield from (((key, *path), value) for path, value in paths(below, depth - 1))
 
 
 def reaches(value: Any, path: tuple[str, ...]) -> bool:
@@ -129,13 +129,13 @@ def reaches(value: Any, path: tuple[str, ...]) -> bool:
     return True
 
 
-def without(payload: dict[str, Any], path: tuple[str, ...], *put: Any) -> dict[str, Any]:
+def without(payload: dict[str, Any], path: tuple[str, ...], *replacement: Any) -> dict[str, Any]:
     """The payload without the field, or with another value in its place."""
     key, *rest = path
     if rest:
-        return {**payload, key: without(payload[key], tuple(rest), *put)}
+        return {**payload, key: without(payload[key], tuple(rest), *replacement)}
     copy = {name: value for name, value in payload.items() if name != key}
-    return {**copy, key: put[0]} if put else copy
+    return {**copy, key: replacement[0]} if replacement else copy
 
 
 #: Without these an event means nothing; everything else may be missing or null.
@@ -165,8 +165,8 @@ ESSENTIAL = {
 
 
 def one_of_each_kind() -> list[Path]:
-    known = {name_of(path): path for path in reversed(EXAMPLES)}
-    return [path for name, path in known.items() if name in MEANING or name.startswith("installation")]
+    examples = {name_of(path): path for path in reversed(EXAMPLES)}
+    return [path for name, path in examples.items() if name in MEANING or name.startswith("installation")]
 
 
 @pytest.mark.parametrize("path", one_of_each_kind(), ids=name_of)
@@ -174,9 +174,9 @@ def test_every_field_that_we_can_do_without_may_be_missing_or_null(path: Path) -
     payload, event = payload_of(path), path.parent.name
     needed = set()
     for field, _ in paths(payload):
-        for broken in (without(payload, field), without(payload, field, None)):
+        for payload_without in (without(payload, field), without(payload, field, None)):
             try:
-                parse(event, broken)
+                parse(event, payload_without)
             except MalformedDelivery:
                 needed.add(".".join(field))
     assert needed <= ESSENTIAL[event]
@@ -188,8 +188,8 @@ def test_a_field_of_a_wrong_type_is_tolerated_or_named_never_a_crash(path: Path,
     payload, event = payload_of(path), path.parent.name
     for field, _ in paths(payload):
         with suppress(MalformedDelivery):
-            parsed = parse(event, without(payload, field, wrong))
-            assert parsed is None or from_json(to_json(parsed)) == parsed
+            event_read = parse(event, without(payload, field, wrong))
+            assert event_read is None or from_json(to_json(event_read)) == event_read
 
 
 @given(name=st.text(max_size=40), payload=st.dictionaries(st.text(max_size=8), st.none() | st.integers()))
@@ -264,13 +264,13 @@ def test_the_same_object_is_read_from_json_and_from_a_form(payload: dict[str, An
 @example(body=b"&".join([b"a=b"] * 50), kind=FORM)
 @example(body="payload={}&é".encode("latin-1"), kind=FORM)
 def test_a_body_is_an_object_or_refused_in_one_line(body: bytes, kind: str) -> None:
-    said = ""
+    message = ""
     try:
         assert isinstance(load(body, kind), dict)
     except MalformedDelivery as error:
-        said = str(error)
-    assert "\n" not in said
-    assert len(said) < 300
+        message = str(error)
+    assert "\n" not in message
+    assert len(message) < 300
 
 
 @pytest.mark.parametrize(
@@ -290,8 +290,8 @@ def test_what_is_wrong_with_a_body_is_named(body: bytes, kind: str, message: str
 
 
 def test_half_a_surrogate_pair_or_a_nul_in_a_title_can_be_stored() -> None:
-    sent = deliveries.issue(title="a\ud800b\0c \U0001f600", body="\udfff")
-    event = parse(sent.event, load(sent.body, JSON))
+    delivery = deliveries.issue(title="a\ud800b\0c \U0001f600", body="\udfff")
+    event = parse(delivery.event, load(delivery.body, JSON))
     assert isinstance(event, events.IssueOpened)
     assert (event.issue.title, event.issue.body) == ("a\ufffdb\ufffdc \U0001f600", "\ufffd")
     assert from_json(to_json(event)) == event

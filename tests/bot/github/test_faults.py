@@ -32,12 +32,12 @@ def test_credentials_that_stay_refused_are_asked_about_again_later_not_at_once(s
     site.github.fail("unauthorized", path="/issues/", times=10)
     with pytest.raises(TransientError, match="401: Bad credentials"):
         site.forge.issue(number)
-    assert [each.status for each in site.github.requests if "/issues/" in each.path] == [401, 401]
+    assert [request.status for request in site.github.requests if "/issues/" in request.path] == [401, 401]
     assert minted(site) == 2
 
 
 def minted(site: Site) -> int:
-    return sum(TOKENS in each.path and each.status == 201 for each in site.github.requests)
+    return sum(TOKENS in request.path and request.status == 201 for request in site.github.requests)
 
 
 @pytest.mark.parametrize(
@@ -67,8 +67,8 @@ def test_a_fault_of_github_is_worth_another_try_and_is_tried_once(site: Site, ki
     for ask in (lambda: site.forge.issue(number), lambda: site.writer.create_comment(number, "hello")):
         before = len(site.github.requests)
         ask_and_fail(site, kind, ask)
-        seen = [each for each in site.github.requests[before:] if TOKENS not in each.path]
-        assert len(seen) == (0 if kind == "reset" else 1)
+        requests = [request for request in site.github.requests[before:] if TOKENS not in request.path]
+        assert len(requests) == (0 if kind == "reset" else 1)
     assert site.forge.issue(number).title == "Reading fails"
     assert site.github.comments(NAME, number) == []
 
@@ -101,8 +101,8 @@ def test_a_fault_while_a_token_is_minted_is_the_same_fault(site: Site, kind: Kin
 
 def test_a_fault_on_a_later_page_is_no_shorter_list(site: Site) -> None:
     number = site.github.open_issue(NAME, "Reading fails")
-    for each in range(150):
-        site.github.comment(NAME, number, f"{each}")
+    for count in range(150):
+        site.github.comment(NAME, number, f"{count}")
     site.github.fail("server_error", path="/comments$", after=1)
     with pytest.raises(TransientError):
         site.forge.comments(number)
@@ -140,7 +140,7 @@ def test_credentials_never_follow_a_redirect_to_another_host(site: Site) -> None
     before = len(site.github.requests)
     with pytest.raises(ForgeError, match="another host; credentials are not sent there"):
         site.forge.issue(number)
-    assert not [each for each in site.github.requests[before:] if "steal" in each.path]
+    assert not [request for request in site.github.requests[before:] if "steal" in request.path]
 
 
 def test_a_moved_repository_is_followed_on_the_same_host(site: Site) -> None:
@@ -183,24 +183,24 @@ def test_nobody_answers_at_that_address(private_key: str) -> None:
 
 
 def test_every_request_is_counted_with_the_quota_that_is_left(site: Site) -> None:
-    seen: list[Exchange] = []
+    exchanges: list[Exchange] = []
     number = site.github.open_issue(NAME, "Reading fails")
     with GitHubApp(
-        site.registered.id, site.registered.private_key, site.github.api_url, observe=seen.append
+        site.registered.id, site.registered.private_key, site.github.api_url, observe=exchanges.append
     ) as app:
         forge, _ = app.forge(site.installation.id, NAME)
         site.github.fail("reset", path="/issues/")
         with pytest.raises(TransientError):
             forge.issue(number)
         forge.issue(number)
-    assert [(call.installation, call.method, call.status) for call in seen] == [
+    assert [(call.installation, call.method, call.status) for call in exchanges] == [
         (None, "POST", 201),
         (site.installation.id, "GET", 0),
         (site.installation.id, "GET", 200),
     ]
-    assert seen[-1].limit == 5000
-    assert seen[-1].remaining is not None
-    assert 0 < seen[-1].remaining < 5000
+    assert exchanges[-1].limit == 5000
+    assert exchanges[-1].remaining is not None
+    assert 0 < exchanges[-1].remaining < 5000
 
 
 def test_a_slow_answer_is_waited_for(site: Site) -> None:

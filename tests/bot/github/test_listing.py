@@ -34,15 +34,15 @@ def test_each_kind_of_change_has_git_s_headers() -> None:
         changed=5,
     )
     assert (diff.omitted, diff.unlisted) == ((), 0)
-    read = parse(diff.text)
-    assert [(each.path, each.change) for each in read.files] == [
+    patch = parse(diff.text)
+    assert [(file.path, file.change) for file in patch.files] == [
         ("new.py", "added"),
         ("old.py", "deleted"),
         ("same.py", "modified"),
         ("to.py", "renamed"),
         ("moved.py", "renamed"),
     ]
-    assert read.flaws == ()
+    assert patch.flaws == ()
 
 
 def test_what_is_binary_too_large_or_not_even_listed_is_said() -> None:
@@ -68,8 +68,8 @@ def test_an_odd_path_is_written_as_git_writes_it(path: str, tmp_path: Path) -> N
     target.write_text("x\n")
     run(repository, "init", "-q")
     run(repository, "add", "-A")
-    told = run(repository, "-c", "core.quotePath=true", "diff", "--cached")
-    assert told.splitlines()[0] == f"diff --git {quoted('a/' + path)} {quoted('b/' + path)}"
+    git_diff = run(repository, "-c", "core.quotePath=true", "diff", "--cached")
+    assert git_diff.splitlines()[0] == f"diff --git {quoted('a/' + path)} {quoted('b/' + path)}"
 
 
 def run(folder: Path, *arguments: str) -> str:
@@ -84,9 +84,9 @@ def test_the_simulated_diff_is_read_back_as_the_change_that_was_made(path: str, 
     if old == new:
         return
     changes = diffs.changes({path: old.encode()}, {path: new.encode()})
-    read = parse(diffs.unified(changes))
-    assert read.flaws == ()
-    [file] = read.files
+    patch = parse(diffs.unified(changes))
+    assert patch.flaws == ()
+    [file] = patch.files
     assert file.path == path
     assert file.added == changes[0].additions
     assert file.removed == changes[0].deletions

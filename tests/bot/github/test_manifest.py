@@ -42,9 +42,9 @@ def test_every_permission_is_explained() -> None:
 
 
 def test_tokens_are_never_asked_for_more_than_the_app_has() -> None:
-    asked = manifest().with_test_pulls().default_permissions
+    permissions = manifest().with_test_pulls().default_permissions
     for needed in (tokens.READ, tokens.WRITE, tokens.CONTENTS):
-        assert all(asked[name] in (level, "write") for name, level in needed.items())
+        assert all(permissions[name] in (level, "write") for name, level in needed.items())
 
 
 def test_it_hears_of_every_event_that_we_read() -> None:
@@ -53,12 +53,12 @@ def test_it_hears_of_every_event_that_we_read() -> None:
 
 
 def test_what_was_not_granted_is_named() -> None:
-    asked = manifest()
-    assert asked.gaps(asked.default_permissions, asked.default_events) == ()
-    granted = {**asked.default_permissions, "issues": "read"}
+    app_manifest = manifest()
+    assert app_manifest.gaps(app_manifest.default_permissions, app_manifest.default_events) == ()
+    granted = {**app_manifest.default_permissions, "issues": "read"}
     del granted["checks"]
-    heard = [event for event in asked.default_events if event != "issues"]
-    assert asked.gaps(granted, heard) == (
+    events = [event for event in app_manifest.default_events if event != "issues"]
+    assert app_manifest.gaps(granted, events) == (
         "permission issues: write (granted: read)",
         "permission checks: write (granted: none)",
         "event issues",
@@ -66,8 +66,13 @@ def test_what_was_not_granted_is_named() -> None:
 
 
 def test_more_than_needed_is_no_gap() -> None:
-    asked = manifest()
-    assert asked.gaps({**asked.default_permissions, "contents": "write"}, [*asked.default_events, "push"]) == ()
+    app_manifest = manifest()
+    assert (
+        app_manifest.gaps(
+            {**app_manifest.default_permissions, "contents": "write"}, [*app_manifest.default_events, "push"]
+        )
+        == ()
+    )
 
 
 def test_what_is_posted_to_github_points_back_to_this_server() -> None:

@@ -81,8 +81,8 @@ def test_an_answer_that_is_not_what_github_documents_is_no_answer(
     httpserver.expect_request(re.compile(".*")).respond_with_json(odd)
     with suppress(TransientError, NotFound):
         answer: Any = QUESTIONS[question](forge)
-        said = answer if isinstance(answer, str | tuple) else (answer.up + answer.down)
-        assert said in EMPTY
+        logins = answer if isinstance(answer, str | tuple) else (answer.up + answer.down)
+        assert logins in EMPTY
 
 
 def test_a_comment_without_an_id_was_perhaps_written(httpserver: HTTPServer, writer: GitHubWriter) -> None:
@@ -133,15 +133,15 @@ def test_the_next_page_is_asked_for_on_our_own_host_whatever_the_link_says(
 
 
 @pytest.mark.parametrize(
-    ("location", "said"),
+    ("location", "message"),
     [("", "in a circle"), ("//elsewhere.example.com/x", "another host")],
 )
 def test_a_redirect_to_nowhere_is_refused(
-    httpserver: HTTPServer, forge: GitHubForge, location: str, said: str
+    httpserver: HTTPServer, forge: GitHubForge, location: str, message: str
 ) -> None:
     httpserver.expect_request(REPO).respond_with_data("", status=301, headers={"Location": location})
     httpserver.expect_request("/").respond_with_data("", status=301, headers={"Location": location})
-    with pytest.raises(ForgeError, match=said):
+    with pytest.raises(ForgeError, match=message):
         forge.about()
 
 
@@ -162,16 +162,16 @@ def test_a_write_is_repeated_at_its_new_place_only_where_the_answer_says_it_was_
     httpserver.expect_request(f"{REPO}/issues/1/comments").respond_with_data(
         "", status=status, headers={"Location": target}
     )
-    seen: list[bytes] = []
+    bodies: list[bytes] = []
 
     def accept(request: Request) -> Response:
-        seen.append(request.get_data())
+        bodies.append(request.get_data())
         return Response('{"id": 7}', 201)
 
     httpserver.expect_request("/repositories/5/issues/1/comments").respond_with_handler(accept)
     if follows:
         assert writer.create_comment(1, "hello") == 7
-        assert seen == [b'{"body": "hello"}']
+        assert bodies == [b'{"body": "hello"}']
     else:
         with pytest.raises(ForgeError, match="redirects a write"):
             writer.create_comment(1, "hello")

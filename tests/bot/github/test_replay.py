@@ -78,8 +78,8 @@ def test_a_recording_keeps_the_last_answer_and_passes_absence_on() -> None:
         forge.issue(8)
     with pytest.raises(NotRecorded):
         forge.issue(9)
-    kept = forge.snapshot()
-    assert (set(kept.issues), kept.missing) == ({7}, ("issues 8",))
+    snapshot = forge.snapshot()
+    assert (set(snapshot.issues), snapshot.missing) == ({7}, ("issues 8",))
 
 
 def test_a_snapshot_cannot_write_outside_of_a_checkout(tmp_path: Path) -> None:

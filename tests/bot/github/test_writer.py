@@ -27,15 +27,15 @@ def head(site: Site, pull: int) -> str:
 
 
 def test_a_comment_is_written_by_our_bot_and_edited_in_place(site: Site, issue: int) -> None:
-    comment = site.writer.create_comment(issue, "Which version?")
-    site.writer.edit_comment(comment, "Thanks, this is clear now.")
-    [written] = site.forge.comments(issue)
-    assert (written.id, written.body, written.author) == (
-        comment,
+    comment_id = site.writer.create_comment(issue, "Which version?")
+    site.writer.edit_comment(comment_id, "Thanks, this is clear now.")
+    [comment] = site.forge.comments(issue)
+    assert (comment.id, comment.body, comment.author) == (
+        comment_id,
         "Thanks, this is clear now.",
         site.forge.identity(),
     )
-    assert written.by_app == site.registered.id
+    assert comment.by_app == site.registered.id
 
 
 def test_labels_are_made_where_the_repository_lacks_them_and_removing_twice_is_no_error(
@@ -63,8 +63,8 @@ def test_an_answer_stands_in_the_thread_of_a_comment_on_a_line(site: Site, pull:
     site.writer.create_review(pull, head(site, pull), "", (InlineComment(path=TABLE, line=2, body="x"),))
     (first,) = site.forge.review_comments(pull)
     answer = site.writer.reply(pull, first.id, "Because.")
-    (_, said) = site.forge.review_comments(pull)
-    assert (said.id, said.in_reply_to, said.body) == (answer, first.id, "Because.")
+    (_, reply) = site.forge.review_comments(pull)
+    assert (reply.id, reply.in_reply_to, reply.body) == (answer, first.id, "Because.")
     with pytest.raises(NotFound):
         site.writer.reply(pull, 999, "To nobody.")
 
@@ -81,15 +81,17 @@ def test_a_review_is_one_comment_event_pinned_to_its_commit(site: Site, pull: in
         InlineComment(path=TABLE, line=2, side="LEFT", body="The line that goes."),
         InlineComment(path=TABLE, line=1, body="Context."),
     )
-    review = site.writer.create_review(pull, sha, "Two things.", comments)
-    [posted] = site.forge.reviews(pull)
-    assert (posted.id, posted.body, posted.commit_id) == (review, "Two things.", sha)
-    assert [(each.line, each.side) for each in site.forge.review_comments(pull)] == [
+    review_id = site.writer.create_review(pull, sha, "Two things.", comments)
+    [review] = site.forge.reviews(pull)
+    assert (review.id, review.body, review.commit_id) == (review_id, "Two things.", sha)
+    assert [(comment.line, comment.side) for comment in site.forge.review_comments(pull)] == [
         (3, "RIGHT"),
         (2, "LEFT"),
         (1, "RIGHT"),
     ]
-    [sent] = [each.body for each in site.github.requests if each.path.endswith("/reviews") and each.body]
+    [sent] = [
+        request.body for request in site.github.requests if request.path.endswith("/reviews") and request.body
+    ]
     assert sent["event"] == "COMMENT"
 
 
@@ -118,8 +120,8 @@ def test_a_check_is_made_and_then_edited(site: Site, pull: int) -> None:
     sha = head(site, pull)
     check = site.writer.create_check("bouncer / verify", sha, "key", "neutral", "Not judged", "", "")
     site.writer.edit_check(check, "success", "Solves #1", "All of it.", "$ pytest")
-    [found] = site.forge.check_runs(sha, "bouncer / verify")
-    assert (found.id, found.conclusion, found.external_id) == (check, "success", "key")
+    [check_run] = site.forge.check_runs(sha, "bouncer / verify")
+    assert (check_run.id, check_run.conclusion, check_run.external_id) == (check, "success", "key")
     output = site.github.checks(NAME)[0].output
     assert output == {"title": "Solves #1", "summary": "All of it.", "text": "$ pytest"}
 
@@ -141,7 +143,7 @@ def test_a_test_pull_request_is_a_draft_with_one_file_and_is_found_again(site: S
     pull = site.forge.pull_request(number)
     assert (pull.draft, pull.from_fork, pull.head_ref) == (True, False, branch)
     assert site.forge.diff(number).text.count("diff --git") == 1
-    assert sum(each.method == "PUT" for each in site.github.requests) == 1
+    assert sum(request.method == "PUT" for request in site.github.requests) == 1
 
 
 def test_a_file_that_changed_is_replaced(site: Site) -> None:
@@ -155,7 +157,7 @@ def test_a_file_outside_of_the_repository_is_never_written(site: Site, path: str
     site.writer.create_branch("draft", site.forge.head("main"))
     with pytest.raises(NotFound):
         site.writer.put_file("draft", path, "x", "Escape")
-    assert not [each for each in site.github.requests if each.method == "PUT"]
+    assert not [request for request in site.github.requests if request.method == "PUT"]
 
 
 def test_a_reaction_is_put_on_a_comment_of_either_kind(site: Site, issue: int, pull: int) -> None:

@@ -89,8 +89,8 @@ def failure(status: int, message: str = "no", headers: dict[str, str] | None = N
 @pytest.fixture(params=["openai", "anthropic"])
 def provider(request: pytest.FixtureRequest, httpserver: HTTPServer) -> Iterator[Provider]:
     """Both, one after the other."""
-    made = Provider(request.param, httpserver)
-    path = "/v1/chat/completions" if made.kind == "openai" else "/v1/messages"
-    httpserver.expect_request(path, method="POST").respond_with_handler(made.handle)
-    yield made
+    provider = Provider(request.param, httpserver)
+    path = "/v1/chat/completions" if provider.kind == "openai" else "/v1/messages"
+    httpserver.expect_request(path, method="POST").respond_with_handler(provider.handle)
+    yield provider
     httpserver.check()

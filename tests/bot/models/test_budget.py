@@ -124,11 +124,11 @@ def test_many_workers_at_once_do_not_pass_the_limit() -> None:
         return True
 
     with ThreadPoolExecutor(8) as pool:
-        made = sum(pool.map(ask, range(40)))
+        call_count = sum(pool.map(ask, range(40)))
     spent = store.spent(TODAY, "all")
-    assert spent == Spent(micros=made * 44_000, calls=made)
+    assert spent == Spent(micros=call_count * 44_000, calls=call_count)
     assert spent.micros <= limit * 1e6
-    assert 0 < made < 40
+    assert 0 < call_count < 40
 
 
 @given(st.text(), st.text(), st.integers(1, 100_000))

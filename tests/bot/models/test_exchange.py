@@ -30,9 +30,9 @@ def test_an_answer_that_does_not_fit_is_asked_for_again_once_and_told_what_is_wr
     reply = model.complete(PROMPT, Verdict)
     assert reply.value == CLEAR
     assert reply.usage.calls == 2
-    question, said, demand = model.requests[1].turns
+    question, first_answer, demand = model.requests[1].turns
     assert question.text == PROMPT.user
-    assert (said.role, said.text[:16]) == ("assistant", '{"explanation": ')
+    assert (first_answer.role, first_answer.text[:16]) == ("assistant", '{"explanation": ')
     assert "p_bounce: Input should be less than or equal to 100" in demand.text
     assert "label: Input should be 'CLEAR' or 'VAGUE'" in demand.text
     assert '"enum":["CLEAR","VAGUE"]' in demand.text

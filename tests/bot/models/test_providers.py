@@ -35,34 +35,34 @@ def test_a_reply_is_typed_counted_and_priced(provider: Provider) -> None:
 
 def test_a_reasoning_model_is_asked_with_effort_and_without_temperature(provider: Provider) -> None:
     provider.model().complete(PROMPT, Verdict)
-    (sent,) = provider.requests
-    assert "temperature" not in sent
+    (request,) = provider.requests
+    assert "temperature" not in request
     if provider.kind == "openai":
-        assert sent["reasoning_effort"] == "medium"
-        assert sent["max_completion_tokens"] == 4000
+        assert request["reasoning_effort"] == "medium"
+        assert request["max_completion_tokens"] == 4000
     else:
-        assert sent["output_config"]["effort"] == "medium"
-        assert sent["max_tokens"] == 4000
+        assert request["output_config"]["effort"] == "medium"
+        assert request["max_tokens"] == 4000
 
 
 @pytest.mark.parametrize("openai", ["gpt-4.1-2025-04-14", "gemma3:27b-it-q8_0"])
 def test_a_plain_model_is_asked_at_temperature_nought_and_without_effort(provider: Provider, openai: str) -> None:
     provider.model(openai if provider.kind == "openai" else "claude-haiku-4-5").complete(PROMPT, Verdict)
-    (sent,) = provider.requests
-    assert sent["temperature"] == 0.0
-    assert sent["max_tokens"] == 4000
-    assert "effort" not in json.dumps(sent)
+    (request,) = provider.requests
+    assert request["temperature"] == 0.0
+    assert request["max_tokens"] == 4000
+    assert "effort" not in json.dumps(request)
 
 
 def test_the_schema_goes_along_closed_and_complete(provider: Provider) -> None:
     provider.model().complete(PROMPT, Verdict)
-    (sent,) = provider.requests
+    (request,) = provider.requests
     if provider.kind == "openai":
-        given = sent["response_format"]["json_schema"]
-        assert given["strict"] is True
-        schema = given["schema"]
+        definition = request["response_format"]["json_schema"]
+        assert definition["strict"] is True
+        schema = definition["schema"]
     else:
-        schema = sent["output_config"]["format"]["schema"]
+        schema = request["output_config"]["format"]["schema"]
     assert schema["required"] == ["explanation", "open_points", "p_bounce", "label"]
     assert schema["additionalProperties"] is False
     assert "maximum" not in json.dumps(schema)
@@ -80,11 +80,11 @@ def test_a_model_without_native_schema_is_given_a_tool_to_call(provider: Provide
     provider.script.append(Response(json.dumps(body), content_type="application/json"))
     name = "gpt-4-turbo" if provider.kind == "openai" else "claude-3-7-sonnet-latest"
     assert provider.model(name).complete(PROMPT, Verdict).value == CLEAR
-    (sent,) = provider.requests
-    assert "response_format" not in sent
-    assert "output_config" not in sent
-    assert len(sent["tools"]) == 1
-    assert "Verdict" in json.dumps(sent["tool_choice"])
+    (request,) = provider.requests
+    assert "response_format" not in request
+    assert "output_config" not in request
+    assert len(request["tools"]) == 1
+    assert "Verdict" in json.dumps(request["tool_choice"])
 
 
 def test_what_a_server_does_not_take_is_left_out_and_remembered(provider: Provider) -> None:
@@ -94,13 +94,13 @@ def test_what_a_server_does_not_take_is_left_out_and_remembered(provider: Provid
     else:
         refusals = ["`temperature` is deprecated for this model.", "output_config: Extra inputs are not permitted"]
         model = provider.model("claude-haiku-4-5")
-    provider.script.extend(failure(400, said) for said in refusals)
+    provider.script.extend(failure(400, refusal) for refusal in refusals)
     assert model.complete(PROMPT, Verdict).value == CLEAR
     model.complete(PROMPT, Verdict)
     assert len(provider.requests) == len(refusals) + 2
-    for sent in provider.requests[-2:]:
-        assert not {"temperature", "response_format", "output_config"} & sent.keys()
-        assert sent["tools"]
+    for request in provider.requests[-2:]:
+        assert not {"temperature", "response_format", "output_config"} & request.keys()
+        assert request["tools"]
 
 
 def test_a_server_that_refuses_everything_is_not_asked_for_ever(provider: Provider) -> None:
@@ -116,7 +116,7 @@ def test_the_second_try_after_a_cut_answer_says_low_effort(provider: Provider) -
     provider.script.append(provider.cut())
     assert provider.model().complete(PROMPT, Verdict).value == CLEAR
     assert [
-        "low" in json.dumps({k: v for k, v in sent.items() if k != "messages"}) for sent in provider.requests
+        "low" in json.dumps({k: v for k, v in request.items() if k != "messages"}) for request in provider.requests
     ] == [
         False,
         True,
@@ -197,10 +197,10 @@ def test_what_an_operator_has_to_repair_is_told_apart(provider: Provider, answer
 
 @pytest.mark.parametrize("status", [200, 401, 403, 404, 500])
 def test_a_key_is_checked_without_a_question(provider: Provider, status: int) -> None:
-    asked: list[str] = []
+    questions: list[str] = []
 
     def answer(request: Request) -> Response:
-        asked.append(request.environ["RAW_URI"])
+        questions.append(request.environ["RAW_URI"])
         return Response('{"error": {"message": "no"}}', status, content_type="application/json")
 
     provider.server.expect_request("/v1/models/a/model", method="GET").respond_with_handler(answer)
@@ -215,7 +215,7 @@ def test_a_key_is_checked_without_a_question(provider: Provider, status: int) ->
     if status == 404:
         with pytest.raises(ProviderRefused, match="does not know the model"):
             remote.check()
-    assert set(asked) == {"/v1/models/a%2Fmodel"}
+    assert set(questions) == {"/v1/models/a%2Fmodel"}
     assert provider.requests == []
 
 
@@ -334,7 +334,7 @@ def raw(kind: str, port: int, timeout: float = 2.0) -> Conversation:
 
 @pytest.mark.parametrize("kind", ["openai", "anthropic"])
 @pytest.mark.parametrize(
-    "sent",
+    "response",
     [
         b"",
         b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{"choices": [',
@@ -342,14 +342,14 @@ def raw(kind: str, port: int, timeout: float = 2.0) -> Conversation:
         b"not http at all\r\n\r\n",
     ],
 )
-def test_a_connection_that_breaks_is_transient(kind: str, sent: bytes) -> None:
+def test_a_connection_that_breaks_is_transient(kind: str, response: bytes) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
             connection, _ = server.accept()
             with connection:
                 connection.recv(65536)
-                connection.sendall(sent)
+                connection.sendall(response)
 
         thread = threading.Thread(target=serve)
         thread.start()
@@ -390,8 +390,8 @@ def test_a_server_that_is_not_there_is_transient(kind: str) -> None:
 
 def test_one_model_serves_many_threads(provider: Provider) -> None:
     def echo(request: Request) -> Response:
-        asked = json.loads(request.data)["messages"][-1]["content"]
-        return provider.good(json.dumps({"explanation": asked, "label": "CLEAR"}))
+        question = json.loads(request.data)["messages"][-1]["content"]
+        return provider.good(json.dumps({"explanation": question, "label": "CLEAR"}))
 
     provider.script.extend(echo for _ in range(40))
     model = provider.model()
@@ -411,8 +411,8 @@ def test_what_a_provider_read_from_its_cache_is_counted_and_priced() -> None:
     answer = openai.answer("openai", json.dumps(body).encode())
     assert (answer.input_tokens, answer.cached_tokens) == (1000, 600)
     assert cost(answer, price) == pytest.approx((400 * 2.0 + 600 * 0.5 + 10 * 10.0) / 1e6)
-    said = {"input_tokens": 100, "cache_read_input_tokens": 600, "cache_creation_input_tokens": 300}
-    message = {"content": [{"type": "text", "text": "{}"}], "usage": {**said, "output_tokens": 10}}
+    claude_usage = {"input_tokens": 100, "cache_read_input_tokens": 600, "cache_creation_input_tokens": 300}
+    message = {"content": [{"type": "text", "text": "{}"}], "usage": {**claude_usage, "output_tokens": 10}}
     answer = anthropic.answer(json.dumps(message).encode())
     assert (answer.input_tokens, answer.cached_tokens) == (1000, 600)
     assert cost(answer, price) == pytest.approx((100 * 2.0 + 600 * 0.5 + 300 * 2.5 + 10 * 10.0) / 1e6)

@@ -96,9 +96,9 @@ def test_an_operator_can_have_replies_written_down_and_answered_again(
     content = {"choices": [{"message": {"content": CLEAR.model_dump_json()}, "finish_reason": "stop"}]}
     httpserver.expect_oneshot_request("/v1/chat/completions").respond_with_json(content)
     settings = Settings(openai_base_url=httpserver.url_for("/v1"), bouncer_record_file=file, _env_file=None)
-    said = app.build_model(settings, "openai:qwen3").complete(PROMPT, Verdict)
+    reply = app.build_model(settings, "openai:qwen3").complete(PROMPT, Verdict)
     again = app.build_model(Settings(_env_file=None), f"recorded:{file}#openai:qwen3").complete(PROMPT, Verdict)
-    assert again.value == said.value
+    assert again.value == reply.value
 
 
 # --- prices ---------------------------------------------------------------------------------------------

@@ -27,10 +27,10 @@ class Review(Frozen):
 
 def nodes(schema: Any) -> list[dict[str, Any]]:
     if isinstance(schema, list):
-        return [found for each in schema for found in nodes(each)]
+        return [node for item in schema for node in nodes(item)]
     if not isinstance(schema, dict):
         return []
-    return [schema] + [found for each in schema.values() for found in nodes(each)]
+    return [schema] + [node for item in schema.values() for node in nodes(item)]
 
 
 def test_every_object_is_closed_and_wants_every_field() -> None:

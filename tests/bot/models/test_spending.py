@@ -62,10 +62,10 @@ def test_the_state_is_its_own_and_ends_with_the_day(store: BudgetStore) -> None:
         (decision,) = decide(triage.opened(number=number), services, only="triage")
         return decision.verdict or decision.abstained
 
-    seen = [judge(number) for number in range(1, 40)]
-    asked = len(model.asked)
-    assert seen == ["WELL_SPECIFIED"] * asked + ["skipped:budget"] * (39 - asked)
-    assert 0 < asked < 39
+    verdicts = [judge(number) for number in range(1, 40)]
+    calls = len(model.asked)
+    assert verdicts == ["WELL_SPECIFIED"] * calls + ["skipped:budget"] * (39 - calls)
+    assert 0 < calls < 39
     (decision,) = decide(triage.opened(number=99), services, only="triage")
     assert decision.actions == ()
     assert decision.reason.startswith("the budget of all on 2026-11-21 is used up: ")
@@ -86,14 +86,14 @@ def test_stores_agree_on_what_was_spent(store: BudgetStore) -> None:
 
 def test_a_share_is_kept_for_what_maintainers_ask_for(store: BudgetStore) -> None:
     settings = Settings(bouncer_repository_calls=10, bouncer_budget_reserve=40, _env_file=None)
-    asked = app.limits(settings, "o/r")
+    limits = app.limits(settings, "o/r")
     unasked = app.limits(settings, "o/r", reserve=True)
     store.reserve(NOON.date(), unasked, Spent(calls=6))
     with pytest.raises(BudgetExceeded, match=r"40% are kept for what maintainers ask for"):
         store.reserve(NOON.date(), unasked, Spent(calls=1))
-    store.reserve(NOON.date(), asked, Spent(calls=4))
+    store.reserve(NOON.date(), limits, Spent(calls=4))
     with pytest.raises(BudgetExceeded):
-        store.reserve(NOON.date(), asked, Spent(calls=1))
+        store.reserve(NOON.date(), limits, Spent(calls=1))
 
 
 def test_a_refused_command_does_not_open_the_reserve(tmp_path: Path) -> None:

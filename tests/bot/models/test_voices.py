@@ -48,7 +48,7 @@ def voice(name: str, percent: int | None, label: str = "VAGUE") -> ScriptedModel
 def test_the_mean_speaks_in_the_words_of_the_voice_nearest_to_it_and_costs_the_sum() -> None:
     reply = Mean([voice("a", 10, "WELL"), voice("b", 40), voice("c", 100)]).complete(PROMPT, Opinion)
     assert reply.value == Opinion(explanation="b says", p_bounce=50, label="VAGUE")
-    assert [(each.model, each.probabilities, each.label) for each in reply.voices] == [
+    assert [(voice.model, voice.probabilities, voice.label) for voice in reply.voices] == [
         ("scripted:a", {"p_bounce": 10}, "WELL"),
         ("scripted:b", {"p_bounce": 40}, "VAGUE"),
         ("scripted:c", {"p_bounce": 100}, "VAGUE"),
@@ -87,7 +87,7 @@ def test_each_voice_speaks_after_its_own_map(tmp_path: Path) -> None:
 def test_draws_of_one_model_are_different_questions() -> None:
     model = voice("a", 20)
     reply = Mean([model], samples=3).complete(PROMPT, Opinion)
-    assert [prompt.sample for prompt in sorted(model.asked, key=lambda each: each.sample)] == [0, 1, 2]
+    assert [prompt.sample for prompt in sorted(model.asked, key=lambda prompt: prompt.sample)] == [0, 1, 2]
     assert {prompt.temperature for prompt in model.asked} == {None}
     assert len(reply.voices) == 3
 
@@ -97,14 +97,14 @@ def test_what_has_no_probability_is_asked_of_the_first_voice_that_answers() -> N
     assert Mean([mute, speaks]).complete(PROMPT, Text).value.text == "a test"
 
 
-@pytest.mark.parametrize(("percent", "asked"), [(10, 0), (20, 1), (45, 1), (60, 1), (61, 0), (None, 1)])
-def test_the_second_model_is_asked_in_the_band_alone(percent: int | None, asked: int) -> None:
+@pytest.mark.parametrize(("percent", "calls"), [(10, 0), (20, 1), (45, 1), (60, 1), (61, 0), (None, 1)])
+def test_the_second_model_is_asked_in_the_band_alone(percent: int | None, calls: int) -> None:
     large = voice("large", 80)
     reply = Cascade(voice("small", percent), 20, 60, large).complete(PROMPT, Opinion)
-    assert len(large.asked) == asked
-    assert reply.value.p_bounce == (80 if asked else percent)
-    assert reply.usage.calls == 1 + asked
-    assert len(reply.voices) == 1 + asked
+    assert len(large.asked) == calls
+    assert reply.value.p_bounce == (80 if calls else percent)
+    assert reply.usage.calls == 1 + calls
+    assert len(reply.voices) == 1 + calls
 
 
 def test_what_the_small_model_said_stands_where_the_large_one_fails() -> None:
@@ -115,9 +115,9 @@ def test_what_the_small_model_said_stands_where_the_large_one_fails() -> None:
 
 
 def test_ids_nest_and_are_built_as_written() -> None:
-    written = "cascade(openai:small@20-60,mean(openai:large,anthropic:b,samples=2)),openai:last"
-    assert Models(KEYS).build(written).id == written
-    assert leaves(written) == ["openai:small", "openai:large", "anthropic:b", "openai:last"]
+    model_id = "cascade(openai:small@20-60,mean(openai:large,anthropic:b,samples=2)),openai:last"
+    assert Models(KEYS).build(model_id).id == model_id
+    assert leaves(model_id) == ["openai:small", "openai:large", "anthropic:b", "openai:last"]
     assert Models(KEYS).build(" mean( openai:a , openai:b ) ").id == "mean(openai:a,openai:b)"
 
 

@@ -60,7 +60,7 @@ def test_a_spent_budget_ends_the_chain() -> None:
 def test_a_chain_that_fails_may_be_asked_again_as_soon_as_one_of_it_may(
     waits: tuple[float | ModelError | None, ...], wait: float | None
 ) -> None:
-    errors = [each if isinstance(each, ModelError) else TransientError("busy", each) for each in waits]
+    errors = [wait if isinstance(wait, ModelError) else TransientError("busy", wait) for wait in waits]
     with pytest.raises(TransientError) as caught:
         Fallback(tuple(ScriptedModel([error]) for error in errors)).complete(PROMPT, Verdict)
     assert caught.value.wait == wait
@@ -243,9 +243,9 @@ def test_the_responses_published_with_bouncerbench_can_be_replayed(shared_data: 
     with gzip.open(file, "rt") as lines:
         rows = [json.loads(line) for line in lines]
     row = next(row for row in rows if row["model"] == "o4-mini")
-    said = Recorded(file, "o4-mini")
+    recording = Recorded(file, "o4-mini")
     from bot.models.conversation import Request
 
     ask = Prompt(purpose="x", system="", user="", subject=row["instance_id"])
-    answer = json.loads(said.complete(Request(ask, Verdict, "medium")).text)
+    answer = json.loads(recording.complete(Request(ask, Verdict, "medium")).text)
     assert answer == {"label": row["label"], "explanation": row["explanation"]}

@@ -110,16 +110,16 @@ def attack(request: pytest.FixtureRequest, project: Path, tmp_path: Path) -> Run
     """
 
     def run(argv: Sequence[str], *, network: bool = False, allowed: str = "", **limits: Any) -> ProgramResult:
-        told = {"argv": list(argv), "limits": {"seconds": 20, **limits}, "network": network}
+        message = {"argv": list(argv), "limits": {"seconds": 20, **limits}, "network": network}
         if request.param == "as it is" and not allowed:
-            known = Limits.model_validate(told["limits"])
-            return Bubblewrap().run(ProgramRun(argv, workdir=project, limits=known, network=network))
+            limits_read = Limits.model_validate(message["limits"])
+            return Bubblewrap().run(ProgramRun(argv, workdir=project, limits=limits_read, network=network))
         words = [sys.executable, "-c", _WORKER]
         if request.param != "as it is":
             words = as_ordinary()
         done = subprocess.run(
             words,
-            input=json.dumps({**told, "workdir": str(project), "allowed": f" {allowed} "}),
+            input=json.dumps({**message, "workdir": str(project), "allowed": f" {allowed} "}),
             capture_output=True,
             text=True,
             cwd=ROOT,

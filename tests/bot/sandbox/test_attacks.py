@@ -120,33 +120,35 @@ def test_a_worker_that_is_killed_leaves_no_program_and_its_folder_goes_with_the_
         "command = ['sh', '-c', f'touch {folder}/up; sleep 60']\n"
         "Bubblewrap().run(ProgramRun(command, project, Limits(), writable=[folder]))\n"
     )
-    shown = tmp_path / "shown"
-    shown.mkdir()
-    with subprocess.Popen([sys.executable, "-c", script, shown, project], cwd=Path(__file__).parents[3]) as worker:
-        wait(lambda: (shown / "up").exists())
+    public = tmp_path / "shown"
+    public.mkdir()
+    with subprocess.Popen(
+        [sys.executable, "-c", script, public, project], cwd=Path(__file__).parents[3]
+    ) as worker:
+        wait(lambda: (public / "up").exists())
         (child, *_) = descendants(worker.pid)[1:]
-        found = re.search(rb"/tmp/bouncer-stage-[^/\0]+", Path(f"/proc/{child}/cmdline").read_bytes())
-        assert found
+        match = re.search(rb"/tmp/bouncer-stage-[^/\0]+", Path(f"/proc/{child}/cmdline").read_bytes())
+        assert match
         worker.kill()
         worker.wait()
-    left = Path(os.fsdecode(found[0]))
-    os.utime(left, (0, 0))
+    stage = Path(os.fsdecode(match[0]))
+    os.utime(stage, (0, 0))
     wait(lambda: not Path(f"/proc/{child}").exists())
-    Bubblewrap().run(ProgramRun(["true"], workdir=project, limits=Limits(), readable=[shown]))
-    assert not left.exists()
+    Bubblewrap().run(ProgramRun(["true"], workdir=project, limits=Limits(), readable=[public]))
+    assert not stage.exists()
 
 
 def test_closed_system_calls_answer_as_if_they_did_not_exist(attack: RunPython) -> None:
     numbers = {name: pyseccomp.resolve_syscall(pyseccomp.Arch.NATIVE, name) for name in CLOSED_CALLS.split()}
-    known = {name: number for name, number in numbers.items() if number >= 0}
-    assert len(known) > 45
+    available = {name: number for name, number in numbers.items() if number >= 0}
+    assert len(available) > 45
     code = (
         "import ctypes, socket\n"
         "libc = ctypes.CDLL(None, use_errno=True)\n"
         "def closed(*words):\n"
         "    ctypes.set_errno(0)\n"
         "    return libc.syscall(*map(ctypes.c_long, words)) == -1 and ctypes.get_errno() == 38\n"
-        f"print([name for name, number in {known!r}.items() if not closed(number, 0, 0, 0, 0, 0)])\n"
+        f"print([name for name, number in {available!r}.items() if not closed(number, 0, 0, 0, 0, 0)])\n"
         f"clone = {pyseccomp.resolve_syscall(pyseccomp.Arch.NATIVE, 'clone')}\n"
         "flags = (0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000)\n"
         "print([hex(flag) for flag in flags if not closed(clone, flag | 17, 0, 0, 0, 0)])\n"
@@ -204,19 +206,19 @@ def listening(tmp_path: Path) -> Iterator[dict[str, str]]:
     """Sockets of the host: one below a folder, one in the abstract namespace, one on every address."""
     tmp_path.chmod(0o755)
     names = {"path": str(tmp_path / "s"), "abstract": f"\0bouncer-test-{os.getpid()}-{time.monotonic_ns()}"}
-    opened = []
+    listeners = []
     for name in names.values():
-        each = socket.socket(socket.AF_UNIX)
-        each.bind(name)
-        opened.append(each)
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(name)
+        listeners.append(listener)
     Path(names["path"]).chmod(0o777)
     tcp = socket.create_server(("", 0))
-    opened.append(tcp)
-    for each in opened:
-        each.listen()
+    listeners.append(tcp)
+    for listener in listeners:
+        listener.listen()
     yield {**names, "port": str(tcp.getsockname()[1])}
-    for each in opened:
-        each.close()
+    for listener in listeners:
+        listener.close()
 
 
 def _knock(where: dict[str, str], addresses: list[str]) -> str:

@@ -69,13 +69,13 @@ def test_a_program_runs_on_a_copy_and_hands_back_what_was_asked_for(engine: Engi
 def test_the_container_has_no_network_no_rights_and_the_limits_that_were_set(
     engine: Engine, project: Path, tmp_path: Path
 ) -> None:
-    shown = tmp_path / "a,b"
-    shown.mkdir()
+    visible = tmp_path / "a,b"
+    visible.mkdir()
     run(
         project,
         "pass",
         Limits(memory_bytes=1 << 20, processes=7, disk_bytes=8 << 20),
-        readable=(tmp_path / "bin", shown),
+        readable=(tmp_path / "bin", visible),
     )
     verb, *arguments = engine.calls[0]
     text = " ".join(arguments)
@@ -84,7 +84,7 @@ def test_the_container_has_no_network_no_rights_and_the_limits_that_were_set(
         "--network none", "--read-only", "--cap-drop ALL", "--security-opt no-new-privileges", "--pids-limit 8",
         "--pull never", "--shm-size 1048576", "mode=1777,size=3145728,nr_inodes=500000", "--ulimit core=0",
         f"--mount type=bind,source={tmp_path}/bin,target={tmp_path}/bin,readonly", "--env HTTPS_PROXY= ",
-        f'--mount type=bind,"source={shown}","target={shown}",readonly',
+        f'--mount type=bind,"source={visible}","target={visible}",readonly',
     ):  # fmt: skip
         assert expected in text
     memory = int(arguments[arguments.index("--memory") + 1])
@@ -131,6 +131,6 @@ def test_a_set_up_gets_a_network_that_the_operator_named_or_is_refused(engine: E
     with pytest.raises(SandboxError, match="BOUNCER_SANDBOX_NETWORK"):
         set_up(Docker())
     set_up(Docker(network="fenced"))
-    (call,) = [each for each in engine.calls if each[0] == "run"]
+    (call,) = [command for command in engine.calls if command[0] == "run"]
     assert call[call.index("--network") + 1] == "fenced"
     assert not any("seccomp" in word for word in call)

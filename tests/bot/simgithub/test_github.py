@@ -51,11 +51,11 @@ class Hook:
 
     def kinds(self) -> list[str]:
         """What was heard since the last look."""
-        found = []
+        events = []
         while not self.heard.empty():
             event = self.heard.get()[1]
-            found.append(event.kind if event else "nothing")
-        return found
+            events.append(event.kind if event else "nothing")
+        return events
 
 
 @pytest.fixture
@@ -179,7 +179,7 @@ def test_a_receiver_that_is_down_is_a_failed_delivery(github: SimulatedGitHub) -
     app = github.create_app(webhook_url="http://127.0.0.1:9/webhook")
     github.create_repository(NAME)
     github.install(app, NAME)
-    assert [each.status_code for each in app.deliveries] == [502]
+    assert [delivery.status_code for delivery in app.deliveries] == [502]
 
 
 @pytest.mark.parametrize(
@@ -268,10 +268,10 @@ def test_a_manifest_becomes_an_app_once_and_within_an_hour(github: SimulatedGitH
     url = f"{github.api_url}/app-manifests/{code}/conversions"
     answer = requests.post(url, timeout=5)
     assert answer.status_code == 201
-    made = answer.json()
-    assert made["slug"] == "bouncer-of-octo"
-    assert made["pem"].startswith("-----BEGIN RSA PRIVATE KEY-----")
-    assert made["webhook_secret"]
+    app = answer.json()
+    assert app["slug"] == "bouncer-of-octo"
+    assert app["pem"].startswith("-----BEGIN RSA PRIVATE KEY-----")
+    assert app["webhook_secret"]
     assert requests.post(url, timeout=5).status_code == 404
 
 

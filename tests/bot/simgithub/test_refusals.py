@@ -54,7 +54,7 @@ PUT = {"message": "m", "content": base64.b64encode(b"y").decode()}
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "body", "status", "said"),
+    ("method", "path", "body", "status", "message"),
     [
         ("POST", "/issues/1/comments", {"body": " "}, 422, "missing_field"),
         ("POST", "/issues/1/comments", {"body": "x" * 65_537}, 422, "maximum is 65536 characters"),
@@ -88,13 +88,13 @@ PUT = {"message": "m", "content": base64.b64encode(b"y").decode()}
         ("GET", "/nonsense", None, 404, "Not Found"),
     ],
 )
-def test_it_refuses(call: Any, method: str, path: str, body: Any, status: int, said: str) -> None:
+def test_it_refuses(call: Any, method: str, path: str, body: Any, status: int, message: str) -> None:
     answer = call(method, path, body)
-    assert (answer.status_code, said in answer.text) == (status, True), answer.text
+    assert (answer.status_code, message in answer.text) == (status, True), answer.text
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         ({"status": "completed"}, "conclusion"),
         ({"conclusion": "splendid"}, "conclusion"),
@@ -107,12 +107,12 @@ def test_it_refuses(call: Any, method: str, path: str, body: Any, status: int, s
     ],
 )
 def test_it_refuses_a_check_that_says_too_much_or_too_little(
-    github: SimulatedGitHub, call: Any, wrong: dict[str, Any], said: str
+    github: SimulatedGitHub, call: Any, wrong: dict[str, Any], message: str
 ) -> None:
     pull = github.find(NAME, 2)[1].pull
     assert pull is not None
     answer = call("POST", "/check-runs", {"name": "n", "head_sha": pull.head_sha, **wrong})
-    assert (answer.status_code, said in answer.text) == (422, True), answer.text
+    assert (answer.status_code, message in answer.text) == (422, True), answer.text
 
 
 def test_it_does_not_let_an_app_edit_what_others_wrote(github: SimulatedGitHub, call: Any) -> None:
@@ -152,14 +152,14 @@ def test_threads_replies_and_reruns_are_announced(github: SimulatedGitHub, app: 
     check = call("POST", "/check-runs", {"name": "n", "head_sha": pull.head_sha, "conclusion": "neutral"})
     github.rerequest(NAME, check.json()["id"], by="alice")
     github.commit(NAME, {"a.py": "x = 3\n"}, branch="fix", by="alice")
-    heard = [parse(each.event, json.loads(each.body)) for each in app.deliveries]
-    assert [event.kind for event in heard if event] == [
+    events = [parse(delivery.event, json.loads(delivery.body)) for delivery in app.deliveries]
+    assert [event.kind for event in events if event] == [
         "review_comment_created",
         "review_comment_created",
         "review_thread_resolved",
         "check_rerequested",
         "pull_request_synchronized",
     ]
-    assert [each.in_reply_to for each in github.review_comments(NAME, 2)] == [None, first.id]
-    assert [each.line for each in github.review_comments(NAME, 2)] == [None, None]
+    assert [comment.in_reply_to for comment in github.review_comments(NAME, 2)] == [None, first.id]
+    assert [comment.line for comment in github.review_comments(NAME, 2)] == [None, None]
     assert answer == github.review_comments(NAME, 2)[1].id
