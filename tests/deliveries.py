@@ -308,7 +308,7 @@ def installation(*, sender: str = "octo", where: Where = _HERE) -> Sent:
 def ping() -> Sent:
     """GitHub tries the webhook out."""
     scene = _Scene(_HERE, "octo")
-    scene.operations.hooks.tell(
+    scene.operations.hooks.deliver(
         scene.installation, "ping", None, scene.by, {"zen": "Keep it logically awesome.", "hook_id": 1}
     )
     return scene.taken()

@@ -1,4 +1,4 @@
-"""Who reads and writes on GitHub: the App with its installations and deliveries, or the holder of one token."""
+"""Access to GitHub: as the App with its installations and deliveries, or with one token."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PUBLIC_API = "https://api.github.com"
 #: Repositories whose tokens are remembered, a few KB for each; the least recently used one is dropped.
 REPOSITORIES = 1_000
 
-#: What each half of the forge is allowed; minted apart, so that what reads cannot write.
+#: Permissions of each half of the forge. Their tokens are separate, so that the reader cannot write.
 READ: Mapping[str, str] = {"contents": "read", "issues": "read", "pull_requests": "read", "checks": "read"}
 WRITE: Mapping[str, str] = {"contents": "read", "issues": "write", "pull_requests": "write", "checks": "write"}
 #: Only for test pull requests.
@@ -41,15 +41,15 @@ CONTENTS: Mapping[str, str] = {"contents": "write", "pull_requests": "write"}
 #: A token is replaced when less than this is left of its hour, seconds.
 RENEW_BEFORE = 300.0
 
-#: How long one signature of the app's serves, seconds.
+#: Seconds for which a signature of the app is used again.
 SIGNED_SECONDS = 60.0
 
 _VIEWER = "query { viewer { login databaseId } }"
 
-#: All that is asked in GraphQL here.
+#: The GraphQL queries of this module.
 QUERIES = (_VIEWER,)
 
-#: Who we are to somebody without a token: nobody writes, so nothing that stands anywhere is ours.
+#: Our account without a token: it cannot write, so no comment is ours.
 STRANGER = Actor(id=-1, login="bouncer[bot]", is_bot=True)
 
 #: Mints a token: its value, and the moment it expires.
@@ -96,7 +96,7 @@ class HookDelivery(Frozen):
 
 
 class AppIdentity:
-    """The app itself, by a JSON Web Token signed with its key: good for 5 minutes, used for one."""
+    """The app itself, with a JSON Web Token signed by its key: valid for 5 minutes, used for one."""
 
     installation = None
     cache_key = "app"
@@ -119,7 +119,7 @@ class AppIdentity:
 
 
 class InstallationIdentity:
-    """An installation, by a token that is minted when first needed, before it expires, and once when refused."""
+    """An installation. Its token is minted at first use, before it expires, and once after a refusal."""
 
     def __init__(
         self, installation: int, cache_key: Hashable, mint: Mint, clock: Callable[[], float] = time.time
@@ -138,7 +138,7 @@ class InstallationIdentity:
             now = self._clock()
             if self._token is None or now >= self._renew_at:
                 self._token, expires = self._mint()
-                # Where our clock is far ahead every token looks expired; each is then used for a minute.
+                # If our clock is far ahead, every token looks expired; it is then used for a minute.
                 self._renew_at = max(expires.timestamp() - RENEW_BEFORE, now + 60.0)
             return self._token
 
@@ -150,7 +150,7 @@ class InstallationIdentity:
 
 
 class GitHubApp:
-    """Built once per process from the operator's settings; ``close`` it, or use it with ``with``.
+    """The App on GitHub, built once per process from the operator's settings; ``close`` it, or use ``with``.
 
     Raises SettingsError for an id, key or address that cannot be right. Nothing is sent before it is needed.
     """
@@ -164,7 +164,7 @@ class GitHubApp:
         observe: Observe = no_metrics,
         archives: Path | None = None,
     ) -> None:
-        """``archives``: where the files of a few commits are kept for all processes; else for this one alone."""
+        """``archives``: a folder for files of commits, shared by all processes; None: one for this process."""
         if not str(app_id).strip():
             raise SettingsError("GITHUB_APP_ID: the app's id is empty")
         self._api_url = checked_url(api_url)
@@ -188,32 +188,32 @@ class GitHubApp:
         self._transport.close()
 
     def app(self) -> AppInfo:
-        """The app's own description, with the permissions and events it asks for."""
+        """Read the app's own description, with the permissions and events it asks for."""
         return read(
             lambda value: build(AppInfo, value, owner=actor(value.get("owner")).login), self._client.get("/app")
         )
 
     def installations(self) -> tuple[Installation, ...]:
-        """Every account that installed the app."""
+        """List every account that installed the app."""
         return tuple(read(_installation, value) for value in self._client.pages("/app/installations"))
 
     def installation_for(self, owner: str, name: str) -> Installation:
-        """The installation that reaches a repository. NotFound if the app is not installed there."""
+        """Find the installation of a repository. Raises NotFound if the app is not installed there."""
         return read(_installation, self._client.get(f"/repos/{quote(owner)}/{quote(name)}/installation"))
 
     def webhook_url(self) -> str:
-        """Where GitHub delivers to; empty if no address is set."""
+        """Return the address that GitHub delivers to; empty if none is set."""
         return str(self._client.get("/app/hook/config").get("url") or "")
 
     def failed_deliveries(self, since: datetime) -> tuple[HookDelivery, ...]:
-        """The last attempt of every delivery after ``since`` of which no attempt succeeded, oldest first.
+        """Return the last attempt of every delivery after ``since`` that never succeeded, oldest first.
 
-        GitHub keeps them for about three days.
+        GitHub keeps attempts for about three days.
         """
         failures = [delivery for delivery in self._deliveries(since, {"status": "failure"}) if delivery.failed]
         if not failures:
             return ()
-        # Only now the long list: whether another attempt went well since the first one failed.
+        # The long list is read only now: another attempt may have succeeded since the first failure.
         all_attempts = list(self._deliveries(min(failure.delivered_at for failure in failures), {}))
         succeeded = {attempt.guid for attempt in all_attempts if not attempt.failed}
         attempts = Counter(failure.guid for failure in failures)
@@ -221,7 +221,7 @@ class GitHubApp:
         return tuple(delivery.model_copy(update={"attempts": attempts[guid]}) for guid, delivery in latest.items())
 
     def _deliveries(self, since: datetime, query: Query) -> Iterator[HookDelivery]:
-        """Attempts after ``since``, newest first. An older server does not know ``status`` and lists all."""
+        """Yield attempts after ``since``, newest first. An older server ignores ``status`` and lists all."""
         for attempt in self._client.pages("/app/hook/deliveries", query):
             delivery = read(partial(build, HookDelivery), attempt)
             if delivery.delivered_at < since:
@@ -233,7 +233,7 @@ class GitHubApp:
         self._client.send("POST", f"/app/hook/deliveries/{delivery_id}/attempts")
 
     def forge(self, installation: int, repository: str) -> tuple[GitHubForge, GitHubWriter]:
-        """The two halves of the forge for ``owner/name``; what reads holds a token that cannot write."""
+        """Return reader and writer for ``owner/name``; the reader's token cannot write."""
         key = (installation, repository)
         with self._lock:
             if key not in self._forges:
@@ -265,12 +265,12 @@ class GitHubApp:
         except ForgeError as error:
             if error.status != 422:
                 raise
-            # Not all of it was granted. A token for the rest does most of the work; ``doctor`` names the gap.
-            request["permissions"] = self._granted(installation, permissions)
+            # Some permissions were not granted. A token for the rest does most of the work; ``doctor`` names them.
+            request["permissions"] = self._granted_permissions(installation, permissions)
             value = self._client.send("POST", path, request)
         return read(lambda token: (str(token["token"]), datetime.fromisoformat(token["expires_at"])), value)
 
-    def _granted(self, installation: int, permissions: Mapping[str, str]) -> dict[str, str]:
+    def _granted_permissions(self, installation: int, permissions: Mapping[str, str]) -> dict[str, str]:
         granted = read(_installation, self._client.get(f"/app/installations/{installation}")).permissions
         return {
             name: "read" if granted[name] == "read" else level
@@ -279,7 +279,7 @@ class GitHubApp:
         }
 
     def _identity(self, ask: Callable[[str], Any]) -> Actor:
-        """Our bot account, asked for once per process with an installation's own token."""
+        """Return our bot account, read once per process with an installation's own token."""
         if self._bot is None:
             login = f"{self.app().slug}[bot]"
             self._bot = actor(ask(f"/users/{quote(login)}"))
@@ -290,17 +290,17 @@ class GitHubApp:
 def forge_as(
     token: str, repository: str, api_url: str, observe: Observe = no_metrics
 ) -> Iterator[tuple[GitHubForge, GitHubWriter]]:
-    """``owner/name`` as the holder of a token sees it, without an App; with an empty one as everybody does."""
+    """Open ``owner/name`` with a token instead of an App; an empty token reads anonymously."""
     with closing(Transport(observe)) as transport, closing(Archives()) as archives:
         client = Client(Holder(token), api_url, transport)
 
         @cache
         def viewer(_: object) -> Actor:
-            # The one question that people, installations and workflows are all answered.
+            # This query works for tokens of people, installations and workflows alike.
             try:
                 return read(_viewer, client.graphql(_VIEWER, {})) if token else STRANGER
             except ForgeError:
-                # Without GraphQL, commands that only read do what they do without a token.
+                # Without GraphQL, commands that only read work as without a token.
                 return STRANGER
 
         yield GitHubForge(client, repository, viewer, archives), GitHubWriter(client, client, repository)
@@ -312,7 +312,7 @@ def _viewer(value: Any) -> Actor:
 
 
 def load_key(text: str, source: str = "GITHUB_APP_PRIVATE_KEY") -> str:
-    """An RSA key as PEM, checked; ``\\n`` written as two characters, as one-line variables have it, is understood.
+    """Check an RSA key in PEM; ``\\n`` may be written as two characters, as in one-line variables.
 
     Raises SettingsError that names ``source`` and never shows any of the text.
     """
@@ -335,7 +335,7 @@ def load_key(text: str, source: str = "GITHUB_APP_PRIVATE_KEY") -> str:
 
 
 def checked_url(url: str) -> str:
-    """The API's address without a trailing slash. Raises SettingsError if it is no web address."""
+    """Return the API's address without a trailing slash. Raises SettingsError if it is no web address."""
     parts = urlsplit(url.strip())
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query:
         raise SettingsError(

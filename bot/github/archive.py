@@ -1,4 +1,4 @@
-"""A repository's files at a commit, from GitHub's archive host: without credentials, capped, inside the folder."""
+"""Download and unpack a repository's files at a commit: without credentials, capped, inside the folder."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ MAX_UNPACKED = 4 << 30
 MAX_FILES = 300_000
 MAX_LINKS = 20_000
 #: Commits whose files are kept on disk.
-KEPT = 8
+MAX_ARCHIVES = 8
 #: Bytes that are held in memory at once; a header of an archive may claim any size.
 MAX_READ = 2 << 20
 #: What headers, names and padding add to the files, bytes.
 _MAX_HEADERS = 1 << 30
 #: Folders in folders; deeper paths, which no git server shows either, are left out.
 _MAX_DEPTH = 200
-#: Links on the way of one, as Linux follows them, and names on it.
+#: Links followed for one link, as on Linux, and path segments.
 _MAX_FOLLOWED, _MAX_STEPS = 40, 400
 
 
@@ -47,7 +47,7 @@ _Parts = tuple[str, ...]
 
 
 class _Stream(gzip.GzipFile):
-    """What comes out of the compressed archive, in pieces that fit in memory. Raises ForgeError."""
+    """The uncompressed archive, read in pieces that fit in memory. Raises ForgeError."""
 
     total = 0
 
@@ -63,8 +63,8 @@ class _Stream(gzip.GzipFile):
 def unpack(url: str, folder: Path) -> None:
     """Download the archive at ``url`` and unpack it into ``folder``, without its one top folder.
 
-    ``url`` carries its own short-lived secret; no header of ours goes with it. Links that lead outside, and paths
-    of unheard-of depth, are left out. Raises TransientError if the download breaks, ForgeError if the
+    ``url`` carries its own short-lived secret; no header of ours is sent. Links that lead outside, and paths that
+    are too deep, are left out. Raises TransientError if the download breaks, ForgeError if the
     archive is too large or broken.
     """
     with tempfile.TemporaryFile() as file:
@@ -81,21 +81,21 @@ def unpack(url: str, folder: Path) -> None:
 
 
 class Archives:
-    """Unpacked archives by commit, a few of them, so that the handlers of one event fetch it once.
+    """A few unpacked archives by commit, so that the handlers of one event fetch it once.
 
-    Processes may share the folder: an archive appears there whole, and one that is thrown away while somebody
-    reads leaves files that cannot be shown.
+    Processes may share the folder: an archive appears there complete. If it is removed during a read, the
+    remaining files cannot be read.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        """``folder`` is made when it is needed; without one a folder of this process's own is used."""
+        """``folder`` is made when it is needed; None: a folder of this process."""
         self._folder = folder
         self._own: tempfile.TemporaryDirectory[str] | None = None
         self._lock = threading.Lock()
         self._busy: defaultdict[Path, threading.Lock] = defaultdict(threading.Lock)
 
     def tree(self, repository: str, sha: str, fetch: Callable[[Path], None]) -> FolderTree:
-        """The files at a commit; ``fetch`` fills an empty folder with them and raises what it raises."""
+        """Return the files at a commit; ``fetch`` fills an empty folder with them, and its errors pass through."""
         place = self._root() / f"{quote(repository, safe='')}@{sha}"
         with self._lock:
             busy = self._busy[place]
@@ -109,7 +109,7 @@ class Archives:
         return FolderTree(place)
 
     def close(self) -> None:
-        """Remove what nobody else can use."""
+        """Remove the folder of this process."""
         with self._lock:
             if self._own is not None:
                 self._own.cleanup()
@@ -129,10 +129,10 @@ class Archives:
             fresh = folder / "files"
             fresh.mkdir()
             fetch(fresh)
-            with suppress(OSError):  # somebody else was quicker
+            with suppress(OSError):  # another process was quicker
                 fresh.rename(place)
         entries = [entry for entry in place.parent.iterdir() if not entry.name.startswith(".")]
-        for old in sorted(entries, key=_age, reverse=True)[KEPT:]:
+        for old in sorted(entries, key=_age, reverse=True)[MAX_ARCHIVES:]:
             shutil.rmtree(old, ignore_errors=True)
 
 
@@ -161,7 +161,7 @@ def _extract(file: IO[bytes], folder: Path) -> None:
     count = size = 0
     with _Stream(fileobj=file) as stream, tarfile.open(fileobj=stream, mode="r:") as archive:
         while (member := archive.next()) is not None:
-            archive.members.clear()  # type: ignore[attr-defined]  # each would be kept to the end
+            archive.members.clear()  # type: ignore[attr-defined]  # they would stay in memory to the end
             count, size = count + 1, size + max(member.size, 0)
             if count > MAX_FILES or size > MAX_UNPACKED or len(links) + member.issym() > MAX_LINKS:
                 raise ForgeError("the repository's archive unpacks to more than is accepted")
@@ -180,7 +180,7 @@ def _extract(file: IO[bytes], folder: Path) -> None:
 
 
 def _path(name: str) -> _Parts | None:
-    """Where an entry goes, without the archive's top folder; None for what would land elsewhere."""
+    """Return the path of an entry without the archive's top folder; None if it leads outside."""
     parts = PurePosixPath(name).parts[1:]
     if not parts or ".." in parts or "\0" in name or len(parts) > _MAX_DEPTH:
         return None
@@ -188,7 +188,7 @@ def _path(name: str) -> _Parts | None:
 
 
 def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
-    # No link exists while files are written, so no path can be led astray.
+    # No link exists while files are written, so no path can lead outside.
     source = archive.extractfile(member)
     assert source is not None
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -200,7 +200,7 @@ def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> N
 
 
 def _link(root: Path, links: Mapping[_Parts, _Parts]) -> None:
-    """Make the links that stay inside; one whose folder is a link itself is left out."""
+    """Make the links that stay inside, except below folders that are links themselves."""
     for path, target in links.items():
         place = root.joinpath(*path)
         if any(path[:end] in links for end in range(1, len(path))) or os.path.lexists(place):
@@ -211,7 +211,7 @@ def _link(root: Path, links: Mapping[_Parts, _Parts]) -> None:
 
 
 def _stays(path: _Parts, links: Mapping[_Parts, _Parts]) -> bool:
-    """Whether the way that begins with a link never leaves the root, through whichever other links it leads."""
+    """Return True if a link stays below the root, through all other links that it leads to."""
     parts: _Parts = ()
     ahead, followed = list(reversed(path)), 0
     for _ in range(_MAX_STEPS):

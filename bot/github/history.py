@@ -1,7 +1,7 @@
-"""A repository's past on GitHub, 50 issues or pull requests a request.
+"""Read a repository's past from GitHub, 50 issues or pull requests a request.
 
 GitHub keeps every version of an edited text: the oldest ``UserContentEdit`` holds the text as it was opened (its
-``diff`` is the whole text, whatever its name says), the first rename the title.
+``diff`` is the whole text, despite its name), the first rename the title.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from bot.github.reader import GitHubForge
 
 T = TypeVar("T")
 
-#: Of issues and pull requests: more at once, with all that hangs on each, GitHub sometimes gives up on.
+#: Issues or pull requests a request: with more, GitHub sometimes times out.
 PER_PAGE = 50
 #: Characters of a commit's message that are kept.
 _MESSAGE = 2000
@@ -94,12 +94,12 @@ query ($owner: String!, $name: String!, $first: Int!, $after: String, $since: Gi
 }
 """
 
-#: All that is asked in GraphQL here.
+#: The GraphQL queries of this module.
 QUERIES = (_ISSUES, _PULLS, _COMMITS)
 
 
 class GitHubChronicle:
-    """Reads it, newest first; raises what a ``Forge`` raises."""
+    """Closed issues, merged pull requests and commits, newest first; raises the errors of a ``Forge``."""
 
     def __init__(self, forge: GitHubForge) -> None:
         self._forge = forge
@@ -131,12 +131,12 @@ class GitHubChronicle:
 
 
 def _nodes(value: Any) -> list[Any]:
-    """The nodes of a connection; GitHub says null for one without any, and for a node that is not to be seen."""
+    """Return the nodes of a connection; GitHub sends null for an empty one, and for a hidden node."""
     return [node for node in (value or {}).get("nodes") or () if node]
 
 
-def _opened(node: Mapping[str, Any]) -> tuple[str, str, bool]:
-    """Title and text as opened, and whether the text could be had."""
+def _original_text(node: Mapping[str, Any]) -> tuple[str, str, bool]:
+    """Return title and text as opened, and True if the text could be read."""
     title = next((rename["previousTitle"] for rename in _nodes(node["renamed"])), node["title"])
     first = next(iter(_nodes(node["userContentEdits"])), None)
     if first is None:
@@ -146,7 +146,7 @@ def _opened(node: Mapping[str, Any]) -> tuple[str, str, bool]:
 
 
 def _text_of(node: Mapping[str, Any]) -> tuple[Issue, bool]:
-    title, body, whole = _opened(node)
+    title, body, whole = _original_text(node)
     issue = Issue(
         number=node["number"],
         title=title,

@@ -1,4 +1,4 @@
-"""Requests to GitHub's API: one transport per process, and a client for each identity that uses it.
+"""HTTP requests to GitHub's API: one transport per process, and a client for each identity.
 
 An answer is stored with its ETag and asked for again under that condition: one that has not changed costs nothing
 of the hourly quota.
@@ -34,15 +34,15 @@ from bot.github.payloads import parse_json
 TIMEOUT = 15
 #: Larger answers are refused, bytes after decompression. The largest wanted is a file of some MB in base64.
 MAX_ANSWER = 32 << 20
-#: An answer that is not complete after this many seconds is given up, however steadily it drips.
+#: Seconds after which an incomplete answer is given up.
 DEADLINE = 90.0
 PER_PAGE = 100
 MAX_REDIRECTS = 3
-#: A list longer than this many pages is not read to its end by any sane use: 100,000 comments.
+#: Most pages of a list: 100,000 comments.
 MAX_PAGES = 1000
-#: Where GitHub names no time, it asks for a minute at least, seconds.
+#: Seconds to wait if GitHub names no time: its documentation asks for a minute at least.
 UNSTATED_WAIT = 60.0
-#: No wait that a server names is followed for longer, seconds.
+#: Longest wait that a server can ask for, seconds.
 LONGEST_WAIT = 3600.0
 #: Bytes of stored answers in one process, and of the largest answer that is stored.
 CACHE_BYTES = 16 << 20
@@ -61,7 +61,7 @@ Headers = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Exchange:
-    """One request as it went: for counting, never with credentials."""
+    """One request as metrics see it, without credentials."""
 
     installation: int | None
     method: str
@@ -79,26 +79,26 @@ def no_metrics(call: Exchange) -> None:
 
 
 class Identity(Protocol):
-    """Who asks: a secret, and what becomes of one that was refused."""
+    """The account of a request: its secret, and the reaction to a refusal."""
 
     @property
     def installation(self) -> int | None: ...
 
     @property
     def cache_key(self) -> Hashable:
-        """Equal for identities that may see each other's answers: the same account with the same permissions."""
+        """Return a key that is equal for the same account with the same permissions, which may share answers."""
         ...
 
     @property
     def token(self) -> str: ...
 
     def refuse(self, secret: str) -> bool:
-        """The API refused ``secret``; True if another one will be used from now on."""
+        """Note that the API refused ``secret``. Return True if another one will be used."""
         ...
 
 
 class Holder:
-    """Whoever a token was given to, or nobody if it is empty; one that is refused cannot be replaced."""
+    """The holder of a token, anonymous if it is empty; a refused token cannot be replaced."""
 
     installation = None
 
@@ -115,7 +115,7 @@ class Holder:
 
 @dataclass(frozen=True)
 class Raw:
-    """An answer before it is read; undecodable bytes are surrogate escapes in ``text``."""
+    """An answer before it is parsed; undecodable bytes are surrogate escapes in ``text``."""
 
     status: int
     headers: Headers
@@ -140,7 +140,7 @@ class Answers:
         """Store the answer if it can be asked for again under a condition and is not too large."""
         if "etag" not in answer.headers or _size(answer) > CACHED_ANSWER_BYTES:
             return
-        # The other twenty headers speak of the one exchange that is over.
+        # The other headers concern this exchange only.
         headers = {name: answer.headers[name] for name in ("etag", "link") if name in answer.headers}
         answer = replace(answer, headers=headers)
         with self._lock:
@@ -157,7 +157,7 @@ def _size(answer: Raw) -> int:
 
 
 class Transport:
-    """Connections, stored answers and metrics: one per process, whatever the number of installations."""
+    """Connections, stored answers and metrics: one per process, for all installations."""
 
     def __init__(self, observe: Observe = no_metrics) -> None:
         self.observe = observe
@@ -187,18 +187,18 @@ class Client:
         self._api = urlsplit(self._api_url)
 
     def value(self, path: str, query: Query | None = None, *, redirects: str = "/") -> Any:
-        """Whatever JSON there is. A redirect is followed only to a path that starts with ``redirects``."""
+        """GET any JSON value. A redirect is followed only to a path that starts with ``redirects``."""
         return self._json(_Request("GET", self._url(path), f"GET {path}", query, redirects=redirects))
 
     def get(self, path: str, query: Query | None = None) -> Object:
-        """One object."""
+        """GET one JSON object."""
         value = self.value(path, query)
         if not isinstance(value, dict):
             raise TransientError(f"GET {path}: GitHub's answer is not an object")
         return value
 
     def send(self, method: str, path: str, body: Any = None, operation: str = "", accept: str = JSON) -> Any:
-        """A write, tried once. TransientError leaves open whether it was applied.
+        """Write once, without retries. After a TransientError the write may have been applied.
 
         Errors name ``operation`` in place of a path that holds a secret.
         """
@@ -206,11 +206,11 @@ class Client:
         return self._json(_Request(method, self._url(path), operation, body=body, accept=accept))
 
     def text(self, path: str, accept: str) -> str:
-        """The answer to a GET in another media type."""
+        """GET another media type."""
         return self._request(_Request("GET", self._url(path), f"GET {path}", accept=accept)).text
 
     def pages(self, path: str, query: Query | None = None, key: str = "") -> Iterator[Object]:
-        """Every item of a list, page after page; ``key`` where each page wraps its items in an object."""
+        """Yield every item of a list, page after page; ``key`` if each page wraps its items in an object."""
         url = path
         query = {"per_page": PER_PAGE, **(query or {})}
         for _ in range(MAX_PAGES):
@@ -226,9 +226,9 @@ class Client:
         raise ForgeError(f"GET {path}: more than {MAX_PAGES} pages")
 
     def graphql(self, query: str, variables: Mapping[str, Any]) -> Any:
-        """The ``data`` of a GraphQL answer. NotFound if object or field are not known, or nobody asks."""
+        """Return the ``data`` of a GraphQL answer. Raises NotFound for unknown objects, and without a token."""
         if not self._identity.token:
-            raise NotFound("GitHub answers GraphQL to nobody without a token")
+            raise NotFound("GitHub answers GraphQL only with a token")
         body = {"query": query, "variables": dict(variables)}
         # An Enterprise Server has its REST API at /api/v3 and this one at /api/graphql.
         place = self._api._replace(path=self._api.path.removesuffix("/v3") + "/graphql")
@@ -243,7 +243,7 @@ class Client:
         return parse_json(self._request(request).text, request.operation)
 
     def _request(self, request: _Request) -> Raw:
-        """One request. A refused token is replaced once; redirects are followed on our own host only."""
+        """Send a request. A refused token is replaced once; redirects are followed on our own host only."""
         answer = self._authorized(request)
         for _ in range(MAX_REDIRECTS):
             if not 300 <= answer.status < 400:
@@ -256,7 +256,7 @@ class Client:
         return answer
 
     def location(self, path: str) -> str:
-        """Where a GET redirects to, unfollowed: an archive, which lives on another host."""
+        """Return the target of a redirect without following it: an archive, which is on another host."""
         answer = self._authorized(_Request("GET", self._url(path), f"GET {path}"))
         check(answer.status, answer.headers, answer.text, f"GET {path}")
         if "location" not in answer.headers:
@@ -264,7 +264,7 @@ class Client:
         return urljoin(self._api_url, answer.headers["location"])
 
     def _url(self, path: str) -> str:
-        """The address of a path below the API; of an address that GitHub named, the same on our own host."""
+        """Return the address of a path below the API, or an address that GitHub named, moved to our own host."""
         if path.startswith("/"):
             return self._api_url + path
         return urlsplit(path)._replace(scheme=self._api.scheme, netloc=self._api.netloc).geturl()
@@ -288,13 +288,13 @@ class Client:
             answer = self._once(request, self._identity.token)
         if answer.status < 400:
             return answer
-        # A careless gateway repeats the request in its complaint; the complaint goes into logs and errors.
+        # Some gateways repeat the request in their error, which goes into logs.
         for credential in filter(None, (secret, self._identity.token)):
             answer = replace(answer, text=answer.text.replace(credential, "[token]"))
         return answer
 
     def _once(self, request: _Request, secret: str) -> Raw:
-        """One request over the line; what is known already where GitHub says that it still holds."""
+        """Send one request; return the stored answer if GitHub says that it has not changed."""
         cached = self._transport.answers.find(request.key(self._identity)) if request.method == "GET" else None
         start, status, headers = time.monotonic(), 0, dict[str, str]()
         try:
@@ -377,7 +377,7 @@ def _refuse_graphql(errors: Any) -> None:
 
 
 def check(status: int, headers: Headers, text: str, operation: str) -> None:
-    """Raise what a status of 400 or more stands for; ``operation`` names the request in the message."""
+    """Raise the error for a status of 400 or more; ``operation`` names the request in the message."""
     if status < 400:
         return
     message = _message(text)
@@ -385,8 +385,8 @@ def check(status: int, headers: Headers, text: str, operation: str) -> None:
     if status == 429 or (status == 403 and _limited(headers, message)):
         raise TransientError(line, wait_asked(headers) or UNSTATED_WAIT)
     if status in (401, 408) or status >= 500:
-        # A 401 outlives a fresh token only where the app's own credentials are wrong: the operator mends them
-        # and the job is tried again; nothing is decided meanwhile.
+        # A 401 with a fresh token means that the app's own credentials are wrong: the job is retried until the
+        # operator has repaired them.
         raise TransientError(line, wait_asked(headers))
     if status in (404, 410):
         raise NotFound(line, status)
@@ -399,7 +399,7 @@ def _limited(headers: Headers, message: str) -> bool:
 
 
 def wait_asked(headers: Headers) -> float | None:
-    """Seconds that the answer asks to wait: ``retry-after`` first, then the reset of a spent quota."""
+    """Return the seconds that the answer asks to wait: ``retry-after`` first, then the reset of a spent quota."""
     if (after := retry_after(headers)) is not None:
         return min(after, LONGEST_WAIT)
     reset = headers.get("x-ratelimit-reset", "")
@@ -409,7 +409,7 @@ def wait_asked(headers: Headers) -> float | None:
 
 
 def _message(text: str) -> str:
-    """GitHub's own words on one line; nothing of a page of HTML."""
+    """Return GitHub's message on one line; empty for a page of HTML."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -428,14 +428,14 @@ def _detail(error: Any) -> str:
 
 
 def segment(text: str) -> str:
-    """One segment of a path, whatever it holds."""
+    """Quote one segment of a path. Raises NotFound for an empty one or dots."""
     if text in ("", ".", ".."):
         raise NotFound(f"{text!r} names nothing")
     return quote(text, safe="")
 
 
 def below(text: str) -> str:
-    """A path below an address. One that would climb out of it names nothing."""
+    """Quote a path. Raises NotFound if it would lead upwards."""
     if any(part in ("", ".", "..") for part in text.split("/")):
         raise NotFound(f"{text[:200]!r} names nothing")
     return quote(text)

@@ -1,6 +1,6 @@
-"""Who somebody is on GitHub: a code from their browser becomes a login, by the App's own OAuth.
+"""Log visitors in with GitHub, by the App's own OAuth: exchange a code from the browser for a login.
 
-The token that comes with it is used to ask who they are and where they belong, and is not kept.
+The token of the exchange is used to read the account and its organizations, and is not stored.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bot.github.payloads import read
 
 
 class Visitor(Frozen):
-    """Somebody who logged in on GitHub."""
+    """A user who logged in on GitHub."""
 
     id: int
     login: str
@@ -30,7 +30,7 @@ class Visitor(Frozen):
 
 @dataclass(frozen=True)
 class GitHubLogin:
-    """The App as GitHub's log-in knows it."""
+    """The OAuth client of the App."""
 
     client_id: str
     client_secret: str = field(repr=False)
@@ -38,7 +38,7 @@ class GitHubLogin:
     api_url: str
 
     def address(self, back: str, state: str, verifier: str) -> str:
-        """Where the browser is sent; it comes back to ``back`` with a code and this ``state``."""
+        """Return the address for the browser; GitHub sends it back to ``back`` with a code and this ``state``."""
         digest = hashlib.sha256(verifier.encode()).digest()
         query = {
             "client_id": self.client_id,
@@ -51,7 +51,7 @@ class GitHubLogin:
         return f"{self.web_url}/login/oauth/authorize?{urlencode(query)}"
 
     def visitor(self, code: str, back: str, verifier: str, organizations: Collection[str]) -> Visitor:
-        """Whose code this is. Raises ForgeError if GitHub does not take it; TransientError."""
+        """Return the visitor that a code belongs to. Raises ForgeError if GitHub refuses it; TransientError."""
         with closing(Transport()) as transport:
             client = Client(Holder(self._token(code, back, verifier, transport)), self.api_url, transport)
             github_id, login = read(lambda user: (int(user["id"]), str(user["login"])), client.get("/user"))

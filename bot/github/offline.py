@@ -1,8 +1,8 @@
-"""A repository without a forge: answers from a snapshot of what is known.
+"""A repository without a forge: answers from a snapshot.
 
-What a snapshot does not hold raises NotRecorded; it is never answered with "nothing". An issue or a patch from a
-file becomes the event and the snapshot that a live repository would give: the command line and the evaluation hand
-them to ``router.decide``, so that what they show is what the live handlers do.
+A call that the snapshot does not hold raises NotRecorded, never an empty answer. An issue or a patch from a file
+becomes the event and the snapshot that a live repository would give: the command line and the evaluation pass them
+to ``router.decide``, so that they run the live handlers.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ E = TypeVar("E", IssueOpened, PullRequestOpened)
 
 AUTHOR = Actor(id=2, login="author")
 BOUNCER = Actor(id=1, login="bouncer[bot]", is_bot=True)
-#: The commit that a patch from a file is put on, where a checkout of it is at hand.
+#: The base commit of a patch from a file.
 BASE_SHA = "0" * 40
 REPOSITORY = Repository(id=1, owner="offline", name="files", html_url="https://offline.invalid/offline/files")
 
 
 class Snapshot(Frozen):
-    """Answers of a forge about one repository, by what was asked.
+    """Answers of a forge about one repository, by call.
 
-    A forge's "it is not there" is an answer too: it stands in ``missing`` as the call that was made.
+    Calls that raised NotFound are recorded in ``missing``.
     """
 
     repository: str = Field(description="owner/name")
@@ -139,7 +139,7 @@ class ReplayForge:
 
 
 class RecordedTree:
-    """A ``SourceTree`` of files that are at hand."""
+    """A ``SourceTree`` of files in memory."""
 
     def __init__(self, files: Mapping[str, bytes]) -> None:
         self._files = files
@@ -162,14 +162,14 @@ def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 def comment_key(comment_id: int, review: bool) -> str:
-    """Tells reactions to a comment in a conversation from those to one on a line."""
+    """Return the key of a comment's reactions: comments on lines have ids of their own."""
     return f"{'review' if review else 'issue'}:{comment_id}"
 
 
 class FolderTree:
     """A ``SourceTree`` of the files below a folder. Links are not followed.
 
-    ``working``: somebody works there, so that hidden folders and what tools make there are no part of it.
+    ``working``: it is a developer's checkout, so hidden folders and build output are left out.
     """
 
     def __init__(self, folder: Path, *, working: bool = False) -> None:
@@ -178,10 +178,10 @@ class FolderTree:
         self._paths: dict[str, None] | None = None
 
     def paths(self) -> Sequence[str]:
-        return tuple(self._known())
+        return tuple(self._load_paths())
 
     def read(self, path: str) -> str | None:
-        if path not in self._known():
+        if path not in self._load_paths():
             return None
         try:
             with (self._folder / path).open("rb") as file:
@@ -189,20 +189,20 @@ class FolderTree:
         except OSError:
             return None
 
-    def _known(self) -> dict[str, None]:
+    def _load_paths(self) -> dict[str, None]:
         if self._paths is None:
             self._paths = dict.fromkeys(sorted(_files_below(self._folder, self._working)))
         return self._paths
 
 
-#: Folders that tools make in a checkout.
-_MADE = frozenset({"node_modules", "__pycache__", "venv", "site-packages", "build", "dist", "target"})
+#: Build output in a checkout.
+_BUILD_FOLDERS = frozenset({"node_modules", "__pycache__", "venv", "site-packages", "build", "dist", "target"})
 
 
 def _files_below(folder: Path, working: bool) -> Iterator[str]:
     for parent, folders, names in os.walk(folder, followlinks=False):
         if working:
-            folders[:] = [name for name in folders if not name.startswith(".") and name not in _MADE]
+            folders[:] = [name for name in folders if not name.startswith(".") and name not in _BUILD_FOLDERS]
         inside = Path(parent).relative_to(folder).as_posix()
         for name in names:
             if not Path(parent, name).is_symlink():
@@ -210,7 +210,7 @@ def _files_below(folder: Path, working: bool) -> Iterator[str]:
 
 
 class CheckedOut(ReplayForge):
-    """A snapshot, and the files of a local checkout, which stand for one commit."""
+    """A snapshot with a local checkout as the files of one commit."""
 
     def __init__(self, snapshot: Snapshot, folder: Path, commit: str) -> None:
         super().__init__(snapshot)
@@ -223,7 +223,7 @@ class CheckedOut(ReplayForge):
 
 
 class Opened(NamedTuple, Generic[E]):
-    """An issue or a pull request that was just opened, and what can be read about it."""
+    """The event of an opened issue or pull request, and the snapshot to read from."""
 
     event: E
     snapshot: Snapshot
@@ -232,12 +232,12 @@ class Opened(NamedTuple, Generic[E]):
 def issue_opened(
     title: str, body: str, repository: Repository = REPOSITORY, number: int = 1
 ) -> Opened[IssueOpened]:
-    """The opening of an issue on which nobody has commented yet."""
+    """Return the opening of an issue without comments."""
     return just_opened(Issue(number=number, title=title, body=body, author=AUTHOR), repository)
 
 
 def just_opened(issue: Issue, repository: Repository) -> Opened[IssueOpened]:
-    """The same for an issue of which more is known."""
+    """Return the opening of an existing issue value."""
     snapshot = Snapshot(
         repository=repository.full_name,
         about=repository,
@@ -258,7 +258,7 @@ def pull_request_opened(
     number: int = 1,
     base_sha: str = BASE_SHA,
 ) -> Opened[PullRequestOpened]:
-    """The opening of a pull request with this patch on ``base_sha``, linked to ``issues``."""
+    """Return the opening of a pull request with this patch on ``base_sha``, linked to ``issues``."""
     pull = PullRequest(
         number=number,
         title=title,
@@ -277,7 +277,7 @@ def pull_request_opened(
 def pull_just_opened(
     pull: PullRequest, diff: PullDiff, issues: Sequence[Issue], repository: Repository
 ) -> Opened[PullRequestOpened]:
-    """The same for a pull request of which more is known."""
+    """Return the opening of an existing pull request value."""
     number = pull.number
     snapshot = Snapshot(
         repository=repository.full_name,
@@ -298,6 +298,6 @@ def pull_just_opened(
 
 
 def split_title(text: str) -> tuple[str, str]:
-    """Title (the first line, without Markdown's heading marks) and body of an issue's Markdown file."""
+    """Return title (the first line, without Markdown's heading marks) and body of an issue's Markdown file."""
     first, _, rest = text.lstrip("\ufeff\r\n").partition("\n")
     return first.strip().lstrip("#").strip(), rest.strip("\r\n")

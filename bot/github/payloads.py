@@ -1,6 +1,6 @@
-"""GitHub's JSON -> our values. The one place that knows GitHub's field names; shared by webhooks and the API.
+"""Convert GitHub's JSON to our values, for webhooks and the API.
 
-Fields that Bouncer can do without may be missing; those it cannot do without raise KeyError or ValidationError.
+Optional fields may be missing; a missing required field raises KeyError or ValidationError.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ Json = Mapping[str, Any]
 T = TypeVar("T")
 M = TypeVar("M", bound=Frozen)
 
-#: Written in JSON, but no text that a database or a file could hold: half a surrogate pair, and NUL.
+#: Valid in JSON, but not in a database or a file: lone surrogates, and NUL.
 _UNSTORABLE = re.compile(r"[\ud800-\udfff\0]")
 _ESCAPED = re.compile(rb"\\u(?:[dD][89a-fA-F]|0000)")
 
 
 def load_json(text: str | bytes) -> Any:
-    """What a JSON text says, with U+FFFD for every character that cannot be stored.
+    """Parse JSON, with U+FFFD for every character that cannot be stored.
 
     Raises ValueError or RecursionError if it is not JSON, nests too deeply, or holds a number of more than
     64 bits.
     """
     raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-    # JSON is UTF-8 here: given bytes, the parser would guess.
+    # JSON is UTF-8 here; the parser would guess the encoding of bytes.
     value = json.loads(text if isinstance(text, str) else text.decode(), parse_int=_integer)
     return _storable(value) if _ESCAPED.search(raw) else value
 
@@ -57,7 +57,7 @@ def _storable(value: Any) -> Any:
 
 
 def actor(user: Json | None) -> Actor:
-    """A user; ``ghost`` if the account is gone."""
+    """Convert a user; ``ghost`` if the account was deleted."""
     if not user:
         return Actor(id=0, login="ghost")
     login = str(user.get("login") or "ghost")
@@ -128,13 +128,13 @@ def _labels(value: Json) -> tuple[str, ...]:
 
 
 def build(model: type[M], value: Json, **more: object) -> M:
-    """A ``model`` of the fields that GitHub calls the same, nulls left out, and of ``others``."""
+    """Build a ``model`` from the fields with the same name at GitHub, nulls left out, and from ``more``."""
     same = {name: value[name] for name in model.model_fields if value.get(name) is not None}
     return model(**{**same, **more})
 
 
 def page(data: Json, place: tuple[str, ...], convert: Callable[[Json], T]) -> ListPage[T]:
-    """A page of the GraphQL connection at ``place``. A node that the token may not see is null."""
+    """Convert a page of the GraphQL connection at ``place``. A node that the token may not read is null."""
     connection = reduce(getitem, place, data)
     ends = connection["pageInfo"]
     items = tuple(convert(node) for node in connection["nodes"] if node)
@@ -142,7 +142,7 @@ def page(data: Json, place: tuple[str, ...], convert: Callable[[Json], T]) -> Li
 
 
 def parse_json(text: str, operation: str) -> Any:
-    """The JSON of an answer; None if it is empty. Raises TransientError if it is not JSON."""
+    """Parse the JSON of an answer; None if it is empty. Raises TransientError if it is not JSON."""
     if not text:
         return None
     try:
@@ -152,7 +152,7 @@ def parse_json(text: str, operation: str) -> Any:
 
 
 def read(convert: Callable[[Any], T], answer: Any) -> T:
-    """What ``convert`` makes of an answer. TransientError if the answer is not what GitHub documents."""
+    """Convert an answer. Raises TransientError if it is not what GitHub documents."""
     try:
         return convert(answer)
     except (KeyError, TypeError, AttributeError, ValueError) as error:

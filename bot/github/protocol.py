@@ -1,6 +1,6 @@
-"""What Bouncer needs to read from a forge: of one repository, as it stands and as it was.
+"""Protocols and values for reading one repository, present and past.
 
-Nothing here writes. Handlers see ``Forge`` alone; the writer reaches the publisher only.
+Handlers get a read-only ``Forge``; only the publisher gets the writer.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class PullDiff(Frozen):
     """The unified diff of a pull request against its merge base."""
 
     text: str
-    omitted: tuple[str, ...] = Field((), description="paths whose change the forge did not show (too large)")
-    unlisted: int = Field(0, ge=0, description="changed files that the forge did not even name (too many)")
+    omitted: tuple[str, ...] = Field((), description="paths whose change the forge did not include (too large)")
+    unlisted: int = Field(0, ge=0, description="changed files that the forge did not list (too many)")
 
 
 class IssueLink(Frozen):
@@ -34,7 +34,7 @@ class IssueLink(Frozen):
 
 
 class Reactions(Frozen):
-    """Who put thumbs on a comment."""
+    """Accounts with a thumbs-up or thumbs-down on a comment."""
 
     up: tuple[Actor, ...] = ()
     down: tuple[Actor, ...] = ()
@@ -50,23 +50,23 @@ class PostedReview(Frozen):
 
 
 class SourceTree(Protocol):
-    """The files of a repository at one commit, read one by one. No path leads out of it; links are no files."""
+    """The files of a repository at one commit. No path leads out of it; links are not files."""
 
     def paths(self) -> Sequence[str]:
         """All files, sorted."""
         ...
 
     def read(self, path: str) -> str | None:
-        """A file as text with ``\n`` as line end; None if it is not there, no text, or above ``MAX_SOURCE``."""
+        """A file as text with ``\n`` as line end; None if it is missing, not text, or above ``MAX_SOURCE``."""
         ...
 
 
-#: Bytes of a file beyond which it is data, or written by a program.
+#: Largest source file, bytes: larger ones are data, or generated.
 MAX_SOURCE = 1_000_000
 
 
 def as_source(content: bytes) -> str | None:
-    """The text of a file for a ``SourceTree``."""
+    """Decode a file for a ``SourceTree``; None if it is not text."""
     if len(content) > MAX_SOURCE or b"\0" in content:
         return None
     try:
@@ -78,8 +78,8 @@ def as_source(content: bytes) -> str | None:
 class Forge(Protocol):
     """Read-only view of one repository.
 
-    Every method raises TransientError (with the wait that the forge asked for) where a later try may
-    succeed, NotFound if the thing is not there, ForgeError if the request is refused for good.
+    Every method raises TransientError (with the wait that the forge asked for) if a later try may
+    succeed, NotFound if the object does not exist, ForgeError if the request is refused for good.
     """
 
     @property
@@ -92,7 +92,7 @@ class Forge(Protocol):
         ...
 
     def identity(self) -> Actor:
-        """Our own bot account: comments by anyone else are never ours, whatever marker they carry."""
+        """Our own bot account. Comments of other accounts are never ours, even with our marker."""
         ...
 
     def issue(self, number: int) -> Issue: ...
@@ -126,7 +126,7 @@ class Forge(Protocol):
         ...
 
     def permission(self, login: str) -> Permission:
-        """What that user may do here; ``none`` for strangers on a private repository."""
+        """Return the permission of a user here; ``none`` for strangers on a private repository."""
         ...
 
     def reactions(self, comment_id: int, *, review: bool = False) -> Reactions: ...
@@ -148,19 +148,19 @@ class Forge(Protocol):
         ...
 
     def sources(self, ref: str) -> SourceTree:
-        """The files at a commit for reading some of them; may be kept, so that asking again is cheap."""
+        """The files at a commit, to read some of them; may be cached."""
         ...
 
 
 class Labelled(Frozen):
-    """A label that somebody set."""
+    """The event of setting a label."""
 
     name: str
     at: datetime
 
 
 class PastIssue(Frozen):
-    """A closed issue. Later comments are no part of it, but for when its author last spoke."""
+    """A closed issue. Of its later comments only the time of the author's last one is recorded."""
 
     issue: Issue = Field(description="title and text as opened, without labels, open")
     whole: bool = Field(True, description="False: the first text was deleted from the edit history")
@@ -184,7 +184,7 @@ class PastPull(Frozen):
 
 
 class Message(Frozen):
-    """What a commit on the default branch says."""
+    """The message of a commit on the default branch."""
 
     sha: str
     text: str
@@ -192,19 +192,19 @@ class Message(Frozen):
 
 
 class Past(Frozen):
-    """An export: what calibration needs to know, in one file."""
+    """An export: the data of calibration in one file."""
 
     repository: Repository
     exported_at: datetime
-    limit: int = Field(ge=1, description="so many issues and pull requests of known fate were wanted")
+    limit: int = Field(ge=1, description="wanted number of issues and pull requests with a known outcome")
     requests: int = Field(ge=0, description="to GitHub, all of them")
     issues: tuple[PastIssue, ...] = Field((), description="newest first")
-    pulls: tuple[PastPull, ...] = Field((), description="newest first; those that are judged have a diff")
+    pulls: tuple[PastPull, ...] = Field((), description="newest first; those to be judged have a diff")
     messages: tuple[Message, ...] = Field((), description="commits that undo others")
 
 
 class ListPage(Frozen, Generic[T]):
-    """A part of a list; ``after`` is where the next one starts, None at the end."""
+    """A part of a list; ``after`` is the cursor of the next one, None at the end."""
 
     items: tuple[T, ...]
     after: str | None

@@ -55,7 +55,7 @@ _PLAIN = re.compile(r'[^"\\\x00-\x1f\x7f-\U0010ffff]*')
 
 _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
-#: All that is asked in GraphQL.
+#: The GraphQL queries of this module.
 QUERIES = (_CLOSING, _THREADS)
 
 
@@ -76,7 +76,7 @@ class GitHubForge:
         self._path = f"/repos/{quote(repository)}"
 
     def graphql(self, query: str, variables: Mapping[str, Any]) -> Any:
-        """The ``data`` of an answer in GraphQL."""
+        """Run a GraphQL query and return its ``data``."""
         return self._client.graphql(query, variables)
 
     @property
@@ -93,7 +93,7 @@ class GitHubForge:
         return read(payloads.issue, self._client.get(f"{self._path}/issues/{number}"))
 
     def open_issues(self, limit: int) -> tuple[Issue, ...]:
-        """The newest open issues, ``limit`` at most; pull requests left out."""
+        """List the newest open issues, ``limit`` at most, without pull requests."""
         values = self._client.pages(
             f"{self._path}/issues", {"state": "open", "sort": "created", "direction": "desc"}
         )
@@ -112,11 +112,11 @@ class GitHubForge:
         except ForgeError as error:
             if error.status not in (406, 422):
                 raise
-            return self._listed(number)
+            return self._diff_from_files(number)
         return PullDiff(text=text.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
 
-    def _listed(self, number: int) -> PullDiff:
-        """GitHub refuses to show a large diff as a whole; file by file it shows most of it."""
+    def _diff_from_files(self, number: int) -> PullDiff:
+        """Read a large diff file by file: GitHub refuses to show it as a whole."""
         files = list(self._client.pages(f"{self._path}/pulls/{number}/files"))
         changed = self._client.get(f"{self._path}/pulls/{number}").get("changed_files") or 0
         return read(lambda entries: assemble(entries, changed), files)
@@ -165,15 +165,15 @@ class GitHubForge:
         return self._file(self._path, path, {"ref": ref})
 
     def policy_file(self, path: str, repository: Repository) -> bytes:
-        """A file that decides policy, as it stands on the default branch.
+        """Read a file that decides policy from the default branch.
 
-        A redirect is followed to this very repository only, which was renamed since its name was read.
+        A redirect is followed only to the same repository, renamed since its name was read.
         """
         query = {"ref": repository.default_branch}
         return self._file(self._path, path, query, redirects=f"/repositories/{repository.id}/")
 
     def shared_file(self, path: str) -> bytes:
-        """The same of the owner's public repository ``.github``. A renamed or transferred one is not there."""
+        """Read a file of the owner's public repository ``.github``. Raises NotFound if it was renamed."""
         owner = self._repository.partition("/")[0]
         return self._file(f"/repos/{quote(owner)}/.github", path, {}, redirects="")
 
@@ -198,7 +198,7 @@ class GitHubForge:
         return tuple(read(convert, value) for value in self._client.pages(self._path + path))
 
     def _connection(self, query: str, field: str, number: int, convert: Callable[[Any], T]) -> tuple[T, ...]:
-        """What all nodes of a GraphQL connection of a pull request say."""
+        """Read all nodes of a GraphQL connection of a pull request."""
         owner, _, name = self._repository.partition("/")
         items: tuple[T, ...] = ()
         after: str | None = None
@@ -223,7 +223,7 @@ def _link(node: Any) -> IssueLink:
 
 
 def _resolved(node: Any) -> int | None:
-    """The first comment of a thread, where the thread is resolved."""
+    """Return the first comment of a thread if the thread is resolved."""
     comments = node["comments"]["nodes"]
     return int(comments[0]["fullDatabaseId"]) if node["isResolved"] and comments else None
 
@@ -237,7 +237,7 @@ def _check_run(value: Any) -> CheckRun:
 
 
 def _permission(value: Any) -> Permission:
-    """GitHub's role, or for an organisation's own role the strongest of the known ones that it includes."""
+    """Convert GitHub's role; an organisation's own role counts as the strongest standard role in it."""
     role = value.get("role_name")
     for permission in PERMISSIONS:
         if permission == role:
@@ -250,7 +250,7 @@ def _permission(value: Any) -> Permission:
 
 
 def assemble(files: Sequence[Mapping[str, Any]], changed: int) -> PullDiff:
-    """A diff put together from GitHub's list of changed files, where the whole is too large to be shown.
+    """Build a diff from GitHub's list of changed files, if the whole is too large to be shown.
 
     ``changed`` is the number of changed files that GitHub counts; it lists 3,000 of them at most.
     """
@@ -260,7 +260,7 @@ def assemble(files: Sequence[Mapping[str, Any]], changed: int) -> PullDiff:
 
 
 def _is_shown(file: Mapping[str, Any]) -> bool:
-    """A file without a patch is binary or too large, unless it was only renamed."""
+    """Return True unless the file is binary or too large: it then has no patch, and was not only renamed."""
     return "patch" in file or (file["status"] == "renamed" and not file.get("changes"))
 
 
@@ -284,7 +284,7 @@ def _file(file: Mapping[str, Any]) -> str:
 
 
 def quoted(path: str) -> str:
-    """A path as git writes it: in quotes, with escapes, where it holds anything unusual."""
+    """Write a path as git does: in quotes, with escapes, if it holds unusual characters."""
     if _PLAIN.fullmatch(path):
         return path
     escapes = {"\n": "\\n", "\t": "\\t", "\r": "\\r", '"': '\\"', "\\": "\\\\"}

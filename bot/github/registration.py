@@ -1,4 +1,4 @@
-"""The GitHub App's registration: what we ask for (``app.yml``), what GitHub gave for it, if that is kept."""
+"""The GitHub App's registration: its manifest (``app.yml``), its credentials, and their file."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from bot.github.payloads import build, read
 
 Level = Literal["read", "write"]
 
-#: In a checkout the file lies beside the package, in an installation inside of it.
+#: In a checkout the file is beside the package, in an installation inside it.
 _PLACES = tuple(folder / "app.yml" for folder in Path(__file__).parents[1:3])
 
-#: Permission -> what it is for, as the set-up page explains it.
+#: Purpose of each permission, for the set-up page.
 PURPOSES: Mapping[str, str] = {
     "checks": "the check that says whether a patch solves its issue",
     "contents": "files: the configuration, and the code around a change",
@@ -45,18 +45,18 @@ class Manifest(Frozen):
     default_permissions: Mapping[str, Level]
 
     def with_test_pulls(self) -> Manifest:
-        """The same with what test pull requests need on top: a branch with one new file."""
+        """Add the permission for test pull requests: a branch with one new file."""
         return self._with("contents", "write")
 
     def with_members(self) -> Manifest:
-        """The same with what it takes to let an organisation's members open the dashboard."""
+        """Add the permission that lets an organisation's members open the dashboard."""
         return self._with("members", "read")
 
     def _with(self, permission: str, level: Level) -> Manifest:
         return self.model_copy(update={"default_permissions": {**self.default_permissions, permission: level}})
 
     def gaps(self, permissions: Mapping[str, str], events: Iterable[str]) -> tuple[str, ...]:
-        """What is needed and not granted, one readable item each."""
+        """List missing permissions and events, one readable item each."""
         lacking = [
             f"permission {name}: {level} (granted: {permissions.get(name, 'none')})"
             for name, level in self.default_permissions.items()
@@ -65,7 +65,7 @@ class Manifest(Frozen):
         return (*lacking, *(f"event {event}" for event in self.default_events if event not in set(events)))
 
     def posted(self, public_url: str, name: str = "") -> dict[str, Any]:
-        """The JSON object of GitHub's manifest flow, for a server that people reach at ``public_url``."""
+        """Return the JSON object of GitHub's manifest flow, for a server at ``public_url``."""
         base = public_url.rstrip("/")
         return {
             "name": name or self.name,
@@ -87,7 +87,7 @@ def _covers(granted: str | None, needed: Level) -> bool:
 
 @cache
 def manifest() -> Manifest:
-    """The manifest that ships with this version. Raises OperatorError if it is missing or wrong."""
+    """Read the manifest of this version. Raises OperatorError if it is missing or wrong."""
     for place in _PLACES:
         if place.is_file():
             return _read(place)
@@ -101,12 +101,12 @@ def _read(place: Path) -> Manifest:
         raise OperatorError(f"{place}: cannot be used: {str(error).splitlines()[0]}") from None
 
 
-#: In the data folder; only its owner can read it.
+#: The file in the data folder; only its owner can read it.
 FILE = "credentials.json"
 
 
 class Credentials(Frozen):
-    """The GitHub App's own; the secrets never show in ``repr``."""
+    """Credentials of the GitHub App; the secrets never show in ``repr``."""
 
     app_id: int
     slug: str
@@ -119,7 +119,7 @@ class Credentials(Frozen):
     client_secret: str = Field("", repr=False)
 
     def environment(self) -> str:
-        """The same as lines of a ``.env`` file."""
+        """Return the credentials as lines of a ``.env`` file."""
         key = self.private_key.replace("\r\n", "\n").replace("\n", "\\n")
         values = {
             "GITHUB_APP_ID": str(self.app_id),
@@ -151,7 +151,7 @@ def store(folder: Path, credentials: Credentials) -> Path:
 
 
 def stored(folder: Path) -> Credentials | None:
-    """What ``store`` wrote; None if set-up was never done. Raises SettingsError if it cannot be read."""
+    """Read the stored credentials; None before set-up. Raises SettingsError if they cannot be read."""
     place = folder / FILE
     try:
         return Credentials.model_validate_json(place.read_bytes())
@@ -167,7 +167,7 @@ _CODE = re.compile(r"[A-Za-z0-9_-]{1,200}")
 
 
 def convert(code: str, api_url: str, web_url: str) -> Credentials:
-    """The app that somebody registered a moment ago; works once, within an hour, without credentials.
+    """Exchange a code for the new app's credentials; works once, within an hour.
 
     Raises NotFound if the code is unknown, used or expired; TransientError, ForgeError.
     """
@@ -179,7 +179,7 @@ def convert(code: str, api_url: str, web_url: str) -> Credentials:
     address = checked_url(api_url)
     with closing(Transport()) as transport:
         try:
-            # Named, because the address holds the code.
+            # The address holds the code, so errors name the operation instead.
             value = Client(Holder(), address, transport).send(
                 "POST", f"/app-manifests/{code}/conversions", operation="the conversion of the manifest"
             )

@@ -1,4 +1,4 @@
-"""A delivery of GitHub's: the signature over its raw bytes first, then what happened. Pure."""
+"""Verify the signature of a GitHub delivery over its raw bytes, then parse it into an event. Pure."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _FORM = re.compile(r"sha256=[0-9a-f]{64}")
 
 
 def sign(body: bytes, secret: str) -> str:
-    """The value of ``X-Hub-Signature-256`` for these bytes."""
+    """Return the value of ``X-Hub-Signature-256`` for these bytes."""
     return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
 
 
 def check_form(signature: str) -> None:
-    """Refuse what cannot be a signature, whatever the body; raises InvalidSignature."""
+    """Raise InvalidSignature if this cannot be the signature of any body."""
     if not signature.strip():
         raise InvalidSignature("the signature is missing")
     if not _FORM.fullmatch(signature.strip()):
@@ -40,10 +40,9 @@ def check_form(signature: str) -> None:
 
 
 def verify(body: bytes, signature: str | None, secrets: Iterable[str]) -> None:
-    """Hold the raw bytes against the signature that came with them, in constant time per secret.
+    """Raise InvalidSignature unless a secret produces this signature, in constant time per secret.
 
     Several secrets are accepted, so that one can be replaced without losing a delivery.
-    Raises InvalidSignature.
     """
     claimed = (signature or "").strip()
     check_form(claimed)
@@ -57,7 +56,7 @@ Payload = Mapping[str, Any]
 
 
 def load(body: bytes, content_type: str) -> Payload:
-    """The JSON object of a verified delivery, sent as JSON or as a form's ``payload`` field.
+    """Parse the JSON object of a verified delivery, sent as JSON or as a form's ``payload`` field.
 
     Raises MalformedDelivery.
     """
@@ -79,9 +78,9 @@ def load(body: bytes, content_type: str) -> Payload:
 
 
 def parse(name: str, payload: Payload) -> events.Event | None:
-    """The event in a payload of GitHub's event ``name``; None for what Bouncer does not act on.
+    """Parse a payload of GitHub's event ``name``; return None for an event that Bouncer does not act on.
 
-    Raises MalformedDelivery if a field is missing without which the event means nothing.
+    Raises MalformedDelivery if a required field is missing.
     """
     reader = _READERS.get(name)
     if reader is None:
@@ -105,7 +104,7 @@ def _in_repository(payload: Payload) -> dict[str, Any]:
     return {**_common(payload), "repository": repository(payload["repository"])}
 
 
-#: GitHub's names of what happened, by event and action; other actions are not read.
+#: Our event for GitHub's event and action; other actions are ignored.
 _KINDS: Mapping[str, Mapping[str, type[events.RepositoryEvent]]] = {
     "issues": {
         "opened": events.IssueOpened,
@@ -139,13 +138,13 @@ _KINDS: Mapping[str, Mapping[str, type[events.RepositoryEvent]]] = {
     "merge_group": {"checks_requested": events.MergeGroupRequested},
 }
 
-#: An edit of anything else is no event.
+#: Edits of other fields are ignored.
 _TEXTS: Mapping[str, frozenset[str]] = {
     "issues": frozenset({"title", "body"}),
     "pull_request": frozenset({"title", "body", "base"}),
 }
 
-#: Where the fields of an event are found in a payload of GitHub's event of that name.
+#: How to read each field of an event from a payload of GitHub's event of that name.
 _FIELDS: Mapping[str, Callable[[str, Payload], object]] = {
     "issue": lambda _, payload: issue(payload["issue"]),
     "pull_request": lambda _, payload: pull_request(payload["pull_request"]),
@@ -218,5 +217,5 @@ _READERS: dict[str, Callable[[Payload], events.Event | None]] = {
     "ping": lambda payload: events.Pinged(**_common(payload)),
 }
 
-#: GitHub's names of the events that are read.
+#: GitHub's names of the events that are parsed.
 NAMES: tuple[str, ...] = tuple(_READERS)

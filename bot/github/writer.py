@@ -1,7 +1,7 @@
-"""The writes that exist: each is one call to GitHub and never tried twice.
+"""Writes on GitHub: one call each, without retries.
 
-Every method raises what a ``Forge`` raises. A TransientError leaves open whether the write was applied: the caller
-then looks first. What is created answers with its id.
+Every method raises the errors of a ``Forge``. After a TransientError the write may have been applied, so the
+caller checks first. Methods that create something return its id.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bot.github.payloads import read
 
 
 class GitHubWriter:
-    """Bound to one repository."""
+    """The writer of one repository."""
 
     def __init__(self, client: Client, contents: Client, repository: str) -> None:
         self._client = client
@@ -30,7 +30,7 @@ class GitHubWriter:
         return _id(self._send("POST", f"/issues/{number}/comments", {"body": body}))
 
     def reply(self, number: int, comment_id: int, body: str) -> int:
-        """Answer in the thread that a comment on a line of a pull request began."""
+        """Reply in the thread of a comment on a line of a pull request."""
         return _id(self._send("POST", f"/pulls/{number}/comments/{comment_id}/replies", {"body": body}))
 
     def edit_comment(self, comment_id: int, body: str) -> None:
@@ -40,7 +40,7 @@ class GitHubWriter:
         self._send("POST", f"/issues/{number}/labels", {"labels": list(labels)})
 
     def remove_label(self, number: int, label: str) -> None:
-        """A label that is not there is no error."""
+        """Remove a label; a missing label is no error."""
         try:
             self._send("DELETE", f"/issues/{number}/labels/{segment(label)}")
         except NotFound as error:
@@ -48,12 +48,12 @@ class GitHubWriter:
                 raise
 
     def set_issue_state(self, number: int, state: Literal["open", "closed"]) -> None:
-        """Close as not planned, or open again; no error if it is so already."""
+        """Close as not planned, or reopen; no error if it is in that state already."""
         reason = "not_planned" if state == "closed" else "reopened"
         self._send("PATCH", f"/issues/{number}", {"state": state, "state_reason": reason})
 
     def create_review(self, number: int, commit_id: str, body: str, comments: tuple[InlineComment, ...]) -> int:
-        """One review with event COMMENT; the comments' ``body`` is posted as it stands."""
+        """Post one review with event COMMENT; the comments' ``body`` is posted unchanged."""
         review: dict[str, Any] = {
             "commit_id": commit_id,
             "event": "COMMENT",
@@ -85,7 +85,7 @@ class GitHubWriter:
         self._send("PATCH", f"/check-runs/{check_id}", _completed(conclusion, title, summary, text))
 
     def create_branch(self, branch: str, sha: str) -> None:
-        """A branch that exists already is no error."""
+        """Create a branch; an existing one is no error."""
         try:
             self._write_contents("POST", "/git/refs", {"ref": f"refs/heads/{branch}", "sha": sha})
         except ForgeError as error:
@@ -93,7 +93,7 @@ class GitHubWriter:
                 raise
 
     def put_file(self, branch: str, path: str, content: str, message: str) -> None:
-        """One commit that adds or replaces one file; equal content is no error."""
+        """Commit one added or replaced file; equal content is no error."""
         new_content = content.encode()
         body = {"message": message, "branch": branch, "content": base64.b64encode(new_content).decode()}
         place = f"{self._path}/contents/{below(path)}"
@@ -110,12 +110,12 @@ class GitHubWriter:
         self._write_contents("PUT", f"/contents/{below(path)}", body)
 
     def create_draft_pull(self, branch: str, base: str, title: str, body: str) -> int:
-        """Returns the pull request's number."""
+        """Open a draft pull request and return its number."""
         pull = {"title": title, "body": body, "head": branch, "base": base, "draft": True}
         return read(_number, self._write_contents("POST", "/pulls", pull))
 
     def find_pull(self, branch: str) -> int | None:
-        """The number of the pull request (open or closed) whose head is that branch of this repository."""
+        """Return the number of the pull request (open or closed) whose head is that branch of this repository."""
         query = {"head": f"{self._owner}:{branch}", "state": "all"}
         value = next(self._client.pages(f"{self._path}/pulls", query), None)
         return read(_number, value) if value else None
@@ -152,7 +152,7 @@ def _inline(comment: InlineComment) -> dict[str, Any]:
 
 
 def _completed(conclusion: Conclusion, title: str, summary: str, text: str) -> dict[str, Any]:
-    # GitHub wants a summary wherever there is a title.
+    # GitHub requires a summary with a title.
     output = {"title": title, "summary": summary or title}
     return {
         "status": "completed",

@@ -13,7 +13,7 @@ import httpx2
 from pydantic import BaseModel, Field, ValidationError
 
 from bot.models.conversation import Answer, Finish, Request, strict
-from bot.models.remote import TIMEOUT, TOOL_ONLY, BoundedClient, Capabilities, Remote, connection_error, unreadable
+from bot.models.remote import TIMEOUT, TOOL_ONLY, Capabilities, CappedClient, Remote, connection_error, unreadable
 
 _URL = "https://api.anthropic.com"
 _FINISHES: dict[str | None, Finish] = {
@@ -45,10 +45,10 @@ class _Message(BaseModel):
 
 
 def connect(name: str, key: str, base_url: str | None = None, timeout: float = TIMEOUT) -> Remote:
-    """The model ``name``; ``base_url`` None is Anthropic's own, ``timeout`` is in seconds."""
+    """Connect to the model ``name``; ``base_url`` None is Anthropic's own, ``timeout`` is in seconds."""
     import anthropic
 
-    http = BoundedClient(timeout)
+    http = CappedClient(timeout)
     client = anthropic.Anthropic(
         api_key=key, base_url=base_url or _URL, max_retries=0, timeout=http.timeout, http_client=http
     )
@@ -74,7 +74,7 @@ def connect(name: str, key: str, base_url: str | None = None, timeout: float = T
 
 
 def capabilities(name: str) -> Capabilities:
-    """Of Anthropic's models; a name that is not known is taken for a new one."""
+    """Return the capabilities of an Anthropic model; an unknown name counts as a new model."""
     plain = bool(_PLAIN.match(name.lower()))
     return Capabilities(
         temperature=plain,
@@ -85,11 +85,11 @@ def capabilities(name: str) -> Capabilities:
 
 
 def body(model: str, request: Request, features: Capabilities) -> dict[str, Any]:
-    """The JSON of the request."""
+    """Build the JSON of the request."""
     payload: dict[str, Any] = {
         "model": model,
         "max_tokens": request.prompt.max_tokens,
-        # The part that is the same from question to question: kept by the provider, if it is long enough.
+        # The same for many questions: the provider caches it if it is long enough.
         "system": [
             {"type": "text", "text": request.prompt.system, "cache_control": {"type": "ephemeral"}},
         ],
@@ -109,7 +109,7 @@ def body(model: str, request: Request, features: Capabilities) -> dict[str, Any]
 
 
 def answer(content: bytes) -> Answer:
-    """What a successful response says; raises ModelError if it is no message."""
+    """Parse a successful response; raises ModelError if it is not a message."""
     try:
         message = _Message.model_validate_json(content)
     except ValidationError:
@@ -117,12 +117,13 @@ def answer(content: bytes) -> Answer:
     tool_inputs = [block.input for block in message.content if block.type == "tool_use"]
     text = "".join(block.text for block in message.content if block.type == "text")
     tokens = message.usage
-    read, written = tokens.cache_read_input_tokens or 0, tokens.cache_creation_input_tokens or 0
+    cache_reads = tokens.cache_read_input_tokens or 0
+    cache_writes = tokens.cache_creation_input_tokens or 0
     return Answer(
         text=json.dumps(tool_inputs[0]) if tool_inputs else text,
         finish=_FINISHES.get(message.stop_reason, "stop"),
-        input_tokens=tokens.input_tokens + read + written,
+        input_tokens=tokens.input_tokens + cache_reads + cache_writes,
         output_tokens=tokens.output_tokens,
-        cached_tokens=read,
-        written_tokens=written,
+        cached_tokens=cache_reads,
+        written_tokens=cache_writes,
     )

@@ -1,7 +1,7 @@
-"""What models cost, and a Model that may spend only so much a day: per repository, per owner, or all together.
+"""Prices of models, and a Model with a daily budget per repository, per owner, or in total.
 
-The worst case is reserved before the call and corrected after it, so that neither many workers at once nor a
-crash in between can pass the limit. Prices are a table that an operator can replace.
+The worst case is reserved before the call and corrected after it, so that neither parallel workers nor a
+crash in between can exceed the limit. Prices are a table that an operator can replace.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ T = TypeVar("T", bound=BaseModel)
 
 #: One question may take this many requests: the first, the one at low effort, the repair turn.
 REQUESTS = 3
-#: What a repair turn adds: the answer it quotes, and the schema. Characters.
+#: Characters that a repair turn adds: the quoted answer, and the schema.
 _REPAIR = 12_000
 
 
 class Limit(Frozen):
-    """What may be spent in a scope on one day (UTC); None = without limit."""
+    """The budget of a scope for one day (UTC); None = without limit."""
 
     scope: str = Field(description="``repository:owner/name``, ``owner:name`` or ``all``")
     usd: float | None = Field(None, ge=0)
     calls: int | None = Field(None, ge=0, description="bounds models without a known price too")
-    reserve: float = Field(0.0, ge=0, lt=1, description="share of both that is kept for somebody else")
+    reserve: float = Field(0.0, ge=0, lt=1, description="share of both that is reserved for other uses")
 
 
 class Spent(Frozen):
@@ -53,20 +53,20 @@ class Spent(Frozen):
 
 
 class BudgetStore(Protocol):
-    """Keeps what was spent by scope and day. Both methods are atomic, across processes too."""
+    """Stores spending by scope and day. Both methods are atomic, across processes too."""
 
     def reserve(self, day: date, limits: tuple[Limit, ...], worst: Spent) -> str:
-        """Book ``worst`` on every scope; where ``over`` objects for one of them, on none, and raise its error."""
+        """Reserve ``worst`` in every scope; if ``over`` returns an error, reserve nothing and raise it."""
         ...
 
     def settle(self, reservation: str, spent: Spent) -> None:
-        """Replace what was reserved by what was really spent; settling again changes nothing."""
+        """Replace a reservation by the real spending; settling again changes nothing."""
         ...
 
 
 @dataclass(frozen=True)
 class Budget:
-    """The limits that hold for one repository, and where what was spent is kept."""
+    """The limits of one repository, and the store of its spending."""
 
     store: BudgetStore
     limits: tuple[Limit, ...]
@@ -78,7 +78,7 @@ class Budget:
 
 
 def over(limit: Limit, day: date, spent: Spent, worst: Spent) -> BudgetExceeded | None:
-    """The error that every store raises where a limit leaves no room for the worst case; else None."""
+    """Return the error to raise if a limit leaves no room for the worst case; else None."""
     share = 1 - limit.reserve
     reserved = f" ({limit.reserve:.0%} are kept for what maintainers ask for)" if limit.reserve else ""
     if limit.calls is not None and spent.calls + worst.calls > limit.calls * share:
@@ -103,7 +103,7 @@ class MemoryBudget:
         self._lock = threading.Lock()
 
     def spent(self, day: date, scope: str) -> Spent:
-        """Settled and reserved together."""
+        """Return settled and reserved spending together."""
         return self._spent.get((day, scope), Spent())
 
     def reserve(self, day: date, limits: tuple[Limit, ...], worst: Spent) -> str:
@@ -130,9 +130,9 @@ class MemoryBudget:
 
 
 class Budgeted:
-    """Asks ``model`` only where every limit leaves room for the worst case; raises BudgetExceeded elsewhere.
+    """A model that is asked only if every limit leaves room for the worst case; raises BudgetExceeded otherwise.
 
-    Raises SettingsError when made for a model without a known price where a limit is in dollars.
+    The constructor raises SettingsError if a limit is in dollars and the model has no known price.
     """
 
     def __init__(self, model: Model, price: Price | None, budget: Budget) -> None:
@@ -167,7 +167,7 @@ class Budgeted:
 
 
 def worst_case(prompt: Prompt, price: Price | None) -> Spent:
-    """What one question can take at most: every request in full, a token for every two bytes sent."""
+    """Return the most that one question can cost: every request in full, a token for every two bytes."""
     sent = len((prompt.system + prompt.user).encode("utf-8", "replace")) + _REPAIR
     tokens = sent // 2
     # Writing into a provider's prompt cache can cost more than plain input.
@@ -193,7 +193,7 @@ _SNAPSHOT = re.compile(r"-(\d{4}-\d{2}-\d{2}|20\d{6}|latest)$")
 
 
 class Price(Frozen):
-    """Of one model, in US dollars per million tokens; reasoning tokens count as output."""
+    """The price of one model, in US dollars per million tokens; reasoning tokens count as output."""
 
     input: float = Field(ge=0)
     output: float = Field(ge=0)
@@ -201,7 +201,7 @@ class Price(Frozen):
     written: float | None = Field(None, ge=0, description="input written to that cache; None = as input")
 
     def cost(self, input_tokens: int, output_tokens: int, cached: int = 0, written: int = 0) -> float:
-        """US dollars; ``cached`` and ``written`` are parts of ``input_tokens``."""
+        """Return US dollars; ``cached`` and ``written`` are parts of ``input_tokens``."""
         cache_reads = cached * (self.input if self.cached is None else self.cached)
         cache_writes = written * (self.input if self.written is None else self.written)
         plain_input = (input_tokens - cached - written) * self.input
@@ -215,14 +215,14 @@ class Prices:
     models: Mapping[str, Price] = field(default_factory=dict)
 
     def of(self, model_id: str) -> Price | None:
-        """None if no price is known: a cost is then unknown, not nought."""
+        """Return the price of a model; None if it is unknown: its cost is then unknown, not zero."""
         if model_id.partition(":")[0] in _FREE_PROVIDERS:
             return Price(input=0, output=0)
         return self.models.get(model_id) or self.models.get(_SNAPSHOT.sub("", model_id))
 
 
 def load_prices(file: Path | None = None) -> Prices:
-    """The packaged table, with an operator's file laid over it; raises SettingsError that names file and entry."""
+    """Load the packaged table, overridden by an operator's file; raises SettingsError."""
     packaged = _read(PACKAGED)
     return Prices({**packaged, **(_read(file) if file else {})})
 

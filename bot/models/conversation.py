@@ -1,11 +1,10 @@
 """The conversation that all providers share: ask, read, one try at low effort, one repair turn, a typed reply.
 
-An adapter is a ``Provider``: it sends one request and says what came back. Everything else happens here, once.
-What a model reads of a reply's type are names and the descriptions of fields, as a JSON Schema of the subset that
-providers accept; bounds that are left out there are still checked when the answer is read.
-Reading is strict about what it takes for an answer: a code fence, a visible chain of thought or a sentence around
-the one JSON object is tolerated; what leaves a choice is not: two different objects, a key given twice, NaN, an
-object that was cut off.
+An adapter is a ``Provider``: it sends one request and returns the answer. Everything else happens here.
+A model gets the names and descriptions of a reply's fields, as a JSON Schema of the subset that providers accept;
+bounds that the subset lacks are checked when the answer is parsed.
+Parsing tolerates a code fence, a visible chain of thought or a sentence around the one JSON object. It refuses
+ambiguous answers: two different objects, a repeated key, NaN, an object that was cut off.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ T = TypeVar("T", bound=BaseModel)
 Finish = Literal["stop", "length", "refusal"]
 
 #: Characters of an unusable answer that are shown to the model again.
-_SHOWN = 8_000
+_QUOTED_CHARACTERS = 8_000
 
 
 class Turn(NamedTuple):
@@ -40,7 +39,7 @@ class Turn(NamedTuple):
 
 @dataclass(frozen=True)
 class Request:
-    """One request as a provider is to make it; ``fault`` says what was wrong with the answer before it."""
+    """One request to a provider; ``fault`` says what was wrong with the previous answer."""
 
     prompt: Prompt
     schema: type[BaseModel]
@@ -56,7 +55,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a provider answered to one request."""
+    """A provider's answer to one request."""
 
     text: str
     finish: Finish = "stop"
@@ -73,7 +72,7 @@ class Provider(Protocol):
 
     @property
     def has_effort(self) -> bool:
-        """Whether asking with less effort can change the answer."""
+        """Return True if less effort can change the answer."""
         ...
 
     def complete(self, request: Request) -> Answer: ...
@@ -81,7 +80,7 @@ class Provider(Protocol):
 
 @runtime_checkable
 class Checked(Protocol):
-    """A provider that says without a question whether one could be asked; see ``Remote.check``."""
+    """A provider that can be checked without a question; see ``Remote.check``."""
 
     def check(self) -> bool: ...
 
@@ -102,7 +101,7 @@ class Conversation:
         self._clock = clock
 
     def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
-        """As ``Model.complete``; what an error cost is in its ``usage``."""
+        """Ask the model; an error carries its ``usage``."""
         usages: list[Usage] = []
         about = {"model": self.id, "purpose": prompt.purpose, "subject": prompt.subject}
         with tracing.span("model", **about) as span:
@@ -163,27 +162,27 @@ class Conversation:
 
 
 def cost(answer: Answer, price: Price | None) -> float | None:
-    """What an answer cost in US dollars; None if no price is known."""
+    """Return the cost of an answer in US dollars; None if no price is known."""
     if price is None:
         return None
     return price.cost(answer.input_tokens, answer.output_tokens, answer.cached_tokens, answer.written_tokens)
 
 
 def _retort(text: str, fault: Unusable, schema: type[BaseModel]) -> tuple[Turn, ...]:
-    """What the model said and what is wrong with it; a provider refuses an empty turn, so that one is left out."""
+    """Return the model's answer and the demand to repair it; providers refuse an empty turn, so it is left out."""
     wanted_schema = json.dumps(strict(schema), separators=(",", ":"))
     demand = Turn(
         "user",
         f"That answer cannot be used: {fault}. Answer the question again with one JSON object, "
         f"nothing before or after it, that fits this JSON Schema:\n{wanted_schema}",
     )
-    return (Turn("assistant", text[:_SHOWN]), demand) if text.strip() else (demand,)
+    return (Turn("assistant", text[:_QUOTED_CHARACTERS]), demand) if text.strip() else (demand,)
 
 
-#: Characters of an answer that are looked at: far beyond 4,000 completion tokens.
+#: Longest answer that is parsed, characters: far more than 4,000 completion tokens.
 MAX_CHARACTERS = 200_000
 _MAX_FAULTS = 5
-_MAX_LATER = 100  # braces after the object: beyond this it is no prose
+_MAX_LATER = 100  # braces after the object: with more it is not prose
 
 _THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 
@@ -197,7 +196,7 @@ class Unusable(Exception):
 
 
 def read(text: str, schema: type[T]) -> T:
-    """The value of ``schema`` that ``text`` states; raises Unusable, its message fit to be shown to the model."""
+    """Parse a value of ``schema`` from ``text``; raises Unusable with a message for the model."""
     try:
         return schema.model_validate(extract(text))
     except ValidationError as error:
@@ -205,7 +204,7 @@ def read(text: str, schema: type[T]) -> T:
 
 
 def extract(text: str) -> dict[str, Any]:
-    """The one JSON object in ``text``; raises Unusable if there is none, or more than one."""
+    """Return the one JSON object in ``text``; raises Unusable if there is none, or more than one."""
     if len(text) > MAX_CHARACTERS:
         raise Unusable(f"the answer is longer than {MAX_CHARACTERS} characters", "malformed")
     bare = _THOUGHT.sub("", text, count=1).strip()
@@ -218,7 +217,7 @@ def extract(text: str) -> dict[str, Any]:
 
 
 def _fenced(text: str) -> Iterator[str]:
-    """What stands between two fences, the first of them bare or for JSON."""
+    """Yield the text between two fences, the first of them bare or for JSON."""
     block: list[str] | None = None
     for line in text.split("\n"):
         mark = "".join(line.split())
@@ -244,7 +243,7 @@ def _only_object(text: str) -> dict[str, Any]:
 
 
 def _encodable(value: dict[str, Any]) -> bool:
-    """Whether the value can be stored and sent: JSON can escape what UTF-8 cannot hold."""
+    """Return True if UTF-8 can encode the value: JSON can escape lone surrogates."""
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -252,20 +251,20 @@ def _encodable(value: dict[str, Any]) -> bool:
     return True
 
 
-def _states_more(rest: str, first: dict[str, Any]) -> bool:
-    """Whether what follows the object holds another one that says something else."""
-    start = rest.find("{")
+def _states_more(text: str, first: dict[str, Any]) -> bool:
+    """Return True if a different object follows the first one."""
+    start = text.find("{")
     for _ in range(_MAX_LATER):
         if start < 0:
             return False
         try:
-            value, end = _decode(rest, start)
+            value, end = _decode(text, start)
         except Unusable:
             end = start + 1
         else:
             if value != first:
                 return True
-        start = rest.find("{", end)
+        start = text.find("{", end)
     return True
 
 
@@ -294,7 +293,7 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_consta
 
 
 def _faults(error: ValidationError) -> str:
-    """Where the value departs from the schema; without the input, which may be long or hostile."""
+    """List the faults of a value, without the input, which may be long or hostile."""
     faults = error.errors(include_url=False, include_context=False, include_input=False)
     lines = [f"{'.'.join(map(str, fault['loc'])) or 'the object'}: {fault['msg']}" for fault in faults]
     more = f" (and {len(lines) - _MAX_FAULTS} more)" if len(lines) > _MAX_FAULTS else ""
@@ -302,15 +301,15 @@ def _faults(error: ValidationError) -> str:
 
 
 #: Keywords that OpenAI's strict mode and Anthropic's structured output both take.
-_KEPT = frozenset(
+_SCHEMA_KEYWORDS = frozenset(
     {"type", "properties", "items", "enum", "const", "anyOf", "$ref", "$defs", "description", "required"}
 )
-_NAMED = frozenset({"properties", "$defs"})
+_KEYWORDS_WITH_NAMES = frozenset({"properties", "$defs"})
 
 
 def strict(schema: type[BaseModel]) -> dict[str, Any]:
-    """JSON Schema of ``schema`` with closed objects, every field required, and no keyword outside the subset."""
-    closed_schema: dict[str, Any] = _closed(schema.model_json_schema(), _KEPT)
+    """Return the JSON Schema with closed objects, every field required, and no keyword outside the subset."""
+    closed_schema: dict[str, Any] = _closed(schema.model_json_schema(), _SCHEMA_KEYWORDS)
     closed_schema.pop("description", None)
     return closed_schema
 
@@ -321,11 +320,11 @@ def _closed(node: Any, keywords: frozenset[str]) -> Any:
     if not isinstance(node, dict):
         return node
     if "$ref" in node:
-        # Nothing may stand beside a reference, except what it refers to.
+        # Only definitions may accompany a reference.
         keywords = frozenset({"$ref", "$defs"})
     result = {
         key: {name: _closed(child, keywords) for name, child in value.items()}
-        if key in _NAMED
+        if key in _KEYWORDS_WITH_NAMES
         else _closed(value, keywords)
         for key, value in node.items()
         if key in keywords

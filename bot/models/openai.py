@@ -1,6 +1,6 @@
 """OpenAI, and every server that speaks its chat completions (Ollama, vLLM, LM Studio, Azure, OpenRouter).
 
-The SDK is imported when a connection is made: batches need the format alone.
+The SDK is imported when a connection is made: batches need only the format.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from bot.models.conversation import Answer, Finish, Request, strict
 from bot.models.remote import (
     TIMEOUT,
     TOOL_ONLY,
-    BoundedClient,
     Capabilities,
+    CappedClient,
     Remote,
     connection_error,
     status_error,
@@ -76,10 +76,10 @@ class _Completion(BaseModel):
 
 
 def connect(name: str, key: str, base_url: str | None = None, timeout: float = TIMEOUT) -> Remote:
-    """The model ``name``; ``base_url`` None is OpenAI's own, ``timeout`` is in seconds."""
+    """Connect to the model ``name``; ``base_url`` None is OpenAI's own, ``timeout`` is in seconds."""
     import openai
 
-    http = BoundedClient(timeout)
+    http = CappedClient(timeout)
     client = openai.OpenAI(
         api_key=key, base_url=base_url or _URL, max_retries=0, timeout=http.timeout, http_client=http
     )
@@ -111,7 +111,7 @@ def connect(name: str, key: str, base_url: str | None = None, timeout: float = T
 
 
 def capabilities(name: str, *, compatible: bool = False) -> Capabilities:
-    """Of OpenAI's models, and of whatever runs behind a compatible server: by the name, the rest is learned."""
+    """Guess the capabilities of a model by its name; refusals of the server correct them."""
     name = name.lower()
     plain = bool(_PLAIN.search(name))
     reasons = not plain and bool(_REASONING.search(name))
@@ -126,7 +126,7 @@ def capabilities(name: str, *, compatible: bool = False) -> Capabilities:
 
 
 def body(model: str, request: Request, features: Capabilities) -> dict[str, Any]:
-    """The JSON of the request."""
+    """Build the JSON of the request."""
     prompt = request.prompt
     payload: dict[str, Any] = {
         "model": model,
@@ -156,7 +156,7 @@ def _shape(request: Request, features: Capabilities) -> dict[str, Any]:
 
 
 def answer(provider: str, content: bytes) -> Answer:
-    """What a successful response says; raises ModelError or TransientError if it says nothing usable."""
+    """Parse a successful response; raises ModelError or TransientError if it is unusable."""
     try:
         completion = _Completion.model_validate_json(content)
     except ValidationError:

@@ -1,13 +1,13 @@
 """Prompts are files: ``NAME.md.jinja`` in a ``prompts`` folder of the package, or in the operator's folder.
 
 A file holds the system part, then one line that reads exactly ``=== user ===``, then the user part. The line
-is looked for in the file, never in the filled-in text. Files whose name starts with ``_`` are pieces for
-``{% include %}``; ours stand together in ``_pieces``, each below a line with its name. A variable that is not
-given is an error. What strangers wrote goes through ``untrusted``:
+is searched in the file, never in the filled-in text. Files whose name starts with ``_`` are pieces for
+``{% include %}``; ours stand together in ``_pieces``, each below a line with its name. A missing
+variable is an error. Untrusted text goes through ``untrusted``:
 
     {{ issue.body | untrusted("issue body") }}
 
-Values are data: template syntax inside them stays what it is.
+Values are data: template syntax inside them is not evaluated.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ class Messages(NamedTuple):
 
 
 class Prompts:
-    """The packaged prompts, or an operator's where ``folder`` holds a file of the same name.
+    """The packaged prompts; files of the same name in the operator's ``folder`` replace them.
 
     ``packaged`` are another package's folders of prompts; the pieces here can be included there too.
-    Raises SettingsError for a folder that is not there, holds no prompt, or holds one that nobody asks for.
+    Raises SettingsError for a folder that is not there, holds no prompt, or holds an unknown one.
     """
 
     def __init__(self, folder: Path | None = None, packaged: tuple[Path, ...] = _PACKAGED) -> None:
@@ -64,7 +64,7 @@ class Prompts:
         return Messages(self._half(name, "system", values), self._half(name, "user", values))
 
     def names(self) -> tuple[str, ...]:
-        """All prompts that can be asked for, sorted; pieces are not among them."""
+        """Return the names of all prompts, sorted, without pieces."""
         return tuple(sorted(name for name in _names(*self._packaged, self.folder) if not name.startswith("_")))
 
     def hash(self, name: str) -> str:
@@ -106,7 +106,7 @@ class _Halves(FileSystemLoader):
         return parts[0 if half == "system" else 1], filename, fresh
 
     def _source(self, environment: Environment, name: str) -> tuple[str, str, Callable[[], bool]]:
-        """A file; if there is none of that name, one of the pieces that stand together."""
+        """Return a file, or a piece of the shared file if there is no file of that name."""
         try:
             return super().get_source(environment, name)
         except TemplateNotFound:
@@ -133,15 +133,15 @@ def _check(folder: Path, packaged: tuple[Path, ...]) -> None:
     if strange := sorted(folder_names - packaged_names):
         strangers = ", ".join(strange)
         raise SettingsError(
-            f"prompts (BOUNCER_PROMPTS_DIR): {folder} holds {strangers}, which nobody asks for; names are {names}"
+            f"prompts (BOUNCER_PROMPTS_DIR): {folder} holds {strangers}, which are no prompts; names are {names}"
         )
 
 
 def untrusted(text: object, name: str = "text") -> str:
-    """``text`` between two tags whose name depends on it and does not occur in it.
+    """Return ``text`` between two tags whose name depends on it and does not occur in it.
 
-    The same text always gets the same fence, so that equal questions stay equal. Characters that people
-    cannot see and a model's control tokens are taken out: what is judged is what a person would read.
+    The same text always gets the same fence, so that equal questions stay equal. Hidden
+    characters and a model's control tokens are removed: the model judges the text that a person reads.
     """
     clean = without_hidden_text(str(text))
     tag = _tag(clean)
@@ -150,7 +150,7 @@ def untrusted(text: object, name: str = "text") -> str:
 
 
 def _tag(text: str) -> str:
-    # Loops at most as often as the text has room for tags: in practice never.
+    # The loop ends, since the text has room for a limited number of tags.
     seed = text
     while True:
         seed = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()

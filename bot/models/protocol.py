@@ -1,4 +1,4 @@
-"""What Bouncer asks of a language model: one prompt, one schema, one typed reply; and what it is worth."""
+"""The interface of language models: one prompt, one schema, one typed reply."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Effort = Literal["low", "medium", "high"]
 class Prompt(Frozen):
     """One question, complete: two equal prompts deserve the same answer."""
 
-    purpose: str = Field(description="what the question is for, e.g. ``triage``; recorded, counted, and shown")
+    purpose: str = Field(description="the purpose of the question, e.g. ``triage``; recorded, counted, and shown")
     system: str
     user: str
     subject: str = Field("", description="owner/name#number or a benchmark's instance id; keys recorded replies")
@@ -35,7 +35,7 @@ class Prompt(Frozen):
 
     @property
     def hash(self) -> str:
-        """Identifies what is sent to the model (and which draw), not who asks: 32 hex digits."""
+        """Identifies the text sent to the model and the draw, not the caller: 32 hex digits."""
         content = self.model_dump(exclude={"purpose", "subject"})
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()[
             :32
@@ -43,28 +43,28 @@ class Prompt(Frozen):
 
 
 class Voice(Frozen):
-    """What one of several models said to the same question."""
+    """The answer of one of several models to the same question."""
 
     model: str
     probabilities: dict[str, int] = Field(default_factory=dict, description="by field of the schema, percent")
     label: str = ""
-    error: str = Field("", description="why it said nothing")
+    error: str = Field("", description="why it gave no answer")
     cost_usd: float | None = None
 
 
 class Reply(BaseModel, Generic[T], frozen=True, extra="forbid"):
-    """What a model said: parsed, raw, and what it consumed (all turns of the exchange together)."""
+    """A model's reply: parsed, raw, and its usage (all turns of the exchange together)."""
 
     value: T
     text: str
     usage: Usage
     finish_reason: str = "stop"
     model: str = Field(description="``provider:name`` of the model that answered")
-    voices: tuple[Voice, ...] = Field((), description="where several were asked: each by itself")
+    voices: tuple[Voice, ...] = Field((), description="the single answers, if several models were asked")
 
     @property
     def disagreement(self) -> int | None:
-        """How far the voices lie apart, percent points (the widest of their probabilities); None for one voice."""
+        """The largest difference between the voices' probabilities, percent points; None for one voice."""
         probabilities = [voice.probabilities for voice in self.voices if voice.probabilities]
         if len(probabilities) < 2:
             return None
@@ -73,7 +73,7 @@ class Reply(BaseModel, Generic[T], frozen=True, extra="forbid"):
 
 
 def voices(reply: Reply[T]) -> dict[str, object]:
-    """What is recorded of the voices behind a reply and of their disagreement; nothing for a single model."""
+    """Return the voices of a reply and their disagreement for a record; empty for a single model."""
     if not reply.voices:
         return {}
     voices = [voice.model_dump(mode="json", exclude_defaults=True) for voice in reply.voices]
@@ -89,9 +89,9 @@ class Model(Protocol):
         ...
 
     def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
-        """Ask once; one repair turn where the reply does not fit ``schema``.
+        """Ask once, with one repair turn if the reply does not fit ``schema``.
 
-        Raises ModelError if no usable reply came of it, TransientError if a later try may succeed.
+        Raises ModelError if there is no usable reply, TransientError if a later try may succeed.
         """
         ...
 
@@ -99,9 +99,10 @@ class Model(Protocol):
 def ask_all(
     model: Model, prompts: Sequence[Prompt], schema: type[T], at_once: int
 ) -> tuple[Reply[T] | ModelError, ...]:
-    """The answers to several questions, asked side by side; an error stands in the place of its answer.
+    """Ask several questions in parallel; an error takes the place of its answer.
 
-    A spent budget leaves the rest unasked. Raises TransientError if a later try may succeed.
+    Once the budget is spent, the remaining questions are not asked. Raises TransientError if a later try may
+    succeed.
     """
     spent_on: list[str] = []
 
@@ -129,6 +130,6 @@ _CAVEATS = {
 
 
 def caveat(model: str) -> str:
-    """What people must know about a model beside its name; empty for one that can be taken at its word."""
+    """Return the note to show beside a model's name; empty for a real model."""
     providers = _PROVIDERS.findall(model)
     return next((text for provider, text in _CAVEATS.items() if provider in providers), "")

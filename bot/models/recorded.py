@@ -1,8 +1,8 @@
-"""Replies that were recorded before, answered again: an experiment without a model, a test without a network.
+"""Recorded replies: experiments without a model, tests without a network.
 
 A file is JSON Lines, optionally gzipped. Each line has ``model`` and ``subject`` (or ``instance_id``, as in the
-responses published with BouncerBench). What ``Recording`` wrote has the reply's ``text`` and a ``prompt_hash``,
-and answers that very question only; in other lines every further field is part of the reply, but for ``purpose``
+responses published with BouncerBench). Lines of ``Recording`` have the reply's ``text`` and a ``prompt_hash``,
+and answer only that question; in other lines every further field is part of the reply, but for ``purpose``
 and ``contains``: if they are given, the line answers questions of that purpose, and those that hold that text.
 """
 
@@ -24,14 +24,14 @@ from bot.models.protocol import Model, Prompt, Reply
 
 T = TypeVar("T", bound=BaseModel)
 
-#: Of a file of replies, bytes, unpacked.
+#: Largest file of replies, bytes, unpacked.
 MAX_BYTES = 512 << 20
 _KEYS = ("model", "subject", "instance_id", "sample", "purpose", "contains")
 _Line = dict[str, Any]
 
 
 class Recorded:
-    """A provider that looks up: by subject and model, by the prompt's hash if one was recorded.
+    """A provider of recorded replies, by subject and model, or by the prompt's hash if one was recorded.
 
     Several lines for one subject are several draws, in the order of the file. Raises SettingsError for a file
     or a model name that is not there.
@@ -79,7 +79,7 @@ class Recorded:
             for line in self._by_subject.get(prompt.subject, [])
             if line.get("purpose", prompt.purpose) == prompt.purpose and line.get("contains", "") in prompt.user
         ]
-        # What was recorded for a later state of the subject goes before what fits every state.
+        # A line for a later state of the subject goes before one for every state.
         closest = max((line.get("contains", "") for line in fitting), key=len, default="")
         draws = [line for line in fitting if line.get("contains", "") == closest]
         return draws[request.prompt.sample] if request.prompt.sample < len(draws) else None
@@ -126,9 +126,9 @@ def _line(file: Path, number: int, text: str) -> _Line:
 
 
 class Recording:
-    """Appends one line a reply, and one for each failure that would be the same again.
+    """A model that appends a line to a file for each reply and each lasting failure.
 
-    What may pass (TransientError) is not recorded, and neither is what was never asked (budget).
+    A TransientError and an exceeded budget are not recorded.
     Raises SettingsError if the file's folder is not there.
     """
 

@@ -3,7 +3,9 @@
 openai:NAME  anthropic:NAME  recorded:FILE#NAME
 mean(ID,ID,samples=N)  cascade(SMALL@LOW-HIGH,LARGE)
 
-SDKs are imported when a model of theirs is built, not before.
+The openai and anthropic SDKs are imported only when a model of theirs is built: importing anthropic costs 35 MB.
+Only ``client.post`` and ``client.get`` are used of them. Their typed ``.parse`` raises different errors for each
+provider, and its strict types reject answers of compatible servers; ``conversation`` parses for all providers.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from bot.models.wrappers import Awaited, Cascade, Fallback, Maps, Mean, Refusals
 
 
 class ModelKeys(Frozen):
-    """What providers need to be reached, under the names of the settings; secrets do not show in ``repr``."""
+    """Keys and addresses of the providers, named as in the settings; secrets do not show in ``repr``."""
 
     openai_api_key: SecretStr | None = None
     openai_base_url: str | None = None
@@ -35,7 +37,7 @@ class ModelKeys(Frozen):
 
 
 class Models:
-    """Builds models; connections and loaded weights are shared by all that come from the same one."""
+    """Builds models; models of one ``Models`` share connections."""
 
     def __init__(
         self,
@@ -44,7 +46,7 @@ class Models:
         maps: Maps | None = None,
         refusals: Refusals | None = None,
     ) -> None:
-        """``refusals`` are told of refused keys and names; None: such an error is an ordinary ModelError."""
+        """``refusals`` records refused keys and names; None: such an error is an ordinary ModelError."""
         self._keys = keys
         self._refusals = refusals
         self._maps = maps
@@ -53,7 +55,7 @@ class Models:
         self._lock = threading.Lock()
 
     def build(self, model_id: str, budget: Budget | None = None, attempts: int = 1) -> Model:
-        """The model or chain of that id, kept within ``budget``, asked up to ``attempts`` times where that helps.
+        """Build the model or chain of an id, within ``budget``; transient failures are tried ``attempts`` times.
 
         Raises SettingsError with one line that names what is missing: provider, key, file, price.
         """
@@ -66,7 +68,7 @@ class Models:
 
         Costs no tokens. Raises ProviderRefused, TransientError, or SettingsError for one that cannot be built.
         """
-        self._one(model_id, None)
+        self._single(model_id, None)
         provider = self._built[model_id].provider
         return isinstance(provider, Checked) and provider.check()
 
@@ -87,9 +89,9 @@ class Models:
                 raise SettingsError(f"model {model_id!r}: must be cascade(SMALL@LOW-HIGH,LARGE), both in percent")
             small, large = self._several(band[1], budget), self._several(names[1], budget)
             return Cascade(small, int(band[2]), int(band[3]), large)
-        return self._one(model_id, budget)
+        return self._single(model_id, budget)
 
-    def _one(self, model_id: str, budget: Budget | None) -> Model:
+    def _single(self, model_id: str, budget: Budget | None) -> Model:
         price = self._prices.of(model_id)
         with self._lock:
             if model_id not in self._built:
@@ -103,19 +105,19 @@ class Models:
 
 
 def parts(model_id: str) -> list[str]:
-    """A list of ids taken apart at its commas, those inside of parentheses left alone."""
-    parts_so_far, depth = [""], 0
+    """Split a list of ids at its commas, except inside parentheses."""
+    segments, depth = [""], 0
     for char in model_id:
         depth += (char == "(") - (char == ")")
         if char == "," and depth == 0:
-            parts_so_far.append("")
+            segments.append("")
         else:
-            parts_so_far[-1] += char
-    return [part.strip() for part in parts_so_far]
+            segments[-1] += char
+    return [part.strip() for part in segments]
 
 
 def leaves(model_id: str) -> list[str]:
-    """The ids of all single models in an id, each once, in order."""
+    """Return the ids of all single models in an id, without repetitions, in order."""
     inner = re.fullmatch(r"(?:mean|cascade)\((.*)\)", model_id, re.DOTALL)
     if inner is None and len(parts(model_id)) == 1:
         return [] if model_id.startswith("samples=") else [re.sub(r"@\d{1,3}-\d{1,3}$", "", model_id)]
@@ -124,7 +126,7 @@ def leaves(model_id: str) -> list[str]:
 
 
 def _clock(model_id: str) -> Callable[[], float]:
-    """A recorded reply takes no time: asking for it again gives the same usage, to the byte."""
+    """Return the clock of a model. A recorded reply takes no time, so its usage is always the same."""
     return (lambda: 0.0) if model_id.startswith("recorded:") else time.monotonic
 
 

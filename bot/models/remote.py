@@ -1,6 +1,6 @@
-"""What the providers on the network have in common: HTTP, how a model wants to be asked, what failures mean.
+"""Shared parts of network providers: HTTP, capabilities of models, the meaning of failures.
 
-A failure's message names the provider and what an operator can do; no key, and at most a line of what was said.
+A failure's message names the provider and a remedy, without keys and with at most one line of the response.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from bot.models.conversation import Answer, Request
 MAX_BYTES = 4_000_000
 #: Seconds for one request: a reasoning model at medium effort may think for minutes.
 TIMEOUT = 300.0
-#: Seconds that a provider may make us wait at most, whatever it asks for.
+#: Longest wait that a provider can ask for, seconds.
 MAX_WAIT = 3600.0
 #: Worth another try. 529 is Anthropic's "overloaded", 520 to 524 are a CDN that could not reach its origin.
 TRANSIENT = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
@@ -38,20 +38,20 @@ TOOL_ONLY = re.compile(
 
 
 class Capabilities(Frozen):
-    """What may stand in a request to a model."""
+    """Parameters that a model accepts in a request."""
 
     temperature: bool = True
     effort: Literal["always", "lowered", "never"] = "never"
-    """``lowered``: said only when less than usual is asked for; it is not known whether the model listens."""
+    """``lowered``: sent only if less than usual is asked for; it is unknown whether the model uses it."""
     native_schema: bool = True
-    """False: the schema is put as a tool that must be called."""
+    """False: the schema is sent as a tool that must be called."""
     limits: tuple[str, ...] = ("max_completion_tokens", "max_tokens")
-    """The server's words for the completion limit, the one to use first."""
+    """The server's names for the completion limit, the preferred one first."""
 
     def learned(self, payload: Container[str], message: str) -> Capabilities | None:
-        """What is left after a server refused something in these words; None if it named nothing to leave out.
+        """Return the capabilities without the parameter that a server refused; None if it named none.
 
-        Each step leaves something for good, so that asking again ends.
+        Each step removes one for good, so that the retries end.
         """
         if self.temperature and "temperature" in payload and "temperature" in message:
             return self.model_copy(update={"temperature": False})
@@ -69,24 +69,24 @@ class Capabilities(Frozen):
 
 @dataclass
 class Remote:
-    """A ``Provider`` over the network: what it refuses to be told is left out from then on."""
+    """A ``Provider`` over the network; parameters that it refuses are left out from then on."""
 
     provider: str
-    known: Capabilities
+    capabilities: Capabilities
     body: Callable[[Request, Capabilities], dict[str, Any]]
     """The JSON of a request."""
     post: Callable[[dict[str, Any]], httpx2.Response]
-    """Carries it: the answer, whatever its status. Raises TransientError if there is none."""
+    """Sends it and returns the response, with any status. Raises TransientError if there is none."""
     answer: Callable[[bytes], Answer]
-    """What a success says. Raises ModelError or TransientError if it says nothing usable."""
+    """Parses a successful response. Raises ModelError or TransientError if it is unusable."""
     describe: Callable[[], httpx2.Response]
-    """Asks what the provider knows of the model; costs nothing."""
+    """Reads the provider's description of the model; costs nothing."""
     own_server: bool = False
     """True for a compatible server of the operator's, which need not describe its models."""
 
     @property
     def has_effort(self) -> bool:
-        return self.known.effort != "never"
+        return self.capabilities.effort != "never"
 
     @property
     def key_name(self) -> str:
@@ -99,26 +99,26 @@ class Remote:
         """
         response = self.describe()
         status = response.status_code
-        # A key may be good for questions alone, and a compatible server may have no such page.
+        # A key may be valid for questions only, and a compatible server may have no such page.
         if status == 401 or (status == 404 and not self.own_server):
             raise status_error(self.provider, status, response.headers, response.text, self.key_name)
         return bool(response.is_success)
 
     def complete(self, request: Request) -> Answer:
-        payload = self.body(request, self.known)
+        payload = self.body(request, self.capabilities)
         response = self.post(payload)
         if response.is_success:
             return self.answer(response.content)
         status, text = response.status_code, response.text
-        learned = self.known.learned(payload, text) if status in (400, 422) else None
+        learned = self.capabilities.learned(payload, text) if status in (400, 422) else None
         if learned is None:
             raise status_error(self.provider, status, response.headers, text, self.key_name)
-        self.known = learned
+        self.capabilities = learned
         return self.complete(request)
 
 
-class BoundedClient(HttpClient):
-    """The HTTP client that the SDKs are given: reads every answer completely before it is parsed."""
+class CappedClient(HttpClient):
+    """The HTTP client for the SDKs: reads a response completely, up to a limit, before it is parsed."""
 
     def __init__(self, timeout: float = TIMEOUT) -> None:
         limits = httpx2.Timeout(timeout, connect=min(timeout, 10.0))
@@ -126,7 +126,7 @@ class BoundedClient(HttpClient):
         self._seconds = timeout
 
     def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        """As ``httpx2.Client.send``; raises ReadTimeout or ReadError for an answer that does not end."""
+        """Send a request; raises ReadTimeout or ReadError for a response that does not end."""
         deadline = time.monotonic() + self._seconds
         response = super().send(request, **{**options, "stream": True, "follow_redirects": False})
         try:
@@ -147,7 +147,7 @@ class BoundedClient(HttpClient):
 
 
 def _without_credentials(content: bytes, request_headers: httpx2.Headers) -> bytes:
-    """An answer that repeats the key it was asked with, as gateways' complaints do, is nobody's to keep."""
+    """Remove the request's key from a response: errors of gateways may repeat it."""
     values = (
         request_headers.get("authorization", "").removeprefix("Bearer "),
         request_headers.get("x-api-key", ""),
@@ -158,9 +158,9 @@ def _without_credentials(content: bytes, request_headers: httpx2.Headers) -> byt
     return content
 
 
-#: A shorter one is a placeholder such as ``none``, and part of ordinary words.
+#: A shorter key is a placeholder such as ``none``, and part of ordinary words.
 _SHORTEST_KEY = 8
-# They describe the bytes as they came, not the content as it was read.
+# They describe the bytes on the wire, not the decoded content.
 _OF_THE_WIRE = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 
 _OUT_OF_CREDIT = re.compile(r"insufficient_quota|billing|credit balance|spend.?limit", re.IGNORECASE)
@@ -177,7 +177,7 @@ _SECRET = re.compile(r"\b(?:sk|key|Bearer)[-_ ][A-Za-z0-9_*.-]{4,}", re.IGNORECA
 def status_error(
     provider: str, status: int, headers: Mapping[str, str], text: str, key_name: str = ""
 ) -> ModelError | TransientError:
-    """What an HTTP error status means; ``said`` is the provider's own words, ``key_name`` where its key is set."""
+    """Return the error for an HTTP status; ``text`` is the response, ``key_name`` the variable of the key."""
     words = _quoted(_message(text))
     if status in (402, 429) and _OUT_OF_CREDIT.search(text):
         return ProviderRefused(f"{provider} has no credit left: {words}")
@@ -203,24 +203,24 @@ def status_error(
 
 
 def connection_error(provider: str, error: Exception) -> TransientError:
-    """No answer, or half of one: nothing was decided, so asking again is safe."""
+    """Return the error for a missing or partial response: asking again is safe."""
     cause = error.__cause__ or error
     return TransientError(f"{provider} could not be reached: {type(cause).__name__}: {_quoted(str(cause))}")
 
 
 def unreadable(provider: str, body: bytes) -> ModelError:
-    """A success whose body is not what the interface promises: an HTML page, half a JSON, another shape."""
+    """Return the error for a success with an unusable body: an HTML page, half a JSON, another shape."""
     start = _quoted(body[:80].decode("utf-8", "replace"))
     return ModelError(f"{provider} answered with something that is no completion: {start!r}", "malformed")
 
 
 def _quoted(text: str) -> str:
-    """One short line of somebody else's words, without what looks like a key."""
+    """Shorten a provider's message to one line, without anything that looks like a key."""
     return _SECRET.sub("[key]", " ".join(text.split()))[:200]
 
 
 def _message(text: str) -> str:
-    """The message in an error's body; the body itself if it has another shape, nothing of a page."""
+    """Return the message in an error's body; the body itself if it has another shape, empty for a page."""
     try:
         body = json.loads(text)
     except (ValueError, RecursionError):

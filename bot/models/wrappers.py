@@ -1,8 +1,7 @@
-"""Models around models: asked again, one after another, side by side with the mean of what they say, cheap first.
+"""Models around models: retries, fallback, the mean of several, a cascade from cheap to expensive.
 
 A probability is every whole-number field of the reply's schema whose name starts with ``p_``. Schemas without one
-(a review, a drafted test) have no mean: the first voice that answers is taken for them, and a cascade asks its
-second model.
+(a review, a drafted test) have no mean: the first answer counts, and a cascade asks its second model.
 """
 
 from __future__ import annotations
@@ -40,9 +39,9 @@ _MAPS = TypeAdapter(dict[str, dict[str, tuple[tuple[float, float], ...]]])
 
 
 class Retried:
-    """Tries again where that may help, ``attempts`` times; waits as it was asked to, else twice as long each time.
+    """A model with up to ``attempts`` tries of transient failures; waits as asked, else twice as long each time.
 
-    A wait beyond ``LONGEST_SECONDS`` is not sat out: the TransientError is handed on, with its wait.
+    After a longer wait than ``LONGEST_SECONDS`` is asked for, the TransientError is raised, with its wait.
     """
 
     def __init__(
@@ -87,7 +86,7 @@ class Refusals(Protocol):
 
 
 class Awaited:
-    """On a server: a refusal is made known to the operator, and is an OperatorNeeded."""
+    """A model on a server: a refusal is reported to the operator, and becomes an OperatorNeeded."""
 
     def __init__(self, model: Model, refusals: Refusals) -> None:
         self._model = model
@@ -110,10 +109,10 @@ class Awaited:
 
 
 class Fallback:
-    """Asks its models in order; the reply names who answered.
+    """A chain of models, asked in order; the reply names the model that answered.
 
-    Every failure falls through, except a spent budget: that one means not to ask at all. Where all fail, the
-    error is a TransientError if one of them may succeed later, else the last ModelError. The usage of failed
+    Every failure falls through, except a spent budget, which ends the chain. If all fail, the error
+    is a TransientError if one of them may succeed later, else the last ModelError. The usage of failed
     models is part of the reply's, or of the error's.
     """
 
@@ -142,13 +141,13 @@ class Fallback:
 
 
 def spent(failures: Sequence[ModelError | TransientError]) -> Usage | None:
-    """What failed questions cost together; None if nothing is known."""
+    """Return the total usage of failed questions; None if it is unknown."""
     usages = [error.usage for error in failures if error.usage]
     return sum(usages, Usage()) if usages else None
 
 
 def failed(failures: Sequence[ModelError | TransientError]) -> ModelError | TransientError:
-    """The one error that stands for several: a TransientError if one of them may pass."""
+    """Combine several errors: a TransientError if one of them may pass."""
     if len(failures) == 1:
         return failures[0]
     message = "; ".join(str(error) for error in failures)
@@ -157,7 +156,7 @@ def failed(failures: Sequence[ModelError | TransientError]) -> ModelError | Tran
     if any(isinstance(error, OperatorNeeded) for error in passing):
         final = OperatorNeeded(message)
     elif passing:
-        # As soon as the first of them may be asked again; one that did not say when may be asked any time.
+        # The shortest wait counts; a model that named none can be asked at any time.
         waits = [error.wait for error in passing]
         final = TransientError(message, None if None in waits else min(wait or 0.0 for wait in waits))
     else:
@@ -169,7 +168,7 @@ def failed(failures: Sequence[ModelError | TransientError]) -> ModelError | Tran
 
 
 class Mean:
-    """Asks its voices side by side and answers with the mean of their probabilities, each after its own map.
+    """Several models, asked in parallel: the mean of their probabilities, mapped by model.
 
     Everything else is the answer of the voice nearest to the mean. A voice that fails is named in ``Reply.voices``
     and the rest speak; if none is left, the error is that of a fallback chain. ``samples`` draws are taken of
@@ -200,7 +199,7 @@ class Mean:
         names = [model.id for model, _ in draws]
         voices = [_voice(name, answer, schema) for name, answer in zip(names, answers, strict=True)]
         usage = sum((reply.usage for reply in replies), spent(failures) or Usage())
-        # The maps were fitted on what draws the line, which is the first.
+        # The maps were fitted on the first probability, which the threshold uses.
         first, *others = probabilities(schema)
         mean = {first: self._mean(first, voices, prompt.purpose)}
         mean |= {name: self._mean(name, voices, None) for name in others}
@@ -215,7 +214,7 @@ class Mean:
     def _draw(self, prompt: Prompt, number: int) -> Prompt:
         if self._samples == 1:
             return prompt
-        # Draws at temperature 0 would all be the same.
+        # At temperature 0 all draws would be the same.
         return prompt.model_copy(update={"sample": prompt.sample * self._samples + number, "temperature": None})
 
     def _first(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
@@ -241,10 +240,10 @@ class Mean:
 
 
 class Cascade:
-    """Asks ``small`` first, and ``large`` only where the first probability lies from ``low`` to ``high`` percent.
+    """A small model, and a large one only if the first probability is from ``low`` to ``high`` percent.
 
-    ``large`` then answers alone. It is also asked where ``small`` fails or gives no probability; where it fails
-    itself, what ``small`` said stands. ``Reply.voices`` tells who was asked: one voice means that one was saved.
+    The reply of ``large`` then counts alone. It is also asked if ``small`` fails or gives no probability; if it
+    fails itself, the reply of ``small`` counts. ``Reply.voices`` names the models that were asked.
     """
 
     def __init__(self, small: Model, low: int, high: int, large: Model) -> None:
@@ -278,12 +277,12 @@ class Cascade:
 
 
 def probabilities(schema: type[BaseModel]) -> tuple[str, ...]:
-    """The fields of a schema that are probabilities in percent."""
+    """Return the fields of a schema that are probabilities in percent."""
     return tuple(name for name in schema.model_fields if name.startswith("p_"))
 
 
 def load_maps(file: Path) -> Maps:
-    """The maps that ``bouncer-eval calibrate --maps`` wrote; raises SettingsError that names what is wrong."""
+    """Load the maps of ``bouncer-eval calibrate --maps``; raises SettingsError that names the fault."""
     try:
         maps = _MAPS.validate_json(read_file(file, _LARGEST))
     except OSError as error:
@@ -302,7 +301,7 @@ def _answer(model: Model, prompt: Prompt, schema: type[T]) -> Reply[T] | ModelEr
     try:
         return model.complete(prompt, schema)
     except BudgetExceeded:
-        # Not a failure of this voice: nobody is to be asked.
+        # Not a failure of this model: the budget holds for all of them.
         raise
     except (ModelError, TransientError) as error:
         return error
@@ -329,9 +328,9 @@ def _distance(value: BaseModel, mean: Mapping[str, int | None]) -> float:
 
 
 def interpolated(place: float, places: Sequence[float], values: Sequence[float]) -> float:
-    """The value at ``place`` on the line through the points; beyond the ends it is that of the end.
+    """Interpolate at ``place`` on the line through the points; beyond the ends the value is that of the end.
 
-    ``places`` rise; where one stands twice, the map steps there and the later value counts.
+    ``places`` rise; at a repeated place the map steps, and the later value counts.
     """
     after = bisect_left(places, place)
     if after < len(places) and places[after] == place:

@@ -1,10 +1,10 @@
-"""The default sandbox: bubblewrap, which needs no daemon, no image and no privileges.
+"""The default sandbox: bubblewrap, which needs no daemon, image or privileges.
 
 The program runs as a user that owns nothing on the host, in namespaces of its own (files, processes, network,
 users, keys), sees the system's programs and libraries read-only, may make the system calls of an allow-list,
 and writes to memory file systems of a fixed size that vanish with it. A worker that is root starts bubblewrap
 as a fresh, otherwise unused user: root is exempt from the limit on processes, and nothing that runs here should
-ever be root outside. Any other worker stays who it is outside; inside, none of its files, sockets and keys can
+ever be root outside. Any other worker keeps its user outside; inside, none of its files, sockets and keys can
 be named.
 
 Limits hold by what the kernel offers everywhere: the size of memory file systems, resource limits of the user
@@ -33,7 +33,7 @@ from bot.core.io_limits import leased
 from bot.sandbox import seccomp
 from bot.sandbox.launch import launch, pack
 from bot.sandbox.monitor import Monitor, overused
-from bot.sandbox.mounts import FileSystem, bound, memory, own, own_python, search_path, to_mount
+from bot.sandbox.mounts import FileSystem, bind, memory, own, own_python, search_path, to_mount
 from bot.sandbox.network import NAMESERVER, Gate
 from bot.sandbox.protocol import WORKDIR, ProgramResult, ProgramRun
 
@@ -44,10 +44,10 @@ _ISOLATION = (
 _NOBODY = 65534
 _JOIN_SESSION_KEYRING = 1  # of keyctl
 
-# What happens on the host before bubblewrap: the kernel is told whom to end first if memory runs short, and
-# root becomes the fresh user for good. A worker that is root often keeps its interpreter below root's own closed
-# home, where that user cannot look: in a mount namespace of its own, root binds such folders to places that are
-# open to all. Nothing on the host changes but one empty folder below /tmp, which is removed again.
+# Runs on the host before bubblewrap: the kernel ends the program first if memory runs short, and root becomes the
+# fresh user. If root's interpreter is below root's private home, which that user cannot enter, root binds such
+# folders to public places in a mount namespace of its own. On the host this leaves one empty folder below /tmp,
+# which is removed again.
 _PREPARE = """\
 set -eu
 stage=$1 user=$2
@@ -71,9 +71,9 @@ exec setpriv --reuid "$user" --regid "$user" --clear-groups --inh-caps=-all --no
 
 @dataclass(frozen=True)
 class Bubblewrap:
-    """Runs programs under ``program``, which is looked up on the search path.
+    """The bubblewrap runner; ``program`` is looked up on the search path.
 
-    ``folders`` of the host are those that the operator shows to every program, with the programs in their ``bin``.
+    ``folders`` of the host are visible to every program, with the programs in their ``bin``.
     """
 
     program: str = "bwrap"
@@ -95,7 +95,7 @@ class Bubblewrap:
 
     def run(self, request: ProgramRun) -> ProgramResult:
         """See ``Sandbox.run``."""
-        program, limits = _found(self.program), request.limits
+        program, limits = _find_program(self.program), request.limits
         visible = to_mount((*own_python(), *self.folders, *request.readable))
         changeable = to_mount(request.writable)
         user = _fresh_user()
@@ -108,7 +108,7 @@ class Bubblewrap:
             arguments = [*stage.prefix, program, *_ISOLATION, "--seccomp", str(view.holding(seccomp.program()))]
             arguments += [*(gate.arguments if gate else ()), *view.system(NAMESERVER if gate else None)]
             arguments += memory(limits, packed.size)
-            arguments += bound(visible, "--ro-bind", stage.sources) + bound(changeable, "--bind", stage.sources)
+            arguments += bind(visible, "--ro-bind", stage.sources) + bind(changeable, "--bind", stage.sources)
             arguments += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", WORKDIR, "--"]
             arguments += launch(request, self.path, packed.size, processes=True)
             descriptors = (*view.descriptors, *(gate.descriptors if gate else ()))
@@ -122,7 +122,7 @@ class Bubblewrap:
         return observation.result(request)
 
 
-def _found(program: str) -> str:
+def _find_program(program: str) -> str:
     path = shutil.which(program)
     if path is None:
         raise SandboxError(f"{program} is not installed (Debian, Ubuntu: apt-get install bubblewrap)")
@@ -130,7 +130,7 @@ def _found(program: str) -> str:
 
 
 def _fresh_user() -> int | None:
-    """A user that owns nothing, for a worker that is root; None otherwise: others stay who they are."""
+    """Return a user that owns nothing for a worker that is root; None for any other worker."""
     if os.geteuid() != 0:
         return None
     for line in Path("/proc/self/uid_map").read_text().splitlines():
@@ -142,7 +142,7 @@ def _fresh_user() -> int | None:
 
 @dataclass(frozen=True)
 class _Stage:
-    """What bubblewrap is started with, and where folders lie for it that its user cannot reach."""
+    """The command before bubblewrap, and the public places of folders that its user cannot reach."""
 
     prefix: tuple[str, ...]
     sources: Mapping[Path, Path] = field(default_factory=dict)
@@ -150,17 +150,17 @@ class _Stage:
 
 @contextmanager
 def _stage(folders: Iterable[Path], user: int | None) -> Iterator[_Stage]:
-    """Make ``folders`` reachable for ``user``; None stands for a worker that is not root and stays who it is."""
+    """Make ``folders`` reachable for ``user``; None: the worker is not root."""
     closed = () if user is None else tuple(folder for folder in folders if not _open_to_all(folder))
     prepare = ("/bin/sh", "-c", _PREPARE, "prepare")
     as_user = "" if user is None else str(user)
     if not closed:
         yield _Stage((*prepare, "", as_user, "--"))
         return
-    # What lies side by side (the parts of an installation) is made reachable by its folder: one mount for all.
+    # Folders with the same parent (the parts of an installation) share one mount.
     bases = {folder: folder.parent if _enterable(folder.parent) else folder for folder in closed}
     numbers = {base: number for number, base in enumerate(dict.fromkeys(bases.values()))}
-    with leased(Path("/tmp"), "bouncer-stage-") as place:  # noqa: S108 - open to all, and not where TMPDIR says
+    with leased(Path("/tmp"), "bouncer-stage-") as place:  # noqa: S108 - public, unlike TMPDIR
         yield _Stage(
             ("unshare", "--mount", *prepare, str(place), as_user, *map(str, numbers), "--"),
             {folder: Path(place, str(numbers[base]), folder.relative_to(base)) for folder, base in bases.items()},
@@ -180,8 +180,8 @@ def _enterable(folder: Path) -> bool:
 def _started(
     arguments: list[str], stdin: IO[bytes], descriptors: Sequence[int]
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """bwrap as a child that is gone when the block ends. The environment is empty: its own is visible inside."""
-    _leave_keys()
+    """Start bwrap and kill it when the block ends. The environment is empty: the program can read it."""
+    _new_keyring()
     process = subprocess.Popen(  # noqa: S603
         arguments,
         stdin=stdin,
@@ -198,8 +198,8 @@ def _started(
             process.kill()
 
 
-def _leave_keys() -> None:
-    """Give this thread, and so what it starts, a new session keyring; the worker itself keeps no keys there.
+def _new_keyring() -> None:
+    """Give this thread and its children a new session keyring; the worker itself keeps no keys there.
 
     bubblewrap has no option for it, and it must be the thread that starts the program. Raises SandboxError.
     """
@@ -209,13 +209,13 @@ def _leave_keys() -> None:
     number = pyseccomp.resolve_syscall(pyseccomp.Arch.NATIVE, "keyctl")
     if libc.syscall(ctypes.c_long(number), ctypes.c_long(_JOIN_SESSION_KEYRING), None) != -1:
         return
-    # Where the kernel has no keys, or a container forbids them, they are out of reach for what starts here, too.
+    # If the kernel has no keys, or a container forbids them, the program cannot reach them, either.
     if (why := ctypes.get_errno()) not in (errno.ENOSYS, errno.EPERM):
         raise SandboxError(f"the program cannot have a session keyring of its own: {os.strerror(why)}")
 
 
 def _complaint(output: bytes) -> str:
-    message = output.decode("utf-8", "replace").strip().partition("\n")[0] or "it said nothing"
+    message = output.decode("utf-8", "replace").strip().partition("\n")[0] or "no output"
     text = f"bubblewrap could not start the program: {message}"
     if "namespace" in message or "uid map" in message or "Operation not permitted" in message:
         text += (

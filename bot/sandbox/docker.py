@@ -3,7 +3,7 @@
 For hosts without user namespaces, and for repositories that need more of a system than the host offers. What
 Docker counts by itself (memory, processes) is left to it. The command line and the conversation with the
 container are tested against a stand-in for ``docker``; no test here meets a real engine. A worker that is
-killed outright leaves its container behind, labelled ``bouncer=sandbox``; bubblewrap leaves nothing.
+killed leaves its container behind, labelled ``bouncer=sandbox``; bubblewrap leaves nothing.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from bot.sandbox.mounts import WRITABLE_MOUNTS, own, to_mount
 from bot.sandbox.protocol import IMAGE, Limits, ProgramResult, ProgramRun
 
 _NOBODY = 65534
-#: Seconds that the engine gets to answer a question or to remove a container.
+#: Seconds for a command of the engine, such as removing a container.
 _TIMEOUT = 60
-#: The client adds these from its own configuration, where they may hold a password.
+#: The client adds these from its own configuration, and they may hold a password.
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "NO_PROXY", "ALL_PROXY")
 
 
@@ -75,19 +75,19 @@ class Docker:
             arguments = _isolation(container, user, request.limits, packed.size, network)
             arguments += [*_mounts(visible, "readonly"), *_mounts(changeable)]
             arguments += ["--entrypoint", program, self.image, *words]
-            observation, exhausted = self._seen(container, arguments, packed.stream, request.limits, changeable)
+            observation, exhausted = self._observe(container, arguments, packed.stream, request.limits, changeable)
         if not observation.ready:
-            message = observation.output.decode("utf-8", "replace").strip() or "it said nothing"
+            message = observation.output.decode("utf-8", "replace").strip() or "no output"
             raise SandboxError(f"docker could not start the program: {message}")
         result = observation.result(request)
         if exhausted and result.ending == "killed":
             return result.model_copy(update={"ending": "memory", "exit_code": None})
         return result
 
-    def _seen(
+    def _observe(
         self, container: str, arguments: Sequence[str], stdin: IO[bytes], limits: Limits, writable: Sequence[Path]
     ) -> tuple[Observation, bool]:
-        """What the container did, and whether the engine stopped it for want of memory."""
+        """Run the container; return the observation, and True if the engine stopped it for lack of memory."""
         with self._started(container, arguments, stdin) as process:
 
             def stop() -> None:
@@ -114,7 +114,7 @@ class Docker:
                 self._ask("rm", "--force", "--volumes", container)
 
     def _ask(self, *arguments: str) -> str:
-        """The engine's answer; a container that is gone already is no error."""
+        """Run a docker command and return its output; a container that is gone already is no error."""
         try:
             done = subprocess.run(  # noqa: S603
                 [self.program, *arguments], capture_output=True, text=True, check=False, timeout=_TIMEOUT
@@ -125,7 +125,7 @@ class Docker:
 
 
 def _isolation(container: str, user: int, limits: Limits, tree: int, network: str | None) -> list[str]:
-    # Docker counts what lies in memory file systems as the container's memory.
+    # Docker counts memory file systems as the container's memory.
     memory = str(limits.memory_bytes + limits.disk_bytes + tree)
     repo, tmp, _ = WRITABLE_MOUNTS
     return [

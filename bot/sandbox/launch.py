@@ -1,10 +1,10 @@
-"""What goes into every sandbox, what runs first in it, and what comes back out.
+"""The launcher of every sandbox: the archive that goes in, the shell script, the files that come out.
 
-A launcher of a few lines of POSIX shell unpacks, limits, runs and hands back. It and its program share one
-conversation with the worker, the same for every runner. Standard input is a tar archive of the work folder, never
-a path of the host; standard error is everything that the program prints; standard output belongs to the launcher
-alone and carries ``READY``, then after the program's end a tar archive of the collected files. The program can
-disturb this conversation (it runs as the same user), and then harms nothing but its own result.
+A short POSIX shell script unpacks, sets limits, runs the program and returns files. The protocol with the worker
+is the same for every runner. Standard input is a tar archive of the work folder, never a path of the host;
+standard error is everything that the program prints; standard output belongs to the launcher alone and carries
+``READY``, then after the program's end a tar archive of the collected files. The program can disturb this protocol
+(it runs as the same user), but that affects only its own result.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ READY = b"ready\n"
 #: Address space of a process, bytes: its page tables take 128 MiB. A JVM without options reserves 9 GiB.
 ADDRESS_SPACE = 64 << 30
 _PAGE = 4096
-#: Of a checkout, its history stays outside: it is large, and its configuration may hold a token.
-_LEFT_OUT = ".git"
+#: The history of a checkout is not copied: it is large, and its configuration may hold a token.
+_EXCLUDED = ".git"
 
-#: What the program's environment starts from.
+#: Base of the program's environment.
 ENVIRONMENT: Mapping[str, str] = {
     "HOME": "/tmp",  # noqa: S108 - a path inside the sandbox
     "LANG": "C.UTF-8",
@@ -80,10 +80,10 @@ exit "$code"
 
 
 def launch(request: ProgramRun, path: str, tree: int, *, processes: bool) -> tuple[str, ...]:
-    """The command that a runner starts in place of the program that is ``asked`` for.
+    """Return the command that a runner starts to run the requested program.
 
-    ``path``: where programs are found inside. ``tree``: what the work folder's own files take, bytes.
-    ``processes``: whether the launcher limits processes (per user), for a runner that does not count them itself.
+    ``path``: PATH inside. ``tree``: size of the work folder's own files, bytes.
+    ``processes``: the launcher limits processes (per user), for a runner that does not count them itself.
     """
     limits, variables = request.limits, {**ENVIRONMENT, "PATH": path, **request.env}
     return (
@@ -112,7 +112,7 @@ class WorkArchive:
     """A work folder as an open archive, at its beginning."""
 
     stream: IO[bytes]
-    size: int  # what the unpacked files take in memory pages, bytes
+    size: int  # size of the unpacked files in memory pages, bytes
 
 
 def pack(workdir: Path, files: Mapping[str, str]) -> WorkArchive:
@@ -138,7 +138,7 @@ def pack(workdir: Path, files: Mapping[str, str]) -> WorkArchive:
 
 
 def _write(workdir: Path, stream: IO[bytes]) -> None:
-    command = ["tar", "-c", "-f", "-", "-C", str(workdir), f"--exclude=./{_LEFT_OUT}", "."]
+    command = ["tar", "-c", "-f", "-", "-C", str(workdir), f"--exclude=./{_EXCLUDED}", "."]
     try:
         done = subprocess.run(command, stdout=stream, stderr=subprocess.PIPE, check=False)  # noqa: S603
     except FileNotFoundError as error:
@@ -159,8 +159,8 @@ def _folder_sizes(workdir: Path) -> Iterator[int]:
         raise error
 
     for folder, folders, names, descriptor in os.fwalk(workdir, onerror=refuse):
-        if Path(folder) == workdir and _LEFT_OUT in folders:
-            folders.remove(_LEFT_OUT)
+        if Path(folder) == workdir and _EXCLUDED in folders:
+            folders.remove(_EXCLUDED)
         yield _PAGE
         for name in names:
             facts = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
@@ -183,7 +183,7 @@ def _archive(files: Mapping[str, str]) -> bytes:
 
 
 def _bytes(text: str) -> bytes:
-    """UTF-8; bytes that were no UTF-8 when the text was read come back as they were."""
+    """Encode as UTF-8; bytes that were not UTF-8 when the text was read are restored."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -191,7 +191,7 @@ def _bytes(text: str) -> bytes:
 
 
 def _relative(name: str) -> str:
-    """``name`` if it is a plain path below the work folder. Raises SandboxError otherwise."""
+    """Return ``name`` if it is a plain path below the work folder. Raises SandboxError otherwise."""
     path = PurePosixPath(name)
     if not path.parts or path.is_absolute() or ".." in path.parts or "\0" in name or "\n" in name:
         raise SandboxError(f"{name!r} is no path below the work folder")
@@ -199,10 +199,10 @@ def _relative(name: str) -> str:
 
 
 def unpack(data: bytes, names: Sequence[str]) -> dict[str, str]:
-    """Text of those ``names`` that an archive made inside the sandbox holds as regular files.
+    """Return the text of ``names`` that an archive from the sandbox holds as regular files.
 
-    The archive is untrusted: members under other names, links and devices are ignored, and an archive that is
-    cut or malformed gives what could be read of it.
+    The archive is untrusted: members under other names, links and devices are ignored, and a cut or malformed
+    archive gives the files that could be read.
     """
     names_by_path = {_relative(name): name for name in names}
     texts: dict[str, str] = {}

@@ -1,8 +1,8 @@
-"""Monitors a running sandbox from outside: reads what it prints, ends it at the first limit that it breaks.
+"""Monitors a running sandbox from outside: reads its output, ends it at the first limit that it exceeds.
 
-What the kernel does not limit by itself is read from ``/proc``. Control groups would count most of this in the
-kernel, but only where the worker may create some; this holds everywhere and for every user. Between two looks a
-program can run ahead by what it can touch in one tick.
+Usage that the kernel does not limit is read from ``/proc``. Control groups would count most of it in the kernel,
+but many workers may not create them; this works for every user. Between two checks a program can exceed a limit by
+what it can allocate in one tick.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from bot.sandbox.launch import READY, unpack
 from bot.sandbox.mounts import WRITABLE_MOUNTS
 from bot.sandbox.protocol import COLLECT_BYTES, Ending, Limits, ProgramResult, ProgramRun
 
-#: Seconds between two looks at what the processes use.
+#: Seconds between two checks of the processes' usage.
 TICK = 0.02
 #: Seconds that unpacking the work folder may take.
 _PREPARATION = 120.0
-#: Seconds that a killed sandbox gets to vanish.
+#: Seconds for a killed sandbox to end.
 _FAREWELL = 10.0
 _CHUNK = 1 << 16
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 #: Seconds between two measurements of the writable host folders of a set-up.
 _DISK_TICK = 1.0
-#: What one socket may hold back unread, bytes: the kernel's default buffers, both ways.
+#: Unread data that one socket may hold, bytes: the kernel's default buffers, both ways.
 _SOCKET = 2 * 212_992
 #: A mapping of shared memory without a file: ``start-end rw-s offset dev inode /dev/zero (deleted)``.
 _SHARED = re.compile(
@@ -46,9 +46,9 @@ _INODE_RATIO = 16 << 10
 
 @dataclass(frozen=True)
 class Observation:
-    """What a sandbox did, as seen from outside."""
+    """The outcome of a sandbox, observed from outside."""
 
-    ready: bool  # the program was started; otherwise ``output`` says what the runner complained about
+    ready: bool  # the program was started; otherwise ``output`` is the runner's error
     ending: Ending | None  # the limit that ended it, None if it ended by itself
     exit_code: int  # of the runner; negative signal number if the runner itself was killed
     output: bytes  # at most Limits.output_bytes
@@ -56,8 +56,8 @@ class Observation:
     seconds: float  # from the program's start to its end
 
     def result(self, request: ProgramRun) -> ProgramResult:
-        """What is recorded of the run that was ``asked`` for. Pure."""
-        status = 128 - self.exit_code if self.exit_code < 0 else self.exit_code  # a shell's way to tell a signal
+        """Return the result of the requested run. Pure."""
+        status = 128 - self.exit_code if self.exit_code < 0 else self.exit_code  # as a shell reports a signal
         ending = self.ending or _own_ending(status)
         return ProgramResult(
             argv=tuple(request.argv),
@@ -84,8 +84,8 @@ def _text(text: str) -> str:
 class Monitor:
     """One run of ``process``, whose standard output and error are pipes.
 
-    What the host folders in ``writable`` hold counts against ``Limits.disk_bytes``. ``look`` names the limit that
-    the program's use of the machine breaks now, and ``stop`` ends the sandbox at once, with everything in it.
+    The contents of the host folders in ``writable`` count against ``Limits.disk_bytes``. ``look`` returns the
+    limit that the program exceeds now, and ``stop`` kills the whole sandbox.
     """
 
     process: subprocess.Popen[bytes]
@@ -111,7 +111,7 @@ class Monitor:
                 assert stream is not None
                 selector.register(stream, selectors.EVENT_READ, sink)
             while ending is None and self._read(selector, TICK):
-                ending = self._broken()
+                ending = self._exceeded_limit()
             ended_at = time.monotonic()
             if ending is None:
                 # A short run may end between two measurements.
@@ -119,7 +119,7 @@ class Monitor:
             else:
                 self.stop()
                 self._drain(selector)
-        return self._seen(ending, ended_at)
+        return self._observation(ending, ended_at)
 
     def _drain(self, selector: selectors.BaseSelector) -> None:
         deadline = time.monotonic() + _FAREWELL
@@ -127,7 +127,7 @@ class Monitor:
             if time.monotonic() > deadline:
                 raise SandboxError("the sandbox was killed and does not end")
 
-    def _seen(self, ending: Ending | None, ended_at: float) -> Observation:
+    def _observation(self, ending: Ending | None, ended_at: float) -> Observation:
         try:
             code = self.process.wait(_FAREWELL)
         except subprocess.TimeoutExpired as error:
@@ -144,7 +144,7 @@ class Monitor:
         )
 
     def _read(self, selector: selectors.BaseSelector, wait: float) -> bool:
-        """Take in what has come; False once both streams are at their end."""
+        """Read available data. Return False when both streams are at their end."""
         for key, _ in selector.select(wait):
             data = os.read(key.fd, _CHUNK)
             if data:
@@ -165,7 +165,7 @@ class Monitor:
         self._output += data[: max(0, room)]
         self._flooded = self._flooded or len(data) > room
 
-    def _broken(self) -> Ending | None:
+    def _exceeded_limit(self) -> Ending | None:
         now = time.monotonic()
         if self._flooded:
             return "output"
@@ -185,11 +185,11 @@ class Monitor:
 
 
 def overused(pid: int, limits: Limits) -> Ending | None:
-    """Which limit the processes below ``pid`` break: memory together, entries in each writable file system."""
+    """Return the limit that the processes below ``pid`` exceed: total memory, or entries on disk."""
     pids = descendants(pid)
     if _memory(pids, limits.memory_bytes) > limits.memory_bytes:
         return "memory"
-    # The last one was born inside: the first still sees the host's file systems and network.
+    # The last one started inside; the first still sees the host's file systems and network.
     if _sockets(pids[-1]) * _SOCKET > limits.memory_bytes:
         return "memory"
     if any(_entries(pids[-1], mount) > limits.entries for mount in WRITABLE_MOUNTS):
@@ -209,17 +209,17 @@ def _children(pid: int) -> Iterator[int]:
     try:
         for task in Path(f"/proc/{pid}/task").iterdir():
             yield from map(int, (task / "children").read_text().split())
-    except (FileNotFoundError, ProcessLookupError):  # it ended while it was looked at
+    except (FileNotFoundError, ProcessLookupError):  # the process ended in between
         return
 
 
 def _memory(pids: tuple[int, ...], enough: int) -> int:
-    """Memory in use, bytes; exact only where it may exceed ``enough``.
+    """Return the memory in use, bytes; exact only if it may exceed ``enough``.
 
-    Resident sets count shared pages once a process, which is cheap and never too little; where their sum is
+    Resident sets count shared pages once a process, which is cheap and never too little; if their sum is
     over ``enough``, the proportional sets decide (every shared page divided among its users). Page tables are
-    in no set and are added. Shared memory without a file stays when a process lets its pages go, so there the
-    size of the mapping counts, once each.
+    in no set and are added. Shared memory without a file stays when a process releases its pages, so the size
+    of each mapping counts once.
     """
     sizes = [_sizes(pid) for pid in pids]
     tables = sum(_page_tables(pid) for pid in pids)
@@ -265,13 +265,13 @@ def _read(pid: int, name: str) -> str:
 
 
 def _sockets(pid: int) -> int:
-    """Sockets in the network that ``pid`` sees, those that no process holds any more included."""
+    """Count the sockets in the network of ``pid``, including those that no process holds any more."""
     words = _read(pid, "net/sockstat").split(maxsplit=3)
     return int(words[2]) if len(words) > 2 else 0
 
 
 def _entries(pid: int, folder: str) -> int:
-    """Files and folders in the file system that ``pid`` sees mounted at ``folder``; 0 if it is gone."""
+    """Count the files and folders in the file system of ``pid`` at ``folder``; 0 if the process has ended."""
     try:
         facts = os.statvfs(f"/proc/{pid}/root{folder}")
     except (FileNotFoundError, ProcessLookupError, PermissionError):
@@ -280,21 +280,21 @@ def _entries(pid: int, folder: str) -> int:
 
 
 class Contents(NamedTuple):
-    """What a folder and everything below it takes."""
+    """Size of a folder and everything below it."""
 
     bytes: int
     entries: int
 
     @property
     def cost(self) -> int:
-        """Share of the disk in bytes: an entry uses up an inode, whatever its size."""
+        """Return the share of the disk in bytes: every entry uses an inode."""
         return max(self.bytes, self.entries * _INODE_RATIO)
 
 
 def measure(folder: Path) -> Contents:
     """Measure ``folder`` with ``du``; a program may make a tree too deep for Python's own walk.
 
-    Links are not followed. Files that vanish meanwhile are not counted. Every hard link is an entry.
+    Links are not followed. Files that are removed during the run are not counted. Every hard link is an entry.
     """
     return Contents(_du(folder, "--block-size=1"), _du(folder, "--inodes", "--count-links"))
 

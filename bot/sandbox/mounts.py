@@ -1,6 +1,6 @@
-"""Which folders of the host a program sees: a fixed list, the operator's, and what its caller made or was told.
+"""Folders of the host that a program sees: a fixed list, the operator's, and its caller's.
 
-Nothing that a repository or a set-up step wrote is read to find them.
+Files that a repository or a set-up step wrote never decide this list.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from bot.core.errors import SandboxError
 from bot.sandbox.launch import ENVIRONMENT
 from bot.sandbox.protocol import WORKDIR, Limits
 
-#: Of /etc, what programs and libraries need to start; nothing of the host's accounts, keys or configuration.
-#: The links in ``alternatives`` are followed inside, where nothing but the system can be at their end.
+#: Parts of /etc that programs and libraries need to start, without the host's accounts, keys and configuration.
+#: The links in ``alternatives`` are followed inside the sandbox, so they lead only to the system.
 _ETC = (
     "ld.so.cache", "alternatives", "localtime", "mime.types", "protocols", "services", "ssl/certs",
     "ssl/openssl.cnf", "pki/tls/certs", "fonts", "java-17-openjdk", "java-21-openjdk", "java-25-openjdk",
@@ -31,8 +31,8 @@ _STUBS: Mapping[str, str] = {
 }
 #: Top-level folders of the system that are links into /usr on most distributions, and folders on others.
 _SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-#: What a Python installation or a virtual environment consists of. What else lies beside it (a project, an
-#: operator's .env, a pip.conf with a password) is not part of it.
+#: Parts of a Python installation or a virtual environment. Other files beside them (a project, an operator's .env,
+#: a pip.conf with a password) are not shown.
 _PYTHON = ("bin", "lib", "lib64", "include", "pyvenv.cfg")
 #: Everything that a program can write to.
 WRITABLE_MOUNTS = (WORKDIR, "/tmp", "/dev/shm")  # noqa: S108 - paths inside the sandbox
@@ -55,7 +55,7 @@ class FileSystem:
                 arguments += ["--ro-bind-try", name, name]
         for name in _ETC:
             arguments += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
-        # Names of keys that the worker's user holds elsewhere, even where the keys themselves are out of reach.
+        # These list names of the worker's keys, even if the keys themselves cannot be read.
         listings = {path: "" for path in ("/proc/keys", "/proc/key-users") if Path(path).exists()}
         resolver = {} if nameserver is None else {"/etc/resolv.conf": f"nameserver {nameserver}\n"}
         for path, text in {**_STUBS, **listings, **resolver}.items():
@@ -63,7 +63,7 @@ class FileSystem:
         return arguments
 
     def holding(self, data: bytes) -> int:
-        """A descriptor that bwrap reads ``data`` from."""
+        """Return a descriptor that bwrap reads ``data`` from."""
         descriptor = os.memfd_create("stub")
         self.resources.callback(os.close, descriptor)
         os.write(descriptor, data)
@@ -73,7 +73,7 @@ class FileSystem:
 
 
 def memory(limits: Limits, tree: int) -> list[str]:
-    """The writable file systems; ``tree`` is what the work folder's own files take, bytes."""
+    """Mount the writable file systems; ``tree`` is the size of the work folder's own files, bytes."""
     sizes = (tree + limits.disk_bytes // 2, limits.disk_bytes * 3 // 8, limits.disk_bytes // 8)
     arguments: list[str] = []
     for path, size in zip(WRITABLE_MOUNTS, sizes, strict=True):
@@ -82,15 +82,15 @@ def memory(limits: Limits, tree: int) -> list[str]:
 
 
 def search_path(folders: Sequence[Path]) -> str:
-    """Where programs are found inside: beside this interpreter, in the operator's ``folders``, in the system."""
+    """Return PATH inside: this interpreter's folder, the operator's ``folders``, the system."""
     own = Path(sys.prefix)
-    wanted = (*(() if _is_system(own) else (own,)), *folders)
-    return os.pathsep.join((*(f"{folder}/bin" for folder in wanted), ENVIRONMENT["PATH"]))
+    homes = (*(() if _is_system(own) else (own,)), *folders)
+    return os.pathsep.join((*(f"{folder}/bin" for folder in homes), ENVIRONMENT["PATH"]))
 
 
 @cache
 def own_python() -> tuple[Path, ...]:
-    """The interpreter that runs this: its virtual environment and the installation behind it."""
+    """Return the folders of this interpreter: its virtual environment and the base installation."""
     homes = (
         Path(sys.prefix),
         Path(sys.base_prefix),
@@ -101,7 +101,7 @@ def own_python() -> tuple[Path, ...]:
 
 
 def python_parts(home: Path) -> tuple[Path, ...]:
-    """What is shown of a Python installation at ``home``; nothing if it is the system's, or none."""
+    """Return the folders of a Python installation at ``home``; empty if it is the system's, or none."""
     if _is_system(home) or not ((home / "pyvenv.cfg").is_file() or any((home / "lib").glob("python3*"))):
         return ()
     return tuple(home / name for name in _PYTHON if (home / name).exists())
@@ -112,7 +112,7 @@ def _is_system(folder: Path) -> bool:
 
 
 def to_mount(folders: Iterable[Path]) -> tuple[Path, ...]:
-    """Absolute paths of the host folders to bind, each once, those of the system left out: they are there anyway.
+    """Return absolute paths of the host folders to bind, without repetitions and without the system's own.
 
     Raises SandboxError for a folder that does not exist, and for the root.
     """
@@ -123,13 +123,13 @@ def to_mount(folders: Iterable[Path]) -> tuple[Path, ...]:
     return tuple(path for path in paths if not path.is_relative_to("/usr"))
 
 
-def bound(folders: Iterable[Path], option: str, sources: Mapping[Path, Path]) -> list[str]:
-    """Host folders at their own paths; ``sources`` says where one lies that cannot be reached there."""
+def bind(folders: Iterable[Path], option: str, sources: Mapping[Path, Path]) -> list[str]:
+    """Bind host folders at their own paths; ``sources`` has the places of those that cannot be reached there."""
     return [word for folder in folders for word in (option, str(sources.get(folder, folder)), str(folder))]
 
 
 def own(folders: Sequence[Path], user: int | None) -> None:
-    """Give the folders to be written to their writer; only the folder itself: it is empty, or its own before."""
+    """Make ``user`` the owner of the writable folders, which are empty or hold only its own files."""
     if user is not None:
         for folder in folders:
             os.chown(folder, user, user, follow_symlinks=False)

@@ -1,7 +1,7 @@
 """The network of a set-up step: its own namespace, and user-mode networking that leads to public addresses only.
 
-slirp4netns carries what leaves the namespace. Routes inside it refuse this host, the networks that it stands in
-and everything that is not public; the program has no right to change them. There is no IPv6.
+slirp4netns carries the traffic. Routes in the namespace refuse this host, its networks and all addresses that are
+not public; the program may not change them. There is no IPv6.
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ _TIMEOUT = 20.0
 
 
 def missing() -> str | None:
-    """Why set-up steps can have no network here, in one line; None if they can."""
+    """Return why set-up steps can have no network here, in one line; None if they can."""
     for program, package in (("slirp4netns", "slirp4netns"), ("ip", "iproute2"), ("nsenter", "util-linux")):
-        if _found(program) is None:
+        if _find_program(program) is None:
             return f"{program} is not installed (Debian, Ubuntu: apt-get install {package})"
     if not os.access(_TUN, os.R_OK | os.W_OK):
         return f"{_TUN} cannot be opened by this user (in a container: --device {_TUN})"
     return None
 
 
-def _found(program: str) -> str | None:
+def _find_program(program: str) -> str | None:
     return shutil.which(program, path=f"{os.defpath}:/usr/sbin:/sbin")
 
 
 @dataclass
 class Gate:
-    """Holds bwrap back until its network stands; ``resources`` closes what it opens."""
+    """Delays bwrap until its network is ready; ``resources`` closes the descriptors."""
 
     resources: ExitStack
     descriptors: list[int] = field(default_factory=list)
@@ -64,24 +64,24 @@ class Gate:
                 f"a set-up step cannot have a network of its own: {why}; BOUNCER_SANDBOX_NETWORK=none runs "
                 "set-up steps without any"
             )
-        self._told, self._tells = self._pipe()
+        self._info_pipe, self._info_write = self._pipe()
         self._waits, self._opens = self._pipe()
-        self.descriptors += [self._tells, self._waits]
+        self.descriptors += [self._info_write, self._waits]
 
     @property
     def arguments(self) -> list[str]:
-        """What bwrap is told."""
-        return ["--info-fd", str(self._tells), "--block-fd", str(self._waits)]
+        """The arguments for bwrap."""
+        return ["--info-fd", str(self._info_write), "--block-fd", str(self._waits)]
 
     @contextmanager
     def connected(self, user: int | None) -> Iterator[None]:
         """Connect the sandbox that was started with ``arguments``, as ``user``, and let it begin."""
-        os.close(self._tells)
+        os.close(self._info_write)
         pid = self._child()
-        if pid is None:  # bwrap ended by itself: what it printed says why
+        if pid is None:  # bwrap ended by itself and printed the reason
             yield
             return
-        _mapped(pid)
+        _wait_for_users(pid)
         net = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
         self.resources.callback(os.close, net)
         owner = fcntl.ioctl(net, _NS_GET_USERNS)
@@ -93,8 +93,8 @@ class Gate:
 
     def _child(self) -> int | None:
         text, deadline = b"", time.monotonic() + _TIMEOUT
-        while select.select([self._told], [], [], max(0.0, deadline - time.monotonic()))[0]:
-            data = os.read(self._told, 4096)
+        while select.select([self._info_pipe], [], [], max(0.0, deadline - time.monotonic()))[0]:
+            data = os.read(self._info_pipe, 4096)
             text += data
             if not data or b"}" in text:
                 return int(json.loads(text)["child-pid"]) if text else None
@@ -107,8 +107,8 @@ class Gate:
         return reads, writes
 
 
-def _mapped(pid: int) -> None:
-    """Wait until the namespace has users: who enters it before is nobody there and has no rights."""
+def _wait_for_users(pid: int) -> None:
+    """Wait until the namespace has users: a process that enters it earlier has no rights there."""
     deadline = time.monotonic() + _TIMEOUT
     while not Path(f"/proc/{pid}/uid_map").read_text().strip():
         if time.monotonic() > deadline:
@@ -123,14 +123,14 @@ def _close(descriptor: int) -> None:
 
 @contextmanager
 def _carrier(pid: int, owner: int, user: int | None) -> Iterator[None]:
-    """slirp4netns for the namespace of ``pid``, running until the block ends."""
+    """Run slirp4netns for the namespace of ``pid`` until the block ends."""
     reads, writes = os.pipe2(os.O_CLOEXEC)
-    # Where only root may open the device, root's carrier drops its rights itself.
+    # If only root may open the device, slirp4netns starts as root and drops its rights itself.
     as_user = user if _TUN.stat().st_mode & stat.S_IWOTH else None
     command = ["slirp4netns", "--configure", "--disable-host-loopback", f"--cidr={_CIDR}", f"--ready-fd={writes}"]
     command += ["--enable-sandbox", "--enable-seccomp", f"--userns-path=/proc/self/fd/{owner}", str(pid), "tap0"]
     process = subprocess.Popen(  # noqa: S603
-        [_found("slirp4netns") or command[0], *command[1:]],
+        [_find_program("slirp4netns") or command[0], *command[1:]],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -148,7 +148,7 @@ def _carrier(pid: int, owner: int, user: int | None) -> Iterator[None]:
             if not ready:
                 process.kill()
                 message = (process.stderr.read() if process.stderr else b"").decode(errors="replace").strip()
-                raise SandboxError(f"slirp4netns could not connect a set-up step: {message or 'it said nothing'}")
+                raise SandboxError(f"slirp4netns could not connect a set-up step: {message or 'no output'}")
             yield
         finally:
             os.close(reads)
@@ -156,11 +156,11 @@ def _carrier(pid: int, owner: int, user: int | None) -> Iterator[None]:
 
 
 def _close_routes(net: int, owner: int, user: int | None) -> None:
-    # Who started bubblewrap is root in the namespace that owns the network, and nobody else's.
+    # Only the user that started bubblewrap is root in the namespace that owns the network.
     lines = "".join(f"route add unreachable {network}\n" for network in (*_CLOSED, *_own_networks()))
     enter = ["nsenter", f"--user=/proc/self/fd/{owner}", f"--net=/proc/self/fd/{net}", "--preserve-credentials"]
     done = subprocess.run(  # noqa: S603
-        [*enter, _found("ip") or "ip", "-batch", "-"],
+        [*enter, _find_program("ip") or "ip", "-batch", "-"],
         input=lines.encode(),
         capture_output=True,
         check=False,
@@ -175,16 +175,16 @@ def _close_routes(net: int, owner: int, user: int | None) -> None:
 
 
 def _own_networks() -> tuple[str, ...]:
-    """The IPv4 networks that this host has addresses in, loopback aside: inside, that is the program's own."""
-    command = [_found("ip") or "ip", "-4", "-json", "address"]
+    """Return the IPv4 networks of this host, except loopback, which is the program's own inside."""
+    command = [_find_program("ip") or "ip", "-4", "-json", "address"]
     done = subprocess.run(command, capture_output=True, check=False)  # noqa: S603
     if done.returncode != 0:
         raise SandboxError("the addresses of this host cannot be read")
     entries = [entry for interface in json.loads(done.stdout) for entry in interface.get("addr_info", ())]
     networks = [IPv4Network(f"{entry['local']}/{entry['prefixlen']}", strict=False) for entry in entries]
-    closed = [IPv4Network(network) for network in _CLOSED]
+    closed_networks = [IPv4Network(network) for network in _CLOSED]
     return tuple(
         str(network)
         for network in dict.fromkeys(networks)
-        if not network.is_loopback and not any(network.subnet_of(other) for other in closed)
+        if not network.is_loopback and not any(network.subnet_of(other) for other in closed_networks)
     )

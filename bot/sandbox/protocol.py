@@ -1,4 +1,4 @@
-"""What a sandbox promises: run one program, cut off from everything, and say what came of it."""
+"""The interface of a sandbox: run one isolated program and return its result."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ IMAGE = "python:3.12.14-slim@sha256:78387bc3881b8273120a12ebe6c1ab22b018ccc2c9ad
 #: by a SIGKILL that no limit sent (``killed``): the program killed itself, its launcher, or the kernel ran short.
 Ending = Literal["exited", "timeout", "memory", "disk", "output", "killed"]
 
-#: Where a program finds the copy of ``workdir``, in every runner: what an environment was installed for (an
-#: editable install records its path) holds for every checkout, and no output shows a path of the host.
+#: The copy of ``workdir``, in every runner: an editable install, which records its path, then works for every
+#: checkout, and no output shows a path of the host.
 WORKDIR = "/repo"
 
 #: The largest checkout that is copied, bytes: a bomb of zeros in a repository must not fill the host's disk.
 TREE_BYTES = 2 << 30
-#: What is read back from a run, bytes over all collected files.
+#: Total size of the files collected from a run, bytes.
 COLLECT_BYTES = 16 << 20
 
 
@@ -52,16 +52,15 @@ class Limits(Frozen):
 
 @dataclass(frozen=True)
 class ProgramRun:
-    """What to run, in a throw-away copy of ``workdir`` at ``WORKDIR``, with ``files`` written on top.
+    """A program to run, in a temporary copy of ``workdir`` at ``WORKDIR``, with ``files`` written on top.
 
     ``workdir`` itself is never changed, and its ``.git`` is not copied (a clone's configuration may hold a token).
-    ``files`` maps paths relative to it to text. ``env`` is added to a minimal environment; nothing of the
-    operator's environment is passed on. ``readable`` are further host folders that the program may read (an
-    environment that we made, what the operator named) at their own paths; they never follow from what a
-    repository says. ``collect`` names files relative to the workdir that are read back after the run,
-    ``COLLECT_BYTES`` together at most: if there is more, none is.
+    ``files`` maps paths relative to it to text. ``env`` is added to a minimal environment; the operator's
+    environment is not passed on. ``readable`` are further host folders that the program may read (an environment
+    that we made, the operator's folders) at their own paths; a repository never decides them. ``collect`` names
+    files relative to the workdir that are read back after the run, if they have ``COLLECT_BYTES`` at most in all.
 
-    ``writable`` host folders and ``network`` (to public addresses alone, or none where the operator wants it so)
+    ``writable`` host folders and ``network`` (to public addresses only, or none if the operator forbids it)
     are for the repository's own set-up step only.
     """
 
@@ -77,7 +76,7 @@ class ProgramRun:
 
 
 class ProgramResult(Frozen):
-    """What came of one run. A program that fails is a result, not an error."""
+    """The result of one run. A program that fails is a result, not an error."""
 
     argv: tuple[str, ...]
     ending: Ending
@@ -99,25 +98,23 @@ class Sandbox(Protocol):
 
     @property
     def host_programs(self) -> bool:
-        """Programs are the host's own, so that an interpreter of the host is what a command means; False if
-        the runner brings its own system (an image)."""
+        """True if programs and interpreters are the host's own; False if the runner has its own system."""
         ...
 
     @property
     def surroundings(self) -> str:
-        """What an environment that is made in it depends on: the runner, where programs come from, the network."""
+        """The inputs of an environment made in the sandbox: runner, source of programs, network."""
         ...
 
     @property
     def path(self) -> str:
-        """Where programs are found inside, as PATH says it."""
+        """PATH inside the sandbox."""
         ...
 
     def run(self, request: ProgramRun) -> ProgramResult:
-        """Run a program. What it may see follows from ``asked`` and the operator's settings alone.
+        """Run a program, which sees only what ``request`` and the operator's settings allow.
 
-        Everything else of the host but the system's own programs and libraries, the interpreter that runs this,
-        and the operator's folders is invisible.
+        Of the host it also sees the system's programs and libraries and the interpreter that runs this.
 
         Raises SandboxError if the runner itself is missing or breaks, or the work folder is over
         ``TREE_BYTES``.

@@ -1,9 +1,9 @@
 """The system calls that a program in the sandbox may make: an allow-list, compiled for bwrap with libseccomp.
 
-Left out is what no test needs and what kernels were attacked by or what hides memory from the count: io_uring,
+Left out are calls that no test needs and that were used to attack kernels or hide memory from the limit: io_uring,
 keyrings, userfaultfd, ptrace and other processes' memory, personality, mounts, namespaces, BPF, perf, modules,
-clocks, memfd and System V shared memory. A call that is left out answers "not implemented", as on a kernel
-without it, so that libraries take their other way.
+clocks, memfd and System V shared memory. A call that is left out fails as "not implemented", as on a
+kernel without it, so that libraries use their fallback.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
 
 @cache
 def program() -> bytes:
-    """The filter as ``bwrap --seccomp`` reads it. Raises SandboxError if libseccomp is missing."""
+    """Compile the filter for ``bwrap --seccomp``. Raises SandboxError if libseccomp is missing."""
     try:
         import pyseccomp
     except (ImportError, RuntimeError, OSError) as error:
@@ -60,7 +60,7 @@ def program() -> bytes:
     rules = pyseccomp.SyscallFilter(pyseccomp.ERRNO(_ENOSYS))
     allow, equal, masked = pyseccomp.ALLOW, pyseccomp.EQ, pyseccomp.MASKED_EQ
     for name in _ALLOWED.split():
-        # A library that is older than a call does not know it, and no architecture has all of them.
+        # An older library does not know every call, and no architecture has all of them.
         if pyseccomp.resolve_syscall(pyseccomp.Arch.NATIVE, name) != -1:
             rules.add_rule(allow, name)
     rules.add_rule(allow, "clone", pyseccomp.Arg(0, masked, _NAMESPACES, 0))

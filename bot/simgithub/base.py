@@ -1,4 +1,4 @@
-"""Where people act on the simulated GitHub."""
+"""The base of the classes with people's actions on the simulated GitHub."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people do with issues and in conversations."""
+"""Actions of people on issues and in conversations."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from bot.simgithub.base import Base
 
 
 class Discussion(Base):
-    """Each act is announced to the apps and returns once they have answered."""
+    """Each action is announced to the apps and returns once they have answered."""
 
     def open_issue(
         self, repository: str, title: str, body: str = "", author: str = "alice", labels: Sequence[str] = ()
     ) -> int:
-        """Returns the issue's number."""
+        """Open an issue and return its number."""
         with self.world.lock:
             where = self.world.repositories[repository]
             number = self._operations.open_issue(where, title, body, self.world.user(author), labels).number
@@ -21,7 +21,7 @@ class Discussion(Base):
         return number
 
     def edit(self, repository: str, number: int, *, by: str = "", **new: str) -> None:
-        """Change ``title`` or ``body`` of an issue or pull request; the author does so where nobody is named."""
+        """Change ``title`` or ``body`` of an issue or pull request; by its author if ``by`` is empty."""
         with self.world.lock:
             where, issue = self.find(repository, number)
             self._operations.edit(where, issue, self.world.user(by) if by else issue.author, **new)
@@ -52,7 +52,7 @@ class Discussion(Base):
         self.settle()
 
     def comment(self, repository: str, number: int, body: str, author: str = "alice") -> int:
-        """Returns the comment's id."""
+        """Post a comment and return its id."""
         with self.world.lock:
             where, issue = self.find(repository, number)
             comment_id = self._operations.add_comment(where, issue, body, self.world.user(author)).id

@@ -1,4 +1,4 @@
-"""Ways in which GitHub, or the line to it, can fail; each is armed for a number of matching requests."""
+"""Faults of GitHub or the connection to it, each for a number of matching requests."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Fault:
     after: int = 0
 
     def strikes(self, method: str, path: str) -> bool:
-        """Whether it strikes this request; ``method`` empty means any, ``path`` is searched as a pattern.
+        """Return True if the fault applies; an empty ``method`` means any, ``path`` is searched as a pattern.
 
         The first ``after`` requests that match are let through.
         """
@@ -52,7 +52,7 @@ class Fault:
         return True
 
     def answer(self, now: float) -> ApiAnswer | None:
-        """What is answered instead; None if the fault is not an answer."""
+        """Return the answer of the fault; None if it is not an answer."""
         limit = {"message": "API rate limit exceeded for installation ID 1."}
         second = {"message": "You have exceeded a secondary rate limit. Please wait a few minutes."}
         reset = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": str(int(now + self.wait) + 1)}

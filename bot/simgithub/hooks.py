@@ -1,4 +1,4 @@
-"""Webhooks of the simulated GitHub: who is told, with which payload, signed how, and what came of it."""
+"""Webhooks of the simulated GitHub: receivers, payloads, signatures and outcomes."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class Hooks:
         """Tell every app that is installed on the repository and subscribed to the event."""
         for installation in self.world.installed(repository):
             if event in installation.events:
-                named = {} if action is None else {"action": action}
-                whole = {**named, **payload, "repository": self.render.repository(repository)}
-                self.tell(installation, event, action, sender, whole, repository)
+                fields = {} if action is None else {"action": action}
+                whole = {**fields, **payload, "repository": self.render.repository(repository)}
+                self.deliver(installation, event, action, sender, whole, repository)
 
-    def tell(
+    def deliver(
         self,
         installation: InstallationState,
         event: str,
@@ -55,8 +55,8 @@ class Hooks:
         repository: RepositoryState | None = None,
     ) -> None:
         """Queue one delivery to one app."""
-        named = {"id": installation.id, "node_id": f"IN_{installation.id}"}
-        whole = {"installation": named, **payload, "sender": self.render.user(sender)}
+        reference = {"id": installation.id, "node_id": f"IN_{installation.id}"}
+        whole = {"installation": reference, **payload, "sender": self.render.user(sender)}
         delivery = DeliveryState(
             id=self.world.next_id(),
             guid=str(uuid.uuid4()),

@@ -1,4 +1,4 @@
-"""What people and apps can do on the simulated GitHub; each act changes the world and tells the subscribers."""
+"""Actions of people and apps on the simulated GitHub; each changes the world and notifies the subscribers."""
 
 from __future__ import annotations
 
@@ -105,12 +105,12 @@ class Operations:
         return comment
 
     def edit_comment(self, repository: RepositoryState, comment_id: int, body: str, by: User) -> None:
-        issue, comment = _there(repository.comment(comment_id))
+        issue, comment = _or_not_found(repository.comment(comment_id))
         before, comment.body = comment.body, body
         self.announce_comment(repository, issue, comment, "edited", by, changes={"body": {"from": before}})
 
     def delete_comment(self, repository: RepositoryState, comment_id: int, by: User) -> None:
-        issue, comment = _there(repository.comment(comment_id))
+        issue, comment = _or_not_found(repository.comment(comment_id))
         issue.comments.remove(comment)
         self.announce_comment(repository, issue, comment, "deleted", by)
 
@@ -250,7 +250,7 @@ class Operations:
         }
 
     def rerequest_check(self, repository: RepositoryState, check: CheckRunState, by: User) -> None:
-        """Somebody presses "Re-run"; only the app that owns the check is told."""
+        """A user presses "Re-run"; only the app that owns the check is told."""
         for installation in self.world.installed(repository):
             if installation.app is check.app and "check_run" in installation.events:
                 payload = {
@@ -258,7 +258,7 @@ class Operations:
                     "check_run": self.render.check_run(repository, check),
                     "repository": self.render.repository(repository),
                 }
-                self.hooks.tell(installation, "check_run", "rerequested", by, payload, repository)
+                self.hooks.deliver(installation, "check_run", "rerequested", by, payload, repository)
 
     def installed(self, installation: InstallationState, by: User) -> None:
         """Tell the app that it was installed."""
@@ -276,10 +276,10 @@ class Operations:
                 for repository in repositories
             ],
         }
-        self.hooks.tell(installation, "installation", "created", by, payload)
+        self.hooks.deliver(installation, "installation", "created", by, payload)
 
 
-def _there(comment: tuple[IssueState, CommentState] | None) -> tuple[IssueState, CommentState]:
+def _or_not_found(comment: tuple[IssueState, CommentState] | None) -> tuple[IssueState, CommentState]:
     if comment is None:
         raise LookupError("no such comment")
     return comment

@@ -1,4 +1,4 @@
-"""What people do with pull requests, reviews and checks."""
+"""Actions of people on pull requests, reviews and checks."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from bot.simgithub.wire import ApiAnswer, ApiCall, ApiRefusal, Route
 
 LIMIT = 5000
 #: Requests that are remembered.
-KEPT = 20_000
+MAX_RECORDED = 20_000
 #: The API of a GitHub Enterprise ApiServer; the public GitHub has no prefix.
 PREFIX = "/api/v3"
 
@@ -68,7 +68,7 @@ class ApiServer:
 
     def __init__(self, operations: Operations, host: str, port: int) -> None:
         self.operations = operations
-        self.requests: deque[RecordedRequest] = deque(maxlen=KEPT)
+        self.requests: deque[RecordedRequest] = deque(maxlen=MAX_RECORDED)
         self.faults: list[Fault] = []
         self.used = 0
         rules = [Rule(route.path, methods=[route.method], endpoint=route) for route in ROUTES]
@@ -174,7 +174,7 @@ class ApiServer:
             return
         scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
         if not scheme and request.method == "GET" and route.needs.endswith(":read"):
-            # Everybody may read what is public.
+            # Public repositories can be read without a token.
             return
         if scheme.lower() not in ("bearer", "token") or not secret:
             raise ApiRefusal(401, "Requires authentication")
@@ -219,8 +219,8 @@ _TIME = re.compile(rb'"[a-z]+_at": "[^"]*"')
 
 
 def _conditional(answer: ApiAnswer, cached_etag: str | None) -> ApiAnswer:
-    """The answer with its ETag; only "not modified" if that is what the asker has."""
-    # Most times in an answer are those of the asking, here.
+    """Add the ETag to an answer; return "not modified" if the client has it already."""
+    # Most times in an answer are the time of the request here.
     lasting = _TIME.sub(b"", answer.encoded())
     etag = f'"{hashlib.sha256(lasting).hexdigest()}"'
     answer.headers["ETag"] = etag

@@ -130,7 +130,7 @@ class SimulatedGitHub(Discussion, PullRequests):
             return registry.token(self.world, actions, owner, repository, permissions).value
 
     def grant(self, repository: str, login: str, role: Permission) -> None:
-        """What a person may do on a repository."""
+        """Set a person's permission on a repository."""
         with self.world.lock:
             self.world.user(login)
             self.world.repositories[repository].roles[login] = role
@@ -142,7 +142,7 @@ class SimulatedGitHub(Discussion, PullRequests):
             self.world.members[organization.lower(), login] = state
 
     def sign_in(self, login: str) -> None:
-        """Whoever looks at pages from now on is this person."""
+        """Show pages to this person from now on."""
         with self.world.lock:
             self.world.user(login)
             self._server.pages.owner = login

@@ -1,4 +1,4 @@
-"""What the simulated GitHub holds: plain mutable records behind one lock."""
+"""The state of the simulated GitHub: plain mutable records behind one lock."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class App:
 
     @property
     def client_id(self) -> str:
-        """What the App is called where people log in with it."""
+        """The App's id for people who log in with it."""
         return f"Iv1.{self.id}"
 
 
@@ -244,7 +244,7 @@ class World:
         self._id = 1000
 
     def now(self) -> datetime:
-        """The simulated time: the real one plus whatever was added."""
+        """The simulated time: the real time plus an offset."""
         return datetime.now(UTC) + self.ahead
 
     def next_id(self) -> int:

@@ -94,7 +94,7 @@ class ApiCall:
         name = f"{self.args['owner']}/{self.args['repo']}"
         repository = self.world.repositories.get(name)
         stranger = self.app is None and (self.token is None or name not in self.token.repositories)
-        # Everybody may read what is public, with a token for other repositories too.
+        # Public repositories can be read with any token.
         if repository is None or (stranger and (repository.private or not self.reads)):
             raise ApiRefusal(404, "Not Found")
         return repository

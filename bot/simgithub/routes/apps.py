@@ -82,7 +82,7 @@ def _covers(granted: str | None, level: str) -> bool:
 
 
 def allows(token: Token, needs: str) -> bool:
-    """Whether a token's permissions cover ``name:level``; everybody may read metadata."""
+    """Return True if a token's permissions cover ``name:level``; every token may read metadata."""
     name, _, level = needs.partition(":")
     return name == "metadata" or _covers(token.permissions.get(name), level)
 

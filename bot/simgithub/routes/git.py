@@ -124,7 +124,7 @@ def get_blob(call: ApiCall) -> ApiAnswer:
 
 
 def get_archive(call: ApiCall) -> ApiAnswer:
-    """As on GitHub, a redirect to another host, with its own short-lived secret in the address."""
+    """Redirect to another host, with a short-lived secret in the address, as GitHub does."""
     commit = commit_at(call.world, call.repository, call.args["ref"])
     other = call.render.web.replace("127.0.0.1", "localhost")
     url = f"{other}/_codeload/{call.repository.full_name}/legacy.tar.gz/{commit.sha}?token=ONETIME"

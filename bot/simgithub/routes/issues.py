@@ -1,4 +1,4 @@
-"""Issues, their conversation, labels, reactions and who may do what."""
+"""Issues, their conversation, labels, reactions and permissions."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def get_permission(call: ApiCall) -> ApiAnswer:
 
 
 def role_of(repository: RepositoryState, login: str) -> Permission:
-    """Everybody may read a public repository."""
+    """Every user may read a public repository."""
     if login == repository.owner.login:
         return "admin"
     return repository.roles.get(login, "none" if repository.private else "read")

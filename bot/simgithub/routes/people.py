@@ -1,4 +1,4 @@
-"""Who a person is and where they belong, as they themselves may see it."""
+"""A person's own account and memberships."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def get_user(call: ApiCall) -> ApiAnswer:
 
 
 def get_membership(call: ApiCall) -> ApiAnswer:
-    """Pending is whoever was invited and has not answered yet."""
+    """An invited person who has not answered is pending."""
     assert call.user is not None
     organization = call.args["org"]
     state = call.world.members.get((organization.lower(), call.user.login))

@@ -77,7 +77,7 @@ def private_key() -> str:
 
 @dataclass
 class Scene:
-    """What the contract's repository holds, by the numbers and ids that GitHub gave."""
+    """Contents of the contract's repository, by the numbers and ids that GitHub gave."""
 
     site: Site
     issue: int

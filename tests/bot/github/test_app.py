@@ -18,38 +18,38 @@ from bot.simgithub import SimulatedGitHub
 from tests.bot.github.conftest import NAME, Site
 
 
-def asked(site: Site) -> list[dict[str, object]]:
+def token_requests(site: Site) -> list[dict[str, object]]:
     """Bodies of the requests for tokens."""
     return [request.body for request in site.github.requests if request.path.endswith("access_tokens")]
 
 
-def test_what_reads_holds_a_token_that_cannot_write_and_reaches_one_repository(site: Site) -> None:
+def test_the_readers_token_cannot_write_and_reaches_one_repository(site: Site) -> None:
     number = site.github.open_issue(NAME, "Reading fails")
     site.forge.issue(number)
-    [body] = asked(site)
+    [body] = token_requests(site)
     assert body == {
         "repositories": ["demo"],
         "permissions": {"contents": "read", "issues": "read", "pull_requests": "read", "checks": "read"},
     }
 
 
-def test_only_opening_a_test_pull_request_asks_for_the_right_to_change_files(site: Site) -> None:
+def test_only_a_test_pull_request_needs_permission_to_change_files(site: Site) -> None:
     number = site.github.open_issue(NAME, "Reading fails")
     site.writer.create_comment(number, "hello")
-    assert [body["permissions"]["contents"] for body in asked(site)] == ["read"]  # type: ignore[index]
+    assert [body["permissions"]["contents"] for body in token_requests(site)] == ["read"]  # type: ignore[index]
     site.writer.create_branch("draft", site.forge.head("main"))
-    assert asked(site)[-1]["permissions"] == {"contents": "write", "pull_requests": "write"}
+    assert token_requests(site)[-1]["permissions"] == {"contents": "write", "pull_requests": "write"}
 
 
 def test_a_token_serves_many_requests_and_an_expired_one_is_replaced(site: Site) -> None:
     number = site.github.open_issue(NAME, "Reading fails")
     for _ in range(3):
         site.forge.issue(number)
-    assert len(asked(site)) == 1
+    assert len(token_requests(site)) == 1
     for token in site.github.world.tokens.values():
         token.expires_at = site.github.world.now()
     assert site.forge.issue(number).number == number
-    assert len(asked(site)) == 2
+    assert len(token_requests(site)) == 2
 
 
 def test_a_token_is_replaced_five_minutes_before_it_expires() -> None:
@@ -67,7 +67,7 @@ def test_a_token_is_replaced_five_minutes_before_it_expires() -> None:
     assert identity.token == "token 1"
 
 
-def test_where_our_clock_is_far_ahead_a_token_is_used_for_a_minute_not_for_one_request() -> None:
+def test_with_a_clock_far_ahead_a_token_is_used_for_a_minute() -> None:
     now, minted = 1_000_000.0, list[str]()
 
     def mint() -> tuple[str, datetime]:
@@ -148,7 +148,7 @@ class _Receiver(BaseHTTPRequestHandler):
         """Quiet."""
 
 
-def test_a_delivery_of_which_no_attempt_succeeded_is_listed_and_redelivered_under_its_old_id() -> None:
+def test_a_delivery_that_never_succeeded_is_listed_and_redelivered() -> None:
     class Receiver(_Receiver):
         pass
 
@@ -199,7 +199,7 @@ def test_a_key_may_stand_on_one_line_or_in_quotes(private_key: str) -> None:
     assert load_key(pem(parsed(key))) == pem(parsed(key)).strip()
 
 
-def test_what_is_wrong_with_a_key_is_said_in_one_line_that_shows_none_of_it(private_key: str) -> None:
+def test_a_wrong_key_is_explained_in_one_line_that_shows_none_of_it(private_key: str) -> None:
     key = parsed(private_key)
     public = key.public_key().public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo

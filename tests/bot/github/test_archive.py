@@ -1,4 +1,4 @@
-"""An archive is unpacked inside its folder, whatever it holds."""
+"""An archive is unpacked inside its folder, also a hostile one."""
 
 from __future__ import annotations
 

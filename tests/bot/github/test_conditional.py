@@ -1,4 +1,4 @@
-"""What was read is asked for again under its ETag: unchanged, it costs nothing of the quota."""
+"""Repeated reads send the ETag: an unchanged answer costs no quota."""
 
 from __future__ import annotations
 

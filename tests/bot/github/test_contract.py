@@ -1,4 +1,4 @@
-"""What every forge answers about the same repository."""
+"""Every forge gives the same answers about the same repository."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_the_diff_is_a_unified_diff_against_the_merge_base(forge: Forge, scene: 
     assert (diff.omitted, diff.unlisted) == ((), 0)
 
 
-def test_a_diff_that_github_refuses_to_show_whole_is_put_together_file_by_file(forge: Forge, scene: Scene) -> None:
+def test_a_diff_that_github_refuses_is_built_file_by_file(forge: Forge, scene: Scene) -> None:
     diff = forge.diff(scene.large)
     assert diff.text.count("diff --git") == 310
     assert "+++ b/generated/309.txt\n@@ -0,0 +1 @@\n+309\n" in diff.text

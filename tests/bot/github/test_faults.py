@@ -1,4 +1,4 @@
-"""What each fault of GitHub, or of the line to it, is to whoever asked: another try and when, or no for good."""
+"""Faults of GitHub and of the connection to it: transient errors with their wait, or final ones."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_refused_token_is_replaced_once_and_the_request_succeeds(site: Site) -
     assert minted(site) == 3
 
 
-def test_credentials_that_stay_refused_are_asked_about_again_later_not_at_once(site: Site) -> None:
+def test_credentials_that_stay_refused_are_tried_again_later(site: Site) -> None:
     number = site.github.open_issue(NAME, "Reading fails")
     site.github.fail("unauthorized", path="/issues/", times=10)
     with pytest.raises(TransientError, match="401: Bad credentials"):
@@ -82,7 +82,7 @@ def ask_and_fail(site: Site, kind: Kind, ask: object) -> None:
     assert "<html>" not in str(caught.value)
 
 
-def test_an_answer_lost_after_the_write_was_applied_is_no_success_and_no_second_comment(site: Site) -> None:
+def test_a_lost_answer_to_a_write_is_an_error_without_a_second_comment(site: Site) -> None:
     number = site.github.open_issue(NAME, "Reading fails")
     site.github.fail("lost", "POST", "/comments")
     with pytest.raises(TransientError, match="no answer from GitHub"):

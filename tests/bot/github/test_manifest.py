@@ -18,7 +18,7 @@ from bot.github.webhook import NAMES
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def test_it_asks_for_what_the_features_need_and_for_nothing_that_could_change_code_or_settings() -> None:
+def test_no_permission_could_change_code_or_settings() -> None:
     assert dict(manifest().default_permissions) == {
         "metadata": "read",
         "contents": "read",

@@ -23,7 +23,7 @@ from bot.github.writer import GitHubWriter
 REPO = "/repos/octo/demo"
 
 
-class Known:
+class FixedIdentity:
     """A token that is never replaced."""
 
     installation = None
@@ -37,7 +37,7 @@ class Known:
 @pytest.fixture
 def client(httpserver: HTTPServer) -> Iterator[Client]:
     with closing(Transport()) as transport:
-        yield Client(Known(), httpserver.url_for(""), transport)
+        yield Client(FixedIdentity(), httpserver.url_for(""), transport)
 
 
 @pytest.fixture
@@ -155,7 +155,7 @@ def test_a_renamed_repository_is_followed_with_its_query(httpserver: HTTPServer,
 
 
 @pytest.mark.parametrize(("status", "follows"), [(301, True), (302, False), (307, True)])
-def test_a_write_is_repeated_at_its_new_place_only_where_the_answer_says_it_was_not_applied(
+def test_a_write_follows_a_redirect_only_if_it_was_not_applied(
     httpserver: HTTPServer, writer: GitHubWriter, status: int, follows: bool
 ) -> None:
     target = httpserver.url_for("/repositories/5/issues/1/comments")
@@ -244,7 +244,7 @@ def test_a_file_over_one_megabyte_comes_by_its_hash(httpserver: HTTPServer, forg
         ({}, "none"),
     ],
 )
-def test_an_organisation_s_own_role_counts_as_the_strongest_known_one_in_it(
+def test_an_own_role_counts_as_the_strongest_standard_role_in_it(
     httpserver: HTTPServer, forge: GitHubForge, answer: dict[str, Any], role: str
 ) -> None:
     httpserver.expect_request(f"{REPO}/collaborators/alice/permission").respond_with_json(answer)
@@ -303,7 +303,7 @@ def test_other_people_s_text_stays_one_part_of_the_address(httpserver: HTTPServe
 
 
 @pytest.mark.parametrize("status", [400, 403, 404, 429, 500])
-def test_a_gateway_that_repeats_our_token_in_its_complaint_does_not_get_it_into_an_error(
+def test_a_token_that_a_gateway_repeats_does_not_get_into_an_error(
     httpserver: HTTPServer, forge: GitHubForge, status: int
 ) -> None:
     httpserver.expect_request(REPO).respond_with_json({"message": "denied: Bearer secret"}, status=status)

@@ -15,7 +15,7 @@ from werkzeug import Response
 from bot.core.http_client import HttpClient
 from bot.github.http import Client, Holder, Transport
 from bot.models import anthropic, openai
-from bot.models.remote import BoundedClient
+from bot.models.remote import CappedClient
 from tests.bot.github.conftest import Site
 
 
@@ -55,7 +55,7 @@ def of_github(url: str) -> Generator[Callable[[str], object]]:
 
 
 def of_a_model(url: str) -> Generator[Callable[[str], object]]:
-    with BoundedClient() as client:
+    with CappedClient() as client:
         yield lambda token: client.post(f"{url}/user", headers={"Authorization": token})
 
 
@@ -76,7 +76,7 @@ def test_a_cookie_of_one_account_is_not_sent_with_another(
 def test_no_client_follows_a_redirect_with_its_key(httpserver: HTTPServer) -> None:
     httpserver.expect_request("/there").respond_with_data("{}")
     httpserver.expect_request("/here").respond_with_data("", 307, {"Location": httpserver.url_for("/there")})
-    with HttpClient(5.0) as plain, BoundedClient() as bounded:
+    with HttpClient(5.0) as plain, CappedClient() as bounded:
         for client in (plain, bounded):
             assert client.post(httpserver.url_for("/here"), headers={"x-api-key": "sk-secret"}).status_code == 307
     assert [request.path for request, _ in httpserver.log] == ["/here", "/here"]

@@ -38,9 +38,7 @@ def test_a_comment_is_written_by_our_bot_and_edited_in_place(site: Site, issue: 
     assert comment.by_app == site.registered.id
 
 
-def test_labels_are_made_where_the_repository_lacks_them_and_removing_twice_is_no_error(
-    site: Site, issue: int
-) -> None:
+def test_missing_labels_are_created_and_removing_twice_is_no_error(site: Site, issue: int) -> None:
     site.writer.add_labels(issue, ("needs-info", "status/é wait"))
     assert site.github.labels(NAME, issue) == ["needs-info", "status/é wait"]
     for _ in range(2):

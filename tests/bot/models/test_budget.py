@@ -1,4 +1,4 @@
-"""What an operator allows a day is never passed, whoever asks at the same time and whatever fails."""
+"""The daily budget is never exceeded, with parallel calls and with failures."""
 
 from __future__ import annotations
 

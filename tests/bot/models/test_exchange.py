@@ -1,4 +1,4 @@
-"""Whatever a provider answers, a caller gets a typed value or one of two errors."""
+"""For every answer of a provider, a caller gets a typed value or one of two errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_fitting_answer_becomes_a_typed_value() -> None:
     assert (reply.usage.calls, reply.usage.input_tokens) == (1, 2)
 
 
-def test_an_answer_that_does_not_fit_is_asked_for_again_once_and_told_what_is_wrong() -> None:
+def test_an_unusable_answer_is_asked_for_once_more_with_its_fault() -> None:
     model = ScriptedModel(['{"explanation": "x", "label": "MAYBE", "p_bounce": 200}', CLEAR])
     reply = model.complete(PROMPT, Verdict)
     assert reply.value == CLEAR

@@ -1,4 +1,4 @@
-"""What operators and researchers may do with prompt files, and what strangers' text may not."""
+"""Prompt files of operators and researchers, and untrusted text inside them."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_folder_without_prompts_is_refused(tmp_path: Path) -> None:
 
 def test_a_misspelled_prompt_name_is_refused_instead_of_ignored(tmp_path: Path) -> None:
     (tmp_path / "triagge.md.jinja").write_text("a\n=== user ===\nb")
-    with pytest.raises(SettingsError, match="holds triagge, which nobody asks for"):
+    with pytest.raises(SettingsError, match="holds triagge, which are no prompts"):
         Prompts(tmp_path)
 
 

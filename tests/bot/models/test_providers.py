@@ -1,4 +1,4 @@
-"""What is sent to a provider, and what becomes of each way in which it may fail."""
+"""Requests to providers, and the errors for each of their failures."""
 
 from __future__ import annotations
 

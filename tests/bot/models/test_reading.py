@@ -1,4 +1,4 @@
-"""What counts as an answer: one JSON object, however politely wrapped, and never a guess between two."""
+"""An answer is one JSON object, possibly wrapped in text; two different ones are refused."""
 
 from __future__ import annotations
 

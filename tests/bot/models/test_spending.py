@@ -133,7 +133,7 @@ def test_a_refused_command_does_not_open_the_reserve(tmp_path: Path) -> None:
             )
             try:
                 live.services_for(event)[0].model.complete(PROMPT, Verdict)
-            except ModelError as error:  # nothing is recorded: who may ask is told that
+            except ModelError as error:  # nothing is recorded: maintainers are told that
                 return not isinstance(error, BudgetExceeded)
             return True
 

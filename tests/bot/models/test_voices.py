@@ -45,7 +45,7 @@ def voice(name: str, percent: int | None, label: str = "VAGUE") -> ScriptedModel
     return ScriptedModel([{"explanation": f"{name} says", "p_bounce": percent, "label": label}] * 9, name)
 
 
-def test_the_mean_speaks_in_the_words_of_the_voice_nearest_to_it_and_costs_the_sum() -> None:
+def test_the_mean_has_the_text_of_the_nearest_voice_and_the_total_cost() -> None:
     reply = Mean([voice("a", 10, "WELL"), voice("b", 40), voice("c", 100)]).complete(PROMPT, Opinion)
     assert reply.value == Opinion(explanation="b says", p_bounce=50, label="VAGUE")
     assert [(voice.model, voice.probabilities, voice.label) for voice in reply.voices] == [

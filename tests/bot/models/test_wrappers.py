@@ -210,7 +210,7 @@ def test_a_file_that_is_not_there_or_is_no_gzip_is_named(tmp_path: Path) -> None
             Recorded(tmp_path / name)
 
 
-def test_a_recorded_answer_can_be_meant_for_one_purpose_and_one_state_of_its_subject(tmp_path: Path) -> None:
+def test_a_recorded_answer_can_be_for_one_purpose_and_one_state(tmp_path: Path) -> None:
     about = {"model": "m", "subject": "o/r#1"}
     file = write(
         tmp_path / "x.jsonl",

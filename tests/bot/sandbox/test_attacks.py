@@ -86,9 +86,7 @@ def test_credentials_are_nowhere_to_be_read(attack: RunPython, planted: Path) ->
     assert attack(["python3", "-c", code]).output == "[] 1000\n"
 
 
-def test_what_the_operator_allows_is_shown_and_what_only_its_owner_may_read_is_not_read(
-    project: Path, planted: Path
-) -> None:
+def test_the_operators_folder_is_shown_without_its_private_files(project: Path, planted: Path) -> None:
     """For a worker that is root: the program's user is another one, so that even a mounted 0600 file is closed."""
     if os.geteuid() != 0:
         pytest.skip("an ordinary worker has no other user to give")
@@ -106,9 +104,7 @@ def test_what_the_operator_allows_is_shown_and_what_only_its_owner_may_read_is_n
     assert SECRET not in result.output
 
 
-def test_a_worker_that_is_killed_leaves_no_program_and_its_folder_goes_with_the_next_run(
-    project: Path, tmp_path: Path
-) -> None:
+def test_a_killed_worker_leaves_no_program_and_the_next_removes_its_folder(project: Path, tmp_path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("an ordinary worker makes no folder")
     tmp_path.chmod(0o700)  # closed to the program's user: it is shown through a folder below /tmp
@@ -162,7 +158,7 @@ def test_closed_system_calls_answer_as_if_they_did_not_exist(attack: RunPython) 
 
 @pytest.fixture
 def key() -> int:
-    """A key in the worker's session keyring, which whoever has that keyring may read."""
+    """A key in the worker's session keyring, which every holder of that keyring may read."""
     if _key_call("keyctl", 1, None) == -1:  # a session keyring of our own: this one may be closed, or shared
         missing("the kernel, or this container, offers no keys")
     number = _key_call("add_key", b"user", b"bouncer-test", SECRET.encode(), len(SECRET), -3)

@@ -40,7 +40,7 @@ def test_nothing_stays_from_one_run_to_the_next(project: Path) -> None:
     assert shell(project, "ls -A . /tmp").output == before
 
 
-def test_output_and_error_come_interleaved_and_the_exit_code_is_the_programs(project: Path) -> None:
+def test_output_is_interleaved_and_the_exit_code_is_the_programs(project: Path) -> None:
     outcome = shell(project, "echo one; echo two >&2; echo three; exit 3")
     assert (outcome.output, outcome.exit_code, outcome.ending) == ("one\ntwo\nthree\n", 3, "exited")
 

@@ -1,4 +1,4 @@
-"""What comes back out of a sandbox is an archive that its program could have written: read with care."""
+"""Files come out of a sandbox in an archive that its program could have written."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def test_a_program_runs_on_a_copy_and_hands_back_what_was_asked_for(engine: Engi
     assert engine.containers == []
 
 
-def test_the_container_has_no_network_no_rights_and_the_limits_that_were_set(
+def test_the_container_has_no_network_no_rights_and_the_given_limits(
     engine: Engine, project: Path, tmp_path: Path
 ) -> None:
     visible = tmp_path / "a,b"

@@ -1,4 +1,4 @@
-"""The simulated GitHub behaves like the real one where Bouncer depends on it."""
+"""The simulated GitHub behaves like the real one as far as Bouncer depends on it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Hook:
         Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
 
     def kinds(self) -> list[str]:
-        """What was heard since the last look."""
+        """Return the events since the last call."""
         events = []
         while not self.heard.empty():
             event = self.heard.get()[1]

@@ -1,4 +1,4 @@
-"""The simulated GitHub refuses what the real one refuses, in its words where Bouncer reads them."""
+"""The simulated GitHub refuses what the real one refuses, in its words if Bouncer reads them."""
 
 from __future__ import annotations
 
