@@ -60,7 +60,9 @@ class JavaCode:
         for path, tree in self.trees.items():
             for node in walk(tree):
                 if node.type in TYPES:
-                    own_type = Type(field_text(node), path, node, tuple(_supertypes(node)), frozenset(_methods(node)))
+                    own_type = Type(
+                        field_text(node), path, node, tuple(_supertypes(node)), frozenset(_methods(node))
+                    )
                     types.setdefault(own_type.name, []).append(own_type)
         return types
 
@@ -159,7 +161,7 @@ def _check_built(name: str, node: Node, path: str) -> None:
     first = next((child for child in arguments.children if child.is_named), None) if arguments else None
     if first is None or first.type != "binary_expression":
         return
-    parts = [said(fragment) for fragment in walk(first) if fragment.type == "string_fragment"]
+    parts = [text_of(fragment) for fragment in walk(first) if fragment.type == "string_fragment"]
     if any(part in name for part in parts):
         raise CannotMask(f"{path} builds names like {text_of(first)}, and may find {name} by one")
 
@@ -177,7 +179,7 @@ def _check_supertypes(name: str, own: Type, code: JavaCode) -> None:
 
 def _full_names(plain: str, tree: Node) -> Iterator[str]:
     imports = [
-        said(child).removeprefix("import").strip(" ;\n")
+        text_of(child).removeprefix("import").strip(" ;\n")
         for child in tree.children
         if child.type == "import_declaration"
     ]
@@ -216,7 +218,7 @@ def mask_java(path: str, names: Mapping[str, str], code: JavaCode) -> str:
     data = text.encode("utf-8", "surrogatepass")
     families = {name: frozenset(code.family(name)) for name in relevant}
     for node in reversed(list(_renamed(code.trees[path], families, code))):
-        data = data[: node.start_byte] + relevant[said(node)].encode() + data[node.end_byte :]
+        data = data[: node.start_byte] + relevant[text_of(node)].encode() + data[node.end_byte :]
     return data.decode("utf-8", "surrogatepass")
 
 
@@ -280,7 +282,7 @@ def _around(name: str, place: Node, family: frozenset[str]) -> bool:
             return True
         root, above = above, above.parent
     for child in root.children:
-        text = said(child)
+        text = text_of(child)
         if child.type == "import_declaration" and "static" in text.split():
             owner, _, last = text.rstrip("; \n").rpartition(".")
             if last == name:

@@ -129,7 +129,9 @@ def _maps(cases: Sequence[Cases]) -> Section:
         data[model_cases.name] = asdict(fitted)
     kinds = ("as said", "isotonic", "Platt")
     diagrams = [
-        Curve(model_cases.name, [0.0, *(bin_.predicted for bin_ in bins)], [0.0, *(bin_.observed for bin_ in bins)])
+        Curve(
+            model_cases.name, [0.0, *(bin_.predicted for bin_ in bins)], [0.0, *(bin_.observed for bin_ in bins)]
+        )
         for model_cases in cases
         if not model_cases.by_label and (bins := reliability.bins(model_cases.every))
     ]
