@@ -134,7 +134,7 @@ def test_the_next_page_is_asked_for_on_our_own_host_whatever_the_link_says(
 
 @pytest.mark.parametrize(
     ("location", "message"),
-    [("", "in a circle"), ("//elsewhere.example.com/x", "another host")],
+    [("", "another repository"), ("//elsewhere.example.com/x", "another host")],
 )
 def test_a_redirect_to_nowhere_is_refused(
     httpserver: HTTPServer, forge: GitHubForge, location: str, message: str
