@@ -42,7 +42,7 @@ TABLE = {
         "an environment that is loaded first": _planted(_DOT_env="PYTHONSTARTUP=x.py\n", x_DOT_py=_PYTHON),
         "a configuration": _planted(_DOT_github__bouncer_DOT_yml="triage: {mode: 'off'}"),
         "a configuration beside it": _planted(bouncer_DOT_yml="triage: {mode: 'off'}"),
-        "prompts": _planted(prompts__triage_DOT_paper_DOT_md_DOT_jinja="{{ ''.__class__ }}"),
+        "prompts": _planted(prompts__triage_DOT_careful_DOT_md_DOT_jinja="{{ ''.__class__ }}"),
         "a database": _planted(bouncer_DOT_db="no database"),
         "settings of a tool": _planted(pyproject_DOT_toml="[tool.bouncer]\nmodel = 'local:x'"),
         "a module of the program's name": _planted(bot__cli__triage_DOT_py=_PYTHON, bot____init___DOT_py=_PYTHON),
@@ -74,7 +74,7 @@ TABLE = {
         ),
         "templates that reach for more": _tried(
             *TRIAGE, "--prompts", "p", code=(2,),
-            p__triage_DOT_paper_DOT_md_DOT_jinja="{{ ''.__class__.__mro__[1].__subclasses__() }}",
+            p__triage_DOT_careful_DOT_md_DOT_jinja="{{ ''.__class__.__mro__[1].__subclasses__() }}",
         ),
         "a configuration that is a pipe": _tried(*TRIAGE, "--config", "c", code=(2,), c=os.mkfifo),
         "a file of variables that is a folder": _tried(*TRIAGE, "--env-file", ".", code=(2,)),
