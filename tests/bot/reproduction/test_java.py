@@ -10,7 +10,7 @@ import pytest
 from unidiff import PatchSet
 
 from bot.reproduction.command import TestCommand
-from bot.reproduction.examples import fixed
+from bot.reproduction.examples import fixed_examples
 from bot.reproduction.java.language import Java
 from bot.reproduction.language import DraftRejected
 from bot.reproduction.pipeline import language_of
@@ -141,7 +141,7 @@ def test_language_and_examples_follow_the_command_or_the_build(tmp_path: Path) -
 
     assert languages == commands
     assert language_of(tmp_path, TestCommand.parse("./check.sh {tests}")).name == "python"
-    for example in fixed("java"):
+    for example in fixed_examples("java"):
         JAVA.syntax(example.test)
 
 

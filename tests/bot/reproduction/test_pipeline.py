@@ -142,7 +142,7 @@ def test_the_prompt_has_place_command_tests_and_fixtures(project: Path, harness:
 
 
 @pytest.mark.parametrize(
-    ("at_fault", "word", "told"),
+    ("at_fault", "word", "message"),
     [
         (
             "the environment",

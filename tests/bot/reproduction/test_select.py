@@ -241,7 +241,7 @@ def _libro_match(row: dict[str, str]) -> int:
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         ("<Table object at 0x7f2a31>", "<Table object at 0x55d0bc9e>"),
         ("com.example.Foo@1b6d3586 is closed", "com.example.Foo@4554617c is closed"),
@@ -259,7 +259,7 @@ def test_differences_between_runs_do_not_separate_failures(first: str, second: s
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         ("assert 3 == 4", "assert 3 == 5"),
         ("KeyError: 'a'", "KeyError: 'b'"),
