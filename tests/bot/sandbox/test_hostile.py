@@ -241,7 +241,7 @@ def test_a_collected_file_cannot_be_a_way_out(python: RunPython, untouched: Path
 
 
 def test_a_collected_file_of_any_size_does_no_harm(python: RunPython) -> None:
-    outcome = python("open('big.xml', 'wb').write(b'x' * (100 << 20))", collect=("big.xml",))
+    outcome = python("open('big.xml', 'wb').write(b'x' * (100 << 20))", collect=("big.xml",), seconds=60)
     assert (outcome.ending, dict(outcome.files)) == ("exited", {})
 
 
