@@ -59,13 +59,19 @@ SHAPES: dict[str, tuple[dict[str, str | bytes], dict[str, object], list[tuple[st
     "several hunks and files": (
         {APP: "pass\n" * 60, "src/b.py": "pass\n"},
         {APP: f"{CODE}\n" + "pass\n" * 60 + "cache[path] = data\n", "src/b.py": f"{CODE}\npass\n"},
-        [(APP, 1, "RIGHT"), (APP, 62, "RIGHT"), ("src/b.py", 1, "RIGHT")],
+        # The same code at two places has one cause: one comment names both.
+        [(APP, 62, "RIGHT"), ("src/b.py", 1, "RIGHT")],
     ),
     "unicode in the code": ({}, {APP: f'name = "\U0001f980 ä \u202e"\n{CODE}\n'}, [(APP, 2, "RIGHT")]),
     "form feeds and odd separators": ({}, {APP: f"a = 1\x0cb\x85c\u2028d\n{CODE}\n"}, [(APP, 2, "RIGHT")]),
     "bytes that are no text": ({}, {APP: b"# \xe4\xf6\n" + CODE.encode() + b"\n"}, [(APP, 2, "RIGHT")]),
     "a lock file": ({}, {"poetry.lock": BROKEN}, []),
-    "generated code": ({}, {"src/app_pb2.py": BROKEN}, []),
+    "generated code": ({"src/app_pb2.py": BASE}, {"src/app_pb2.py": BROKEN}, []),
+    "code that is new under a generated name": (
+        {},
+        {"src/app_pb2.py": BROKEN},
+        [("src/app_pb2.py", 4, "RIGHT")],
+    ),
     "a fix": ({}, {APP: FIXED}, []),
 }
 

@@ -117,7 +117,8 @@ def test_writes_of_an_installation_are_spaced_and_delay_no_other_one(database, q
         wait(lambda: starts[2] and len(starts[1]) >= 4)
         queue.forget_repository("acme/rocket")
     assert starts[2][0] < starts[1][3]
-    assert all(later - earlier > 0.3 for earlier, later in zip(starts[1], starts[1][1:], strict=False))
+    # One start may come late on a busy machine, so only the sum of the pauses says something.
+    assert starts[1][-1] - starts[1][0] > 0.5 * (len(starts[1]) - 1) - 0.45
 
 
 def test_one_at_a_time_about_a_subject_and_several_subjects_of_a_repository_at_once(database, queue):
