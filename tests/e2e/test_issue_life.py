@@ -217,7 +217,7 @@ def test_an_issue_closed_as_not_planned_counts_as_a_right_bounce(shop: Site, hom
     shop.github.close(home, number, by="mia", reason="not_planned")
     shop.quiet()
     (sign,) = shop.decided(home, number, "feedback")[-1].record.signals
-    assert (sign["outcome"], sign["source"], sign["category"]) == ("addressed", "not_planned", "bounce")
+    assert (sign.outcome, sign.source, sign.category) == ("addressed", "not_planned", "bounce")
     (row,) = shop.ledger.signals.rates(home)
     assert (row.category, row.addressed, row.total) == ("bounce", 1, 1)
 
@@ -230,7 +230,7 @@ def test_our_comment_deleted_by_a_maintainer_is_heard_and_not_written_again_by_i
     shop.github.delete_comment(home, ours.id, by="mia")
     shop.quiet()
     (sign,) = shop.decided(home, number, "feedback")[-1].record.signals
-    assert (sign["outcome"], sign["source"]) == ("dismissed", "deleted")
+    assert (sign.outcome, sign.source) == ("dismissed", "deleted")
     assert shop.said(home, number) == []
 
 

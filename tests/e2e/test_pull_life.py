@@ -228,7 +228,7 @@ def test_what_people_made_of_it_is_recorded_when_it_ends(shop: Site, home: str) 
     shop.github.merge(home, number, by="mia")
     shop.quiet()
     signs = {
-        (sign["category"], sign["outcome"], sign["source"])
+        (sign.category, sign.outcome, sign.source)
         for each in shop.decided(home, number, "feedback")
         for sign in each.record.signals
     }
