@@ -62,7 +62,7 @@ def test_it_is_warned_closed_and_opened_again_by_an_answer_whoever_dies(hasty: S
     wait(lambda: hasty.decided(home, number, "feedback"), 60, "what became of it")
     heard = hasty.decided(home, number, "feedback")
     [fate] = [fate for each in heard for fate in each.record.fates]
-    assert (fate["good"], fate["bounced"], fate["why"]) == (False, True, "closed with needs-info, and no answer")
+    assert (fate.good, fate.bounced, fate.why) == (False, True, "closed with needs-info, and no answer")
     assert [each.record.signals for each in heard if each.record.signals] == [], "nobody's opinion"
 
     hasty.github.comment(home, number, "It is version 4.2, on an empty file.", "alice")
