@@ -116,6 +116,12 @@ def test_a_job_that_runs_when_the_end_comes_is_finished(rig: Rig) -> None:
     number = rig.github.open_issue(REPOSITORY, "Broken", "It does not work.")
     rig.deliver("issues", rig.opened(number), "d")
     wait(lambda: rig.ledger.decisions.of_job("d:triage"), 30, "the model has answered")
+    # Publishing is an attempt of its own, which begins when the queue of writes is looked at next.
+    wait(
+        lambda: (job := rig.jobs.get("d:triage")).stage == "publish" and job.state in ("running", "done"),
+        30,
+        "publishing",
+    )
     serve.send_signal(signal.SIGTERM)
     assert serve.wait(35) == 0
     assert len(rig.github.comments(REPOSITORY, number)) == 1
