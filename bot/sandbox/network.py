@@ -19,6 +19,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network
 from pathlib import Path
+from typing import Any
 
 from bot.core.errors import SandboxError
 
@@ -86,7 +87,7 @@ class Gate:
         self.resources.callback(os.close, net)
         owner = fcntl.ioctl(net, _NS_GET_USERNS)
         self.resources.callback(os.close, owner)
-        with _carrier(pid, owner, user):
+        with _holder(net, owner, user) as holder, _carrier(holder, user):
             _close_routes(net, owner, user)
             os.write(self._opens, b"1")
             yield
@@ -122,13 +123,49 @@ def _close(descriptor: int) -> None:
 
 
 @contextmanager
-def _carrier(pid: int, owner: int, user: int | None) -> Iterator[None]:
-    """Run slirp4netns for the namespace of ``pid`` until the block ends."""
+def _holder(net: int, owner: int, user: int | None) -> Iterator[int]:
+    """Keep a process in both namespaces until the block ends. Yield its id.
+
+    bwrap itself goes on to a namespace in which nobody is root. slirp4netns would follow it there and fail.
+    """
+    process = subprocess.Popen(  # noqa: S603
+        [*_enter(net, owner), "cat"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={"PATH": os.defpath},
+        pass_fds=(net, owner),
+        **_as_user(user),
+    )
+    with process:
+        try:
+            if process.stdin is None or process.stdout is None:  # never: both are pipes
+                raise SandboxError("no pipes")
+            process.stdin.write(b"1")
+            process.stdin.flush()
+            if not select.select([process.stdout], [], [], _TIMEOUT)[0] or process.stdout.read(1) != b"1":
+                raise SandboxError("the network namespace of a set-up step cannot be entered")
+            yield process.pid
+        finally:
+            process.kill()
+
+
+def _enter(net: int, owner: int) -> list[str]:
+    return ["nsenter", f"--user=/proc/self/fd/{owner}", f"--net=/proc/self/fd/{net}", "--preserve-credentials"]
+
+
+def _as_user(user: int | None) -> dict[str, Any]:
+    """Arguments of subprocess: run as ``user`` in no other group; None: as this process."""
+    return {} if user is None else {"user": user, "group": user, "extra_groups": ()}
+
+
+@contextmanager
+def _carrier(pid: int, user: int | None) -> Iterator[None]:
+    """Run slirp4netns for the namespaces of ``pid`` until the block ends."""
     reads, writes = os.pipe2(os.O_CLOEXEC)
     # If only root may open the device, slirp4netns starts as root and drops its rights itself.
     as_user = user if _TUN.stat().st_mode & stat.S_IWOTH else None
     command = ["slirp4netns", "--configure", "--disable-host-loopback", f"--cidr={_CIDR}", f"--ready-fd={writes}"]
-    command += ["--enable-sandbox", "--enable-seccomp", f"--userns-path=/proc/self/fd/{owner}", str(pid), "tap0"]
+    command += ["--enable-sandbox", "--enable-seccomp", str(pid), "tap0"]
     process = subprocess.Popen(  # noqa: S603
         [_find_program("slirp4netns") or command[0], *command[1:]],
         stdin=subprocess.DEVNULL,
@@ -136,10 +173,8 @@ def _carrier(pid: int, owner: int, user: int | None) -> Iterator[None]:
         stderr=subprocess.PIPE,
         cwd="/",
         env={"PATH": os.defpath},
-        pass_fds=(writes, owner),
-        user=as_user,
-        group=as_user,
-        extra_groups=None if as_user is None else (),
+        pass_fds=(writes,),
+        **_as_user(as_user),
     )
     os.close(writes)
     with process:
@@ -158,17 +193,14 @@ def _carrier(pid: int, owner: int, user: int | None) -> Iterator[None]:
 def _close_routes(net: int, owner: int, user: int | None) -> None:
     # Only the user that started bubblewrap is root in the namespace that owns the network.
     lines = "".join(f"route add unreachable {network}\n" for network in (*_CLOSED, *_own_networks()))
-    enter = ["nsenter", f"--user=/proc/self/fd/{owner}", f"--net=/proc/self/fd/{net}", "--preserve-credentials"]
     done = subprocess.run(  # noqa: S603
-        [*enter, _find_program("ip") or "ip", "-batch", "-"],
+        [*_enter(net, owner), _find_program("ip") or "ip", "-batch", "-"],
         input=lines.encode(),
         capture_output=True,
         check=False,
         env={"PATH": os.defpath},
         pass_fds=(net, owner),
-        user=user,
-        group=user,
-        extra_groups=None if user is None else (),
+        **_as_user(user),
     )
     if done.returncode != 0:
         raise SandboxError(f"routes of a set-up step cannot be closed: {done.stderr.decode(errors='replace')}")

@@ -17,6 +17,10 @@ pytestmark = [pytest.mark.debian("bubblewrap"), pytest.mark.debian("slirp4netns"
 #: which lives in a namespace of its own, too. No packet can leave this machine.
 _INTERNET = """\
 set -eu
+mount -t tmpfs -o mode=0755 devices /mnt
+mknod /mnt/tun c 10 200
+chmod "$5" /mnt/tun
+mount --bind /mnt/tun /dev/net/tun
 cd "$1"
 ip link set lo up
 unshare --net sh -c 'ip link set lo up && ip address add 203.0.113.10/32 dev lo && exec "$@"' server \
@@ -53,14 +57,18 @@ for address in ("203.0.113.10", "10.77.0.1", "10.77.0.2"):
 """
 
 
-def test_a_set_up_downloads_from_a_public_address_and_from_no_other(project: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("device_mode", ["600", "666"], ids=["tun for root", "tun for all"])
+def test_a_set_up_downloads_from_a_public_address_and_from_no_other(
+    project: Path, tmp_path: Path, device_mode: str
+) -> None:
     if os.geteuid() != 0 or subprocess.run(["unshare", "--net", "true"], capture_output=True).returncode != 0:
         pytest.skip("making network namespaces is for root alone")
     served = tmp_path / "served"
     served.mkdir()
     (served / "wheel").write_bytes(bytes(3_000_000))
     worker = _WORKER.format(code=_DOWNLOAD, workdir=str(project))
-    words = ["unshare", "--net", "sh", "-c", _INTERNET, "internet", str(ROOT), sys.executable, str(served), worker]
+    words = ["unshare", "--net", "--mount", "sh", "-c", _INTERNET, "internet", str(ROOT), sys.executable]
+    words += [str(served), worker, device_mode]
     done = subprocess.run(words, capture_output=True, text=True)
     if done.returncode == 77:
         missing(f"this kernel has no virtual Ethernet: {done.stderr.strip()}")
