@@ -1,18 +1,18 @@
 """A unified diff as values: files, hunks, lines, and the lines that can take a comment. Pure; never raises.
 
 Files are separated and named here, because one odd header must not hide the other files (see ``sections``).
-unidiff numbers the lines of a hunk.
+unidiff numbers the lines of a file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Set
+from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, cast
 
 from unidiff.errors import UnidiffParseError
-from unidiff.patch import PatchSet
+from unidiff.patch import Line, PatchSet
 
 from bot.code.sections import Flaw, RawHunk, Section, cut, read_names
 from bot.core.subjects import Side
@@ -119,7 +119,7 @@ def _read(section: Section, files: list[FileDiff], flaws: list[Flaw]) -> None:
     if section.flaws and not section.hunks:
         return
     try:
-        hunks = tuple(_number(raw) for raw in section.hunks)
+        hunks = _number(section.hunks)
     except UnidiffParseError as error:
         flaws.append(Flaw(path, section.line, str(error).strip()))
         return
@@ -128,17 +128,25 @@ def _read(section: Section, files: list[FileDiff], flaws: list[Flaw]) -> None:
     )
 
 
-def _number(raw: RawHunk) -> Hunk:
-    """Let unidiff number the lines of a hunk."""
-    old_start, old_count, new_start, new_count = raw.counts
-    head = f"--- a\n+++ b\n@@ -{old_start},{old_count} +{new_start},{new_count} @@\n"
-    patch = PatchSet(head + "\n".join(raw.lines) + "\n")
-    lines = tuple(
+def _number(hunks: Sequence[RawHunk]) -> tuple[Hunk, ...]:
+    """Let unidiff number the lines of a file's hunks."""
+    text = "--- a\n+++ b\n"
+    for raw in hunks:
+        old_start, old_count, new_start, new_count = raw.counts
+        text += f"@@ -{old_start},{old_count} +{new_start},{new_count} @@\n" + "\n".join((*raw.lines, ""))
+    patch = PatchSet(text)
+    return tuple(
+        Hunk(raw.counts[0], raw.counts[2], raw.context, _lines(lines))
+        for raw, lines in zip(hunks, patch[0] if hunks else (), strict=True)
+    )
+
+
+def _lines(hunk: Iterable[Line]) -> tuple[DiffLine, ...]:
+    return tuple(
         DiffLine(cast(Mark, line.line_type), line.source_line_no, line.target_line_no, _text(line.value))
-        for line in patch[0][0]
+        for line in hunk
         if line.line_type in ("+", "-", " ")
     )
-    return Hunk(old_start, new_start, raw.context, lines)
 
 
 def _text(value: str) -> str:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 from urllib.parse import quote
 
 import httpx2
-from pydantic import BaseModel, Field, ValidationError
+from pydantic_core import from_json
 
 from bot.models.conversation import Answer, Finish, Request, strict
-from bot.models.remote import TIMEOUT, TOOL_ONLY, Capabilities, CappedClient, Remote, connection_error, unreadable
+from bot.models.remote import TIMEOUT, TOOL_ONLY, Capabilities, CappedClient, Remote, connection_error, parsing
 
 _URL = "https://api.anthropic.com"
 _FINISHES: dict[str | None, Finish] = {
@@ -25,25 +24,6 @@ _FINISHES: dict[str | None, Finish] = {
 _PLAIN = re.compile(r"claude-(2|3|instant|(opus|sonnet|haiku)-4-([0-6]($|-)|20))")
 
 
-class _Block(BaseModel):
-    type: str
-    text: str = ""
-    input: dict[str, Any] = Field(default_factory=dict)
-
-
-class _Tokens(BaseModel):
-    input_tokens: int = Field(0, ge=0)
-    cache_creation_input_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
-    output_tokens: int = Field(0, ge=0)
-
-
-class _Message(BaseModel):
-    content: list[_Block]
-    stop_reason: str | None = None
-    usage: _Tokens = _Tokens()
-
-
 def connect(name: str, key: str, base_url: str | None = None, timeout: float = TIMEOUT) -> Remote:
     """Connect to the model ``name``; ``base_url`` None is Anthropic's own, ``timeout`` is in seconds."""
     import anthropic
@@ -53,24 +33,17 @@ def connect(name: str, key: str, base_url: str | None = None, timeout: float = T
         api_key=key, base_url=base_url or _URL, max_retries=0, timeout=http.timeout, http_client=http
     )
 
-    def send(ask: Callable[[], httpx2.Response]) -> httpx2.Response:
+    def send(payload: dict[str, Any] | None) -> httpx2.Response:
         try:
-            return ask()
+            if payload is None:
+                return client.get(f"/v1/models/{quote(name, safe='')}", cast_to=httpx2.Response)
+            return client.post("/v1/messages", cast_to=httpx2.Response, body=payload)
         except anthropic.APIStatusError as error:
             return error.response
         except anthropic.APIConnectionError as error:
             raise connection_error("anthropic", error) from None
 
-    def post(payload: dict[str, Any]) -> httpx2.Response:
-        return send(lambda: client.post("/v1/messages", cast_to=httpx2.Response, body=payload))
-
-    def describe() -> httpx2.Response:
-        return send(lambda: client.get(f"/v1/models/{quote(name, safe='')}", cast_to=httpx2.Response))
-
-    features = capabilities(name)
-    return Remote(
-        "anthropic", features, partial(body, name), post, answer, describe, own_server=base_url is not None
-    )
+    return Remote("anthropic", capabilities(name), partial(body, name), send, answer, base_url is not None)
 
 
 def capabilities(name: str) -> Capabilities:
@@ -110,20 +83,23 @@ def body(model: str, request: Request, features: Capabilities) -> dict[str, Any]
 
 def answer(content: bytes) -> Answer:
     """Parse a successful response; raises ModelError if it is not a message."""
-    try:
-        message = _Message.model_validate_json(content)
-    except ValidationError:
-        raise unreadable("anthropic", content) from None
-    tool_inputs = [block.input for block in message.content if block.type == "tool_use"]
-    text = "".join(block.text for block in message.content if block.type == "text")
-    tokens = message.usage
-    cache_reads = tokens.cache_read_input_tokens or 0
-    cache_writes = tokens.cache_creation_input_tokens or 0
-    return Answer(
-        text=json.dumps(tool_inputs[0]) if tool_inputs else text,
-        finish=_FINISHES.get(message.stop_reason, "stop"),
-        input_tokens=tokens.input_tokens + cache_reads + cache_writes,
-        output_tokens=tokens.output_tokens,
-        cached_tokens=cache_reads,
-        written_tokens=cache_writes,
-    )
+    from anthropic.types import Message
+
+    with parsing("anthropic", content):
+        # Filled without validation, as for OpenAI: ``Answer`` validates the values that are used.
+        message = Message.construct(**from_json(content))
+        if not all(block.type for block in message.content):
+            raise ValueError("a block without a type")
+        tool_inputs = [block.input for block in message.content if block.type == "tool_use"]
+        text = "".join(block.text for block in message.content if block.type == "text")
+        tokens = message.usage
+        cache_reads = (tokens and tokens.cache_read_input_tokens) or 0
+        cache_writes = (tokens and tokens.cache_creation_input_tokens) or 0
+        return Answer(
+            text=json.dumps(tool_inputs[0]) if tool_inputs else text,
+            finish=_FINISHES.get(message.stop_reason, "stop"),
+            input_tokens=((tokens and tokens.input_tokens) or 0) + cache_reads + cache_writes,
+            output_tokens=(tokens and tokens.output_tokens) or 0,
+            cached_tokens=cache_reads,
+            written_tokens=cache_writes,
+        )

@@ -14,9 +14,10 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Annotated, Any, Literal, NamedTuple, Protocol, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
+from pydantic.dataclasses import dataclass as validated
 
 from bot.core import tracing
 from bot.core.actions import Usage
@@ -53,17 +54,20 @@ class Request:
         return (Turn("user", self.prompt.user), *self.retort)
 
 
-@dataclass(frozen=True)
+Tokens = Annotated[int, Field(ge=0)]
+
+
+@validated(frozen=True)
 class Answer:
-    """A provider's answer to one request."""
+    """A provider's answer to one request. Raises ValidationError for values that no provider documents."""
 
     text: str
     finish: Finish = "stop"
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cached_tokens: int = 0
+    input_tokens: Tokens = 0
+    output_tokens: Tokens = 0
+    cached_tokens: Tokens = 0
     """Of the input: read from the provider's prompt cache."""
-    written_tokens: int = 0
+    written_tokens: Tokens = 0
     """Of the input: written to it, if that has a price."""
 
 
@@ -76,13 +80,6 @@ class Provider(Protocol):
         ...
 
     def complete(self, request: Request) -> Answer: ...
-
-
-@runtime_checkable
-class Checked(Protocol):
-    """A provider that can be checked without a question; see ``Remote.check``."""
-
-    def check(self) -> bool: ...
 
 
 class Conversation:

@@ -6,13 +6,12 @@ The SDK is imported when a connection is made: batches need only the format.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 from urllib.parse import quote
 
 import httpx2
-from pydantic import BaseModel, Field, ValidationError
+from pydantic_core import from_json
 
 from bot.models.conversation import Answer, Finish, Request, strict
 from bot.models.remote import (
@@ -22,8 +21,8 @@ from bot.models.remote import (
     CappedClient,
     Remote,
     connection_error,
+    parsing,
     status_error,
-    unreadable,
 )
 
 _URL = "https://api.openai.com/v1"
@@ -35,46 +34,6 @@ _REASONING = re.compile(
 _PLAIN = re.compile(r"(^|/)(gpt-4|gpt-3|gpt-5.*chat|chatgpt)|gemma|llama|smollm|mistral|instruct")
 
 
-class _Function(BaseModel):
-    arguments: str
-
-
-class _Call(BaseModel):
-    function: _Function
-
-
-class _Message(BaseModel):
-    content: str | None = None
-    refusal: str | None = None
-    tool_calls: list[_Call] | None = None
-
-
-class _Choice(BaseModel):
-    message: _Message
-    finish_reason: str | None = None
-
-
-class _Details(BaseModel):
-    cached_tokens: int | None = Field(None, ge=0)
-
-
-class _Tokens(BaseModel):
-    prompt_tokens: int = Field(0, ge=0)
-    prompt_tokens_details: _Details | None = None
-    completion_tokens: int = Field(0, ge=0)
-
-
-class _Fault(BaseModel):
-    message: str = ""
-    code: int | str | None = None
-
-
-class _Completion(BaseModel):
-    choices: list[_Choice] = Field(default_factory=list)
-    usage: _Tokens | None = None
-    error: _Fault | None = None
-
-
 def connect(name: str, key: str, base_url: str | None = None, timeout: float = TIMEOUT) -> Remote:
     """Connect to the model ``name``; ``base_url`` None is OpenAI's own, ``timeout`` is in seconds."""
     import openai
@@ -84,30 +43,19 @@ def connect(name: str, key: str, base_url: str | None = None, timeout: float = T
         api_key=key, base_url=base_url or _URL, max_retries=0, timeout=http.timeout, http_client=http
     )
 
-    def send(ask: Callable[[], httpx2.Response]) -> httpx2.Response:
+    def send(payload: dict[str, Any] | None) -> httpx2.Response:
         try:
-            return ask()
+            if payload is None:
+                return client.get(f"/models/{quote(name, safe='')}", cast_to=httpx2.Response)
+            return client.post("/chat/completions", cast_to=httpx2.Response, body=payload)
         except openai.APIStatusError as error:
             return error.response
         except openai.APIConnectionError as error:
             raise connection_error("openai", error) from None
 
-    def post(payload: dict[str, Any]) -> httpx2.Response:
-        return send(lambda: client.post("/chat/completions", cast_to=httpx2.Response, body=payload))
-
-    def describe() -> httpx2.Response:
-        return send(lambda: client.get(f"/models/{quote(name, safe='')}", cast_to=httpx2.Response))
-
-    features = capabilities(name, compatible=base_url is not None)
-    return Remote(
-        "openai",
-        features,
-        partial(body, name),
-        post,
-        partial(answer, "openai"),
-        describe,
-        own_server=base_url is not None,
-    )
+    own_server = base_url is not None
+    features = capabilities(name, compatible=own_server)
+    return Remote("openai", features, partial(body, name), send, answer, own_server)
 
 
 def capabilities(name: str, *, compatible: bool = False) -> Capabilities:
@@ -155,25 +103,29 @@ def _shape(request: Request, features: Capabilities) -> dict[str, Any]:
     }
 
 
-def answer(provider: str, content: bytes) -> Answer:
-    """Parse a successful response; raises ModelError or TransientError if it is unusable."""
-    try:
-        completion = _Completion.model_validate_json(content)
-    except ValidationError:
-        raise unreadable(provider, content) from None
-    if completion.error and not completion.choices:
-        # Some gateways report their backend's failure with status 200.
-        code = completion.error.code
-        raise status_error(provider, code if isinstance(code, int) else 500, {}, completion.error.message)
-    if not completion.choices:
-        raise unreadable(provider, content)
-    choice = completion.choices[0]
-    message, tokens = choice.message, completion.usage or _Tokens()
-    arguments = message.tool_calls[0].function.arguments if message.tool_calls else None
-    return Answer(
-        text=message.refusal or arguments or message.content or "",
-        finish="refusal" if message.refusal else _FINISHES.get(choice.finish_reason, "stop"),
-        input_tokens=tokens.prompt_tokens,
-        output_tokens=tokens.completion_tokens,
-        cached_tokens=(tokens.prompt_tokens_details and tokens.prompt_tokens_details.cached_tokens) or 0,
-    )
+def answer(content: bytes) -> Answer:
+    """Parse a successful response; raises ModelError or TransientError if it is unusable.
+
+    The SDK's types are filled without validation, because compatible servers leave out fields that the types
+    require. ``Answer`` validates the values that are used.
+    """
+    from openai.types.chat import ChatCompletion
+
+    with parsing("openai", content):
+        fields = from_json(content)
+        completion = ChatCompletion.construct(**fields)
+        if not completion.choices and (error := fields.get("error")):
+            # Some gateways report their backend's failure with status 200.
+            code = error.get("code")
+            raise status_error("openai", code if isinstance(code, int) else 500, {}, str(error.get("message")))
+        choice, tokens = completion.choices[0], completion.usage
+        message = choice.message
+        arguments = message.tool_calls[0].function.arguments if message.tool_calls else None  # type: ignore[union-attr]
+        details = tokens and tokens.prompt_tokens_details
+        return Answer(
+            text=message.refusal or arguments or message.content or "",
+            finish="refusal" if message.refusal else _FINISHES.get(choice.finish_reason, "stop"),
+            input_tokens=(tokens and tokens.prompt_tokens) or 0,
+            output_tokens=(tokens and tokens.completion_tokens) or 0,
+            cached_tokens=(details and details.cached_tokens) or 0,
+        )

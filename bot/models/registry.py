@@ -4,8 +4,8 @@ openai:NAME  anthropic:NAME  recorded:FILE#NAME
 mean(ID,ID,samples=N)  cascade(SMALL@LOW-HIGH,LARGE)
 
 The openai and anthropic SDKs are imported only when a model of theirs is built: importing anthropic costs 35 MB.
-Only ``client.post`` and ``client.get`` are used of them. Their typed ``.parse`` raises different errors for each
-provider, and its strict types reject answers of compatible servers; ``conversation`` parses for all providers.
+They send requests and describe the shape of a completion. Their ``.parse`` is not used: its errors differ by
+provider and carry no usage, and it takes no answer in a code fence. ``conversation`` reads all texts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pydantic import Field, SecretStr
 from bot.core.errors import SettingsError
 from bot.core.frozen import Frozen
 from bot.models.budget import Budget, Budgeted, Prices, load_prices
-from bot.models.conversation import Checked, Conversation, Provider
+from bot.models.conversation import Conversation, Provider
 from bot.models.protocol import Model
 from bot.models.wrappers import Awaited, Cascade, Fallback, Maps, Mean, Refusals, Retried
 
@@ -68,9 +68,11 @@ class Models:
 
         Costs no tokens. Raises ProviderRefused, TransientError, or SettingsError for one that cannot be built.
         """
+        from bot.models.remote import Remote
+
         self._single(model_id, None)
         provider = self._built[model_id].provider
-        return isinstance(provider, Checked) and provider.check()
+        return isinstance(provider, Remote) and provider.check()
 
     def _several(self, model_id: str, budget: Budget | None) -> Model:
         """One model, or several that answer as one."""
@@ -95,9 +97,10 @@ class Models:
         price = self._prices.of(model_id)
         with self._lock:
             if model_id not in self._built:
-                self._built[model_id] = Conversation(
-                    model_id, _provider(model_id, self._keys), price, _clock(model_id)
-                )
+                # A recorded reply takes no time, so its usage is always the same.
+                clock = (lambda: 0.0) if model_id.startswith("recorded:") else time.monotonic
+                provider = _provider(model_id, self._keys)
+                self._built[model_id] = Conversation(model_id, provider, price, clock)
             model: Model = self._built[model_id]
         if self._refusals is not None:
             model = Awaited(model, self._refusals)
@@ -123,11 +126,6 @@ def leaves(model_id: str) -> list[str]:
         return [] if model_id.startswith("samples=") else [re.sub(r"@\d{1,3}-\d{1,3}$", "", model_id)]
     leaf_ids = [leaf for part in parts(inner[1] if inner else model_id) for leaf in leaves(part)]
     return list(dict.fromkeys(leaf_ids))
-
-
-def _clock(model_id: str) -> Callable[[], float]:
-    """Return the clock of a model. A recorded reply takes no time, so its usage is always the same."""
-    return (lambda: 0.0) if model_id.startswith("recorded:") else time.monotonic
 
 
 def _provider(model_id: str, keys: ModelKeys) -> Provider:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -75,12 +76,13 @@ class Remote:
     capabilities: Capabilities
     body: Callable[[Request, Capabilities], dict[str, Any]]
     """The JSON of a request."""
-    post: Callable[[dict[str, Any]], httpx2.Response]
-    """Sends it and returns the response, with any status. Raises TransientError if there is none."""
+    send: Callable[[dict[str, Any] | None], httpx2.Response]
+    """Sends it and returns the response, with any status. Raises TransientError if there is none.
+
+    None asks for the description of the model, which costs nothing.
+    """
     answer: Callable[[bytes], Answer]
     """Parses a successful response. Raises ModelError or TransientError if it is unusable."""
-    describe: Callable[[], httpx2.Response]
-    """Reads the provider's description of the model; costs nothing."""
     own_server: bool = False
     """True for a compatible server of the operator's, which need not describe its models."""
 
@@ -97,7 +99,7 @@ class Remote:
 
         Raises ProviderRefused, or TransientError if it does not answer.
         """
-        response = self.describe()
+        response = self.send(None)
         status = response.status_code
         # A key may be valid for questions only, and a compatible server may have no such page.
         if status == 401 or (status == 404 and not self.own_server):
@@ -106,7 +108,7 @@ class Remote:
 
     def complete(self, request: Request) -> Answer:
         payload = self.body(request, self.capabilities)
-        response = self.post(payload)
+        response = self.send(payload)
         if response.is_success:
             return self.answer(response.content)
         status, text = response.status_code, response.text
@@ -208,10 +210,15 @@ def connection_error(provider: str, error: Exception) -> TransientError:
     return TransientError(f"{provider} could not be reached: {type(cause).__name__}: {_quoted(str(cause))}")
 
 
-def unreadable(provider: str, body: bytes) -> ModelError:
-    """Return the error for a success with an unusable body: an HTML page, half a JSON, another shape."""
-    start = _quoted(body[:80].decode("utf-8", "replace"))
-    return ModelError(f"{provider} answered with something that is no completion: {start!r}", "malformed")
+@contextmanager
+def parsing(provider: str, content: bytes) -> Iterator[None]:
+    """Raise ModelError if a success has an unusable body: an HTML page, half a JSON, another shape."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
+        start = _quoted(content[:80].decode("utf-8", "replace"))
+        message = f"{provider} answered with something that is no completion: {start!r}"
+        raise ModelError(message, "malformed") from None
 
 
 def _quoted(text: str) -> str:

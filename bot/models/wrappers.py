@@ -187,7 +187,7 @@ class Mean:
 
     def complete(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
         if not probabilities(schema):
-            return self._first(prompt, schema)
+            return Fallback(self._models).complete(prompt, schema)
         draws = [(model, self._draw(prompt, number)) for model in self._models for number in range(self._samples)]
         with ThreadPoolExecutor(len(draws)) as pool:
             futures = [pool.submit(_answer, model, draw, schema) for model, draw in draws]
@@ -216,15 +216,6 @@ class Mean:
             return prompt
         # At temperature 0 all draws would be the same.
         return prompt.model_copy(update={"sample": prompt.sample * self._samples + number, "temperature": None})
-
-    def _first(self, prompt: Prompt, schema: type[T]) -> Reply[T]:
-        failures: list[ModelError | TransientError] = []
-        for model in self._models:
-            answer = _answer(model, prompt, schema)
-            if isinstance(answer, Reply):
-                return answer.model_copy(update={"usage": answer.usage + (spent(failures) or Usage())})
-            failures.append(answer)
-        raise failed(failures)
 
     def _mean(self, name: str, voices: Sequence[Voice], purpose: str | None) -> int | None:
         percents = [

@@ -151,7 +151,7 @@ def _answer(row: Row) -> tuple[str, Answer]:
     if response.get("status_code") != 200:
         _failed(f"status {response.get('status_code')}", response.get("body"))
     body = response.get("body")
-    return f"openai:{_model(body, row)}", openai.answer("openai", json.dumps(body).encode())
+    return f"openai:{_model(body, row)}", openai.answer(json.dumps(body).encode())
 
 
 def _model(body: Any, row: Row) -> str:

@@ -408,7 +408,7 @@ def test_what_a_provider_read_from_its_cache_is_counted_and_priced() -> None:
     price = Price(input=2.0, output=10.0, cached=0.5, written=2.5)
     usage = {"prompt_tokens": 1000, "completion_tokens": 10, "prompt_tokens_details": {"cached_tokens": 600}}
     body = {"choices": [{"message": {"content": "{}"}}], "usage": usage}
-    answer = openai.answer("openai", json.dumps(body).encode())
+    answer = openai.answer(json.dumps(body).encode())
     assert (answer.input_tokens, answer.cached_tokens) == (1000, 600)
     assert cost(answer, price) == pytest.approx((400 * 2.0 + 600 * 0.5 + 10 * 10.0) / 1e6)
     claude_usage = {"input_tokens": 100, "cache_read_input_tokens": 600, "cache_creation_input_tokens": 300}
