@@ -27,7 +27,7 @@ Kind = Literal[
 
 
 @dataclass
-class Fault:
+class InjectedFault:
     """``lost`` applies the request and drops the answer; ``reset`` drops the connection before that."""
 
     kind: Kind

@@ -23,7 +23,7 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 from werkzeug.wrappers import Request, Response
 
 from bot.simgithub import pages
-from bot.simgithub.faults import Fault
+from bot.simgithub.faults import InjectedFault
 from bot.simgithub.operations import Operations
 from bot.simgithub.routes import ROUTES, apps
 from bot.simgithub.state import App, Token, User
@@ -69,7 +69,7 @@ class ApiServer:
     def __init__(self, operations: Operations, host: str, port: int) -> None:
         self.operations = operations
         self.requests: deque[RecordedRequest] = deque(maxlen=MAX_RECORDED)
-        self.faults: list[Fault] = []
+        self.faults: list[InjectedFault] = []
         self.used = 0
         rules = [Rule(route.path, methods=[route.method], endpoint=route) for route in ROUTES]
         self._rules = Map(rules).bind("api")
@@ -110,7 +110,7 @@ class ApiServer:
             return _drop(environ)
         return response(environ, start)
 
-    def _strike(self, method: str, path: str) -> Fault | None:
+    def _strike(self, method: str, path: str) -> InjectedFault | None:
         with self.operations.world.lock:
             for fault in self.faults:
                 if fault.strikes(method, path):

@@ -10,7 +10,7 @@ from typing import Literal
 from bot.simgithub import registry
 from bot.simgithub.base import Text, as_bytes
 from bot.simgithub.discussion import Discussion
-from bot.simgithub.faults import Fault, Kind
+from bot.simgithub.faults import InjectedFault, Kind
 from bot.simgithub.hooks import Hooks
 from bot.simgithub.operations import Operations
 from bot.simgithub.pull_requests import PullRequests
@@ -162,12 +162,12 @@ class SimulatedGitHub(Discussion, PullRequests):
         wait: float = 1.0,
         location: str = "",
         after: int = 0,
-    ) -> Fault:
+    ) -> InjectedFault:
         """Arm a fault for the next ``times`` requests with that method whose path matches the pattern.
 
         ``after`` such requests pass first; ``wait`` is what a limit asks for or a slow answer takes, seconds.
         """
-        fault = Fault(kind, method, path, times, wait, location, after)
+        fault = InjectedFault(kind, method, path, times, wait, location, after)
         with self.world.lock:
             self._server.faults.append(fault)
         return fault
