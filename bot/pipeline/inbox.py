@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import structlog
-from sqlalchemy import Connection, Row, delete, func, select, update
+from sqlalchemy import ColumnElement, Connection, Row, delete, func, select, update
 
 from bot.core import events
 from bot.core.actions import Task
@@ -169,11 +169,28 @@ class Received:
         return None if found is None else str(found)
 
     def later(self, seq: int, repository: str, number: int) -> Sequence[tuple[str, str]]:
-        """Id and event of what was delivered about a subject after ``seq``, newest first."""
+        """Id and event of the last deliveries about a subject after ``seq``, newest first."""
+        return self._after(DELIVERIES.c.seq.desc(), seq, repository, number)
+
+    def next(self, seq: int, repository: str, number: int) -> Sequence[tuple[str, str]]:
+        """Id and event of the first deliveries about a subject after ``seq``, oldest first."""
+        return self._after(DELIVERIES.c.seq, seq, repository, number)
+
+    def earlier(self, seq: int, deliveries: Collection[str]) -> Sequence[tuple[str, str]]:
+        """Id and event of those of these deliveries that arrived before ``seq``."""
+        query = select(DELIVERIES.c.id, DELIVERIES.c.event).where(
+            DELIVERIES.c.seq < seq, DELIVERIES.c.id.in_(deliveries)
+        )
+        with self._database.read() as connection:
+            return [(row.id, row.event) for row in connection.execute(query)]
+
+    def _after(
+        self, order: ColumnElement[Any], seq: int, repository: str, number: int
+    ) -> Sequence[tuple[str, str]]:
         query = (
             select(DELIVERIES.c.id, DELIVERIES.c.event)
             .where(DELIVERIES.c.repository == repository, DELIVERIES.c.number == number, DELIVERIES.c.seq > seq)
-            .order_by(DELIVERIES.c.seq.desc())
+            .order_by(order)
             .limit(LATER)
         )
         with self._database.read() as connection:

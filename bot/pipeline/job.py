@@ -9,7 +9,7 @@ is certain to look at the same thing again because of it. Commands and feedback 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from pydantic import Field, ValidationError
@@ -142,11 +142,24 @@ def supersedes(task: Task, newer: Event, older: Event) -> bool:
     return router.feature_named(task).supersedes(newer, older)
 
 
-def successor(task: Task, event: Event, later: Sequence[tuple[str, str]]) -> str | None:
-    """The job that does the work of an event's; ``later`` are ids and events (JSON) that came after it."""
+def successor(task: Task, event: Event, later: Sequence[tuple[str, str]]) -> tuple[str, Event] | None:
+    """Return the delivery and the event that make ``task`` pointless for ``event``; None if there are none.
+
+    ``later`` are ids and events (JSON) that came after it, the newest first.
+    """
     for delivery, text in later:
         newer = stored_event(text)
         # One that cannot be read takes nobody's place, and stops nobody.
         if not isinstance(newer, str) and supersedes(task, newer, event):
-            return f"{delivery}:{task}"
+            return delivery, newer
     return None
+
+
+def superseded_by(task: Task, newer: Event, earlier: Iterable[tuple[str, str]]) -> list[str]:
+    """Return the ids of the jobs of ``earlier`` deliveries whose work that of ``newer`` does as well."""
+    events_read = ((delivery, stored_event(text)) for delivery, text in earlier)
+    return [
+        f"{delivery}:{task}"
+        for delivery, older in events_read
+        if not isinstance(older, str) and supersedes(task, newer, older)
+    ]

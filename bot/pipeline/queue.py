@@ -48,7 +48,7 @@ _STATUSES: Mapping[State, tuple[str, ...]] = {
     "queued": ("ENQUEUED",),
     "running": ("PENDING",),
     "done": ("SUCCESS",),
-    "superseded": ("SUCCESS",),
+    "superseded": ("SUCCESS", "CANCELLED"),
     "dead": ("ERROR", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"),
     "cancelled": ("CANCELLED",),
 }
@@ -190,6 +190,16 @@ class Queue:
         """Note which job does the work of this one."""
         self._connected().update_workflow_attributes(job.workflow, {"superseded_by": by}, merge=True)
 
+    def end_superseded(self, jobs: Collection[str], by: str) -> tuple[str, ...]:
+        """End those of these jobs that were never started, as ``by`` does their work. Return their ids."""
+        waiting = _statuses(("waiting", "queued"))
+        ids = [status.workflow_id for status in self._found(workflow_ids=list(jobs), status=waiting)]
+        for workflow in ids:
+            self._connected().update_workflow_attributes(workflow, {"superseded_by": by}, merge=True)
+        if ids:
+            self._connected().cancel_workflows(ids)
+        return tuple(ids)
+
     def ended_before(self, moment: float, states: Collection[State], limit: int) -> tuple[str, ...]:
         """Ids of attempts that ended in these states and were made before a moment, oldest first."""
         found = self._found(status=_statuses(states), end_time=_iso(moment), limit=limit)
@@ -223,6 +233,9 @@ class Queue:
 
     def _found(self, **chosen: Any) -> Sequence[WorkflowStatus]:
         """The workflows so chosen, without what they were given and what they returned."""
+        if chosen.get("workflow_ids") == []:
+            # To the engine an empty list is no filter.
+            return ()
         return self._connected().list_workflows(load_input=False, load_output=False, **chosen)
 
     def _connected(self) -> DBOSClient:
@@ -334,7 +347,8 @@ def _last(status: WorkflowStatus) -> bool:
 
 def _state(status: WorkflowStatus) -> State:
     state = _STATES[status.status]
-    return "superseded" if state == "done" and "superseded_by" in (status.attributes or {}) else state
+    ended = state in ("done", "cancelled")
+    return "superseded" if ended and "superseded_by" in (status.attributes or {}) else state
 
 
 def _job(status: WorkflowStatus) -> Job:

@@ -12,6 +12,7 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import takewhile
 
 import structlog
 from sqlalchemy.exc import InterfaceError, OperationalError
@@ -26,7 +27,7 @@ from bot.features.services import Services
 from bot.features.shared.records import ClosingRecord, TriageRecord
 from bot.github.writer import GitHubWriter
 from bot.pipeline.inbox import Inbox, Received
-from bot.pipeline.job import GaveUp, Job, Notice, Stage, stored_event, successor
+from bot.pipeline.job import GaveUp, Job, Notice, Stage, stored_event, successor, superseded_by
 from bot.pipeline.notices import Notices
 from bot.pipeline.publisher import OneWrite, Published, Publisher, Refused
 from bot.pipeline.queue import Queue
@@ -172,11 +173,11 @@ class Runner:
             self._ledger.decisions.stop(job.id)
             return "skipped: paused by the operator"
         event = self._event(job)
-        if newer := self._newer(job, event):
-            return self._superseded(job, newer)
+        if superseded := self._superseded(job, event):
+            return superseded
         services, writer = self._services_for(event)
-        if job.stage == "decide" and job.attempt:
-            self._ledger.decisions.take_up(job.id, (SPENT, UNREACHABLE))
+        if job.stage == "decide":
+            self._take_over(job, event)
         decisions = self._ledger.decisions.of_job(job.id) or self._decide(job, event, services)
         if job.stage == "decide" and any(decision.actions for decision in decisions):
             if not self._queue.holds(job, executor):
@@ -202,8 +203,8 @@ class Runner:
             if not self._queue.holds(job, executor):
                 self._ledger.decisions.stop(job.id)
                 return "stopped"
-            if newer := self._newer(job, event):
-                return self._superseded(job, newer)
+            if superseded := self._superseded(job, event):
+                return superseded
             try:
                 published = publisher.publish(decision, job.id, services, writer)
             except Refused:
@@ -233,16 +234,36 @@ class Runner:
             raise self._gave_up(job, event)
         return event
 
-    def _newer(self, job: Job, event: Event) -> str | None:
-        """The job of a newer event that does the work of this one."""
+    def _superseded(self, job: Job, event: Event) -> str | None:
+        """End a job if a newer event's job does its work, and those in between with it; None if it goes on.
+
+        The engine starts one job of a subject at each look, so a hundred pushes would end one after the other.
+        """
         if not job.number:
             return None
-        return successor(job.task, event, self._received.later(job.seq, job.repository, job.number))
-
-    def _superseded(self, job: Job, by: str) -> str:
-        self._ledger.decisions.stop(job.id)
+        place = job.seq, job.repository, job.number
+        found = successor(job.task, event, self._received.later(*place))
+        if found is None:
+            return None
+        delivery, newer = found
+        by = f"{delivery}:{job.task}"
+        between = takewhile(lambda following: following[0] != delivery, self._received.next(*place))
+        others = superseded_by(job.task, newer, between)
+        for name in (job.id, *self._queue.end_superseded(others, by)):
+            self._ledger.decisions.stop(name)
         self._queue.superseded(job, by)
         return f"superseded by {by}"
+
+    def _take_over(self, job: Job, event: Event) -> None:
+        """Free this job from decisions that nobody will see, which features would take for an answer given."""
+        if job.attempt:
+            self._ledger.decisions.take_up(job.id, (SPENT, UNREACHABLE))
+        if job.number:
+            # An older job that waits to publish may have judged the subject as it stands; it stops in our favour.
+            unpublished = self._ledger.decisions.unpublished(f"{job.repository}#{job.number}", job.task)
+            earlier = self._received.earlier(job.seq, [name.rpartition(":")[0] for name in unpublished])
+            for name in superseded_by(job.task, event, earlier):
+                self._ledger.decisions.stop(name)
 
     def _decide(self, job: Job, event: Event, services: Services) -> tuple[Decision, ...]:
         services = replace(services, model=AskOnce(services.model, self._ledger.calls, job.id))

@@ -29,8 +29,9 @@ from bot.code.context import Sides, Surroundings, around
 from bot.code.diff import Diff, FileDiff, parse
 from bot.code.file_classes import Risk, risk, skip_reason
 from bot.code.packing import Packed, estimate, pack, render, render_line
-from bot.code.syntax import PYTHON, definitions, grammar_of, nodes
-from bot.code.syntax import parse as parse_tree
+from bot.code.syntax import PYTHON, definitions, grammar_of
+from bot.code.trees import nodes
+from bot.code.trees import parse as parse_tree
 from bot.core.config import RepoConfig
 from bot.features.review.meaning import reformatted
 from bot.github.offline import FolderTree

@@ -2,20 +2,18 @@
 
 from bot.core import events
 from bot.features.config.handler import concerns, handle
-from bot.features.feature import Feature
+from bot.features.feature import Feature, same_text
 from bot.features.shared.records import ConfigRecord
+
+_PULLS = (events.PullRequestOpened, events.PullRequestSynchronized, events.PullRequestReopened)
 
 FEATURE = Feature(
     name="config",
     handle=handle,
     record=ConfigRecord,
     concerns=concerns,
-    events=(
-        events.BranchPushed,
-        events.PullRequestOpened,
-        events.PullRequestSynchronized,
-        events.PullRequestReopened,
-    ),
+    events=(events.BranchPushed, *_PULLS),
+    supersedes=same_text(*_PULLS),
     checks_staleness=False,
     permissions={"checks": "write"},
 )

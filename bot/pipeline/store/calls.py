@@ -89,7 +89,7 @@ def _counts(model: str, usage: Usage, *, answered: bool) -> dict[Counted, float]
     }
 
 
-class Fault(Frozen):
+class ModelFault(Frozen):
     """A model whose provider refuses requests until an operator acts."""
 
     model: str
@@ -128,12 +128,13 @@ class Faults:
         with self._database.write() as connection:
             connection.execute(delete(MODEL_FAULTS).where(MODEL_FAULTS.c.model.not_in(models)))
 
-    def all(self) -> tuple[Fault, ...]:
+    def all(self) -> tuple[ModelFault, ...]:
         """Return the present faults, the oldest first."""
         with self._database.read() as connection:
             rows = connection.execute(select(MODEL_FAULTS).order_by(MODEL_FAULTS.c.since_at)).all()
         return tuple(
-            Fault(model=row.model, why=row.why, since_at=datetime.fromtimestamp(row.since_at, UTC)) for row in rows
+            ModelFault(model=row.model, why=row.why, since_at=datetime.fromtimestamp(row.since_at, UTC))
+            for row in rows
         )
 
 

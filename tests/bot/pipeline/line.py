@@ -61,6 +61,12 @@ class Line:
     def superseded(self, job: Job, by: str) -> None:
         self._set(job, superseded_by=by)
 
+    def end_superseded(self, jobs: Collection[str], by: str) -> tuple[str, ...]:
+        ids = tuple(each for each in jobs if self.get(each).attempt == 0 and self.get(each).state in OPEN)
+        for each in ids:
+            self._set(self.get(each), state="superseded", superseded_by=by)
+        return ids
+
     def ended_before(self, moment: float, states: Collection[State], limit: int) -> tuple[str, ...]:
         return tuple(
             name for name, each in self.attempts.items() if each.state in states and each.created_at < moment

@@ -150,6 +150,20 @@ def test_what_is_cancelled_never_starts(database, queue):
     assert queue.counts(("done", "cancelled")) == {"done": 1, "cancelled": 1}
 
 
+def test_what_never_started_is_ended_as_superseded_in_one_go(database, queue):
+    runs = Runs()
+    put(queue, job("d"), job("e", order=2))
+    put(queue, job("f", order=3), delay=60)
+    assert queue.end_superseded([], "e:triage") == queue.open_among([]) == ()
+    assert queue.end_superseded(["d:triage", "f:triage", "unknown:triage"], "e:triage") == ("d:triage", "f:triage")
+    with running(database, runs):
+        wait(lambda: queue.get("e:triage").state == "done")
+    assert queue.end_superseded(["e:triage"], "f:triage") == ()
+    assert runs.done == ["e:triage"]
+    assert (queue.get("d:triage").state, queue.get("d:triage").superseded_by) == ("superseded", "e:triage")
+    assert queue.counts(("done", "superseded", "cancelled")) == {"done": 1, "superseded": 2}
+
+
 def test_what_gives_up_is_a_dead_letter_with_its_reason_and_says_no_more(database, queue, caplog):
     def run(job: Job) -> str:
         raise GaveUp("gave up after 3 tries: \N{SNOWMAN}")

@@ -241,6 +241,29 @@ def test_an_edit_takes_the_place_of_the_judgement_that_is_still_waiting(bench):
     assert len(bench.model.asked) == 1
 
 
+def test_one_look_ends_everything_that_the_newest_event_makes_pointless(bench):
+    first = bench.open()
+    edits = [bench.edit(1, f"It is broken in 4.{count}.") for count in range(5)]
+    assert bench.run(first).state == "superseded"
+    *between, last = edits
+    assert [(bench.line.get(each).state, bench.line.get(each).superseded_by) for each in between] == [
+        ("superseded", last)
+    ] * 4
+    assert bench.run(last).outcome == "posted"
+    assert len(bench.model.asked) == 1
+
+
+def test_work_superseded_before_publishing_is_left_to_the_newer_job(bench):
+    first = bench.open()
+    bench.desk.github.edit(NAME, 1, body="It breaks.")
+    # The first job judges the edited issue, of which no delivery told yet.
+    assert bench.line.run(first, bench.runner.run).stage == "publish"
+    second = bench.edit(1, "It breaks.")
+    assert bench.run(second).outcome == "posted"
+    assert bench.line.run(first, bench.runner.run).state == "superseded"
+    assert len(bench.desk.github.comments(NAME, 1)) == 1
+
+
 def test_a_newer_event_that_cannot_be_read_takes_nobodys_place_and_stops_nobody(bench, database):
     first = bench.open()
     second = bench.edit(1, "It is broken in 4.2.")

@@ -52,6 +52,7 @@ RERUN = events.CheckRerequested(repository=REPOSITORY, sender=ANN, head_sha="a" 
         ("feedback", event(events.IssueClosed, ISSUE), event(events.IssueClosed, ISSUE), False),
         ("reproduce", EDITED, OPENED, False),
         ("config", OPENED, OPENED, False),
+        ("config", PUSHED, PR_OPENED, True),
     ],
 )
 def test_what_takes_whose_place(task, newer, older, expected):
