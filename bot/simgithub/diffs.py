@@ -25,7 +25,7 @@ class FileChange:
 
 
 def changes(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> list[FileChange]:
-    """Every file that differs, by path. Renames show as a removal and an addition."""
+    """Return every file that differs, by path. A rename is a removal and an addition."""
     paths = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
     return [_change(path, before.get(path), after.get(path)) for path in paths]
 
@@ -57,7 +57,7 @@ def _lines(text: bytes) -> list[str]:
 
 
 def unified(files: list[FileChange]) -> str:
-    """The whole diff as text."""
+    """Return the whole diff as text."""
     return "".join(_file(file) for file in files)
 
 
@@ -78,17 +78,17 @@ def _quoted(path: str) -> str:
     if re.fullmatch(r'[^"\\\x00-\x1f\x7f-\U0010ffff]*', path):
         return path
     special = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t"}
-    return '"' + "".join(special.get(char) or _octal(char) for char in path) + '"'
+    return '"' + "".join(special.get(char) or _escaped(char) for char in path) + '"'
 
 
-def _octal(char: str) -> str:
+def _escaped(char: str) -> str:
     if char.isascii() and char.isprintable():
         return char
     return "".join(f"\\{byte:03o}" for byte in char.encode("utf-8", "surrogateescape"))
 
 
 def commentable(patch: str) -> dict[tuple[Side, int], int]:
-    """Lines that take a comment -> number of their hunk. A range must stay in one hunk and on one side."""
+    """Map each line that takes a comment to its hunk. A range must stay in one hunk and on one side."""
     hunk_by_line: dict[tuple[Side, int], int] = {}
     hunk = old_line = new_line = 0
     for line in patch.split("\n"):

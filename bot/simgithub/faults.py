@@ -1,4 +1,4 @@
-"""Faults of GitHub or the connection to it, each for a number of matching requests."""
+"""Faults of GitHub or of the connection to it, for a number of matching requests."""
 
 from __future__ import annotations
 

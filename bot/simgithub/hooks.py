@@ -21,7 +21,7 @@ TIMEOUT = 10.0
 
 
 class Hooks:
-    """Puts deliveries into the world's outbox; one thread posts them in order."""
+    """Queue of deliveries in the world's outbox; one thread posts them in order."""
 
     def __init__(self, world: World, render: Renderer) -> None:
         self.world = world
@@ -38,7 +38,7 @@ class Hooks:
     def emit(
         self, repository: RepositoryState, event: str, action: str | None, sender: User, payload: Json
     ) -> None:
-        """Tell every app that is installed on the repository and subscribed to the event."""
+        """Deliver an event to every app that is installed on the repository and subscribed to it."""
         for installation in self.world.installed(repository):
             if event in installation.events:
                 fields = {} if action is None else {"action": action}
@@ -70,7 +70,7 @@ class Hooks:
         self._queue(installation.app, delivery)
 
     def redeliver(self, app: App, delivery: DeliveryState) -> None:
-        """Another attempt with the same guid and payload."""
+        """Queue another attempt with the same guid and payload."""
         again = replace(
             delivery, id=self.world.next_id(), redelivery=True, delivered_at=self.world.now(), status="pending"
         )
@@ -107,7 +107,8 @@ class Hooks:
 
 
 def headers(app: App, delivery: DeliveryState) -> dict[str, str]:
-    """The headers that GitHub sends with a delivery."""
+    """Return the headers that GitHub sends with a delivery."""
+    signature = hmac.new(app.webhook_secret.encode(), delivery.body, hashlib.sha256)
     return {
         "Accept": "*/*",
         "Content-Type": "application/json",
@@ -117,9 +118,5 @@ def headers(app: App, delivery: DeliveryState) -> dict[str, str]:
         "X-GitHub-Hook-ID": str(app.id),
         "X-GitHub-Hook-Installation-Target-ID": str(app.id),
         "X-GitHub-Hook-Installation-Target-Type": "integration",
-        "X-Hub-Signature-256": f"sha256={_digest(delivery.body, app.webhook_secret)}",
+        "X-Hub-Signature-256": f"sha256={signature.hexdigest()}",
     }
-
-
-def _digest(body: bytes, secret: str) -> str:
-    return hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()

@@ -54,7 +54,7 @@ class Operations:
     def edit(self, repository: RepositoryState, issue: IssueState, by: User, **new: str) -> None:
         """Change title or body; an edit that changes nothing is still an event without changes."""
         changes = {name: {"from": getattr(issue, name)} for name in new if getattr(issue, name) != new[name]}
-        # Every version but the present one.
+        # The history holds all versions but the present one.
         issue.titles += [issue.title] if "title" in changes else []
         issue.bodies += [issue.body] if "body" in changes else []
         for name, value in new.items():
@@ -77,7 +77,7 @@ class Operations:
         self.announce(repository, issue, "closed" if state == "closed" else "reopened", by)
 
     def add_label(self, repository: RepositoryState, issue: IssueState, name: str, by: User) -> None:
-        """Set a label; one that the repository does not know is made, as GitHub does."""
+        """Set a label and create it if the repository does not have it, as GitHub does."""
         repository.labels.setdefault(name, "ededed")
         if name not in issue.labels:
             issue.labels.append(name)
@@ -131,7 +131,7 @@ class Operations:
         self.hooks.emit(repository, "issue_comment", action, by, payload)
 
     def react(self, comment: CommentState, user: User, content: str) -> tuple[Reaction, bool]:
-        """The reaction, and whether it is new."""
+        """Return the reaction, and True if it is new."""
         for reaction in comment.reactions:
             if (reaction.user, reaction.content) == (user, content):
                 return reaction, False
@@ -156,7 +156,7 @@ class Operations:
         by: User,
         message: str = "",
     ) -> str:
-        """Commit on a branch (None removes a file); pull requests from that branch move along."""
+        """Commit on a branch (None removes a file) and update the pull requests from that branch."""
         tip = repository.branches.get(branch)
         tree = dict(self.world.commits[tip].files) if tip else {}
         for path, content in files.items():
@@ -250,7 +250,7 @@ class Operations:
         }
 
     def rerequest_check(self, repository: RepositoryState, check: CheckRunState, by: User) -> None:
-        """A user presses "Re-run"; only the app that owns the check is told."""
+        """Announce that a user pressed "Re-run", to the app that owns the check only."""
         for installation in self.world.installed(repository):
             if installation.app is check.app and "check_run" in installation.events:
                 payload = {
@@ -261,7 +261,7 @@ class Operations:
                 self.hooks.deliver(installation, "check_run", "rerequested", by, payload, repository)
 
     def installed(self, installation: InstallationState, by: User) -> None:
-        """Tell the app that it was installed."""
+        """Announce to the app that it was installed."""
         repositories = [self.world.repositories[name] for name in installation.repositories]
         payload = {
             "action": "created",

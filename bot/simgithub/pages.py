@@ -1,4 +1,4 @@
-"""The pages that a person meets: registering an app, installing it, logging in with it; and the archive host."""
+"""The pages for people: register an app, install it, log in with it; and the host of archives."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Pages:
         self.operations = operations
         self.world = operations.world
         self.owner = owner
-        #: Requests to the archive host that carried credentials; there must be none.
+        #: Paths of requests to the archive host with credentials; there must be none.
         self.leaked: list[str] = []
 
     def respond(self, request: Request) -> Response:
@@ -54,7 +54,7 @@ class Pages:
         return Response(archive(repository, self.world.commits[parts[4]]), content_type="application/x-gzip")
 
     def _new_app(self, request: Request, owner: str) -> Response:
-        """First POST shows what was asked for; the second, with a name confirmed, makes it."""
+        """The first POST shows the request; the second, which confirms a name, creates the app."""
         if request.method != "POST":
             return _page("Register new GitHub App", "<p>A manifest is expected.</p>")
         manifest: Json = json.loads(request.form["manifest"])
@@ -72,7 +72,7 @@ class Pages:
         return redirect(f"{back}{'&' if '?' in back else '?'}{query}")
 
     def _authorize(self, request: Request) -> Response:
-        """GET asks the person, POST is their yes."""
+        """GET asks the person, POST is their consent."""
         query = request.args
         app = next(
             (candidate for candidate in self.world.apps.values() if candidate.client_id == query.get("client_id")),
@@ -89,7 +89,7 @@ class Pages:
         return redirect(f"{back}?{urlencode({'code': code, 'state': query.get('state', '')})}")
 
     def _token(self, request: Request) -> Response:
-        """Errors come with status 200, as GitHub has it."""
+        """Exchange a code for a token. Errors have status 200, as at GitHub."""
         answers: Json = request.get_json(force=True)
         grant = self.world.grants.pop(str(answers.get("code")), None)
         digest = hashlib.sha256(str(answers.get("code_verifier", "")).encode()).digest()
@@ -115,8 +115,8 @@ class Pages:
         if request.method != "POST":
             return _page(f"Install {app.name}", '<form method="post"><button>Install</button></form>')
         account = app.owner
-        mine = [repository for repository in self.world.repositories.values() if repository.owner is account]
-        installation = install(self.world, app, account, mine)
+        own = [repository for repository in self.world.repositories.values() if repository.owner is account]
+        installation = install(self.world, app, account, own)
         self.operations.installed(installation, account)
         if app.setup_url:
             query = urlencode({"installation_id": installation.id, "setup_action": "install"})

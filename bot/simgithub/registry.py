@@ -14,7 +14,7 @@ from bot.simgithub.state import App, InstallationState, Json, RepositoryState, T
 
 
 def create_app(world: World, manifest: Json, owner: User) -> App:
-    """The app that a manifest describes, with a fresh key and secrets."""
+    """Create the app that a manifest describes, with a new key and secrets."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     name = str(manifest["name"])
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
@@ -46,11 +46,11 @@ def create_app(world: World, manifest: Json, owner: User) -> App:
 
 
 def token(world: World, app: App, account: User, repository: str, permissions: Mapping[str, str]) -> Token:
-    """A token for one repository without an installation that hears of anything, as workflows get one."""
-    unheard = InstallationState(world.next_id(), app, account, [repository], dict(permissions), ())
+    """Create a workflow's token for one repository; its installation gets no events."""
+    silent = InstallationState(world.next_id(), app, account, [repository], dict(permissions), ())
     token = Token(
         value="ghs_" + secrets.token_hex(18),
-        installation=unheard,
+        installation=silent,
         repositories=(repository,),
         permissions=dict(permissions),
         expires_at=world.now() + timedelta(days=1),
@@ -60,7 +60,7 @@ def token(world: World, app: App, account: User, repository: str, permissions: M
 
 
 def install(world: World, app: App, account: User, repositories: list[RepositoryState]) -> InstallationState:
-    """Give an app access to an account's repositories with all that it asks for."""
+    """Give an app access to an account's repositories with all permissions that it asks for."""
     installation = InstallationState(
         id=world.next_id(),
         app=app,

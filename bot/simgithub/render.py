@@ -22,7 +22,7 @@ from bot.simgithub.state import (
 
 
 class Renderer:
-    """Knows the addresses that stand in every object."""
+    """Converts records to JSON; ``api`` and ``web`` are the addresses in them."""
 
     def __init__(self, world: World, api: str, web: str) -> None:
         self.world = world

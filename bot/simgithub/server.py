@@ -1,4 +1,4 @@
-"""The simulated GitHub's HTTP side: authenticate, route, answer, fail on demand, and remember every request."""
+"""The HTTP server of the simulated GitHub: authenticate, route, answer, fail on demand, record every request."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from bot.simgithub import pages
 from bot.simgithub.faults import InjectedFault
 from bot.simgithub.operations import Operations
 from bot.simgithub.routes import ROUTES, apps
-from bot.simgithub.state import App, Token, User
+from bot.simgithub.state import App, Token
 from bot.simgithub.wire import ApiAnswer, ApiCall, ApiRefusal, Route
 
 LIMIT = 5000
-#: Requests that are remembered.
+#: Requests that are recorded.
 MAX_RECORDED = 20_000
-#: The API of a GitHub Enterprise ApiServer; the public GitHub has no prefix.
+#: Prefix of the API on a GitHub Enterprise Server; the public GitHub has none.
 PREFIX = "/api/v3"
 
 StartResponse = Callable[..., Any]
@@ -40,7 +40,7 @@ StartResponse = Callable[..., Any]
 
 @dataclass(frozen=True)
 class RecordedRequest:
-    """One request as it came in, without the value of its credentials, and what was answered.
+    """One request, without the value of its credentials, and its answer.
 
     ``injected`` marks the answer of a fault.
     """
@@ -118,7 +118,7 @@ class ApiServer:
         return None
 
     def _record(self, request: Request, path: str, instead: ApiAnswer | None) -> ApiAnswer:
-        """Answer and keep the request; a fault's answer replaces the real one before anything is applied."""
+        """Answer and record a request; the answer of a fault replaces the real one before anything is applied."""
         try:
             route, args = self._rules.match(path, request.method)
             answer = instead or self._respond(request, path, route, dict(args))
@@ -139,7 +139,7 @@ class ApiServer:
             injected=instead is not None,
         )
         self.requests.append(recorded)
-        # What has not changed costs nothing of the quota.
+        # An unchanged answer costs no quota.
         self.used += answer.status != 304
         reset = int(self.operations.world.now().timestamp()) + 3600
         limits = {
@@ -182,17 +182,13 @@ class ApiServer:
             call.app = self._app(secret)
             return
         if route.needs == "user":
-            call.app, call.user = self._person(secret)
+            if secret not in self.operations.world.user_tokens:
+                raise ApiRefusal(401, "Bad credentials")
+            call.app, call.user = self.operations.world.user_tokens[secret]
             return
         call.token = self._token(secret)
         if not apps.allows(call.token, route.needs):
             raise ApiRefusal(403, "Resource not accessible by integration")
-
-    def _person(self, secret: str) -> tuple[App, User]:
-        user = self.operations.world.user_tokens.get(secret)
-        if user is None:
-            raise ApiRefusal(401, "Bad credentials")
-        return user
 
     def _token(self, secret: str) -> Token:
         token = self.operations.world.tokens.get(secret)
@@ -241,7 +237,7 @@ def _json(request: Request) -> Any:
 
 
 def _api_path(request: Request) -> str | None:
-    """The operation's path with or without the Enterprise prefix; None for pages that people look at."""
+    """Return the path of an API operation, without the Enterprise prefix; None for pages."""
     path = request.path
     if path in ("/api/graphql", "/graphql"):
         return "/graphql"

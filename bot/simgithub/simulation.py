@@ -1,4 +1,4 @@
-"""The simulated GitHub as a test or a demonstration uses it: what people do, and what can be looked at."""
+"""The simulated GitHub as tests and the demonstration use it: its set-up, its faults, and its state."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from types import TracebackType
 from typing import Literal
 
 from bot.simgithub import registry
-from bot.simgithub.base import Text, as_bytes
-from bot.simgithub.discussion import Discussion
 from bot.simgithub.faults import InjectedFault, Kind
 from bot.simgithub.hooks import Hooks
 from bot.simgithub.operations import Operations
-from bot.simgithub.pull_requests import PullRequests
+from bot.simgithub.people import People, Text, as_bytes
 from bot.simgithub.render import Renderer
 from bot.simgithub.server import PREFIX, ApiServer, RecordedRequest
 from bot.simgithub.state import App, InstallationState, Permission, RepositoryState, World
@@ -41,11 +39,10 @@ EVENTS = (
 )
 
 
-class SimulatedGitHub(Discussion, PullRequests):
-    """Starts with ``with``. Repositories are named ``owner/name``, people by login; both exist once mentioned.
+class SimulatedGitHub(People):
+    """A GitHub that runs within a ``with`` block. People are created when they are first mentioned.
 
-    Every act that GitHub would announce is delivered, signed, to the apps that are installed and subscribed;
-    ``settle`` waits until all deliveries were answered, and the acts of people do so by themselves.
+    Every action that GitHub would announce is delivered, signed, to the apps that are installed and subscribed.
     """
 
     def __init__(self, host: str = "127.0.0.1", port: int = 0) -> None:
@@ -69,7 +66,7 @@ class SimulatedGitHub(Discussion, PullRequests):
         self._hooks.stop()
         self._server.stop()
 
-    # Setting the scene
+    # Set-up
 
     def create_app(
         self,
@@ -81,7 +78,7 @@ class SimulatedGitHub(Discussion, PullRequests):
         events: Sequence[str] = EVENTS,
         permissions: Mapping[str, str] = PERMISSIONS,
     ) -> App:
-        """Register an app; its key, secrets and id are on the result."""
+        """Register an app and return it, with its key and secrets."""
         manifest = {
             "name": name,
             "hook_attributes": {"url": webhook_url},
@@ -95,7 +92,7 @@ class SimulatedGitHub(Discussion, PullRequests):
     def create_repository(
         self, name: str, files: Text | None = None, *, private: bool = False, default_branch: str = "main"
     ) -> RepositoryState:
-        """A repository with one commit on its default branch."""
+        """Create a repository with one commit on its default branch."""
         owner, _, short = name.partition("/")
         with self.world.lock:
             repository = RepositoryState(
@@ -107,20 +104,20 @@ class SimulatedGitHub(Discussion, PullRequests):
             return repository
 
     def install(self, app: App, *repositories: str) -> InstallationState:
-        """Install an app on repositories of one owner (all of its own if none is named); tells the app."""
+        """Install an app on repositories of one owner (all of its own if none is named)."""
         with self.world.lock:
             names = repositories or tuple(
                 name for name, repository in self.world.repositories.items() if repository.owner is app.owner
             )
-            chosen = [self.world.repositories[name] for name in names]
-            account = chosen[0].owner if chosen else app.owner
-            installation = registry.install(self.world, app, account, chosen)
+            members = [self.world.repositories[name] for name in names]
+            account = members[0].owner if members else app.owner
+            installation = registry.install(self.world, app, account, members)
             self._operations.installed(installation, account)
         self.settle()
         return installation
 
     def token(self, repository: str, permissions: Mapping[str, str] = WORKFLOW) -> str:
-        """A workflow's token for one repository, which acts as ``github-actions[bot]``."""
+        """Return a workflow's token for one repository, which acts as ``github-actions[bot]``."""
         with self.world.lock:
             actions = next(
                 (candidate for candidate in self.world.apps.values() if candidate.slug == "github-actions"), None
@@ -142,13 +139,13 @@ class SimulatedGitHub(Discussion, PullRequests):
             self.world.members[organization.lower(), login] = state
 
     def sign_in(self, login: str) -> None:
-        """Show pages to this person from now on."""
+        """Make this person the one that opens pages."""
         with self.world.lock:
             self.world.user(login)
             self._server.pages.owner = login
 
     def advance(self, **time: float) -> None:
-        """Move the simulated clock ahead; arguments as of ``timedelta``."""
+        """Move the simulated clock ahead, by the arguments of a ``timedelta``."""
         with self.world.lock:
             self.world.ahead += timedelta(**time)
 
@@ -163,7 +160,7 @@ class SimulatedGitHub(Discussion, PullRequests):
         location: str = "",
         after: int = 0,
     ) -> InjectedFault:
-        """Arm a fault for the next ``times`` requests with that method whose path matches the pattern.
+        """Let the next ``times`` requests with that method and a path that matches the pattern fail.
 
         ``after`` such requests pass first; ``wait`` is what a limit asks for or a slow answer takes, seconds.
         """
@@ -172,10 +169,10 @@ class SimulatedGitHub(Discussion, PullRequests):
             self._server.faults.append(fault)
         return fault
 
-    # What can be looked at
+    # State
 
     def comments(self, repository: str, number: int, *, by: str = "") -> list[str]:
-        """Bodies of the conversation, oldest first; only of one account if it is named."""
+        """Return the comments of a conversation, oldest first; only those of one account if it is named."""
         with self.world.lock:
             comments = self.find(repository, number)[1].comments
             return [comment.body for comment in comments if by in ("", comment.author.login)]
@@ -186,12 +183,12 @@ class SimulatedGitHub(Discussion, PullRequests):
 
     @property
     def requests(self) -> list[RecordedRequest]:
-        """Every request to the API so far."""
+        """Return every request to the API so far."""
         with self.world.lock:
             return list(self._server.requests)
 
     @property
     def leaked_credentials(self) -> list[str]:
-        """Paths on the archive host that were asked for with credentials; there must be none."""
+        """Return the paths on the archive host that were requested with credentials; there must be none."""
         with self.world.lock:
             return list(self._server.pages.leaked)

@@ -62,13 +62,13 @@ class App:
 
     @property
     def client_id(self) -> str:
-        """The App's id for people who log in with it."""
+        """The id for people who log in with the App."""
         return f"Iv1.{self.id}"
 
 
 @dataclass(frozen=True)
 class Grant:
-    """A person's yes to a log-in, behind a code that works once."""
+    """A person's consent to a log-in, for a code that works once."""
 
     app: App
     user: User
@@ -224,7 +224,7 @@ class RepositoryState:
 
 
 class World:
-    """Everything there is, and the clock. Callers hold ``lock`` while they look or change."""
+    """The whole state, and the clock. Callers hold ``lock`` while they read or change it."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -244,7 +244,7 @@ class World:
         self._id = 1000
 
     def now(self) -> datetime:
-        """The simulated time: the real time plus an offset."""
+        """Return the simulated time: the real time plus an offset."""
         return datetime.now(UTC) + self.ahead
 
     def next_id(self) -> int:
@@ -252,7 +252,7 @@ class World:
         return self._id
 
     def user(self, login: str, type: Literal["User", "Bot", "Organization"] = "User") -> User:
-        """The account of that name; made on first mention."""
+        """Return the account of that name; it is created when it is first mentioned."""
         if login not in self.users:
             kind = "Bot" if login.endswith("[bot]") else type
             self.users[login] = User(self.next_id(), login, kind)
@@ -268,7 +268,7 @@ class World:
         return commit
 
     def ancestors(self, sha: str) -> list[str]:
-        """The commit itself and everything before it, nearest first."""
+        """Return the commit itself and all commits before it, nearest first."""
         ancestors, waiting = [], [sha]
         while waiting:
             commit_sha = waiting.pop(0)
@@ -283,12 +283,12 @@ class World:
         return next((sha for sha in self.ancestors(head) if sha in before), base)
 
     def pull_files(self, pull: Pull) -> tuple[Mapping[str, bytes], Mapping[str, bytes]]:
-        """The trees whose difference a pull request shows: at its merge base and at its head."""
+        """Return the files at a pull request's merge base and at its head."""
         base = self.merge_base(pull.base_sha, pull.head_sha)
         return self.commits[base].files, self.commits[pull.head_sha].files
 
     def installed(self, repository: RepositoryState) -> Iterable[InstallationState]:
-        """Installations that see a repository."""
+        """Return the installations that see a repository."""
         return [
             installation
             for installation in self.installations.values()

@@ -1,4 +1,4 @@
-"""Requests and answers of the simulated GitHub's API, and how it refuses."""
+"""Requests, answers and refusals of the simulated GitHub's API."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from urllib.parse import urlencode
 
 from bot.simgithub.operations import Operations
 from bot.simgithub.render import Renderer
-from bot.simgithub.state import App, InstallationState, IssueState, Json, RepositoryState, Token, User, World
+from bot.simgithub.state import App, InstallationState, IssueState, Json, Pull, RepositoryState, Token, User, World
 
 MAX_BODY = 65_536
 
 
 class ApiRefusal(Exception):
-    """GitHub says no: a status and a message, with the errors that a 422 lists."""
+    """A refusal: status and message, and the errors that a 422 lists."""
 
     def __init__(self, status: int, message: str, errors: list[Any] | None = None) -> None:
         super().__init__(message)
@@ -80,9 +80,7 @@ class ApiCall:
     @property
     def acting_app(self) -> App:
         """The app on whose behalf the request is made."""
-        if self.app is not None:
-            return self.app
-        return self.installation.app
+        return self.app or self.installation.app
 
     @property
     def bot(self) -> User:
@@ -90,7 +88,7 @@ class ApiCall:
 
     @property
     def repository(self) -> RepositoryState:
-        """The repository named in the path; 404 unless the token reaches it, as GitHub hides what is not yours."""
+        """The repository in the path. Answers 404 if the token may not read it, as GitHub does."""
         name = f"{self.args['owner']}/{self.args['repo']}"
         repository = self.world.repositories.get(name)
         stranger = self.app is None and (self.token is None or name not in self.token.repositories)
@@ -101,21 +99,21 @@ class ApiCall:
 
     @property
     def issue(self) -> IssueState:
-        """The issue or pull request named in the path."""
+        """The issue or pull request in the path."""
         issue = self.repository.issues.get(self.args["number"])
         if issue is None:
             raise ApiRefusal(404, "Not Found")
         return issue
 
     @property
-    def pull(self) -> IssueState:
-        """The pull request named in the path."""
+    def pull(self) -> tuple[IssueState, Pull]:
+        """The pull request in the path."""
         if self.issue.pull is None:
             raise ApiRefusal(404, "Not Found")
-        return self.issue
+        return self.issue, self.issue.pull
 
     def field(self, name: str, kind: type, default: Any = ...) -> Any:
-        """A field of the JSON body; 422 if it is missing or of another type."""
+        """Return a field of the JSON body; answers 422 if it is missing or has another type."""
         value = self.body.get(name, default) if isinstance(self.body, dict) else ...
         if value is ...:
             raise ApiRefusal(422, f'Invalid request.\n\n"{name}" wasn\'t supplied.')
@@ -124,7 +122,7 @@ class ApiCall:
         return value
 
     def text(self, name: str = "body", default: Any = ...) -> str:
-        """A text field within GitHub's limit for bodies."""
+        """Return a text field; answers 422 if it is empty or over GitHub's limit."""
         value = str(self.field(name, str, default))
         if default is ... and not value.strip():
             raise ApiRefusal(422, "Validation Failed", [{"field": name, "code": "missing_field"}])
@@ -134,12 +132,12 @@ class ApiCall:
         return value
 
     def page(self, items: list[Json], key: str = "") -> ApiAnswer:
-        """One page of a list, with GitHub's Link header; ``key`` if the list is wrapped in an object."""
+        """Return one page of a list, with GitHub's Link header; ``key`` if the list is wrapped in an object."""
         size = min(max(int(self.query.get("per_page", 30)), 1), 100)
         number = max(int(self.query.get("page", 1)), 1)
         last = max((len(items) + size - 1) // size, 1)
-        chosen = items[(number - 1) * size : number * size]
-        body: Any = {"total_count": len(items), key: chosen} if key else chosen
+        page = items[(number - 1) * size : number * size]
+        body: Any = {"total_count": len(items), key: page} if key else page
         links = {"next": number + 1, "last": last} if number < last else {}
         return ApiAnswer(body=body, headers={"Link": self._links(links)} if links else {})
 
@@ -157,7 +155,7 @@ Respond = Callable[[ApiCall], ApiAnswer]
 class Route:
     """One operation.
 
-    ``needs`` is ``permission:level``, ``app`` for a JWT, ``user`` for a person's token, or empty for none at all.
+    ``needs`` is ``permission:level``, ``app`` for a JWT, ``user`` for a person's token; empty: none.
     """
 
     method: str

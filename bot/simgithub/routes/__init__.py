@@ -1,4 +1,4 @@
-"""The operations of the simulated GitHub's API, one file a topic."""
+"""The operations of the simulated GitHub's API, one file for each topic."""
 
 from bot.simgithub.routes import apps, checks, git, graphql, issues, people, pulls
 from bot.simgithub.wire import Route

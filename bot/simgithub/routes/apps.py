@@ -1,4 +1,4 @@
-"""The app itself: its description, installations, tokens, hook, deliveries, and how it came to be."""
+"""The app itself: its description, installations, tokens, webhook, deliveries, and registration."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def get_app(call: ApiCall) -> ApiAnswer:
 
 
 def list_installations(call: ApiCall) -> ApiAnswer:
-    mine = [installation for installation in call.world.installations.values() if installation.app is call.app]
-    return call.page([call.render.installation(installation) for installation in mine])
+    own = [installation for installation in call.world.installations.values() if installation.app is call.app]
+    return call.page([call.render.installation(installation) for installation in own])
 
 
 def get_repo_installation(call: ApiCall) -> ApiAnswer:
@@ -49,8 +49,8 @@ def create_token(call: ApiCall) -> ApiAnswer:
     installation = _installation(call)
     owner = installation.account.login
     names = call.field("repositories", list, None) if call.body else None
-    wanted = installation.repositories if names is None else [f"{owner}/{name}" for name in names]
-    if not set(wanted) <= set(installation.repositories):
+    repositories = installation.repositories if names is None else [f"{owner}/{name}" for name in names]
+    if not set(repositories) <= set(installation.repositories):
         raise ApiRefusal(422, "There is at least one repository that does not exist or is not accessible.")
     permissions = (call.field("permissions", dict, None) if call.body else None) or installation.permissions
     for name, level in permissions.items():
@@ -59,7 +59,7 @@ def create_token(call: ApiCall) -> ApiAnswer:
     token = Token(
         value="ghs_" + secrets.token_hex(18),
         installation=installation,
-        repositories=tuple(wanted),
+        repositories=tuple(repositories),
         permissions=dict(permissions),
         expires_at=call.world.now() + TOKEN_LIFE,
     )
@@ -87,34 +87,21 @@ def allows(token: Token, needs: str) -> bool:
     return name == "metadata" or _covers(token.permissions.get(name), level)
 
 
-def revoke_token(call: ApiCall) -> ApiAnswer:
-    assert call.token is not None
-    call.token.revoked = True
-    return ApiAnswer(204)
-
-
 def get_hook(call: ApiCall) -> ApiAnswer:
     app = call.acting_app
     config = {"url": app.webhook_url, "content_type": "json", "insecure_ssl": "0", "secret": "********"}
     return ApiAnswer(body=config)
 
 
-def edit_hook(call: ApiCall) -> ApiAnswer:
-    app = call.acting_app
-    app.webhook_url = call.field("url", str, app.webhook_url)
-    app.webhook_secret = call.field("secret", str, app.webhook_secret)
-    return get_hook(call)
-
-
 def list_deliveries(call: ApiCall) -> ApiAnswer:
     """Newest first, paged by cursor."""
     size = min(int(call.query.get("per_page", 30)), 100)
     before = int(call.query.get("cursor", 0)) or None
-    wanted = call.query.get("status")
+    status = call.query.get("status")
     deliveries = [
         delivery
         for delivery in reversed(call.acting_app.deliveries)
-        if (before is None or delivery.id < before) and wanted in (None, _outcome(delivery))
+        if (before is None or delivery.id < before) and status in (None, _outcome(delivery))
     ]
     page = deliveries[:size]
     headers = {}
@@ -156,7 +143,7 @@ def redeliver(call: ApiCall) -> ApiAnswer:
 
 
 def convert_manifest(call: ApiCall) -> ApiAnswer:
-    """A code works once and for an hour."""
+    """Exchange a code for the app; it works once, within an hour."""
     registration = call.world.manifests.pop(call.args["code"], None)
     if registration is None or call.world.now() - registration[2] > MANIFEST_LIFE:
         raise ApiRefusal(404, "Not Found")
@@ -166,27 +153,14 @@ def convert_manifest(call: ApiCall) -> ApiAnswer:
     return ApiAnswer(201, call.render.app(app) | secret)
 
 
-def rate_limit(call: ApiCall) -> ApiAnswer:
-    core = {"limit": 5000, "used": 0, "remaining": 5000, "reset": int(call.world.now().timestamp()) + 3600}
-    return ApiAnswer(body={"resources": {"core": core, "graphql": core, "search": core}, "rate": core})
-
-
-def meta(call: ApiCall) -> ApiAnswer:
-    return ApiAnswer(body={"verifiable_password_authentication": False, "installed_version": "3.17.0"})
-
-
 ROUTES = (
     Route("GET", "/app", get_app, "app"),
     Route("GET", "/app/installations", list_installations, "app"),
     Route("GET", "/repos/<owner>/<repo>/installation", get_repo_installation, "app"),
     Route("GET", "/app/installations/<int:id>", get_installation, "app"),
     Route("POST", "/app/installations/<int:id>/access_tokens", create_token, "app"),
-    Route("DELETE", "/installation/token", revoke_token, "metadata:read"),
     Route("GET", "/app/hook/config", get_hook, "app"),
-    Route("PATCH", "/app/hook/config", edit_hook, "app"),
     Route("GET", "/app/hook/deliveries", list_deliveries, "app"),
     Route("POST", "/app/hook/deliveries/<int:id>/attempts", redeliver, "app"),
     Route("POST", "/app-manifests/<code>/conversions", convert_manifest),
-    Route("GET", "/rate_limit", rate_limit),
-    Route("GET", "/meta", meta),
 )

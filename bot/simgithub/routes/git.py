@@ -21,7 +21,7 @@ def blob_sha(content: bytes) -> str:
 
 
 def commit_at(world: World, repository: RepositoryState, ref: str) -> Commit:
-    """The commit of a branch or SHA; 404 if there is none."""
+    """Return the commit of a branch or SHA; answers 404 if there is none."""
     sha = repository.branches.get(ref.removeprefix("refs/heads/"), ref)
     if sha not in world.commits:
         raise ApiRefusal(404, f"No commit found for the ref {ref}")
@@ -111,15 +111,15 @@ def put_content(call: ApiCall) -> ApiAnswer:
 
 
 def get_blob(call: ApiCall) -> ApiAnswer:
-    """Files of any commit of the simulated world: enough for what is read by SHA."""
-    wanted = call.args["sha"]
+    """Find a file by its SHA in all commits of all branches."""
+    blob = call.args["sha"]
     for sha in call.repository.branches.values():
         for commit in call.world.ancestors(sha):
             for content in call.world.commits[commit].files.values():
-                if blob_sha(content) == wanted:
+                if blob_sha(content) == blob:
                     encoded = base64.encodebytes(content).decode()
                     size = len(content)
-                    return ApiAnswer(body={"sha": wanted, "size": size, "encoding": "base64", "content": encoded})
+                    return ApiAnswer(body={"sha": blob, "size": size, "encoding": "base64", "content": encoded})
     raise ApiRefusal(404, "Not Found")
 
 
@@ -132,7 +132,7 @@ def get_archive(call: ApiCall) -> ApiAnswer:
 
 
 def archive(repository: RepositoryState, commit: Commit) -> bytes:
-    """A gzipped tar with everything under one folder, as codeload makes it."""
+    """Return a gzipped tar with all files below one folder, as codeload makes it."""
     folder = f"{repository.full_name.replace('/', '-')}-{commit.sha[:7]}"
     return tar({f"{folder}/{path}": content for path, content in commit.files.items()})
 

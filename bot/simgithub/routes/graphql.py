@@ -1,6 +1,6 @@
-"""The few things that only GraphQL says: closing links, resolved threads, and how texts were at first.
+"""The data that only GraphQL has: closing links, resolved threads, and the first versions of texts.
 
-The queries that Bouncer sends are recognised by what they ask for; anything else is refused.
+The queries that Bouncer sends are recognised by their fields; all others are refused.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class _Past:
         self._repository = repository
 
     def issues(self) -> list[Json]:
-        chosen = [issue for issue in self._newest() if issue.pull is None and issue.closed_at is not None]
+        closed_issues = [issue for issue in self._newest() if issue.pull is None and issue.closed_at is not None]
         return [
             {
                 **self._text(issue),
@@ -104,7 +104,7 @@ class _Past:
                     ]
                 },
             }
-            for issue in chosen
+            for issue in closed_issues
         ]
 
     def pulls(self) -> list[Json]:
@@ -150,7 +150,7 @@ class _Past:
 
     def _text(self, issue: IssueState) -> Json:
         kind = "issues" if issue.pull is None else "pull"
-        # An edit leaves two versions behind: what it was, and what it became; the oldest stands last.
+        # GitHub lists the versions of a text from new to old; the oldest is asked for.
         edits = [{"diff": issue.bodies[0], "deletedAt": None}] if issue.bodies else []
         return {
             "number": issue.number,

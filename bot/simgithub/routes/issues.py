@@ -6,7 +6,7 @@ from bot.simgithub.state import CommentState, Permission, RepositoryState
 from bot.simgithub.wire import ApiAnswer, ApiCall, ApiRefusal, Route
 
 CONTENTS = ("+1", "-1", "laugh", "confused", "heart", "hooray", "rocket", "eyes")
-#: GitHub's older ``permission`` field knows four words only.
+#: GitHub's older field ``permission`` has only four values.
 _OLD_WORD: dict[Permission, str] = {"triage": "read", "maintain": "write"}
 
 
@@ -21,7 +21,7 @@ def get_issue(call: ApiCall) -> ApiAnswer:
 
 
 def edit_issue(call: ApiCall) -> ApiAnswer:
-    """Close or open it; the rest of what GitHub can change here is not needed."""
+    """Close or open an issue; other changes are not simulated."""
     state, reason = call.field("state", str), call.field("state_reason", str, None)
     if state not in ("open", "closed") or reason not in (None, "completed", "not_planned", "reopened"):
         raise ApiRefusal(422, "Validation Failed", [{"resource": "Issue", "code": "invalid", "field": "state"}])
@@ -31,7 +31,7 @@ def edit_issue(call: ApiCall) -> ApiAnswer:
 
 
 def list_issues(call: ApiCall) -> ApiAnswer:
-    """Pull requests are issues here too; newest first."""
+    """List issues and pull requests, newest first."""
     state = call.query.get("state", "open")
     issues = [issue for issue in call.repository.issues.values() if state in ("all", issue.state)]
     newest = sorted(issues, key=lambda issue: issue.number, reverse=True)
@@ -47,14 +47,6 @@ def create_comment(call: ApiCall) -> ApiAnswer:
     body = call.text()
     comment = call.operations.add_comment(call.repository, call.issue, body, call.bot, call.acting_app)
     return ApiAnswer(201, call.render.comment(call.repository, call.issue, comment))
-
-
-def get_comment(call: ApiCall) -> ApiAnswer:
-    repository = call.repository
-    comment = repository.comment(call.args["id"])
-    if comment is None:
-        raise ApiRefusal(404, "Not Found")
-    return ApiAnswer(body=call.render.comment(repository, *comment))
 
 
 def edit_comment(call: ApiCall) -> ApiAnswer:
@@ -97,7 +89,7 @@ def get_permission(call: ApiCall) -> ApiAnswer:
 
 
 def role_of(repository: RepositoryState, login: str) -> Permission:
-    """Every user may read a public repository."""
+    """Return the role of a user, who may read any public repository."""
     if login == repository.owner.login:
         return "admin"
     return repository.roles.get(login, "none" if repository.private else "read")
@@ -112,8 +104,8 @@ def _comment(call: ApiCall) -> CommentState:
 
 
 def list_reactions(call: ApiCall) -> ApiAnswer:
-    wanted = call.query.get("content")
-    reactions = [reaction for reaction in _comment(call).reactions if wanted in (None, reaction.content)]
+    content = call.query.get("content")
+    reactions = [reaction for reaction in _comment(call).reactions if content in (None, reaction.content)]
     return call.page([call.render.reaction(reaction) for reaction in reactions])
 
 
@@ -142,7 +134,6 @@ ROUTES = (
     Route("PATCH", f"{_REPO}/issues/<int:number>", edit_issue, "issues:write"),
     Route("GET", f"{_REPO}/issues/<int:number>/comments", list_comments, "issues:read"),
     Route("POST", f"{_REPO}/issues/<int:number>/comments", create_comment, "issues:write"),
-    Route("GET", f"{_REPO}/issues/comments/<int:id>", get_comment, "issues:read"),
     Route("PATCH", f"{_REPO}/issues/comments/<int:id>", edit_comment, "issues:write"),
     Route("POST", f"{_REPO}/issues/<int:number>/labels", add_labels, "issues:write"),
     Route("DELETE", f"{_REPO}/issues/<int:number>/labels/<path:name>", remove_label, "issues:write"),

@@ -11,7 +11,7 @@ def get_user(call: ApiCall) -> ApiAnswer:
 
 
 def get_membership(call: ApiCall) -> ApiAnswer:
-    """An invited person who has not answered is pending."""
+    """Return the membership; it is pending until an invited person answers."""
     assert call.user is not None
     organization = call.args["org"]
     state = call.world.members.get((organization.lower(), call.user.login))

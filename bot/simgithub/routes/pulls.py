@@ -6,24 +6,23 @@ from dataclasses import replace
 from typing import Any
 
 from bot.simgithub import diffs
-from bot.simgithub.state import IssueState, Json, Pull, Review, ReviewCommentState, Side
+from bot.simgithub.state import Json, Pull, Review, ReviewCommentState, Side
 from bot.simgithub.wire import MAX_BODY, ApiAnswer, ApiCall, ApiRefusal, Route
 
-#: Over these GitHub refuses to render a diff.
+#: GitHub refuses to render larger diffs.
 MAX_DIFF_LINES = 20_000
 MAX_DIFF_FILES = 300
 MAX_DIFF_BYTES = 1_000_000
 
 
 def get_pull(call: ApiCall) -> ApiAnswer:
-    issue = call.pull
-    assert issue.pull is not None
+    issue, pull = call.pull
     if "diff" not in call.accept:
         return ApiAnswer(body=call.render.pull(call.repository, issue))
-    files = diffs.changes(*call.world.pull_files(issue.pull))
+    files = diffs.changes(*call.world.pull_files(pull))
     text = diffs.unified(files)
     lines = text.count("\n")
-    # What is too large for a patch of its own is no binary: as part of the whole it is too large as well.
+    # A text file without a patch is too large, and so is the whole diff.
     cut = any(file.patch is None and file.additions + file.deletions for file in files)
     if cut or lines > MAX_DIFF_LINES or len(files) > MAX_DIFF_FILES or len(text) > MAX_DIFF_BYTES:
         raise ApiRefusal(
@@ -35,9 +34,7 @@ def get_pull(call: ApiCall) -> ApiAnswer:
 
 
 def list_files(call: ApiCall) -> ApiAnswer:
-    issue = call.pull
-    assert issue.pull is not None
-    files = diffs.changes(*call.world.pull_files(issue.pull))
+    files = diffs.changes(*call.world.pull_files(call.pull[1]))
     return call.page([_file(file) for file in files[:3000]])
 
 
@@ -101,24 +98,19 @@ def _custom(message: str) -> ApiRefusal:
 
 
 def list_reviews(call: ApiCall) -> ApiAnswer:
-    issue = call.pull
-    assert issue.pull is not None
-    return call.page([call.render.review(call.repository, issue, review) for review in issue.pull.reviews])
+    issue, pull = call.pull
+    return call.page([call.render.review(call.repository, issue, review) for review in pull.reviews])
 
 
 def list_review_comments(call: ApiCall) -> ApiAnswer:
-    issue = call.pull
-    assert issue.pull is not None
-    return call.page(
-        [call.render.review_comment(call.repository, issue, comment) for comment in issue.pull.comments]
-    )
+    issue, pull = call.pull
+    return call.page([call.render.review_comment(call.repository, issue, comment) for comment in pull.comments])
 
 
 def create_reply(call: ApiCall) -> ApiAnswer:
-    """An answer in the thread that a comment began; answers to answers are refused."""
-    repository, issue, body = call.repository, call.pull, call.text()
-    assert issue.pull is not None
-    first = next((comment for comment in issue.pull.comments if comment.id == call.args["id"]), None)
+    """Reply in the thread of a comment; replies to replies are refused."""
+    repository, (issue, pull), body = call.repository, call.pull, call.text()
+    first = next((comment for comment in pull.comments if comment.id == call.args["id"]), None)
     if first is None or first.in_reply_to is not None:
         raise ApiRefusal(404, "Not Found")
     answer = replace(
@@ -136,30 +128,28 @@ def create_reply(call: ApiCall) -> ApiAnswer:
 
 
 def create_review(call: ApiCall) -> ApiAnswer:
-    """All or nothing: one comment that cannot be anchored refuses the whole review."""
-    repository, issue = call.repository, call.pull
-    assert issue.pull is not None
+    """Post a review; one comment that cannot be anchored refuses the whole review."""
+    repository, (issue, pull) = call.repository, call.pull
     event = call.field("event", str, "PENDING")
     if event not in ("COMMENT", "APPROVE", "REQUEST_CHANGES", "PENDING"):
         raise ApiRefusal(422, "Unprocessable Entity", [f"Variable $event of type PullRequestReviewEvent: {event}"])
     body, values = call.text("body", ""), call.field("comments", list, [])
     if event == "COMMENT" and not body and not values:
         raise ApiRefusal(422, "Unprocessable Entity", ["Review body can't be blank"])
-    commit_id = call.field("commit_id", str, issue.pull.head_sha)
-    if commit_id not in call.world.ancestors(issue.pull.head_sha):
+    commit_id = call.field("commit_id", str, pull.head_sha)
+    if commit_id not in call.world.ancestors(pull.head_sha):
         raise ApiRefusal(422, "Unprocessable Entity", ["Commit is not part of the pull request"])
     review = Review(call.world.next_id(), call.bot, body, commit_id, "COMMENTED")
-    comments = [_review_comment(call, issue, review, value) for value in values]
+    comments = [_review_comment(call, pull, review, value) for value in values]
     call.operations.add_review(repository, issue, review, comments)
     return ApiAnswer(200, call.render.review(repository, issue, review))
 
 
-def _review_comment(call: ApiCall, issue: IssueState, review: Review, value: Json) -> ReviewCommentState:
-    assert issue.pull is not None
+def _review_comment(call: ApiCall, pull: Pull, review: Review, value: Json) -> ReviewCommentState:
     body = value.get("body")
     if not isinstance(body, str) or not body.strip() or len(body) > MAX_BODY:
         raise ApiRefusal(422, "Unprocessable Entity", ["Comment body is invalid"])
-    files = {change.path: change for change in diffs.changes(*call.world.pull_files(issue.pull))}
+    files = {change.path: change for change in diffs.changes(*call.world.pull_files(pull))}
     path = value.get("path")
     if path not in files:
         raise ApiRefusal(422, "Unprocessable Entity", ["Path could not be resolved"])

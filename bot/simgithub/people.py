@@ -1,0 +1,270 @@
+"""Actions of people on the simulated GitHub: issues, conversations, pull requests, reviews and checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
+
+from bot.simgithub.operations import Operations
+from bot.simgithub.state import CheckRunState, IssueState, Pull, RepositoryState, ReviewCommentState, User
+
+Text = Mapping[str, str | bytes | None]
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _action(act: Callable[Concatenate[People, P], R]) -> Callable[Concatenate[People, P], R]:
+    """Hold the world's lock during an action, then wait until every webhook was answered or given up."""
+
+    @wraps(act)
+    def perform(people: People, /, *arguments: P.args, **options: P.kwargs) -> R:
+        with people.world.lock:
+            result = act(people, *arguments, **options)
+        people.settle()
+        return result
+
+    return perform
+
+
+class People:
+    """Repositories are named ``owner/name`` and people by login; without ``by`` the author acts.
+
+    Each action is announced to the apps and returns once they have answered.
+    """
+
+    def __init__(self, operations: Operations) -> None:
+        self.world = operations.world
+        self._operations = operations
+
+    def settle(self) -> None:
+        """Wait until every webhook was answered or given up."""
+        self.world.outbox.join()
+
+    def find(self, repository: str, number: int) -> tuple[RepositoryState, IssueState]:
+        """Return the records of an issue or pull request."""
+        place = self.world.repositories[repository]
+        return place, place.issues[number]
+
+    def _find_pull(self, repository: str, number: int) -> tuple[RepositoryState, IssueState, Pull]:
+        place, issue = self.find(repository, number)
+        assert issue.pull is not None
+        return place, issue, issue.pull
+
+    def _actor(self, by: str, issue: IssueState) -> User:
+        return self.world.user(by) if by else issue.author
+
+    # Issues and conversations
+
+    @_action
+    def open_issue(
+        self, repository: str, title: str, body: str = "", author: str = "alice", labels: Sequence[str] = ()
+    ) -> int:
+        """Open an issue and return its number."""
+        place = self.world.repositories[repository]
+        return self._operations.open_issue(place, title, body, self.world.user(author), labels).number
+
+    @_action
+    def edit(self, /, repository: str, number: int, *, by: str = "", **new: str) -> None:
+        """Change ``title`` or ``body`` of an issue or pull request."""
+        place, issue = self.find(repository, number)
+        self._operations.edit(place, issue, self._actor(by, issue), **new)
+
+    @_action
+    def close(self, repository: str, number: int, *, by: str = "", reason: str | None = "completed") -> None:
+        place, issue = self.find(repository, number)
+        reason = None if issue.pull else reason
+        self._operations.set_state(place, issue, "closed", self._actor(by, issue), reason)
+
+    @_action
+    def reopen(self, repository: str, number: int, *, by: str = "") -> None:
+        place, issue = self.find(repository, number)
+        self._operations.set_state(place, issue, "open", self._actor(by, issue), "reopened")
+
+    @_action
+    def unlabel(self, repository: str, number: int, name: str, *, by: str) -> None:
+        self._operations.remove_label(*self.find(repository, number), name, self.world.user(by))
+
+    @_action
+    def label(self, repository: str, number: int, name: str, *, by: str) -> None:
+        self._operations.add_label(*self.find(repository, number), name, self.world.user(by))
+
+    @_action
+    def comment(self, repository: str, number: int, body: str, author: str = "alice") -> int:
+        """Post a comment and return its id."""
+        place, issue = self.find(repository, number)
+        return self._operations.add_comment(place, issue, body, self.world.user(author)).id
+
+    @_action
+    def edit_comment(self, repository: str, comment_id: int, body: str, *, by: str) -> None:
+        place = self.world.repositories[repository]
+        self._operations.edit_comment(place, comment_id, body, self.world.user(by))
+
+    @_action
+    def delete_comment(self, repository: str, comment_id: int, *, by: str) -> None:
+        place = self.world.repositories[repository]
+        self._operations.delete_comment(place, comment_id, self.world.user(by))
+
+    @_action
+    def react(self, repository: str, comment_id: int, content: str, *, by: str) -> None:
+        """React to a comment of either type; GitHub announces no reactions."""
+        place = self.world.repositories[repository]
+        record = place.comment(comment_id) or place.review_comment(comment_id)
+        if record is None:
+            raise LookupError(f"no comment {comment_id}")
+        self._operations.react(record[1], self.world.user(by), content)
+
+    # Pull requests
+
+    @_action
+    def open_pull(
+        self,
+        repository: str,
+        title: str,
+        body: str = "",
+        author: str = "alice",
+        *,
+        files: Text,
+        branch: str = "",
+        base: str = "main",
+        draft: bool = False,
+        fork: bool = False,
+        closes: Sequence[int] = (),
+    ) -> int:
+        """Change ``files`` on a branch (of the author's fork), open a pull request, and return its number."""
+        place, user = self.world.repositories[repository], self.world.user(author)
+        head = self._fork(place, user) if fork else place
+        branch = branch or f"patch-{len(place.issues) + 1}"
+        head.branches[branch] = place.branches[base]
+        sha = self._operations.push(head, branch, as_bytes(files), user)
+        pull = Pull(branch, head.full_name, sha, base, place.branches[base], draft)
+        pull.closes = [(repository, number) for number in closes]
+        return self._operations.open_pull(place, title, body, user, pull).number
+
+    def _fork(self, upstream: RepositoryState, user: User) -> RepositoryState:
+        name = f"{user.login}/{upstream.name}"
+        if name not in self.world.repositories:
+            fork = RepositoryState(self.world.next_id(), user, upstream.name, upstream.private)
+            fork.branches = dict(upstream.branches)
+            self.world.repositories[name] = fork
+        return self.world.repositories[name]
+
+    @_action
+    def push(self, repository: str, number: int, files: Text, *, by: str = "") -> str:
+        """Push one more commit to a pull request's head and return its SHA."""
+        _, issue, pull = self._find_pull(repository, number)
+        assert pull.head_repository is not None
+        head = self.world.repositories[pull.head_repository]
+        return self._operations.push(head, pull.head_ref, as_bytes(files), self._actor(by, issue))
+
+    @_action
+    def commit(self, repository: str, files: Text, *, branch: str = "main", by: str = "") -> str:
+        """Commit directly to a branch and return the SHA."""
+        place = self.world.repositories[repository]
+        user = self.world.user(by) if by else place.owner
+        return self._operations.push(place, branch, as_bytes(files), user)
+
+    @_action
+    def ready(self, repository: str, number: int, *, by: str = "") -> None:
+        """Mark a draft as ready for review."""
+        place, issue = self.find(repository, number)
+        self._operations.set_draft(place, issue, False, self._actor(by, issue))
+
+    @_action
+    def merge(self, repository: str, number: int, *, by: str) -> None:
+        """Merge a pull request; into the default branch this closes the issues that it is linked to."""
+        place, issue, pull = self._find_pull(repository, number)
+        user, base = self.world.user(by), place.branches[pull.base_ref]
+        pull.merged, pull.merged_at = True, self.world.now()
+        message = f"Merge pull request #{number}\n\n{issue.title}\n\n{issue.body}"
+        files = self.world.commits[pull.head_sha].files
+        pull.merge_sha = self.world.commit(files, message, (base, pull.head_sha)).sha
+        place.branches[pull.base_ref] = pull.merge_sha
+        self._operations.set_state(place, issue, "closed", user, None)
+        if pull.base_ref == place.default_branch:
+            self._close_linked(place, issue.number, pull, user)
+
+    def _close_linked(self, place: RepositoryState, number: int, pull: Pull, user: User) -> None:
+        for name, linked_number in pull.closes:
+            linked = place.issues.get(linked_number)
+            if name == place.full_name and linked is not None and linked.pull is None:
+                linked.closed_by.append(number)
+                if linked.state == "open":
+                    self._operations.set_state(place, linked, "closed", user, "completed")
+
+    def revert(self, repository: str, number: int, *, by: str) -> int:
+        """Press "Revert" on a merged pull request, merge the new one, and return its number."""
+        with self.world.lock:
+            place, issue, pull = self._find_pull(repository, number)
+            before = self.world.commits[self.world.commits[pull.merge_sha].parents[0]].files
+            now = self.world.commits[place.branches[pull.base_ref]].files
+        changed_paths = {path for path in {*before, *now} if before.get(path) != now.get(path)}
+        revert = self.open_pull(
+            repository,
+            f'Revert "{issue.title}"',
+            f"Reverts {repository}#{number}",
+            by,
+            files={path: before.get(path) for path in changed_paths},
+            branch=f"revert-{number}",
+        )
+        self.merge(repository, revert, by=by)
+        return revert
+
+    # Reviews and checks
+
+    @_action
+    def reply(self, repository: str, comment_id: int, body: str, *, by: str) -> int:
+        """Reply in the thread of a review comment and return the reply's id."""
+        place = self.world.repositories[repository]
+        issue, first = self._find_review_comment(place, comment_id)
+        comment = ReviewCommentState(
+            id=self.world.next_id(),
+            body=body,
+            author=self.world.user(by),
+            created_at=self.world.now(),
+            path=first.path,
+            line=first.line,
+            side=first.side,
+            commit_id=first.commit_id,
+            review=first.review,
+            in_reply_to=first.in_reply_to or first.id,
+        )
+        self._operations.add_review_comment(place, issue, comment)
+        return comment.id
+
+    @_action
+    def resolve(self, repository: str, comment_id: int, *, by: str) -> None:
+        """Resolve the thread that a review comment began."""
+        place = self.world.repositories[repository]
+        self._operations.resolve_thread(place, *self._find_review_comment(place, comment_id), self.world.user(by))
+
+    def _find_review_comment(
+        self, place: RepositoryState, comment_id: int
+    ) -> tuple[IssueState, ReviewCommentState]:
+        record = place.review_comment(comment_id)
+        if record is None:
+            raise LookupError(f"no review comment {comment_id}")
+        return record
+
+    @_action
+    def rerequest(self, repository: str, check_id: int, *, by: str) -> None:
+        """Press "Re-run" on a check."""
+        place = self.world.repositories[repository]
+        check = next(run for run in place.checks if run.id == check_id)
+        self._operations.rerequest_check(place, check, self.world.user(by))
+
+    def checks(self, repository: str, name: str = "") -> list[CheckRunState]:
+        """Return the check runs, oldest first."""
+        with self.world.lock:
+            return [check for check in self.world.repositories[repository].checks if name in ("", check.name)]
+
+    def review_comments(self, repository: str, number: int) -> list[ReviewCommentState]:
+        """Return the inline comments, oldest first."""
+        with self.world.lock:
+            pull = self.find(repository, number)[1].pull
+            return list(pull.comments) if pull else []
+
+
+def as_bytes(files: Text) -> dict[str, bytes | None]:
+    """Return file contents as they are stored; None removes a file."""
+    return {path: content.encode() if isinstance(content, str) else content for path, content in files.items()}
