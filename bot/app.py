@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import structlog
 
 from bot.core import config_file
-from bot.core.config import RepoConfig
-from bot.core.config_file import Problem
+from bot.core.config import Problem, RepoConfig
 from bot.core.errors import ForgeError, OperatorError, ProviderRefused, SettingsError, TransientError
 from bot.core.io_limits import read_file
 from bot.features.services import NoHistory, Services

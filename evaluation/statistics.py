@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bot.features.shared import signals as feedback
+from bot.features.feedback import signals as feedback
 
 Array = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]

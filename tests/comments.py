@@ -17,6 +17,7 @@ from bot.core.config import VerifyConfig
 from bot.core.config_file import load
 from bot.core.events import CommentCreated
 from bot.core.subjects import Actor, Comment, Issue, PullRequest, Repository
+from bot.features.closing import handler as closing
 from bot.features.commands import handler as commands
 from bot.features.config import handler as config
 from bot.features.reproduce import texts as reproduce
@@ -24,15 +25,14 @@ from bot.features.reproduce.texts import Place
 from bot.features.review import dismissal
 from bot.features.review import texts as review
 from bot.features.review.texts import Page
-from bot.features.shared import input_bouncer as bouncer
-from bot.features.shared import output_bouncer as output
-from bot.features.shared import pull_requests as pull_request
 from bot.features.shared.findings import Finding, Proof
-from bot.features.shared.input_bouncer import InputVerdict
 from bot.features.shared.labels import InputLabel, OutputLabel
-from bot.features.shared.output_bouncer import ExecutedTest, OutputVerdict, Unjudged
-from bot.features.shared.pull_requests import Asked
+from bot.features.shared.rights import no_run_reason
 from bot.features.shared.taxonomy import Category, Impact, Severity
+from bot.features.triage import texts as triage
+from bot.features.triage.judgement import InputVerdict
+from bot.features.verify import texts as verify
+from bot.features.verify.record import ExecutedTest, OutputVerdict, Unjudged
 from bot.features.why import handler as why
 from bot.pipeline.body import Rules
 from bot.reproduction.attempt import Attempt, Candidate, OfferedTest, Reproduction
@@ -69,30 +69,12 @@ def on_issues() -> Iterator[Text]:
     yield "A bounced issue, while paused", _bounced(asked, paused=True)
     yield "After an answer that leaves a question open", _bounced(asked[:1], again=True)
     yield "After an answer that leaves all open", _bounced((), again=True)
-    yield "The same comment once the issue is clear", bouncer.cleared("en")
-    yield "... once a maintainer has accepted it", bouncer.accepted("mia", "", "en")
-    yield "... with a reason", bouncer.accepted("mia", "this is known.", "en")
-    yield "Before an unanswered issue is closed", bouncer.unanswered("warning", 23, "en")
-    yield "The same comment once it is closed", bouncer.unanswered("closed", 30, "en")
-    yield "... after an answer", bouncer.sentences("en")["answered"]
-
-
-def in_other_languages() -> Iterator[Text]:
-    """What stands below an issue where it is not English."""
-    for code in sorted(bouncer.translations().keys() - {"en"}):
-        yield f"{code}: a bounced issue", _bounced(("?",), language=code)
-        yield f"{code}: after an answer", _bounced((), language=code, again=True)
-        yield (
-            f"{code}: labelled by a maintainer, and paused",
-            _bounced((), language=code, marked_by="mia", paused=True),
-        )
-        yield f"{code}: nothing asked", _bounced((), language=code)
-        yield f"{code}: clear", bouncer.cleared(code)
-        yield f"{code}: accepted", bouncer.accepted("mia", "#7", code)
-        yield f"{code}: before it is closed", bouncer.unanswered("warning", 23, code)
-        yield f"{code}: closed", bouncer.unanswered("closed", 30, code)
-        yield f"{code}: answered", bouncer.sentences(code)["answered"]
-        yield f"{code}: below an answer to why", bouncer.sentences(code)["recorded"]
+    yield "The same comment once the issue is clear", triage.CLEARED
+    yield "... once a maintainer has accepted it", commands.accepted("mia", "")
+    yield "... with a reason", commands.accepted("mia", "this is known.")
+    yield "Before an unanswered issue is closed", closing.WARNING.format(days=23)
+    yield "The same comment once it is closed", closing.CLOSED.format(days=30)
+    yield "... after an answer", closing.ANSWERED
 
 
 def _bounced(
@@ -101,7 +83,6 @@ def _bounced(
     missing: tuple[str, ...] = (),
     again: bool = False,
     paused: bool = False,
-    language: str = "en",
     marked_by: str = "",
 ) -> str:
     verdict = InputVerdict(
@@ -111,10 +92,9 @@ def _bounced(
         explanation="It says that loading fails, not with which file or how.",
         questions=questions,
         missing=missing,
-        language=language,
         marked_by=marked_by,
     )
-    return bouncer.comment(verdict, MODEL, DAY, ACME, "bouncer[bot]", again=again, paused=paused)
+    return triage.bounce(verdict, MODEL, DAY, ACME, "bouncer[bot]", again=again, paused=paused)
 
 
 def to_commands() -> Iterator[Text]:
@@ -134,7 +114,7 @@ def to_commands() -> Iterator[Text]:
     yield "... with none", dismissal.NO_FINDING
     yield "... in a thread that is about none", dismissal.NOT_A_FINDING
     yield "A dismissed finding", dismissal.dismissed("mia", "the caller checks it.")
-    yield "/bouncer why", why.answer("`load` is called with a file that the text does not name.", MODEL, "en")
+    yield "/bouncer why", why.answer("`load` is called with a file that the text does not name.", MODEL)
     yield "/bouncer why, where there is nothing to explain", why.NOTHING
     yield "/bouncer why, once too often", why.ENOUGH
 
@@ -180,17 +160,15 @@ def in_checks() -> Iterator[Text]:
     )  # fmt: skip
     still = run.model_copy(update={"head": "failed", "solved": False, "output": "1 failed"})
     silent = run.model_copy(update={"base": "passed", "solved": None})
-    fork = Asked(
-        pull_request=PULL.model_copy(update={"head_repository": "ann/rocket"}),
-        command=Command(word="verify", run="1234567"),
-    )
+    fork = PULL.model_copy(update={"head_repository": "ann/rocket"})
+    fork_note = no_run_reason(fork, Command(word="verify", run="1234567"), "verify") or ""
     yield from _check("A patch that solves its issue", [solved])
     yield from _check("... with its reproducing test", [solved], runs=[run])
     yield from _check("... with a test that says nothing", [solved], runs=[silent])
     yield from _check("A patch that leaves something out", [partly], others=[unjudged])
     yield from _check("A wrong patch", [wrong], runs=[still])
     yield from _check("A patch for two issues", [solved, wrong.model_copy(update={"issue": 4})])
-    yield from _check("A fork's patch", [solved], note=pull_request.no_run(fork, "verify") or "")
+    yield from _check("A fork's patch", [solved], note=fork_note)
     yield from _check("Nothing that can be judged", [], others=[unjudged])
     for reason in (
         "no linked issue",
@@ -198,7 +176,7 @@ def in_checks() -> Iterator[Text]:
         "it changes nothing in pulls.paths",
         "paused by a maintainer",
     ):
-        check = output.skipped(SHA, reason)
+        check = verify.skipped(SHA, reason)
         yield f"Not judged: {reason}", f"{check.title}\n\n{check.summary}"
 
 
@@ -225,7 +203,7 @@ def _check(
     others: list[Unjudged] | None = None,
     note: str = "",
 ) -> Iterator[Text]:
-    check = output.check(
+    check = verify.check(
         SHA,
         verdicts,
         others or [],
@@ -319,7 +297,6 @@ SECTIONS = {
     "Checks: the title, then the summary": in_checks,
     "Reviews": in_reviews,
     "Drafted tests": about_reproducing,
-    "In other languages": in_other_languages,
 }
 
 

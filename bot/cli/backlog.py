@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from bot.core.config import RepoConfig
     from bot.core.subjects import Issue
     from bot.features.services import Services
-    from bot.features.shared.records import TriageRecord
+    from bot.features.triage.record import TriageRecord
     from bot.pipeline.publisher import Publisher
     from bot.pipeline.store import Ledger
     from bot.settings import Settings
@@ -54,7 +54,7 @@ class BacklogIssue(NamedTuple):
     @property
     def record(self) -> TriageRecord:
         """What the verdict recorded; empty without a verdict."""
-        from bot.features.shared.records import TriageRecord
+        from bot.features.triage.record import TriageRecord
 
         return self.decision.record if isinstance(self.decision.record, TriageRecord) else TriageRecord()
 
@@ -176,7 +176,7 @@ def _agree(settings: Settings, services: Services, issues: Sequence[Issue], *, y
 
 def _estimate(settings: Settings, services: Services, issues: Sequence[Issue]) -> float | None:
     """US dollars: a token for every four characters sent, a usual answer, one model call an issue."""
-    from bot.features.shared.input_bouncer import question
+    from bot.features.triage.judgement import question
     from bot.models.budget import load_prices
     from bot.models.registry import leaves
 

@@ -25,7 +25,7 @@ from bot.cli.remote import decide_at, is_url
 if TYPE_CHECKING:
     from bot.core.actions import Decision
     from bot.core.events import PullRequestOpened
-    from bot.features.shared.output_bouncer import OutputVerdict
+    from bot.features.verify.record import OutputVerdict
     from bot.github.offline import Opened
 
 #: Keys of a bouncer's section in bouncer.yml, by their names there.
@@ -82,7 +82,7 @@ def triage(
 
 
 def _input_card(decision: Decision) -> str:
-    from bot.features.shared.records import TriageRecord
+    from bot.features.triage.record import TriageRecord
 
     record = decision.record
     if decision.verdict is None or not isinstance(record, TriageRecord):
@@ -154,7 +154,7 @@ def _only(decision: Decision) -> dict[str, object]:
 
 
 def _verdicts(decision: Decision) -> tuple[OutputVerdict, ...]:
-    from bot.features.shared.records import VerifyRecord
+    from bot.features.verify.record import VerifyRecord
 
     return decision.record.verdicts if isinstance(decision.record, VerifyRecord) else ()
 

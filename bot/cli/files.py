@@ -191,7 +191,7 @@ def failure(decision: Decision) -> str:
     word = decision.abstained or ""
     if word not in ("model:unavailable", "model:unreachable", "sandbox") and not word.startswith("forge:"):
         return ""
-    from bot.features.shared.records import VerifyRecord
+    from bot.features.verify.record import VerifyRecord
 
     error = decision.record.failure if isinstance(decision.record, VerifyRecord) else ""
     return " ".join((error or decision.reason).split())

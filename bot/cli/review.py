@@ -23,7 +23,7 @@ from bot.cli.remote import decide_at, is_url
 
 if TYPE_CHECKING:
     from bot.core.actions import Decision
-    from bot.features.shared.records import ReviewRecord
+    from bot.features.review.record import ReviewRecord
 
 
 @click.command()
@@ -103,7 +103,7 @@ def _lowest(fail_on: tuple[str, ...]) -> str | None:
 
 def _record(decision: Decision) -> ReviewRecord:
     """Return what the review recorded; an empty record if there was none."""
-    from bot.features.shared.records import ReviewRecord
+    from bot.features.review.record import ReviewRecord
 
     return decision.record if isinstance(decision.record, ReviewRecord) else ReviewRecord()
 

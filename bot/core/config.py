@@ -17,6 +17,8 @@ from pydantic import AfterValidator, Field, StringConstraints
 from bot.core.frozen import Frozen
 
 PATH = ".github/bouncer.yml"
+#: Days from the warning to the closing of an unanswered issue.
+WARNING_DAYS = 7
 
 LabelName = Annotated[str, StringConstraints(min_length=1, max_length=50, pattern=r"^[^\x00-\x1f,]+$")]
 Glob = Annotated[str, StringConstraints(max_length=300)]
@@ -94,6 +96,11 @@ class TriageConfig(Frozen):
         description="close a bounced issue as not planned when its author has not answered for so long; they are "
         "warned a week before, and an answer reopens it. Never one that anybody else took up",
     )
+
+    @property
+    def warn_after_days(self) -> int | None:
+        """Days from a bounce to the warning; None if issues are never closed."""
+        return None if self.close_after_days is None else self.close_after_days - WARNING_DAYS
 
 
 class VerifyConfig(Frozen):
@@ -287,3 +294,21 @@ MODES: tuple[str, ...] = tuple(
     and issubclass(field.annotation, Frozen)
     and "mode" in field.annotation.model_fields
 )
+
+
+class Problem(Frozen):
+    """A mistake in the file."""
+
+    key: str = Field(description="dotted path; empty for the file as a whole")
+    line: int = Field(ge=1)
+    message: str
+    shadowed: tuple[str, ...] = Field((), description="sections that are in shadow mode because of it")
+    file: str = Field("", description="``owner/name`` of the repository, if it is the owner's file")
+
+    def __str__(self) -> str:
+        place = f"{self.file}, line {self.line}" if self.file else f"line {self.line}"
+        name = f"{place}, {self.key}" if self.key else place
+        shadowed = "everything" if self.shadowed == MODES else " and ".join(self.shadowed)
+        return f"{name}: {self.message}" + (
+            f"; shadow mode for {shadowed} until this is fixed" if shadowed else ""
+        )

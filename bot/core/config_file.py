@@ -7,9 +7,9 @@ from difflib import get_close_matches
 from typing import Any
 
 import yaml
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
-from bot.core.config import MODES, RepoConfig
+from bot.core.config import MODES, Problem, RepoConfig
 from bot.core.errors import ConfigError
 from bot.core.frozen import Frozen
 
@@ -33,22 +33,6 @@ for _tag, _pattern, _first in (
     _Loader.add_implicit_resolver(
         f"tag:yaml.org,2002:{_tag}", re.compile(_pattern), [*_first] + ([""] if _tag == "null" else [])
     )
-
-
-class Problem(Frozen):
-    """One thing that is wrong in the file."""
-
-    key: str = Field(description="dotted path; empty for the file as a whole")
-    line: int = Field(ge=1)
-    message: str
-    shadowed: tuple[str, ...] = Field((), description="sections that stay in shadow mode because of it")
-    file: str = Field("", description="``owner/name`` of the repository, if it is not the one at hand")
-
-    def __str__(self) -> str:
-        where = f"{self.file}, line {self.line}" if self.file else f"line {self.line}"
-        name = f"{where}, {self.key}" if self.key else where
-        held = "everything" if self.shadowed == MODES else " and ".join(self.shadowed)
-        return f"{name}: {self.message}" + (f"; shadow mode for {held} until this is fixed" if held else "")
 
 
 def load(text: str | bytes) -> tuple[RepoConfig, tuple[Problem, ...]]:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from bot.core.actions import Decision, Task
 from bot.core.commands import CommandSet
-from bot.core.config import RepoConfig
-from bot.core.config_file import Problem
+from bot.core.config import Problem, RepoConfig
 from bot.core.subjects import Repository
 from bot.github.protocol import Forge
 from bot.models.prompts import Prompts

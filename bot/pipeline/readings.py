@@ -18,8 +18,7 @@ from sqlalchemy import func, select
 
 from bot.core import config_file, events
 from bot.core.actions import Task
-from bot.core.config import PATH, RepoConfig
-from bot.core.config_file import Problem
+from bot.core.config import PATH, Problem, RepoConfig
 from bot.core.errors import ForgeError, NotFound
 from bot.core.events import Event
 from bot.core.subjects import Actor, CheckRun, Comment, Issue, Permission, PullRequest, Repository, ReviewComment

@@ -23,8 +23,9 @@ from bot.core import events, tracing
 from bot.core.actions import Decision
 from bot.core.errors import ForgeError, NotFound, OperatorNeeded, TransientError
 from bot.core.events import Event
+from bot.features.closing.record import ClosingRecord
 from bot.features.services import Services
-from bot.features.shared.records import ClosingRecord, TriageRecord
+from bot.features.triage.record import TriageRecord
 from bot.github.writer import GitHubWriter
 from bot.pipeline.inbox import Inbox, Received
 from bot.pipeline.job import GaveUp, Job, Notice, Stage, stored_event, successor, superseded_by

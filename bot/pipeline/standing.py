@@ -13,11 +13,13 @@ from bot.core.actions import Decision, SetLabels, SubmitReview, Task, UpsertComm
 from bot.core.events import CommentCreated
 from bot.core.subjects import Comment, Issue, ReviewComment, Subject
 from bot.features.commands import handler as commands
+from bot.features.commands.record import CommandsRecord
+from bot.features.review.record import ReviewRecord
 from bot.features.services import NoHistory, Services
 from bot.features.shared.findings import Finding
 from bot.features.shared.labels import InputLabel
-from bot.features.shared.records import CommandsRecord, ReviewRecord, TriageRecord
 from bot.features.shared.taxonomy import Category, Impact, Severity
+from bot.features.triage.record import TriageRecord
 from bot.github.protocol import Forge
 from bot.pipeline.body import Seal, without_marker
 

@@ -25,7 +25,7 @@ from bot.core.frozen import Frozen, Lenient
 from bot.core.subjects import Comment
 from bot.features.services import NoHistory, Services
 from bot.features.shared.history import bounced
-from bot.features.shared.records import TriageRecord
+from bot.features.triage.record import TriageRecord
 from bot.github.offline import AUTHOR, REPOSITORY, Opened, ReplayForge, issue_opened, split_title
 from bot.models.prompts import Prompts
 from bot.models.protocol import Model, Prompt

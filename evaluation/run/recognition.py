@@ -12,8 +12,8 @@ from typing import Any, TypeVar, cast
 from pydantic import BaseModel, Field, create_model
 
 from bot.features.shared.findings import ReviewReply
-from bot.features.shared.input_bouncer import InputReply
-from bot.features.shared.output_bouncer import OutputReply
+from bot.features.triage.judgement import InputReply
+from bot.features.verify.judgement import OutputReply
 from bot.models.protocol import Model, Prompt, Reply
 from bot.reproduction.drafting import Draft
 

@@ -15,7 +15,7 @@ from sqlalchemy import insert
 
 from bot.core.actions import Decision, Usage
 from bot.core.subjects import Subject
-from bot.features.shared.records import TriageRecord
+from bot.features.triage.record import TriageRecord
 from bot.pipeline.store import Ledger, migrate
 from bot.pipeline.store.tables import DECISIONS, MODEL_CALLS, SIGNALS
 from bot.web.app import Backend

@@ -14,7 +14,7 @@ from bot.core.config import ReviewConfig
 from bot.core.markdown import clean, clean_line, code_span, fence
 from bot.core.redaction import redact
 from bot.features.shared import pull_requests as pull_request
-from bot.features.shared.input_bouncer import InputReply
+from bot.features.triage.judgement import InputReply
 from bot.github import webhook
 from bot.github.payloads import load_json
 from bot.models import conversation as replies

@@ -18,8 +18,9 @@ from bot.core.errors import OperatorError
 from bot.core.events import RepositoryEvent
 from bot.core.subjects import Subject
 from bot.features.services import Services
-from bot.features.shared.labels import InputLabel, OutputLabel, severity
-from bot.features.shared.records import BouncerRecord, TriageRecord, VerifyRecord
+from bot.features.shared.labels import BouncerRecord, InputLabel, OutputLabel, severity
+from bot.features.triage.record import TriageRecord
+from bot.features.verify.record import VerifyRecord
 from bot.github.offline import ReplayForge, Snapshot, just_opened, pull_just_opened
 from bot.github.protocol import Past
 

@@ -18,7 +18,7 @@ from bot.core.errors import OperatorError
 from bot.core.frozen import Frozen
 
 if TYPE_CHECKING:
-    from bot.core.config_file import Problem
+    from bot.core.config import Problem
 
 #: Bad input, as everywhere: a wrong file is not a failed check.
 BAD_INPUT = 2

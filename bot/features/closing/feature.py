@@ -2,8 +2,8 @@
 
 from bot.core import events
 from bot.features.closing.handler import concerns, handle
+from bot.features.closing.record import ClosingRecord
 from bot.features.feature import Feature
-from bot.features.shared.records import ClosingRecord
 
 FEATURE = Feature(
     name="closing",

@@ -1,8 +1,7 @@
 """Opt-in: a bounced issue whose author never answers is closed as not planned, a week after a warning.
 
-Everything follows from what was decided and from what stands on the issue: only a bounce or warning that is still
-the last word leads on, and whoever else took the issue up, in whatever way, keeps it open. An answer takes a
-warning back and opens an issue again that was closed here.
+The issue is closed only if the bounce or the warning is still the last event on it: any action by another person
+keeps it open. An answer of the author withdraws a warning and reopens an issue that was closed here.
 """
 
 from __future__ import annotations
@@ -12,31 +11,42 @@ from collections.abc import Sequence
 from bot.core import events
 from bot.core.actions import Action, Decision, SetIssueState, UpsertComment
 from bot.core.commands import Command
+from bot.core.config import WARNING_DAYS
 from bot.core.events import Event
 from bot.core.subjects import Comment, Issue
+from bot.features.closing.record import ClosingRecord
 from bot.features.services import Services
 from bot.features.shared import history
-from bot.features.shared import input_bouncer as bouncer
-from bot.features.shared.input_bouncer import WARNING
-from bot.features.shared.records import ClosingRecord, TriageRecord
+from bot.features.shared.issues import DISCLOSURE
+from bot.features.triage.record import TriageRecord
 
-_Answer = events.CommentCreated | events.CommentEdited | events.IssueEdited
+Answer = events.CommentCreated | events.CommentEdited | events.IssueEdited
+
+WARNING = (
+    "I asked for more details {days} days ago and have not heard back. If nothing happens, I'll close this issue "
+    "in a week. To keep it open, reply below or edit the issue. *" + DISCLOSURE + "*"
+)
+CLOSED = (
+    "Closed for now, because nobody has answered in {days} days. Reply below or edit the issue, and I'll open it "
+    "again. *" + DISCLOSURE + "*"
+)
+ANSWERED = "Thanks for coming back to this. The issue stays open."
 
 
 def concerns(event: Event, commands: Sequence[Command]) -> bool:
-    """Return True if time is up, the author of an issue says something, or a person's comment is deleted."""
+    """Return True if the time is up, the author edits or comments, or a person's comment is deleted."""
     if isinstance(event, events.IssueUnanswered):
         return True
     if isinstance(event, events.CommentDeleted):
         return not (event.issue.is_pull_request or event.comment.author.is_bot)
-    if not isinstance(event, _Answer) or event.issue.is_pull_request or not event.by_author:
+    if not isinstance(event, Answer) or event.issue.is_pull_request or not event.by_author:
         return False
     return isinstance(event, events.IssueEdited) or not commands
 
 
 def handle(event: Event, services: Services) -> Decision | None:
-    """Warn, close, or take either back; None where nothing of it is due."""
-    if not isinstance(event, events.IssueUnanswered | events.CommentDeleted | _Answer):
+    """Warn, close, or undo either; None if none of them is due."""
+    if not isinstance(event, events.IssueUnanswered | events.CommentDeleted | Answer):
         return None
     past = services.history.decisions(event.subject.key, "triage", "commands", "closing")
     if isinstance(event, events.CommentDeleted):
@@ -50,16 +60,16 @@ def _time_is_up(event: events.IssueUnanswered, services: Services, past: Sequenc
     config = services.config.triage
     last = history.last_verdict(past)
     if last is None or _time_of(last) != event.since:
-        return None  # something was decided since, which has a time of its own
+        return None  # A later decision has a time of its own.
     if config.close_after_days is None or config.mode != "comment":
         return None
     issue = services.forge.issue(event.number)
-    if why_not := _why_not(issue, event, services, past):
-        return Decision(kind="closing", subject=event.subject, abstained="skipped:touched", reason=why_not)
+    if reason := _reason_to_keep_open(issue, event, services, past):
+        return Decision(kind="closing", subject=event.subject, abstained="skipped:touched", reason=reason)
     warned = last.kind == "closing"
     about = last.record.about if isinstance(last.record, ClosingRecord) else f"{event.since:.0f}"
-    days = config.close_after_days if warned else config.close_after_days - WARNING
-    body = bouncer.unanswered("closed" if warned else "warning", days, history.language(past))
+    text, days = (CLOSED, config.close_after_days) if warned else (WARNING, config.warn_after_days)
+    body = text.format(days=days)
     comment = UpsertComment(task="closing", number=issue.number, body=body, about=about)
     close = SetIssueState(number=issue.number, state="closed", comments=issue.comments)
     return Decision(
@@ -69,7 +79,7 @@ def _time_is_up(event: events.IssueUnanswered, services: Services, past: Sequenc
         actions=(close, comment) if warned else (comment,),
         reason="nobody has answered the warning" if warned else "nobody has answered",
         record=ClosingRecord(about=about, at=services.clock().timestamp()),
-        again_days=None if warned else WARNING,
+        again_days=None if warned else WARNING_DAYS,
     )
 
 
@@ -78,8 +88,10 @@ def _time_of(decision: Decision) -> float | None:
     return record.at if isinstance(record, TriageRecord | ClosingRecord) else None
 
 
-def _why_not(issue: Issue, event: events.IssueUnanswered, services: Services, past: Sequence[Decision]) -> str:
-    """Why an issue stays open, in a sentence; empty where nothing speaks for it."""
+def _reason_to_keep_open(
+    issue: Issue, event: events.IssueUnanswered, services: Services, past: Sequence[Decision]
+) -> str:
+    """Return why the issue stays open; empty if it can be closed."""
     config, before = services.config.triage, event.issue
     if issue.state == "closed":
         return "it is closed already"
@@ -92,7 +104,7 @@ def _why_not(issue: Issue, event: events.IssueUnanswered, services: Services, pa
     if issue.claimed:
         return "it is assigned to somebody, or planned"
     ours = {label.lower() for label in services.config.labels}
-    if {each.lower() for each in issue.labels} - {each.lower() for each in before.labels} - ours:
+    if {label.lower() for label in issue.labels} - {label.lower() for label in before.labels} - ours:
         return "somebody labelled it"
     bounce = history.triage_records(past)[-1]
     if bounce.reopened:
@@ -112,7 +124,7 @@ def _takes_up(comment: Comment, issue: Issue, bounce: TriageRecord) -> bool:
 
 
 def _deleted(event: events.CommentDeleted, past: Sequence[Decision]) -> Decision | None:
-    """Remember that a person took a bounced issue up: the comment cannot be read any more when time is up."""
+    """Record that a person took up a bounced issue: a deleted comment cannot be read when the time is up."""
     bounces = [record for record in history.triage_records(past) if record.bounced]
     if not bounces or not _takes_up(event.comment, event.issue, bounces[-1]):
         return None
@@ -125,20 +137,20 @@ def _deleted(event: events.CommentDeleted, past: Sequence[Decision]) -> Decision
     )
 
 
-def _answered(event: _Answer, services: Services, past: Sequence[Decision]) -> Decision | None:
-    """The warning is taken back, and what was closed here is opened; it is read again like any other answer."""
-    last = next((each for each in reversed(past) if each.kind == "closing" and each.verdict), None)
+def _answered(event: Answer, services: Services, past: Sequence[Decision]) -> Decision | None:
+    """Withdraw the warning and reopen what was closed here. Triage reads the answer as usual."""
+    steps = (decision for decision in reversed(past) if decision.kind == "closing" and decision.verdict)
+    last = next(steps, None)
     if last is None or last.verdict == "answered" or not isinstance(last.record, ClosingRecord):
         return None
     number, actions = event.number, list[Action]()
     if event.issue.state == "closed":
-        # A maintainer may have opened and closed it since: only what we closed is opened.
+        # A maintainer may have closed it since, and only our own closing is undone.
         if services.forge.issue(number).closed_by != services.forge.identity().id:
             return None
         actions.append(SetIssueState(number=number, state="open"))
     about = last.record.about
-    body = bouncer.sentences(history.language(past))["answered"]
-    actions.append(UpsertComment(task="closing", number=number, body=body, about=about, only_edit=True))
+    actions.append(UpsertComment(task="closing", number=number, body=ANSWERED, about=about, only_edit=True))
     return Decision(
         kind="closing",
         subject=event.subject,

@@ -5,8 +5,8 @@ from datetime import timedelta
 from bot.core import events
 from bot.core.commands import AuthorLimit, SlashCommand
 from bot.features.commands.handler import concerns, handle
+from bot.features.commands.record import CommandsRecord
 from bot.features.feature import Feature
-from bot.features.shared.records import CommandsRecord
 
 FEATURE = Feature(
     name="commands",

@@ -12,23 +12,26 @@ from bot.core import events
 from bot.core.actions import Action, Decision, SetIssueState, SetLabels, UpsertComment
 from bot.core.commands import Command, CommandSet, resembles_command
 from bot.core.events import Event
+from bot.core.markdown import clean_line
 from bot.core.subjects import at_least
+from bot.features.closing.record import ClosingRecord
+from bot.features.commands.record import CommandsRecord
 from bot.features.services import Services
 from bot.features.shared import history
-from bot.features.shared import input_bouncer as bouncer
-from bot.features.shared import pull_requests as pull_request
-from bot.features.shared.records import ClosingRecord, CommandsRecord
-from bot.features.shared.rights import Said, answer, explains, granted, paused, react
+from bot.features.shared.issues import PAUSED, READ_AGAIN, skip_reason
+from bot.features.shared.rights import CommandEvent, answer, explains, granted, no_run_reason, paused, react
 
 #: Answers to people without rights on one issue or pull request; after that they get only a reaction.
 MAX_ANSWERS = 10
+#: Characters of the reason after ``/bouncer accept``.
+MAX_REASON = 240
 
 
 def concerns(event: Event, commands: Sequence[Command]) -> bool:
     """Return True for a comment with a command, or almost one, and for a label that a person removed."""
     if isinstance(event, events.IssueUnlabeled):
         return not event.sender.is_bot
-    if not isinstance(event, Said) or event.sender.is_bot:
+    if not isinstance(event, CommandEvent) or event.sender.is_bot:
         return False
     return bool(commands) or resembles_command(event.comment.body)
 
@@ -37,7 +40,7 @@ def handle(event: Event, services: Services) -> Decision | None:
     """Answer the commands in a new comment; None if there are none."""
     if isinstance(event, events.IssueUnlabeled):
         return _unlabeled(event, services)
-    if not isinstance(event, Said):
+    if not isinstance(event, CommandEvent):
         return None
     commands = services.commands.read(event.comment.body)
     if {command.word for command in commands} == {"why"} and not explains(event, services.config):
@@ -96,12 +99,11 @@ def _unlabeled(event: events.IssueUnlabeled, services: Services) -> Decision | N
     )
 
 
-def _run_hint(command: Command, event: Said, services: Services) -> str:
+def _run_hint(command: Command, event: CommandEvent, services: Services) -> str:
     """Return what to copy if ``--run`` names no whole commit id of a fork's pull request; else an empty text."""
     if not command.run or len(command.run) in (40, 64):
         return ""
-    request = pull_request.Asked(pull_request=services.forge.pull_request(event.number), command=command)
-    reason = pull_request.no_run(request, command.word)
+    reason = no_run_reason(services.forge.pull_request(event.number), command, command.word)
     return f"`--run` needs the whole id of a commit. {reason}" if reason else ""
 
 
@@ -113,14 +115,14 @@ def suggestion(word: str) -> str:
     )
 
 
-def _obstacle(command: Command, event: Said, services: Services) -> str:
+def _obstacle(command: Command, event: CommandEvent, services: Services) -> str:
     """Return why an allowed command cannot be carried out; empty if it can."""
     config, word = services.config, command.word
     if word == "recheck" and not _on_pull(event) and not isinstance(event, events.ReviewCommentCreated):
         past = services.history.decisions(event.subject.key, "triage", "commands")
         if config.triage.mode == "off":
             return off("triage")
-        skip = bouncer.skip_reason(event.issue, config.triage, past, despite_pause=True)
+        skip = skip_reason(event.issue, config.triage, past, despite_pause=True)
         return f"I can't read this again: {skip[1]}." if skip else ""
     needed = services.commands[word].sections if _on_pull(event) else ()
     return off(*needed) if needed and all(getattr(config, name).mode == "off" for name in needed) else ""
@@ -133,7 +135,7 @@ def off(*sections: str) -> str:
 
 def refusal(
     command: Command,
-    event: Said,
+    event: CommandEvent,
     commands: CommandSet,
     *,
     authors: bool = True,
@@ -153,17 +155,17 @@ def refusal(
     return f"Only {people} with triage permission in this repository can use {name}."
 
 
-def _works_here(command: Command, event: Said, commands: CommandSet) -> bool:
+def _works_here(command: Command, event: CommandEvent, commands: CommandSet) -> bool:
     declared = commands[command.word]
     return declared.on_pull_requests if _on_pull(event) else declared.on_issues
 
 
-def _on_pull(event: Said) -> bool:
+def _on_pull(event: CommandEvent) -> bool:
     return isinstance(event, events.ReviewCommentCreated) or event.issue.is_pull_request
 
 
 def _actions(
-    event: Said, done: Sequence[Command], refusals: Sequence[str], services: Services
+    event: CommandEvent, done: Sequence[Command], refusals: Sequence[str], services: Services
 ) -> tuple[Action, ...]:
     actions: list[Action] = []
     words = {command.word: command for command in done}
@@ -182,7 +184,7 @@ def _actions(
     return tuple(actions)
 
 
-def _has_enough_answers(event: Said, services: Services) -> bool:
+def _has_enough_answers(event: CommandEvent, services: Services) -> bool:
     earlier_answers = [
         decision
         for decision in services.history.decisions(event.subject.key, "commands")
@@ -195,26 +197,25 @@ def _has_enough_answers(event: Said, services: Services) -> bool:
     )
 
 
-def _invitation(event: Said, services: Services, *, paused: bool) -> tuple[Action, ...]:
+def _invitation(event: CommandEvent, services: Services, *, paused: bool) -> tuple[Action, ...]:
     """Return the edit of a bounce comment that says whether a reply will be read, which is not so while paused."""
     past = services.history.decisions(event.subject.key, "triage", "commands")
     last = history.last_verdict(past)
     if last is None or not history.bounced(last) or history.accepted(past):
         return ()
-    texts = bouncer.sentences(history.language(past))
     for action in last.actions:
         if isinstance(action, UpsertComment):
-            body = action.body.replace(texts["paused"], texts["answer"])
-            body = body.replace(texts["answer"], texts["paused"]) if paused else body
+            old, new = (READ_AGAIN, PAUSED) if paused else (PAUSED, READ_AGAIN)
+            body = action.body.replace(old, new)
             return (action.model_copy(update={"body": body, "only_edit": True}),)
     return ()
 
 
-def _accept(event: Said | events.IssueUnlabeled, services: Services, why: str) -> tuple[Action, ...]:
+def _accept(event: CommandEvent | events.IssueUnlabeled, services: Services, why: str) -> tuple[Action, ...]:
     """Return the actions that accept an issue: the bounce comment becomes one line, and the label is removed."""
     actions: list[Action] = []
     past = services.history.decisions(event.subject.key, "triage")
-    body = bouncer.accepted(event.sender.login, why, history.language(past))
+    body = accepted(event.sender.login, why)
     if history.bounced(history.last_verdict(past)):
         actions.append(UpsertComment(task="triage", number=event.number, body=body, only_edit=True))
     last_closing = history.last_verdict(services.history.decisions(event.subject.key, "closing"))
@@ -230,7 +231,13 @@ def _accept(event: Said | events.IssueUnlabeled, services: Services, why: str) -
     return tuple(actions)
 
 
-def _reason(event: Said, commands: tuple[Command, ...], done: tuple[Command, ...]) -> str:
+def accepted(login: str, why: str) -> str:
+    """Return the bounce comment after a maintainer accepted the issue."""
+    reason = f": {clean_line(why, limit=MAX_REASON).rstrip('.')}" if why else ""
+    return f"Accepted as is by {login}{reason}."
+
+
+def _reason(event: CommandEvent, commands: tuple[Command, ...], done: tuple[Command, ...]) -> str:
     if not commands:
         return f"{event.sender.login} wrote something that is almost a command"
     refused_words = [command.word for command in commands if command not in done]

@@ -2,8 +2,8 @@
 
 from bot.core import events
 from bot.features.config.handler import concerns, handle
+from bot.features.config.record import ConfigRecord
 from bot.features.feature import Feature, same_text
-from bot.features.shared.records import ConfigRecord
 
 _PULLS = (events.PullRequestOpened, events.PullRequestSynchronized, events.PullRequestReopened)
 

@@ -11,14 +11,13 @@ from bot.code.diff import parse
 from bot.core import config_file, events
 from bot.core.actions import Decision, SetCheck
 from bot.core.commands import Command
-from bot.core.config import PATH
-from bot.core.config_file import Problem
+from bot.core.config import PATH, Problem
 from bot.core.errors import ForgeError, NotFound
 from bot.core.events import Event
 from bot.core.markdown import clean_line
 from bot.core.subjects import PullRequest, Subject
+from bot.features.config.record import ConfigRecord
 from bot.features.services import Services
-from bot.features.shared.records import ConfigRecord
 
 #: The check run's name.
 CHECK = "bouncer / config"

@@ -3,7 +3,7 @@
 from bot.core import events
 from bot.features.feature import Feature
 from bot.features.feedback.handler import concerns, handle
-from bot.features.shared.records import FeedbackRecord
+from bot.features.feedback.record import FeedbackRecord
 
 FEATURE = Feature(
     name="feedback",

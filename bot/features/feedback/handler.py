@@ -15,11 +15,11 @@ from bot.core.actions import Decision
 from bot.core.commands import Command
 from bot.core.events import Event
 from bot.core.subjects import ReviewComment
+from bot.features.feedback.record import FeedbackRecord, Outcome, Signal
 from bot.features.services import Services
-from bot.features.shared import history
-from bot.features.shared import pull_requests as pull_request
+from bot.features.shared import history, pull_requests
 from bot.features.shared.findings import Finding
-from bot.features.shared.records import BouncerRecord, FeedbackRecord, Outcome, Signal
+from bot.features.shared.labels import BouncerRecord
 from bot.features.shared.review_history import MAX_REACTIONS, finding_of, our_comments, recall, turned_down
 
 #: In a comment that answers a command: what becomes of it says nothing about the bounce.
@@ -72,7 +72,7 @@ def _fates(event: OnFinding | OnBounce, services: Services) -> Iterator[KnownFat
         return
     pull = event.pull_request
     here = f"#{pull.number}"
-    for link in pull_request.links(pull, services):
+    for link in pull_requests.links(pull, services):
         if link.repository.lower() == name.lower():
             key = f"{name}#{link.number}"
             yield from _fate("triage", key, True, f"closed by the merged pull request {here}", services)

@@ -4,7 +4,7 @@ from bot.core import events
 from bot.core.commands import SlashCommand
 from bot.features.feature import Feature
 from bot.features.reproduce.handler import concerns, handle
-from bot.features.shared.records import ReproduceRecord
+from bot.features.reproduce.record import ReproduceRecord
 
 FEATURE = Feature(
     name="reproduce",

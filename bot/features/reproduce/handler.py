@@ -1,7 +1,7 @@
 """Bug-reproducing tests: draft one for a reported bug, run it on the default branch, offer it or abstain.
 
-On ``/bouncer reproduce`` by someone with triage permission; by itself only where the repository asks for it, for
-issues that triage found clear enough and that carry the configured label. Each text is tried once by itself.
+It runs on ``/bouncer reproduce`` by a person with triage permission. It runs without being asked only if the
+repository wants that, once for each text, on issues that triage found clear and that have the configured label.
 """
 
 from __future__ import annotations
@@ -19,26 +19,30 @@ from bot.core.errors import BudgetExceeded, ForgeError, ModelError, SandboxError
 from bot.core.events import Event
 from bot.core.subjects import Issue, Subject
 from bot.features.reproduce import texts
+from bot.features.reproduce.record import DraftRecord, ReproduceRecord, StoredTest
 from bot.features.reproduce.texts import Place
 from bot.features.services import Services
-from bot.features.shared import history, stored_tests
+from bot.features.shared import history
 from bot.features.shared.harness import prepared
-from bot.features.shared.records import ReproduceRecord
 from bot.features.shared.rights import asked_for
 from bot.models.protocol import caveat
-from bot.reproduction.attempt import Reproduction
+from bot.reproduction.attempt import Attempt, Reproduction
 from bot.reproduction.command import TestCommand
 from bot.reproduction.drafting import Author
 from bot.reproduction.pipeline import Options, reproduce_in
 from bot.reproduction.report import Report, read_report
 from bot.reproduction.setup import SetupFailed
 
-Cause = events.IssueShown | events.IssueLabeled | events.CommentCreated
+Trigger = events.IssueShown | events.IssueLabeled | events.CommentCreated
+
+#: Characters of a test file and of a failure message that are recorded.
+MAX_CONTENT = 400_000
+MAX_MESSAGE = 4_000
 
 
 def concerns(event: Event, commands: Sequence[Command]) -> bool:
-    """Whether an event can give cause to; of comments only commands do, and answers of the author."""
-    if not isinstance(event, Cause) or event.issue.is_pull_request or event.sender.is_bot:
+    """Return True if the event may lead to an attempt; of comments only commands and the author's answers do."""
+    if not isinstance(event, Trigger) or event.issue.is_pull_request or event.sender.is_bot:
         return False
     if not isinstance(event, events.CommentCreated):
         return True
@@ -46,49 +50,49 @@ def concerns(event: Event, commands: Sequence[Command]) -> bool:
 
 
 def handle(event: Event, services: Services) -> Decision | None:
-    """Try to reproduce the issue of an event; None where the event gives no cause to."""
-    if not isinstance(event, Cause):
+    """Try to reproduce the issue of an event; None if the event asks for no attempt."""
+    if not isinstance(event, Trigger):
         return None
     past = services.history.decisions(event.subject.key, "triage", "reproduce", "commands")
-    asked = asked_for("reproduce", event, services) is not None
-    if not asked and (event.issue.state == "closed" or not _by_itself(event, services, past)):
+    on_request = asked_for("reproduce", event, services) is not None
+    if not on_request and (event.issue.state == "closed" or not _is_wanted(event, services, past)):
         return None
-    reproducing = _Reproducing(event.subject, event.issue, services, explicitly=asked)
+    attempt = _Attempt(event.subject, event.issue, services, on_request)
     if services.config.reproduce.mode == "off":
-        return reproducing.not_run("skipped:off", "drafting tests is switched off here (`reproduce.mode`)")
+        return attempt.not_run("skipped:off", "drafting tests is switched off here (`reproduce.mode`)")
     if services.sandbox is None:
-        return reproducing.not_run("sandbox", "the operator of this bot has switched the sandbox off")
+        return attempt.not_run("sandbox", "the operator of this bot has switched the sandbox off")
     try:
-        return reproducing.attempt()
+        return attempt.decide()
     except BudgetExceeded:
-        # Said nowhere: the router records it, and the job is taken up again with the next budget.
+        # Posted nowhere: the router records it, and the job runs again with the next budget.
         raise
     except ModelError as error:
         why = f"the model gave no usable answer ({error.reason})"
-        return reproducing.not_run(f"model:{error.reason}", why, error.usage)
+        return attempt.not_run(f"model:{error.reason}", why, error.usage)
     except SetupFailed as error:
-        return reproducing.not_run("setup", str(error))
+        return attempt.not_run("setup", str(error))
     except SandboxError as error:
-        return reproducing.not_run("sandbox", f"the sandbox failed: {error}")
+        return attempt.not_run("sandbox", f"the sandbox failed: {error}")
 
 
-def _by_itself(event: Cause, services: Services, past: Sequence[Decision]) -> bool:
-    """Whether the repository wants this issue tried without being asked, and nobody has tried this text yet."""
+def _is_wanted(event: Trigger, services: Services, past: Sequence[Decision]) -> bool:
+    """Return True if the repository wants an attempt without a command and this text had none yet."""
     config = services.config.reproduce
     if config.mode == "off" or not config.automatic or history.paused(past):
         return False
     if config.label.lower() not in {label.lower() for label in event.issue.labels}:
         return False
-    triaged = history.last_verdict([each for each in past if each.kind == "triage"])
-    clear = (
-        triaged is not None and not history.bounced(triaged) and triaged.subject.revision == event.issue.revision
-    )
-    tried = any(each.kind == "reproduce" and each.subject.revision == event.issue.revision for each in past)
-    return (clear or history.accepted(past)) and not tried
+    revision = event.issue.revision
+    if any(decision.kind == "reproduce" and decision.subject.revision == revision for decision in past):
+        return False
+    last = history.last_verdict([decision for decision in past if decision.kind == "triage"])
+    clear = last is not None and not history.bounced(last) and last.subject.revision == revision
+    return clear or history.accepted(past)
 
 
 def _report(issue: Issue, services: Services) -> Report:
-    """The issue, and what its author said about it since."""
+    """Return the issue with its author's later comments."""
     answers = [
         comment.body
         for comment in services.forge.comments(issue.number)
@@ -100,8 +104,8 @@ def _report(issue: Issue, services: Services) -> Report:
     return read_report(issue.title, body, issue.number)
 
 
-def _earlier(services: Services, number: int) -> Report | None:
-    """An earlier issue of the repository, for an example; None for what is none."""
+def _earlier_report(services: Services, number: int) -> Report | None:
+    """Return an earlier issue of the repository as an example; None if the number is no issue."""
     try:
         issue = services.forge.issue(number)
     except ForgeError:
@@ -110,17 +114,17 @@ def _earlier(services: Services, number: int) -> Report | None:
 
 
 @dataclass(frozen=True)
-class _Reproducing:
-    """One issue that is tried, and how its people want to hear of it."""
+class _Attempt:
+    """An attempt to reproduce one issue."""
 
     subject: Subject
     issue: Issue
     services: Services
-    explicitly: bool
-    """Somebody asked for it: then they are told what was tried in vain, too."""
+    on_request: bool
+    """A person asked for it, so a failed attempt is posted too."""
 
-    def attempt(self) -> Decision:
-        """Draft, run and choose on the head of the default branch."""
+    def decide(self) -> Decision:
+        """Draft tests, run them on the head of the default branch, and offer the best one."""
         services, config = self.services, self.services.config.reproduce
         try:
             command = TestCommand.of_repository(config.command)
@@ -130,39 +134,42 @@ class _Reproducing:
         place = Place(repository=services.repository, branch=branch, sha=services.forge.head(branch))
         author = Author(services.model, services.prompts, self.subject.key)
         options = Options(samples=config.samples, threshold=config.threshold, pick=config.pick)
-        fetch = partial(_earlier, services) if config.examples == "repository" else None
+        fetch = partial(_earlier_report, services) if config.examples == "repository" else None
         report = _report(self.issue, services)
         with TemporaryDirectory(prefix="bouncer-") as folder:
             services.forge.checkout(place.sha, Path(folder))
             with prepared(services, Path(folder), command) as harness:
                 result = reproduce_in(Path(folder), report, author, harness, options, fetch=fetch)
-        return self._decided(result, command, place)
-
-    def _decided(self, result: Reproduction, command: TestCommand, place: Place) -> Decision:
         if result.state == "not run":
-            found = self.not_run(result.abstained or "sandbox", result.reason, result.usage)
-            return found.model_copy(update={"model": result.model})
-        test = stored_tests.stored(result, command, place.branch, place.sha)
+            decision = self.not_run(result.abstained or "sandbox", result.reason, result.usage)
+            return decision.model_copy(update={"model": result.model})
         return Decision(
             kind="reproduce",
             subject=self.subject,
             verdict=result.state,
-            actions=self._offer(result, place) if result.best else self._in_vain(result, place),
+            actions=self._offer(result, place) if result.best else self._failed(result, place),
             reason=result.reason or f"{result.tests[0].agreeing} of {result.drafted} drafts agree",
-            record=stored_tests.record(
-                result, test, self.services.prompts.hash("reproduce.draft"), self.services.config.hash
+            record=ReproduceRecord(
+                state=result.state,
+                test=_stored_test(result, command, place),
+                agreeing=result.best.agreeing if result.best else 0,
+                drafted=result.drafted,
+                sandbox=result.sandbox,
+                attempts=tuple(_draft_record(attempt) for attempt in result.attempts),
+                prompt=services.prompts.hash("reproduce.draft"),
+                config=services.config.hash,
             ),
             usage=result.usage,
             model=result.model,
         )
 
     def not_run(self, word: str, why: str, usage: Usage | None = None) -> Decision:
-        """The explicit abstention; ``word`` is what it is counted by."""
+        """Return an abstention, counted by ``word``."""
         place = Place(repository=self.services.repository, branch=self.services.repository.default_branch, sha="")
         return Decision(
             kind="reproduce",
             subject=self.subject,
-            actions=(self._comment(texts.not_run(why, place)),) if self.explicitly else (),
+            actions=(self._comment(texts.not_run(why, place)),) if self.on_request else (),
             abstained=word,
             reason=why,
             record=ReproduceRecord(state="not run"),
@@ -170,30 +177,63 @@ class _Reproducing:
         )
 
     def _offer(self, result: Reproduction, place: Place) -> tuple[Action, ...]:
-        config, note = self.services.config.reproduce, caveat(result.model)
-        label = SetLabels(number=self.issue.number, add=(config.reproduced_label,))
+        """Return the comment or draft pull request with the best test, and the label."""
+        best, config, note = result.best, self.services.config.reproduce, caveat(result.model)
+        assert best is not None
+        number = self.issue.number
+        label = SetLabels(number=number, add=(config.reproduced_label,))
         if config.mode == "comment":
             return self._comment(texts.reproduced(result, place, note)), label
-        return self._pull(result, place, note), label
-
-    def _pull(self, result: Reproduction, place: Place, note: str) -> OpenDraftPull:
-        best = result.best
-        assert best is not None
-        return OpenDraftPull(
-            number=self.issue.number,
+        pull = OpenDraftPull(
+            number=number,
             base=place.branch,
             base_sha=place.sha,
-            branch=f"bouncer/reproduce-{self.issue.number}",
+            branch=f"bouncer/reproduce-{number}",
             path=best.candidate.path,
             content=best.candidate.content,
-            title=texts.pull_title(self.issue.number, self.issue.title),
-            body=texts.pull_body(result, place, self.issue.number, note),
+            title=texts.pull_title(number, self.issue.title),
+            body=texts.pull_body(result, place, number, note),
         )
+        return pull, label
 
-    def _in_vain(self, result: Reproduction, place: Place) -> tuple[Action, ...]:
-        """Nobody is told what they did not ask for; an older comment that says otherwise is brought up to date."""
+    def _failed(self, result: Reproduction, place: Place) -> tuple[Action, ...]:
+        """Return the comment on a failed attempt. Without a request it only updates an older comment."""
         body = texts.not_reproduced(result, place, caveat(result.model))
-        return (self._comment(body, only_edit=not self.explicitly),)
+        return (self._comment(body, only_edit=not self.on_request),)
 
     def _comment(self, body: str, *, only_edit: bool = False) -> UpsertComment:
         return UpsertComment(task="reproduce", number=self.issue.number, body=body, only_edit=only_edit)
+
+
+def _stored_test(result: Reproduction, command: TestCommand, place: Place) -> StoredTest | None:
+    """Return the best test of a result for the record; None if there is none or its file is too large."""
+    best = result.best
+    if best is None or len(best.candidate.content) > MAX_CONTENT:
+        return None
+    return StoredTest(
+        path=best.candidate.path,
+        name=best.candidate.name,
+        content=best.candidate.content,
+        code=best.candidate.code,
+        new_file=best.candidate.new_file,
+        command=command.argv,
+        branch=place.branch,
+        sha=place.sha,
+        exception_type=best.outcome.exception_type or "",
+        message=best.outcome.message[:MAX_MESSAGE],
+    )
+
+
+def _draft_record(attempt: Attempt) -> DraftRecord:
+    outcome = attempt.outcome
+    return DraftRecord(
+        number=attempt.number,
+        fate=attempt.fate,
+        why=attempt.why[:500],
+        repaired=attempt.repaired,
+        inverted=attempt.inverted,
+        flaky=attempt.flaky,
+        exception_type=outcome.exception_type if outcome else None,
+        message=outcome.message[:500] if outcome else "",
+        code=attempt.candidate.code[:4_000] if attempt.candidate else "",
+    )

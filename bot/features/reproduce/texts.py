@@ -1,4 +1,4 @@
-"""What people read about a reproduction: the comment, and the draft pull request. Pure."""
+"""The comment about a reproduction, and the text of the draft pull request. Pure."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from bot.reproduction.attempt import Attempt, OfferedTest, Reproduction
 from bot.reproduction.outcome import TestOutcome
 
 #: Characters of the failure in the first sentence, of the test, and of the folded output.
-FAILURE = 200
-CODE = 12_000
-OUTPUT = 6_000
+MAX_FAILURE = 200
+MAX_CODE = 12_000
+MAX_OUTPUT = 6_000
 MAX_REASONS = 5
 
 
 class Place(Frozen):
-    """Where something was tried."""
+    """The commit on which tests are run."""
 
     repository: Repository
     branch: str
@@ -32,14 +32,14 @@ class Place(Frozen):
 
 
 def reproduced(result: Reproduction, place: Place, note: str = "") -> str:
-    """The comment that offers the best test."""
+    """Return the comment that offers the best test."""
     best = result.best
     assert best is not None
     how = "save it as" if best.candidate.new_file else "add it to"
     lines = [
         f"**{_headline(best, result, place)}**",
         "",
-        fence(best.candidate.code[:CODE], "java" if best.candidate.path.endswith(".java") else "python"),
+        fence(best.candidate.code[:MAX_CODE], "java" if best.candidate.path.endswith(".java") else "python"),
         "",
         *_output(best.outcome),
         f"To use it, {how} {code_span(best.candidate.path)}.",
@@ -50,7 +50,7 @@ def reproduced(result: Reproduction, place: Place, note: str = "") -> str:
 
 
 def not_reproduced(result: Reproduction, place: Place, note: str = "") -> str:
-    """The comment that says what was tried in vain."""
+    """Return the comment about a failed attempt."""
     lines = [
         f"**Not reproduced on {place.at}.** {_tried(result)}",
         "",
@@ -64,7 +64,7 @@ def not_reproduced(result: Reproduction, place: Place, note: str = "") -> str:
 
 
 def not_run(reason: str, place: Place, note: str = "") -> str:
-    """The comment that says that nothing was tried."""
+    """Return the comment that says that nothing was run."""
     lines = [
         f"**Not run.** {_sentence(clean_line(reason, host=place.repository.host, limit=400))}",
         "",
@@ -74,12 +74,12 @@ def not_run(reason: str, place: Place, note: str = "") -> str:
 
 
 def pull_title(issue: int, title: str) -> str:
-    """The title of the draft pull request."""
+    """Return the title of the draft pull request."""
     return f"Add a failing test for #{issue}: {clean_line(title, limit=160)}"
 
 
 def pull_body(result: Reproduction, place: Place, issue: int, note: str = "") -> str:
-    """The text of the draft pull request; it names the issue without closing it."""
+    """Return the text of the draft pull request; it names the issue without closing it."""
     best = result.best
     assert best is not None
     lines = [
@@ -95,7 +95,7 @@ def pull_body(result: Reproduction, place: Place, issue: int, note: str = "") ->
 
 
 def failure_line(outcome: TestOutcome) -> str:
-    """The exception in one line, as it would end a traceback."""
+    """Return the exception in one line, like the last line of a traceback."""
     first = outcome.message.strip().split("\n", 1)[0]
     return (
         f"{outcome.exception_type}: {first}"
@@ -108,7 +108,7 @@ def _headline(best: OfferedTest, result: Reproduction, place: Place) -> str:
     how = " as reported" if best.grade == "reported" else ""
     return (
         f"Reproduced on {place.at}: {code_span(best.command)} fails with "
-        f"{code_span(failure_line(best.outcome) or best.outcome.status, limit=FAILURE)}{how} "
+        f"{code_span(failure_line(best.outcome) or best.outcome.status, limit=MAX_FAILURE)}{how} "
         f"({best.agreeing} of {result.drafted} drafts agree)."
     )
 
@@ -119,7 +119,7 @@ def _output(outcome: TestOutcome) -> list[str]:
     return [
         "<details><summary>Output</summary>",
         "",
-        fence(outcome.output[-OUTPUT:], "text"),
+        fence(outcome.output[-MAX_OUTPUT:], "text"),
         "",
         "</details>",
         "",
@@ -127,8 +127,8 @@ def _output(outcome: TestOutcome) -> list[str]:
 
 
 def _tried(result: Reproduction) -> str:
-    what = f"{result.drafted} {'draft was' if result.drafted == 1 else 'drafts were'} tried"
-    return f"{what}: {result.reason}." if result.reason else f"{what}."
+    count = f"{result.drafted} {'draft was' if result.drafted == 1 else 'drafts were'} tried"
+    return f"{count}: {result.reason}." if result.reason else f"{count}."
 
 
 def _reasons(attempts: Sequence[Attempt], place: Place) -> list[str]:
@@ -150,10 +150,10 @@ def _why(attempt: Attempt) -> str:
 def _footer(result: Reproduction, note: str) -> list[str]:
     cost = ", cost unknown" if result.usage.cost_usd is None else f", {result.usage.cost_usd:.4f} USD"
     runner = f", run in {result.sandbox}" if result.sandbox else ""
-    spent = f"`{result.model}`, {result.usage.calls} calls{cost}{runner}" if result.model else ""
-    folded = ["<details><summary>How</summary>", "", spent, "", "</details>"] if spent else []
-    disclosed = ["*An AI model drafts these tests and may be wrong.*", ""] if result.model else []
-    return [*disclosed, *_note(note), *folded]
+    cost_line = f"`{result.model}`, {result.usage.calls} calls{cost}{runner}" if result.model else ""
+    folded = ["<details><summary>How</summary>", "", cost_line, "", "</details>"] if cost_line else []
+    disclosure = ["*An AI model drafts these tests and may be wrong.*", ""] if result.model else []
+    return [*disclosure, *_note(note), *folded]
 
 
 def _note(note: str) -> list[str]:

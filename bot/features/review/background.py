@@ -16,7 +16,7 @@ from bot.core.errors import ForgeError, NotRecorded
 from bot.core.subjects import PullRequest
 from bot.core.text import folded, without_middle
 from bot.features.services import Services
-from bot.features.shared import pull_requests as pull_request
+from bot.features.shared import pull_requests
 from bot.github.protocol import SourceTree
 
 #: Files in which a repository tells contributors and agents its rules, most telling first.
@@ -66,7 +66,7 @@ def background(pull: PullRequest, packed: Packed, around: Surroundings, services
 
 def _issues(pull: PullRequest, services: Services) -> tuple[LinkedIssue, ...]:
     try:
-        found, _ = pull_request.linked_issues(pull_request.links(pull, services), services)
+        found, _ = pull_requests.linked_issues(pull_requests.links(pull, services), services)
     except (ForgeError, NotRecorded):
         return ()
     return tuple(LinkedIssue(each.title, folded(each.body, MAX_ISSUE)) for each in found)

@@ -6,11 +6,11 @@ from bot.core import events
 from bot.core.actions import Decision, UpsertComment
 from bot.core.markdown import clean_line
 from bot.core.subjects import Subject
+from bot.features.review.record import ReviewRecord
 from bot.features.services import Services
 from bot.features.shared.findings import Finding
-from bot.features.shared.records import ReviewRecord
 from bot.features.shared.review_history import finding_of, in_thread, our_comments, recall
-from bot.features.shared.rights import Said, answer, asked_for, react, thread_of
+from bot.features.shared.rights import CommandEvent, answer, asked_for, react, thread_of
 
 #: Characters of a maintainer's reason.
 REASON = 240
@@ -20,7 +20,7 @@ NO_FINDING = "I have no open finding here to dismiss."
 WHICH = "I have {count} open findings here. Reply below the finding that you mean."
 
 
-def dismiss(event: Said, services: Services) -> Decision | None:
+def dismiss(event: CommandEvent, services: Services) -> Decision | None:
     """Dismiss the finding in whose thread the command was given, or on the pull request the only open one.
 
     None if the event does not give the command, or not by a person who may.
@@ -57,7 +57,7 @@ def dismiss(event: Said, services: Services) -> Decision | None:
     )
 
 
-def _note(event: Said, finding: Finding, reason: str, services: Services) -> UpsertComment:
+def _note(event: CommandEvent, finding: Finding, reason: str, services: Services) -> UpsertComment:
     """Return the note below the finding that says who dismissed it, and why."""
     thread = thread_of(event)
     if thread is None:

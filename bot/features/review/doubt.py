@@ -10,11 +10,11 @@ from pydantic import Field
 from bot.core.actions import Usage
 from bot.core.errors import ModelError
 from bot.core.frozen import Lenient
+from bot.features.review.record import Doubt
 from bot.features.review.strategies import MAX_DESCRIPTION, MAX_TITLE, Change
 from bot.features.shared.finding_code import Code
 from bot.features.shared.findings import Finding
 from bot.features.shared.labels import Chance
-from bot.features.shared.records import Doubt
 from bot.models.prompts import Prompts
 from bot.models.protocol import Model, Prompt, ask_all
 

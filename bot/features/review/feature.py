@@ -6,7 +6,7 @@ from bot.core import events
 from bot.core.commands import SlashCommand
 from bot.features.feature import Feature, same_text
 from bot.features.review.handler import concerns, handle
-from bot.features.shared.records import ReviewRecord
+from bot.features.review.record import ReviewRecord
 
 FEATURE = Feature(
     name="review",

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Sequence
 from pydantic import Field
 
 from bot.core.frozen import Frozen
+from bot.features.review.record import Reason, Suppressed
 from bot.features.shared.findings import Finding, same_defect
-from bot.features.shared.records import Reason, Suppressed
 from bot.features.shared.taxonomy import Impact, Severity
 
 #: What a further look that saw the same is worth, in percent of confidence; the confidence where none is given.

@@ -27,47 +27,45 @@ from bot.features.review.doubt import Doubting
 from bot.features.review.filtering import DOUBTED, Policy, select
 from bot.features.review.meaning import reformatted
 from bot.features.review.proof import Proving
+from bot.features.review.record import Suppressed
 from bot.features.review.strategies import Change, Question, Result
 from bot.features.review.texts import Conclusion, Page
 from bot.features.services import Services
-from bot.features.shared import investigation
-from bot.features.shared import pull_requests as pull_request
+from bot.features.shared import investigation, pull_requests
 from bot.features.shared.finding_code import Code, around
 from bot.features.shared.findings import Finding
 from bot.features.shared.investigation import Notes
-from bot.features.shared.output_bouncer import CHECK
-from bot.features.shared.pull_requests import Asked
-from bot.features.shared.records import Suppressed
+from bot.features.shared.pull_requests import Request
 from bot.features.shared.review_history import PastFindings, last_on, live, outdated, recall, submitted
-from bot.features.shared.rights import Said, answer
+from bot.features.shared.rights import CommandEvent, answer, no_run_reason
 from bot.features.shared.taxonomy import Severity
 
 
 def concerns(event: Event, commands: Sequence[Command]) -> bool:
     """Return True if the event can ask for a review, or take findings back."""
-    return pull_request.concerns(event, commands, CHECK, frozenset({"review", "recheck", "dismiss"}))
+    return pull_requests.concerns(event, commands, frozenset({"review", "recheck", "dismiss"}))
 
 
 def handle(event: Event, services: Services) -> Decision | None:
     """Review the pull request of an event, or take findings back; None where nothing asks for either."""
     if services.config.review.mode == "off":
         return None
-    asked = pull_request.asked(event, services, "review")
-    if asked is None:
-        return dismiss(event, services) if isinstance(event, Said) else None
-    pull = asked.pull_request
+    request = pull_requests.read_request(event, services, "review")
+    if request is None:
+        return dismiss(event, services) if isinstance(event, CommandEvent) else None
+    pull = request.pull_request
     subject = Subject(repository=services.forge.repository, number=pull.number, revision=pull.revision)
     past = services.history.decisions(subject.key, "review", "commands", "feedback")
-    left_alone = None if asked.explicitly else pull_request.why_not(pull, services, past)
-    if left_alone is not None:
-        return Decision(kind="review", subject=subject, abstained=left_alone[0], reason=left_alone[1])
-    review = _Review(asked, subject, past, services)
+    skip = None if request.is_explicit else pull_requests.skip_reason(pull, services, past)
+    if skip is not None:
+        return Decision(kind="review", subject=subject, abstained=skip[0], reason=skip[1])
+    review = _Review(request, subject, past, services)
     earlier = last_on(past, subject.revision)
-    if earlier is not None and not asked.explicitly:
+    if earlier is not None and not request.is_explicit:
         return None
     if submitted(earlier):
         decision = review.abstain("skipped:reviewed", "this commit was reviewed already")
-        if isinstance(event, Said) and asked.command and asked.command.word == "review":
+        if isinstance(event, CommandEvent) and request.command and request.command.word == "review":
             text = f"I have reviewed {pull.head_sha[:7]} already. A new commit gets a new review."
             decision = decision.model_copy(update={"actions": (answer(event, text, "review"),)})
         return decision
@@ -77,11 +75,11 @@ def handle(event: Event, services: Services) -> Decision | None:
 class _Review:
     """One pull request under review."""
 
-    def __init__(self, asked: Asked, subject: Subject, past: Sequence[Decision], services: Services) -> None:
-        self.pull, self.explicitly = asked.pull_request, asked.explicitly
+    def __init__(self, request: Request, subject: Subject, past: Sequence[Decision], services: Services) -> None:
+        self.pull, self.is_explicit = request.pull_request, request.is_explicit
         self.subject, self.past, self.services = subject, past, services
         self.config = services.config.review
-        may_run = pull_request.no_run(asked, "review") is None
+        may_run = no_run_reason(self.pull, request.command, "review") is None
         self.proves = self.config.prove and may_run and services.sandbox is not None
 
     def decide(self) -> Decision:
@@ -194,7 +192,7 @@ class _Review:
             kind="review",
             subject=self.subject,
             verdict=result.verdict,
-            actions=texts.actions(result, page, explicitly=self.explicitly),
+            actions=texts.actions(result, page, is_explicit=self.is_explicit),
             reason=result.reason,
             record=texts.record(result).model_copy(
                 update={

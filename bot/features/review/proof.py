@@ -15,10 +15,10 @@ from bot.code.diff import Diff, FileDiff, apply_hunks
 from bot.core.actions import Usage
 from bot.core.errors import BudgetExceeded, ForgeError, ModelError, SandboxError
 from bot.core.subjects import PullRequest
+from bot.features.review.record import Doubt
 from bot.features.services import Services
 from bot.features.shared.findings import Finding, Proof, ProofOutcome
 from bot.features.shared.harness import prepared
-from bot.features.shared.records import Doubt
 from bot.features.shared.taxonomy import Severity
 from bot.reproduction.attempt import Candidate, Reproduction
 from bot.reproduction.command import TestCommand

@@ -14,10 +14,11 @@ from bot.core.redaction import redact
 from bot.core.subjects import PullRequest, Repository
 from bot.features.review.doubt import Doubting
 from bot.features.review.proof import Proving
+from bot.features.review.record import ReviewRecord, Suppressed
 from bot.features.review.strategies import Result
 from bot.features.shared.findings import Finding
-from bot.features.shared.not_analysed import not_analysed
-from bot.features.shared.records import ModelReply, ReviewRecord, Suppressed
+from bot.features.shared.investigation import ModelReply
+from bot.features.shared.pull_requests import not_analysed
 from bot.features.shared.review_history import PastFindings
 from bot.models.protocol import caveat
 
@@ -72,13 +73,13 @@ class Conclusion:
         return f"{found}, {len(self.held)} held back, {len(self.result.dropped)} dropped"
 
 
-def actions(outcome: Conclusion, page: Page, *, explicitly: bool) -> tuple[Action, ...]:
-    """At most one review and one sticky comment; nothing where there is nothing to say.
+def actions(outcome: Conclusion, page: Page, *, is_explicit: bool) -> tuple[Action, ...]:
+    """Return at most one review and one sticky comment; nothing if there is nothing to say.
 
-    ``explicitly``: somebody asked for this review and is owed an answer.
+    ``is_explicit``: a person asked for this review and gets an answer in any case.
     """
     review = _review(outcome, page)
-    summary = _summary(outcome, page, explicitly=explicitly)
+    summary = _summary(outcome, page, is_explicit=is_explicit)
     if note := not_analysed(outcome.too_slow):
         if review is not None:
             review = review.model_copy(update={"body": f"{review.body}\n\n{note}"})
@@ -99,14 +100,14 @@ def _review(outcome: Conclusion, page: Page) -> SubmitReview | None:
     )
 
 
-def _summary(outcome: Conclusion, page: Page, *, explicitly: bool) -> UpsertComment | None:
+def _summary(outcome: Conclusion, page: Page, *, is_explicit: bool) -> UpsertComment | None:
     memory, number = outcome.memory, page.pull.number
     standing = (each for each in memory.posted if each not in outcome.gone)
     unplaced = [each for each in (*standing, *outcome.chosen) if each.line is None]
     back = {each.fingerprint for each in outcome.chosen}
     gone = [each for each in (*memory.gone, *outcome.gone) if each.fingerprint not in back]
     body = summary(unplaced, outcome.skipped, gone, page)
-    if body is None and explicitly and not outcome.chosen:
+    if body is None and is_explicit and not outcome.chosen:
         body = nothing_found(page, outcome.result.model)
     if body is not None:
         return UpsertComment(task="review", number=number, body=body)

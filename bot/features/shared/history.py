@@ -1,36 +1,33 @@
-"""What earlier decisions on a subject mean for the next one. Pure; decisions come oldest first."""
+"""Conclusions from earlier decisions on a subject. Pure; decisions are ordered, oldest first."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from bot.core.actions import Decision, SetLabels
-from bot.features.shared.records import BouncerRecord, CommandsRecord, TriageRecord
+from bot.features.commands.record import CommandsRecord
+from bot.features.shared.labels import BouncerRecord
+from bot.features.triage.record import TriageRecord
 
 
 def last_verdict(past: Sequence[Decision]) -> Decision | None:
-    """The newest decision of a bouncer that reached a verdict; commands and abstentions are none."""
-    return next((each for each in reversed(past) if each.kind != "commands" and each.verdict), None)
+    """Return the newest decision with a verdict; commands and abstentions have none."""
+    verdicts = (decision for decision in reversed(past) if decision.kind != "commands" and decision.verdict)
+    return next(verdicts, None)
 
 
 def bounced(decision: Decision | None) -> bool:
-    """Whether a decision turned its subject back."""
+    """Return True if the decision bounced its subject."""
     return decision is not None and isinstance(decision.record, BouncerRecord) and decision.record.bounced
 
 
 def triage_records(past: Sequence[Decision]) -> tuple[TriageRecord, ...]:
-    """Return what verdicts on the issue left, oldest first."""
-    return tuple(each.record for each in past if isinstance(each.record, TriageRecord))
-
-
-def language(past: Sequence[Decision]) -> str:
-    """What the author of an issue was answered in last; English where nobody knows."""
-    known = (record.language for record in reversed(triage_records(past)) if record.language)
-    return next(known, "en")
+    """Return the records of the verdicts on an issue, oldest first."""
+    return tuple(decision.record for decision in past if isinstance(decision.record, TriageRecord))
 
 
 def label_stands(past: Sequence[Decision]) -> bool:
-    """Whether a label of a bounce may be on the subject: a verdict that took it off was carried out to the end."""
+    """Return True if the label of a bounce may be on the subject: no later decision removed it."""
     stands = False
     for decision in past:
         if bounced(decision):
@@ -41,38 +38,24 @@ def label_stands(past: Sequence[Decision]) -> bool:
 
 
 def accepted(past: Sequence[Decision]) -> bool:
-    """Whether a maintainer said that the issue is fine: then only a maintainer can bounce it again."""
-    said = [not marked(each) for each in past if marked(each) or "accept" in _words(each)]
-    return bool(said) and said[-1]
+    """Return True if a maintainer accepted the issue: then only a maintainer can bounce it again."""
+    last = next(
+        (decision for decision in reversed(past) if marked(decision) or "accept" in _words(decision)), None
+    )
+    return last is not None and not marked(last)
 
 
 def marked(decision: Decision) -> bool:
-    """Whether a maintainer bounced the subject, by its label."""
+    """Return True if a maintainer bounced the subject by setting its label."""
     return isinstance(decision.record, TriageRecord) and bool(decision.record.marked_by)
 
 
 def paused(past: Sequence[Decision]) -> bool:
-    """Whether the subject is to be left alone: the newest of pause and resume counts."""
-    words = [word for each in past for word in _words(each) if word in ("pause", "resume")]
+    """Return True if the newest of ``pause`` and ``resume`` was ``pause``."""
+    words = [word for decision in past for word in _words(decision) if word in ("pause", "resume")]
     return bool(words) and words[-1] == "pause"
 
 
-def questions(past: Sequence[Decision]) -> tuple[str, ...]:
-    """The questions that were put to the author so far, each once."""
-    asked = (question for record in triage_records(past) for question in record.questions)
-    return tuple(dict.fromkeys(asked))
-
-
-def answered(past: Sequence[Decision], replies: Sequence[int]) -> frozenset[str]:
-    """The questions after which their author commented; ``replies`` are the ids of those comments."""
-    return frozenset(
-        question
-        for record in triage_records(past)
-        for question in record.questions
-        if set(replies) - set(record.answers)
-    )
-
-
 def _words(decision: Decision) -> tuple[str, ...]:
-    """The commands that a decision of the commands handler carried out."""
+    """Return the words of the commands that were carried out."""
     return decision.record.done if isinstance(decision.record, CommandsRecord) else ()

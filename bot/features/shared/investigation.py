@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path, PurePosixPath
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -18,7 +18,7 @@ from bot.core.frozen import Frozen, Lenient
 from bot.github.offline import FolderTree
 from bot.github.protocol import Forge, SourceTree
 from bot.models.prompts import Prompts
-from bot.models.protocol import Model, Prompt
+from bot.models.protocol import Model, Prompt, Reply, Voice
 
 #: Looks at the code at most; one more step is for the notes.
 MAX_STEPS = 6
@@ -51,6 +51,43 @@ class Notes(Frozen):
     text: str = ""
     looks: tuple[Look, ...] = ()
     usage: Usage = Usage()
+
+
+class PlaceLookedAt(Lenient):
+    """One look at the repository's code before a verdict."""
+
+    action: str
+    target: str
+    line: int = 1
+
+
+class ModelReply(Lenient):
+    """What a model answered, and what it looked at before."""
+
+    issue: str = Field("", description="``#12``: the issue that a question about a patch was about")
+    prompt_hash: str = ""
+    reply: str = Field("", description="as it came, cut to 20,000 characters")
+    voices: tuple[Voice, ...] = Field((), description="answers of the single models behind a mean or cascade")
+    disagreement: int | None = Field(None, description="largest difference between their chances, percent points")
+    tool_calls: int = Field(0, description="looks at the code")
+    looks: tuple[PlaceLookedAt, ...] = ()
+    notes: str = ""
+
+
+def model_reply(reply: Reply[Any], prompt_hash: str, notes: Notes, issue: str = "") -> ModelReply:
+    """Return what is recorded of a reply and of what the model looked at before."""
+    looks = tuple(PlaceLookedAt(action=look.action, target=look.target, line=look.line) for look in notes.looks)
+    single = {"voices": reply.voices, "disagreement": reply.disagreement} if reply.voices else {}
+    about = {"issue": issue} if issue else {}
+    return ModelReply(
+        prompt_hash=prompt_hash,
+        reply=reply.text[:20_000],
+        tool_calls=len(looks),
+        looks=looks,
+        notes=notes.text,
+        **single,
+        **about,
+    )
 
 
 def investigate(model: Model, prompts: Prompts, prompt: Prompt, forge: Forge, ref: str) -> Notes:

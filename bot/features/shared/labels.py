@@ -8,6 +8,8 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
+from bot.core.actions import Record
+
 #: Characters of an issue in one prompt.
 MAX_BODY = 60_000
 
@@ -75,3 +77,13 @@ def tidy_label(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     return value.strip().strip("*`\"'. ").upper().replace(" ", "_").replace("-", "_")
+
+
+class BouncerRecord(Record):
+    """What both bouncers record."""
+
+    bounced: bool = False
+    p_bounce: int | None = Field(None, description="chance in percent that the subject should bounce")
+    prompt: str = Field("", description="hash of the prompt's file")
+    config: str = Field("", description="hash of the configuration")
+    harm: int | None = Field(None, description="percent that was promised, as the configuration said")

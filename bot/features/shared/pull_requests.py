@@ -1,7 +1,4 @@
-"""Which pull request an event asks to have looked at, why one is left alone, and which issues it closes.
-
-Shared by verify and review.
-"""
+"""Pull requests for verify and review: which one an event requests, why one is skipped, which issues it closes."""
 
 from __future__ import annotations
 
@@ -17,14 +14,17 @@ from bot.core.config import PullConfig, gitignore
 from bot.core.errors import ForgeError, NotFound
 from bot.core.events import Event
 from bot.core.frozen import Frozen
+from bot.core.markdown import code_span
 from bot.core.subjects import Issue, PullRequest
 from bot.features.services import Services
 from bot.features.shared.history import paused
-from bot.features.shared.output_bouncer import Unjudged
-from bot.features.shared.rights import Said, granted
+from bot.features.shared.rights import CommandEvent, granted
+from bot.features.verify.record import Unjudged
 from bot.github.protocol import Forge, IssueLink
 
-#: Linked issues that are judged; a pull request that closes more is not about one thing.
+#: The name of the check run.
+CHECK = "bouncer / verify"
+#: Linked issues that are judged.
 MAX_ISSUES = 5
 _NAME = r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+"
 _CLOSING = re.compile(
@@ -34,64 +34,59 @@ _CLOSING = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 #: Text that GitHub does not read for keywords: comments, fenced and inline code.
-_SILENT = re.compile(
+_NOT_READ = re.compile(
     r"<!--.*?(?:-->|\Z)|^ {0,3}(```+|~~~+).*?(?:^ {0,3}\1|\Z)|(`+)[^`].*?\2", re.DOTALL | re.MULTILINE
 )
 
 
-class Asked(Frozen):
-    """A pull request to look at."""
+class Request(Frozen):
+    """A pull request to judge or review, and the request for it."""
 
     pull_request: PullRequest
     command: Command | None = None
     rerun: bool = False
 
     @property
-    def explicitly(self) -> bool:
-        """Somebody asked for it in so many words: filters and earlier answers do not hold it back."""
+    def is_explicit(self) -> bool:
+        """True if a person asked for it: filters and earlier decisions do not apply."""
         return self.command is not None or self.rerun
 
 
-def concerns(event: Event, commands: Sequence[Command], check: str, words: frozenset[str]) -> bool:
-    """Return True if the event can ask for a look at its pull request.
-
-    It can if the pull request changed, ``check`` is re-run, or a comment has one of the words.
-    """
+def concerns(event: Event, commands: Sequence[Command], words: frozenset[str]) -> bool:
+    """Return True if the event changes a pull request, re-runs the check, or has a command of ``words``."""
     if isinstance(event, events.CheckRerequested):
-        return event.name in ("", check)
+        return event.name in ("", CHECK)
     if isinstance(event, events.RecheckRequested):
         return event.issue.is_pull_request
-    if not isinstance(event, Said):
+    if not isinstance(event, CommandEvent):
         return isinstance(event, events.PullShown)
     if event.sender.is_bot or (isinstance(event, events.CommentCreated) and not event.issue.is_pull_request):
         return False
     return any(command.word in words for command in commands)
 
 
-def asked(event: Event, services: Services, word: str) -> Asked | None:
-    """The pull request that an event ``concerns``: it moved, ``/bouncer <word>`` was said, or a check is re-run.
+def read_request(event: Event, services: Services, word: str) -> Request | None:
+    """Return the pull request that an event asks to have looked at.
 
-    None where another word was said, or whoever asks may not.
+    None for a comment without ``word`` or ``recheck``, or by a person who may not use them.
     """
     if isinstance(event, events.PullShown):
-        return Asked(pull_request=event.pull_request)
+        return Request(pull_request=event.pull_request)
     if isinstance(event, events.CheckRerequested):
         return _rerun(event, services)
     if isinstance(event, events.RecheckRequested):
-        return Asked(pull_request=services.forge.pull_request(event.number), rerun=True)
-    return _commanded(event, services, word) if isinstance(event, Said) else None
-
-
-def _commanded(event: Said, services: Services, word: str) -> Asked | None:
-    # "recheck" is for everything that Bouncer does on a pull request; what says more than that goes before it.
-    said = [command for command in granted(event, services) if command.word in (word, "recheck")]
-    if not said:
+        return Request(pull_request=services.forge.pull_request(event.number), rerun=True)
+    if not isinstance(event, CommandEvent):
         return None
-    command = max(said, key=lambda each: (each.word == word, each.run or ""))
-    return Asked(pull_request=services.forge.pull_request(event.number), command=command)
+    # "recheck" is for everything that Bouncer does on a pull request; a more specific command takes precedence.
+    commands = [command for command in granted(event, services) if command.word in (word, "recheck")]
+    if not commands:
+        return None
+    command = max(commands, key=lambda command: (command.word == word, command.run or ""))
+    return Request(pull_request=services.forge.pull_request(event.number), command=command)
 
 
-def _rerun(event: events.CheckRerequested, services: Services) -> Asked | None:
+def _rerun(event: events.CheckRerequested, services: Services) -> Request | None:
     try:
         pulls = (
             tuple(services.forge.pull_request(number) for number in event.numbers)
@@ -101,50 +96,33 @@ def _rerun(event: events.CheckRerequested, services: Services) -> Asked | None:
     except NotFound:
         return None
     here = [pull for pull in pulls if pull.head_sha == event.head_sha and pull.state == "open"]
-    return Asked(pull_request=here[0], rerun=True) if here else None
+    return Request(pull_request=here[0], rerun=True) if here else None
 
 
-def no_run(asked: Asked, word: str) -> str | None:
-    """Why a fork's head is not executed, empty where nobody asked for it; None where it may be.
-
-    A maintainer names the commit that they read, in full: two commits with the same first digits are quickly made,
-    and what was pushed meanwhile is another commit.
-    """
-    pull, run = asked.pull_request, asked.command.run if asked.command else None
-    if not pull.from_fork or run == pull.head_sha:
-        return None
-    if run is None:
-        return ""
-    return (
-        f"Not executed, this is a fork's code: read commit {pull.head_sha[:7]}, "
-        f"then comment `/bouncer {word} --run {pull.head_sha}`."
-    )
-
-
-def why_not(pull: PullRequest, services: Services, past: Sequence[Decision]) -> tuple[str, str] | None:
-    """Why a pull request is left alone: a word to count by and a sentence; None where it is not."""
+def skip_reason(pull: PullRequest, services: Services, past: Sequence[Decision]) -> tuple[str, str] | None:
+    """Return why a pull request is left alone, as a word to count by and a clause; None if it is not."""
     config = services.config.pulls
-    if found := _unwanted(pull, config) or _elsewhere(pull, config.paths, services.forge):
-        return found
+    if reason := _filtered(pull, config) or _outside_paths(pull, config.paths, services.forge):
+        return reason
     return ("skipped:paused", "paused by a maintainer") if paused(past) else None
 
 
-def _elsewhere(pull: PullRequest, paths: Sequence[str], forge: Forge) -> tuple[str, str] | None:
-    """Whether it changes nothing that counts; what cannot be read in whole may."""
+def _outside_paths(pull: PullRequest, paths: Sequence[str], forge: Forge) -> tuple[str, str] | None:
+    """Return a reason if all changed files are outside of ``pulls.paths``; None if they cannot all be read."""
     if not paths:
         return None
     try:
         diff = forge.diff(pull.number)
     except ForgeError:
         return None
-    counted = gitignore(paths)
+    globs = gitignore(paths)
     names = [name for file in parse(diff.text).files for name in (file.path, file.old_path) if name]
-    if diff.unlisted or any(counted.match_file(name) for name in (*names, *diff.omitted)):
+    if diff.unlisted or any(globs.match_file(name) for name in (*names, *diff.omitted)):
         return None
     return "skipped:paths", "it changes no file in pulls.paths"
 
 
-def _unwanted(pull: PullRequest, config: PullConfig) -> tuple[str, str] | None:
+def _filtered(pull: PullRequest, config: PullConfig) -> tuple[str, str] | None:
     if pull.state == "closed":
         return "skipped:closed", "the pull request is closed"
     if pull.draft and not config.drafts:
@@ -164,27 +142,28 @@ def _unwanted(pull: PullRequest, config: PullConfig) -> tuple[str, str] | None:
 
 
 def links(pull: PullRequest, services: Services) -> tuple[IssueLink, ...]:
-    """The issues that the forge links, else those that closing words name (other base branches, old servers)."""
+    """Return the issues that the forge links, else those that closing words in the text name."""
     try:
         linked = services.forge.linked_issues(pull.number)
     except ForgeError:
-        # Without GraphQL, or without the right to ask.
+        # No GraphQL, or no permission to use it.
         linked = ()
     if linked:
         return linked
+    # GitHub links nothing for other base branches, and old servers cannot be asked.
     web_url = services.repository.html_url.removesuffix(f"/{services.repository.full_name}")
     return closing_links(f"{pull.title}\n\n{pull.body}", services.forge.repository, web_url)
 
 
-def linked_issues(linked: Sequence[IssueLink], services: Services) -> tuple[list[Issue], list[Unjudged]]:
-    """The linked issues that can be judged against, and what is said about the others."""
-    found: list[Issue] = []
+def linked_issues(links: Sequence[IssueLink], services: Services) -> tuple[list[Issue], list[Unjudged]]:
+    """Return the linked issues that can be judged against, and the reasons why the others cannot."""
+    issues: list[Issue] = []
     unjudged: list[Unjudged] = []
-    for link in linked:
+    for link in links:
         name = f"#{link.number}"
         if link.repository.lower() != services.forge.repository.lower():
             unjudged.append(Unjudged(issue=name, why="the linked issue is in another repository"))
-        elif len(found) == MAX_ISSUES:
+        elif len(issues) == MAX_ISSUES:
             unjudged.append(Unjudged(issue=name, why=f"more than {MAX_ISSUES} linked issues"))
         else:
             try:
@@ -195,16 +174,16 @@ def linked_issues(linked: Sequence[IssueLink], services: Services) -> tuple[list
             if issue.is_pull_request:
                 unjudged.append(Unjudged(issue=name, why="what is linked is a pull request"))
             else:
-                found.append(issue)
-    return found, unjudged
+                issues.append(issue)
+    return issues, unjudged
 
 
 def closing_links(text: str, repository: str, web_url: str) -> tuple[IssueLink, ...]:
-    """The issues that ``text`` closes, in order, each once; ``repository`` is what a bare ``#n`` refers to.
+    """Return the issues that ``text`` closes, in order, without repetitions; ``#n`` is one of ``repository``.
 
-    A bare ``#n`` without a closing word is a mention, not a link. URLs count on the host of ``web_url`` only.
+    A ``#n`` without a closing word is a mention, not a link. URLs count on the host of ``web_url`` only.
     """
-    return tuple(dict.fromkeys(_links(_SILENT.sub(" ", text), repository, web_url.rstrip("/").lower())))
+    return tuple(dict.fromkeys(_links(_NOT_READ.sub(" ", text), repository, web_url.rstrip("/").lower())))
 
 
 def _links(text: str, repository: str, web_url: str) -> Iterator[IssueLink]:
@@ -213,3 +192,16 @@ def _links(text: str, repository: str, web_url: str) -> Iterator[IssueLink]:
             yield IssueLink(repository=match["repository"] or repository, number=int(match["number"]))
         elif match["site"].lower() == web_url:
             yield IssueLink(repository=match["place"], number=int(match["id"]))
+
+
+#: Paths that are named, and characters of a path.
+MAX_NAMES, MAX_NAME = 5, 100
+
+
+def not_analysed(paths: Sequence[str]) -> str:
+    """Return the sentence that names files which took too long to parse; empty if there are none."""
+    if not paths:
+        return ""
+    names = ", ".join(code_span(path, limit=MAX_NAME) for path in paths[:MAX_NAMES])
+    more = f" and {len(paths) - MAX_NAMES} more" if len(paths) > MAX_NAMES else ""
+    return f"Not analysed: too slow to parse: {names}{more}."

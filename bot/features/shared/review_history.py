@@ -10,8 +10,9 @@ from bot.code.quotes import Index
 from bot.core import events
 from bot.core.actions import Decision, SubmitReview, UpsertComment
 from bot.core.subjects import PullRequest, ReviewComment, at_least
+from bot.features.feedback.record import FeedbackRecord
+from bot.features.review.record import ReviewRecord
 from bot.features.shared.findings import Finding
-from bot.features.shared.records import FeedbackRecord, ReviewRecord
 from bot.github.protocol import Forge, Reactions
 
 #: What a review can come to; see ``outcome``.

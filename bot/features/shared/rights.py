@@ -1,4 +1,4 @@
-"""Which commands of a comment are carried out: who may give them, how often, and on whose budget."""
+"""Commands: the permission and the limits of the commenter, and the answer to a command."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from bot.core.actions import Decision, React, UpsertComment
 from bot.core.commands import AuthorLimit, Command
 from bot.core.config import RepoConfig
 from bot.core.events import Event
+from bot.core.subjects import PullRequest
+from bot.features.commands.record import CommandsRecord
 from bot.features.services import Services
 from bot.features.shared import history
-from bot.features.shared.records import CommandsRecord
 
-Said = events.CommentCreated | events.ReviewCommentCreated
+CommandEvent = events.CommentCreated | events.ReviewCommentCreated
 
 #: Uses of one command by an author in a repository per day, since each costs the operator money.
 PER_DAY = 6
 
 
-def granted(event: Said, services: Services) -> tuple[Command, ...]:
+def granted(event: CommandEvent, services: Services) -> tuple[Command, ...]:
     """Return the commands in a new comment that its author may use now."""
     commands = services.commands.read(event.comment.body)
     if not commands or event.sender.is_bot:
@@ -41,12 +42,12 @@ def granted(event: Said, services: Services) -> tuple[Command, ...]:
     return tuple(command for command in commands if may(command.word, permission, is_author))
 
 
-def paused(event: Said, services: Services) -> bool:
+def paused(event: CommandEvent, services: Services) -> bool:
     """Return True if a maintainer paused the subject: then only a maintainer's recheck counts."""
     return history.paused(services.history.decisions(event.subject.key, "commands"))
 
 
-def answer(event: Said, text: str, part: str = "") -> UpsertComment:
+def answer(event: CommandEvent, text: str, part: str = "") -> UpsertComment:
     """Return the answer to one comment's commands: below that comment, addressed by login without a mention.
 
     ``part`` tells the answers of several handlers to one comment apart.
@@ -56,13 +57,13 @@ def answer(event: Said, text: str, part: str = "") -> UpsertComment:
     return UpsertComment(task="commands", number=event.number, body=body, about=about, thread=thread_of(event))
 
 
-def react(event: Said, content: Literal["+1", "confused"]) -> React:
+def react(event: CommandEvent, content: Literal["+1", "confused"]) -> React:
     """Return the reaction that acknowledges a comment."""
     on: Literal["issue", "review"] = "review" if isinstance(event, events.ReviewCommentCreated) else "issue"
     return React(comment_id=event.comment.id, on=on, content=content)
 
 
-def thread_of(event: Said) -> int | None:
+def thread_of(event: CommandEvent) -> int | None:
     """Return the first comment of the review thread that a comment stands in; None outside of one."""
     if not isinstance(event, events.ReviewCommentCreated):
         return None
@@ -70,12 +71,14 @@ def thread_of(event: Said) -> int | None:
 
 
 def asked_for(word: str, event: Event, services: Services) -> Command | None:
-    """The command that a new comment gives, where its author may; None for every other event."""
-    commands = granted(event, services) if isinstance(event, Said) else ()
+    """Return the command in a new comment if the commenter may use it; None for every other event."""
+    commands = granted(event, services) if isinstance(event, CommandEvent) else ()
     return next((command for command in commands if command.word == word), None)
 
 
-def too_soon(recent: Sequence[Decision], event: Said, now: datetime, word: str, limit: AuthorLimit) -> bool:
+def too_soon(
+    recent: Sequence[Decision], event: CommandEvent, now: datetime, word: str, limit: AuthorLimit
+) -> bool:
     """Return True if the author reached the limit of ``word``; ``recent``: the commands of the last day. Pure."""
     mine = [
         (decision.subject.key, record)
@@ -100,15 +103,32 @@ def by_maintainer(event: Event, services: Services) -> bool:
     """
     if isinstance(event, events.CheckRerequested | events.RecheckRequested):
         return True
-    if not isinstance(event, Said):
+    if not isinstance(event, CommandEvent):
         return False
     words = {command.word for command in granted(event, services)} - {"help"}
     for_maintainers = {word for word in words if services.commands[word].author_limit is None}
     return bool(for_maintainers if event.by_author else words)
 
 
-def explains(event: Said, config: RepoConfig) -> bool:
-    """Whether there is anything to ask about where a comment stands: what is only recorded was never said."""
+def explains(event: CommandEvent, config: RepoConfig) -> bool:
+    """Return True if ``/bouncer why`` is answered here: in shadow mode nothing was posted to ask about."""
     if isinstance(event, events.ReviewCommentCreated):
         return config.review.mode == "comment"
     return config.verify.mode == "check" if event.issue.is_pull_request else config.triage.mode == "comment"
+
+
+def no_run_reason(pull: PullRequest, command: Command | None, word: str) -> str | None:
+    """Return why a fork's head is not executed, empty if it was not asked for; None if it may be executed.
+
+    A maintainer names the commit that they read by its whole id: a short id is easy to forge, and a commit that
+    was pushed later is another one.
+    """
+    run = command.run if command else None
+    if not pull.from_fork or run == pull.head_sha:
+        return None
+    if run is None:
+        return ""
+    return (
+        f"Not executed, this is a fork's code: read commit {pull.head_sha[:7]}, "
+        f"then comment `/bouncer {word} --run {pull.head_sha}`."
+    )

@@ -2,8 +2,8 @@
 
 from bot.core import events
 from bot.features.feature import Feature
-from bot.features.shared.records import TriageRecord
 from bot.features.triage.handler import concerns, handle, supersedes
+from bot.features.triage.record import TriageRecord
 
 FEATURE = Feature(
     name="triage",

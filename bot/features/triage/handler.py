@@ -1,8 +1,8 @@
 """Input bouncer: is this issue specified well enough to act on?
 
 An issue is judged when it is opened, reopened or edited, when its author answers a bounce, and on
-``/bouncer recheck``. A bounced one gets one sticky comment and a label; when it becomes clear, the label goes
-and the comment shrinks to a line. An issue that is fine gets nothing.
+``/bouncer recheck``. A bounced issue gets one sticky comment and a label. When it becomes clear, the label is
+removed and the comment shrinks to a line. A clear issue gets nothing.
 """
 
 from __future__ import annotations
@@ -17,24 +17,28 @@ from bot.core.events import Event
 from bot.core.subjects import Comment, Issue, at_least
 from bot.features.services import Services
 from bot.features.shared import history, investigation
-from bot.features.shared import input_bouncer as bouncer
-from bot.features.shared.input_bouncer import WARNING, InputReply, InputVerdict, TranslatedReply
-from bot.features.shared.investigation import Notes
-from bot.features.shared.records import TriageRecord, model_reply
+from bot.features.shared.investigation import Notes, model_reply
+from bot.features.shared.issues import skip_reason
 from bot.features.shared.rights import asked_for
+from bot.features.triage import judgement, texts
+from bot.features.triage.judgement import InputReply, InputVerdict, TranslatedReply
+from bot.features.triage.record import TriageRecord
 from bot.models.protocol import Prompt
 
-Judged = events.IssueShown | events.IssueLabeled | events.RecheckRequested
-Said = events.CommentCreated | events.CommentEdited
+IssueEvent = events.IssueShown | events.IssueLabeled | events.RecheckRequested
+CommentEvent = events.CommentCreated | events.CommentEdited
+
+#: GitHub's author associations of people who work on the repository.
+_INSIDERS = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})
 
 
 def concerns(event: Event, commands: Sequence[Command]) -> bool:
-    """Whether an event can give cause to judge: a text is new, its author answers, or somebody asks."""
-    if not isinstance(event, Judged | Said) or event.issue.is_pull_request:
+    """Return True if the event may need a verdict: a new text, an answer of the author, or a recheck."""
+    if not isinstance(event, IssueEvent | CommentEvent) or event.issue.is_pull_request:
         return False
     if isinstance(event, events.IssueLabeled):
         return not event.sender.is_bot
-    if isinstance(event, Judged):
+    if isinstance(event, IssueEvent):
         return True
     if commands:
         return isinstance(event, events.CommentCreated) and any(command.word == "recheck" for command in commands)
@@ -42,101 +46,99 @@ def concerns(event: Event, commands: Sequence[Command]) -> bool:
 
 
 def supersedes(newer: Event, older: Event) -> bool:
-    """Return True if judging the newer event covers the older one; answers are read with all before them."""
-    if _answers_bounce(newer):
-        return _answers_bounce(older)
+    """Return True if a verdict about the newer event covers the older one. All answers are read together."""
+    if _is_answer(newer):
+        return _is_answer(older)
     return isinstance(newer, events.IssueShown) and isinstance(older, events.IssueShown)
 
 
-def _answers_bounce(event: Event) -> bool:
+def _is_answer(event: Event) -> bool:
     return isinstance(event, events.CommentCreated) and event.by_author and not parse(event.comment.body)
 
 
 def handle(event: Event, services: Services) -> Decision | None:
-    """Judge the issue of an event; None where the event gives no cause to."""
-    if services.config.triage.mode == "off" or not isinstance(event, Judged | Said):
+    """Judge the issue of an event; None if the event asks for no verdict."""
+    if services.config.triage.mode == "off" or not isinstance(event, IssueEvent | CommentEvent):
         return None
-    # What we open again was answered.
+    # We reopen an issue when its author answers, so that event is read too.
     if event.sender.id == services.forge.identity().id and not isinstance(event, events.IssueReopened):
         return None
     past = services.history.decisions(event.subject.key, "triage", "commands")
     if isinstance(event, events.IssueLabeled):
-        return _marked(event, services, past)
-    asked = isinstance(event, events.RecheckRequested) or asked_for("recheck", event, services) is not None
-    if not asked and not _gives_cause(event, services, past):
+        return _judge(event, services, past) if _is_bounce_by_label(event, services, past) else None
+    on_request = isinstance(event, events.RecheckRequested) or asked_for("recheck", event, services) is not None
+    if not on_request and not _is_due(event, services, past):
         return None
     # Only maintainers can ask while the subject is paused.
-    why_not = bouncer.skip_reason(event.issue, services.config.triage, past, despite_pause=asked) or (
-        None if asked else _not_meant(event.issue, services)
+    skip = skip_reason(event.issue, services.config.triage, past, despite_pause=on_request) or (
+        None if on_request else _filter_reason(event.issue, services)
     )
-    if why_not:
-        word, reason = why_not
+    if skip:
+        word, reason = skip
         return Decision(kind="triage", subject=event.subject, abstained=word, reason=reason)
     return _judge(event, services, past)
 
 
-def _marked(event: events.IssueLabeled, services: Services, past: Sequence[Decision]) -> Decision | None:
-    """A maintainer who sets the label means that the issue bounces: the model only finds the questions."""
+def _is_bounce_by_label(event: events.IssueLabeled, services: Services, past: Sequence[Decision]) -> bool:
+    """Return True if a maintainer set the label. The issue then bounces; the model only writes the questions."""
     if event.label.lower() != services.config.triage.label.lower() or event.issue.state == "closed":
-        return None
+        return False
     if history.paused(past) or (history.bounced(history.last_verdict(past)) and not history.accepted(past)):
-        return None
-    # A form sets labels in its author's name.
-    if not at_least(services.forge.permission(event.sender.login), "triage"):
-        return None
-    return _judge(event, services, past)
+        return False
+    # An issue form sets labels in its author's name.
+    return at_least(services.forge.permission(event.sender.login), "triage")
 
 
-def _gives_cause(event: Judged | Said, services: Services, past: Sequence[Decision]) -> bool:
-    """Whether the issue has to be read again because of this event."""
+def _is_due(event: IssueEvent | CommentEvent, services: Services, past: Sequence[Decision]) -> bool:
+    """Return True if the event changes something that a verdict rests on."""
     last = history.last_verdict(past)
     if isinstance(event, events.IssueEdited):
         return last is None or last.subject.revision != event.issue.revision
-    if isinstance(event, Said):
+    if isinstance(event, CommentEvent):
         return not services.commands.read(event.comment.body) and history.bounced(last)
     return True
 
 
-def _not_meant(issue: Issue, services: Services) -> tuple[str, str] | None:
-    """Why nobody who did not ask for it is told about this issue."""
+def _filter_reason(issue: Issue, services: Services) -> tuple[str, str] | None:
+    """Return why this issue is skipped unless a recheck was requested."""
     config = services.config.triage
     if config.authors == "external" and issue.author_association in _INSIDERS:
         return "skipped:insider", f"{issue.author.login} belongs to the project (triage.authors: external)"
-    kind = bouncer.kind(issue)
+    kind = judgement.kind(issue)
     if kind in config.ignore_kinds:
         return f"skipped:{kind}", f"triage.ignore_kinds names it: {kind}"
     return None
 
 
-#: GitHub's author associations of people who work on the repository.
-_INSIDERS = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})
-
-
-def _judge(event: Judged | Said, services: Services, past: Sequence[Decision]) -> Decision:
+def _judge(event: IssueEvent | CommentEvent, services: Services, past: Sequence[Decision]) -> Decision:
     issue, config = event.issue, services.config.triage
-    last = history.last_verdict(past)
-    answers = () if last is None and isinstance(event, events.IssueOpened) else _answers(issue, services)
-    asked = history.questions(past)
-    # A question that the author replied to is not put again, whatever the reply says. An edit answers only what
-    # the model no longer asks about.
-    answered = history.answered(past, [each.id for each in answers if each.author.id == issue.author.id])
-    prompt = bouncer.question(services.prompts, config, issue, answers, asked)
+    is_new = history.last_verdict(past) is None and isinstance(event, events.IssueOpened)
+    answers = () if is_new else _answers(issue, services)
+    records = history.triage_records(past)
+    questions = tuple(dict.fromkeys(question for record in records for question in record.questions))
+    # A question is not repeated once the author has commented after it. An edit answers only the questions that
+    # the model does not ask again.
+    replies = {answer.id for answer in answers if answer.author.id == issue.author.id}
+    answered_questions = frozenset(
+        question for record in records for question in record.questions if replies - set(record.answers)
+    )
+    prompt = judgement.question(services.prompts, config, issue, answers, questions)
     prompt = prompt.model_copy(update={"subject": event.subject.key})
-    notes = _looked(prompt, services)
+    notes = _notes(prompt, services)
     prompt = investigation.informed(services.prompts, prompt, notes)
     schema: type[InputReply] = TranslatedReply if config.language == "auto" else InputReply
     reply = services.model.complete(prompt, schema)
-    by = event.sender.login if isinstance(event, events.IssueLabeled) else ""
-    verdict = bouncer.verdict(reply.value, config, answered, by)
+    marked_by = event.sender.login if isinstance(event, events.IssueLabeled) else ""
+    verdict = judgement.verdict(reply.value, config, answered_questions, marked_by)
     reason = "not specified well enough" if verdict.bounced else "specified well enough"
-    reason = f"{by} asked for details" if by else reason
+    reason = f"{marked_by} asked for details" if marked_by else reason
     return Decision(
         kind="triage",
         subject=event.subject,
         verdict=verdict.label,
         actions=(
-            *_seen(event, services),
-            *_actions(verdict, issue, services, reply.model, past, again=bool(answered)),
+            *_reaction(event, services),
+            *_actions(verdict, issue, services, reply.model, past, again=bool(answered_questions)),
         ),
         reason=reason,
         record=TriageRecord(
@@ -146,24 +148,16 @@ def _judge(event: Judged | Said, services: Services, past: Sequence[Decision]) -
             config=services.config.hash,
             harm=config.harm,
             answers=tuple(comment.id for comment in answers),
-            **_timed(event, services),
+            **_closing_values(event, services),
         ),
-        again_days=_until_warning(verdict, services),
+        again_days=config.warn_after_days if verdict.bounced and config.mode == "comment" else None,
         usage=notes.usage + reply.usage,
         model=reply.model,
     )
 
 
-def _until_warning(verdict: InputVerdict, services: Services) -> int | None:
-    """Days until the author of a bounced issue is warned, where the maintainers want it closed in the end."""
-    config = services.config.triage
-    if not verdict.bounced or config.mode != "comment" or config.close_after_days is None:
-        return None
-    return config.close_after_days - WARNING
-
-
-def _timed(event: Judged | Said, services: Services) -> dict[str, Any]:
-    """What decides whether an issue may be closed."""
+def _closing_values(event: IssueEvent | CommentEvent, services: Services) -> dict[str, Any]:
+    """Return the values of the record that decide if an unanswered issue is closed."""
     if services.config.triage.close_after_days is None:
         return {}
     ours = (event.issue.author.id, services.forge.identity().id)
@@ -171,8 +165,8 @@ def _timed(event: Judged | Said, services: Services) -> dict[str, Any]:
     return {"at": services.clock().timestamp(), "reopened": reopened}
 
 
-def _looked(prompt: Prompt, services: Services) -> Notes:
-    """What the code says, where the maintainers want it looked at; nothing was looked at elsewhere."""
+def _notes(prompt: Prompt, services: Services) -> Notes:
+    """Return the model's notes about the code; empty unless ``triage.investigate`` is set."""
     if not services.config.triage.investigate:
         return Notes()
     ref = services.forge.head(services.repository.default_branch)
@@ -180,7 +174,7 @@ def _looked(prompt: Prompt, services: Services) -> Notes:
 
 
 def _answers(issue: Issue, services: Services) -> tuple[Comment, ...]:
-    """What people said below the issue: no bots, no commands."""
+    """Return the comments of people on the issue, without commands."""
     return tuple(
         comment
         for comment in services.forge.comments(issue.number)
@@ -188,19 +182,19 @@ def _answers(issue: Issue, services: Services) -> tuple[Comment, ...]:
     )
 
 
-def _seen(event: Judged | Said, services: Services) -> tuple[Action, ...]:
-    """A sign to the author that an answer was read, also where nothing else is to be seen of it."""
+def _reaction(event: IssueEvent | CommentEvent, services: Services) -> tuple[Action, ...]:
+    """Return the reaction that tells an author that an answer was read."""
     if services.config.triage.mode != "comment" or not isinstance(event, events.CommentCreated):
         return ()
-    return (
-        () if services.commands.read(event.comment.body) else (React(comment_id=event.comment.id, content="eyes"),)
-    )
+    if services.commands.read(event.comment.body):
+        return ()
+    return (React(comment_id=event.comment.id, content="eyes"),)
 
 
 def _actions(
     verdict: InputVerdict, issue: Issue, services: Services, model: str, past: Sequence[Decision], *, again: bool
 ) -> tuple[Action, ...]:
-    config, number, was_bounced = services.config.triage, issue.number, history.label_stands(past)
+    config, number = services.config.triage, issue.number
     accepted = (config.accepted_label,) if config.accepted_label else ()
     if verdict.bounced:
         labels = SetLabels(number=number, add=(config.label,), remove=accepted)
@@ -209,13 +203,13 @@ def _actions(
         app = services.forge.identity().login
         day = services.clock().date()
         paused = history.paused(past)
-        body = bouncer.comment(verdict, model, day, services.repository, app, again=again, paused=paused)
+        body = texts.bounce(verdict, model, day, services.repository, app, again=again, paused=paused)
         return (UpsertComment(task="triage", number=number, body=body), labels)
-    gone = (config.label,) if was_bounced else ()
+    was_bounced = history.label_stands(past)
     actions: list[Action] = []
     if was_bounced and config.mode != "label":
-        body = bouncer.cleared(verdict.language)
-        actions.append(UpsertComment(task="triage", number=number, body=body, only_edit=True))
-    if gone or accepted:
-        actions.append(SetLabels(number=number, add=accepted, remove=gone))
+        actions.append(UpsertComment(task="triage", number=number, body=texts.CLEARED, only_edit=True))
+    if was_bounced or accepted:
+        remove = (config.label,) if was_bounced else ()
+        actions.append(SetLabels(number=number, add=accepted, remove=remove))
     return tuple(actions)

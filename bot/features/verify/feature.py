@@ -5,8 +5,8 @@ from typing import get_args
 from bot.core import events
 from bot.core.commands import SlashCommand
 from bot.features.feature import Feature, same_text
-from bot.features.shared.records import VerifyRecord
 from bot.features.verify.handler import concerns, handle
+from bot.features.verify.record import VerifyRecord
 
 FEATURE = Feature(
     name="verify",

@@ -17,15 +17,13 @@ from bot.core.errors import BudgetExceeded, ForgeError, ModelError
 from bot.core.events import Event
 from bot.core.subjects import Issue, PullRequest, Subject
 from bot.features.services import Services
-from bot.features.shared import history, investigation
-from bot.features.shared import output_bouncer as bouncer
-from bot.features.shared import pull_requests as pull_request
-from bot.features.shared.investigation import Notes
+from bot.features.shared import history, investigation, pull_requests
+from bot.features.shared.investigation import ModelReply, Notes, model_reply
 from bot.features.shared.labels import severity
-from bot.features.shared.not_analysed import not_analysed
-from bot.features.shared.output_bouncer import ExecutedTest, OutputVerdict, Unjudged
-from bot.features.shared.records import ModelReply, VerifyRecord, model_reply
-from bot.features.shared.stored_tests import run_stored
+from bot.features.shared.rights import no_run_reason
+from bot.features.verify import judgement, texts
+from bot.features.verify.record import ExecutedTest, OutputVerdict, Unjudged, VerifyRecord
+from bot.features.verify.stored_tests import run_stored
 from bot.models.protocol import Prompt
 
 #: Why an empty patch is not judged.
@@ -36,7 +34,7 @@ def concerns(event: Event, commands: Sequence[Command]) -> bool:
     """Return True if the event can ask for a verdict on its pull request."""
     if isinstance(event, events.MergeGroupRequested):
         return True
-    return pull_request.concerns(event, commands, bouncer.CHECK, frozenset({"verify", "recheck"}))
+    return pull_requests.concerns(event, commands, frozenset({"verify", "recheck"}))
 
 
 def handle(event: Event, services: Services) -> Decision | None:
@@ -45,35 +43,35 @@ def handle(event: Event, services: Services) -> Decision | None:
         return None
     if isinstance(event, events.MergeGroupRequested):
         return _passed_on(event)
-    asked = pull_request.asked(event, services, "verify")
-    if asked is None:
+    request = pull_requests.read_request(event, services, "verify")
+    if request is None:
         return None
-    pull = asked.pull_request
+    pull = request.pull_request
     subject = Subject(repository=services.forge.repository, number=pull.number, revision=pull.revision)
     past = services.history.decisions(subject.key, "verify", "commands")
-    left_alone = None if asked.explicitly else pull_request.why_not(pull, services, past)
-    if left_alone is not None:
-        return _abstain(subject, pull, *left_alone)
-    links = pull_request.links(pull, services)
+    skip = None if request.is_explicit else pull_requests.skip_reason(pull, services, past)
+    if skip is not None:
+        return _abstain(subject, pull, *skip)
+    links = pull_requests.links(pull, services)
     if not links:
         return _abstain(subject, pull, "no-issue", "no linked issue")
-    issues, unjudged = pull_request.linked_issues(links, services)
+    issues, unjudged = pull_requests.linked_issues(links, services)
     if isinstance(event, events.PullRequestEdited) and _same(past, subject, issues):
         return None
-    no_run = pull_request.no_run(asked, "verify")
+    no_run = no_run_reason(pull, request.command, "verify")
     return _Judgement(subject, pull, services, unjudged, no_run).decide(issues)
 
 
 def _passed_on(event: events.MergeGroupRequested) -> Decision:
     """A merge queue's commit is not judged; a required check must not hold the queue up."""
     why = "this is a merge queue's commit; each pull request in it has a verdict of its own"
-    actions = (bouncer.skipped(event.head_sha, why),)
+    actions = (texts.skipped(event.head_sha, why),)
     return Decision(kind="verify", subject=event.subject, actions=actions, abstained="skipped:queue", reason=why)
 
 
 def _abstain(subject: Subject, pull: PullRequest, word: str, why: str, *, fails: bool = False) -> Decision:
     """Nothing was judged; the check says why, so that a required check does not wait for ever."""
-    actions = (bouncer.skipped(pull.head_sha, why, fails=fails),) if pull.state == "open" else ()
+    actions = (texts.skipped(pull.head_sha, why, fails=fails),) if pull.state == "open" else ()
     return Decision(kind="verify", subject=subject, actions=actions, abstained=word, reason=why)
 
 
@@ -122,7 +120,7 @@ class _Judgement:
         patch, unfit = self._patch()
         if unfit or not issues:
             why = unfit or self._why_unjudged
-            fails = bool(unfit) and unfit != EMPTY and bouncer.stays_shut(self.config)
+            fails = bool(unfit) and unfit != EMPTY and texts.fails_unjudged(self.config)
             return _abstain(self.subject, self.pull, "unfit" if unfit else "no-issue", why, fails=fails)
         patch = self._prepare(patch)
         for issue in issues:
@@ -159,7 +157,7 @@ class _Judgement:
             return "", f"the diff cannot be read ({error})"
         if diff.omitted:
             return "", f"the patch is too large, GitHub leaves out {len(diff.omitted)} of its files"
-        if len(diff.text) > bouncer.MAX_PATCH:
+        if len(diff.text) > judgement.MAX_PATCH:
             return "", f"the patch is too large ({len(diff.text):,} characters)"
         return diff.text, "" if diff.text.strip() else EMPTY
 
@@ -178,7 +176,7 @@ class _Judgement:
     def _judge(self, issue: Issue, patch: str) -> None:
         """Ask about one issue: a verdict more, or an issue more that nothing can be said about."""
         services, name = self.services, f"#{issue.number}"
-        prompt = bouncer.question(
+        prompt = judgement.question(
             services.prompts, self.config.prompt, issue, patch, context=self.context.text, omitted=self.omitted
         )
         prompt = prompt.model_copy(update={"subject": self.subject.key})
@@ -187,7 +185,7 @@ class _Judgement:
             self.usage += notes.usage
             self.looks += len(notes.looks)
             prompt = investigation.informed(services.prompts, prompt, notes)
-            reply = services.model.complete(prompt, bouncer.OutputReply)
+            reply = services.model.complete(prompt, judgement.OutputReply)
         except BudgetExceeded:
             self.spent = True
             self.unjudged.append(Unjudged(issue=name, why="skipped, today's model budget is spent", due=True))
@@ -201,7 +199,7 @@ class _Judgement:
         self.usage += reply.usage
         self.model = reply.model
         self.replies.append(model_reply(reply, prompt.hash, notes, name))
-        self.verdicts.append(bouncer.verdict(reply.value, issue.number, self.config))
+        self.verdicts.append(judgement.verdict(reply.value, issue.number, self.config))
 
     def _looked(self, prompt: Prompt) -> Notes:
         """What the code at the base commit says, where the maintainers want it looked at."""
@@ -228,7 +226,7 @@ class _Judgement:
         ]
 
     def _check(self) -> SetCheck:
-        return bouncer.check(
+        return texts.check(
             self.pull.head_sha,
             self.verdicts,
             self.unjudged,
@@ -237,7 +235,7 @@ class _Judgement:
             repository=self.services.repository,
             usage=self.usage,
             model=self.model,
-            note="\n\n".join(filter(None, (self.no_run, not_analysed(self.context.too_slow)))),
+            note="\n\n".join(filter(None, (self.no_run, pull_requests.not_analysed(self.context.too_slow)))),
             exempt=self.exempt,
         )
 

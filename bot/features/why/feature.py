@@ -5,8 +5,8 @@ from datetime import timedelta
 from bot.core import events
 from bot.core.commands import AuthorLimit, SlashCommand
 from bot.features.feature import Feature
-from bot.features.shared.records import WhyRecord
 from bot.features.why.handler import concerns, handle
+from bot.features.why.record import WhyRecord
 
 FEATURE = Feature(
     name="why",

@@ -27,10 +27,11 @@ from bot.features.services import Services
 from bot.features.shared import history
 from bot.features.shared.finding_code import around
 from bot.features.shared.findings import Finding
-from bot.features.shared.input_bouncer import sentences
-from bot.features.shared.records import TriageRecord, VerifyRecord, WhyRecord
 from bot.features.shared.review_history import in_thread, recall
-from bot.features.shared.rights import Said, asked_for, explains, thread_of
+from bot.features.shared.rights import CommandEvent, asked_for, explains, thread_of
+from bot.features.triage.record import TriageRecord
+from bot.features.verify.record import VerifyRecord
+from bot.features.why.record import WhyRecord
 from bot.models.protocol import Prompt, caveat
 
 #: Answers on one issue or pull request.
@@ -40,6 +41,7 @@ MAX_MATERIAL = 20_000
 #: Characters of a posted answer.
 MAX_ANSWER = 1_500
 
+RECORDED = "An AI model's answer, based on the record of this verdict; it may be wrong."
 NOTHING = "There is no verdict of mine here to explain."
 ENOUGH = f"I have answered this {MAX_ANSWERS} times here and leave it at that. A maintainer can decide without me."
 
@@ -65,13 +67,15 @@ class _Verdict:
 def concerns(event: Event, commands: Sequence[Command]) -> bool:
     """Return True if a person comments ``/bouncer why``."""
     return (
-        isinstance(event, Said) and not event.sender.is_bot and any(command.word == "why" for command in commands)
+        isinstance(event, CommandEvent)
+        and not event.sender.is_bot
+        and any(command.word == "why" for command in commands)
     )
 
 
 def handle(event: Event, services: Services) -> Decision | None:
     """Return the answer; None if the event is not a permitted question."""
-    if not isinstance(event, Said) or not explains(event, services.config):
+    if not isinstance(event, CommandEvent) or not explains(event, services.config):
         return None
     question = asked_for("why", event, services)
     if question is None:
@@ -96,20 +100,20 @@ def handle(event: Event, services: Services) -> Decision | None:
     reply = services.model.complete(prompt, WhyReply)
     grounded = _grounded(reply.value.answer, verdict)
     text = reply.value.answer if grounded else verdict.explanation
-    words = answer(text, reply.model, verdict.language, services.repository.host)
+    words = answer(text, reply.model, services.repository.host)
     decision = _decision(event, words, "answered")
     record = WhyRecord(grounded=grounded, reply=reply.text[:20_000], prompt_hash=prompt.hash)
     return decision.model_copy(update={"record": record, "usage": reply.usage, "model": reply.model})
 
 
-def answer(text: str, model: str, language: str, host: str = "") -> str:
+def answer(text: str, model: str, host: str = "") -> str:
     """Return the text to post: the answer, the model's name, and its caveat."""
     note = caveat(model)
-    source = f"*{sentences(language)['recorded']}* `{model}`"
+    source = f"*{RECORDED}* `{model}`"
     return "\n\n".join([clean(text, host=host, limit=MAX_ANSWER), source, *([f"_{note}_"] if note else [])])
 
 
-def _decision(event: Said, body: str, verdict: str) -> Decision:
+def _decision(event: CommandEvent, body: str, verdict: str) -> Decision:
     about = str(event.comment.id)
     return Decision(
         kind="why",
@@ -127,7 +131,7 @@ def _grounded(answer: str, verdict: _Verdict) -> bool:
     return bool(answer.strip()) and all(squeeze(words) in shown_text for _, words in quotes)
 
 
-def _verdict(event: Said, services: Services) -> _Verdict | None:
+def _verdict(event: CommandEvent, services: Services) -> _Verdict | None:
     if isinstance(event, events.ReviewCommentCreated):
         return _finding(event, services)
     if event.issue.is_pull_request:
@@ -137,9 +141,8 @@ def _verdict(event: Said, services: Services) -> _Verdict | None:
         return None
     record = _record(last.record, ("label", "bounced", "p_bounce", "explanation", "questions", "missing"))
     material = f"{event.issue.title}\n\n{event.issue.body}"
-    return _Verdict(
-        record, without_middle(material, MAX_MATERIAL), last.record.explanation, history.language((last,))
-    )
+    explanation, language = last.record.explanation, last.record.language or "en"
+    return _Verdict(record, without_middle(material, MAX_MATERIAL), explanation, language)
 
 
 def _patch(event: events.CommentCreated, services: Services) -> _Verdict | None:

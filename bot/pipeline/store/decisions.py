@@ -22,8 +22,9 @@ from bot import router
 from bot.calibration.fates import GRACE, KnownFate
 from bot.core.actions import Decision, Task
 from bot.core.frozen import Frozen
-from bot.features.shared.records import BouncerRecord, FeedbackRecord, Outcome, Signal
-from bot.features.shared.signals import SOURCES, Counts, Row, outcomes, rates, signals
+from bot.features.feedback.record import FeedbackRecord, Outcome, Signal
+from bot.features.feedback.signals import SOURCES, Counts, Row, outcomes, rates, signals
+from bot.features.shared.labels import BouncerRecord
 from bot.pipeline.store.counters import Counted, Counters, counted
 from bot.pipeline.store.database import Database
 from bot.pipeline.store.tables import DECISIONS, FATES, POSTINGS, SIGNALS

@@ -14,8 +14,8 @@ from werkzeug.wrappers import Response as Answer
 from bot.core.actions import Decision
 from bot.core.errors import OperatorError
 from bot.core.subjects import Subject
+from bot.features.commands.record import CommandsRecord
 from bot.features.shared import history
-from bot.features.shared.records import CommandsRecord
 from bot.pipeline.admin import Jobs
 from bot.pipeline.job import ASKED, OPEN, Job, State
 from bot.pipeline.store.decisions import PublishOutcome

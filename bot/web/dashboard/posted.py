@@ -21,7 +21,7 @@ from bot.core.actions import (
     UpsertComment,
 )
 from bot.core.markdown import host_of
-from bot.features.shared.records import ReviewRecord
+from bot.features.review.record import ReviewRecord
 from bot.pipeline.body import MAX_BODY, Rules, as_html
 from bot.pipeline.store.overview import Posted
 

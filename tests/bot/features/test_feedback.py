@@ -10,11 +10,14 @@ import pytest
 from bot.core import events
 from bot.core.actions import Decision, SubmitReview
 from bot.core.subjects import Actor, ReviewComment, Subject
+from bot.features.commands.record import CommandsRecord
+from bot.features.feedback.record import Signal
+from bot.features.feedback.signals import signals
+from bot.features.review.record import ReviewRecord
 from bot.features.services import Services
 from bot.features.shared.findings import Finding
-from bot.features.shared.records import CommandsRecord, ReviewRecord, Signal, TriageRecord
-from bot.features.shared.signals import signals
 from bot.features.shared.taxonomy import Category, Impact, Severity
+from bot.features.triage.record import TriageRecord
 from bot.github.offline import Snapshot
 from bot.github.protocol import IssueLink, Reactions
 from bot.router import decide

@@ -16,8 +16,8 @@ from bot.core.actions import Decision, OpenDraftPull, SetLabels, UpsertComment
 from bot.core.errors import ModelError
 from bot.core.subjects import Actor, Comment
 from bot.features.services import Services
-from bot.features.shared import stored_tests as evidence
-from bot.features.shared.records import TriageRecord
+from bot.features.triage.record import TriageRecord
+from bot.features.verify.stored_tests import recall
 from bot.github.offline import Snapshot
 from bot.reproduction.setup import Environments
 from bot.router import decide
@@ -123,7 +123,7 @@ def test_the_decision_keeps_the_test_so_that_a_patch_can_be_held_against_it(
     decision = reproduce(commented("/bouncer reproduce"), here)
     assert decision is not None
 
-    test = evidence.recall([router.read_decision(json.loads(decision.model_dump_json()))])
+    test = recall([router.read_decision(json.loads(decision.model_dump_json()))])
 
     assert test is not None
     assert (test.path, test.name, test.sha) == ("tests/test_lists.py", "test_issue_12", SHA)

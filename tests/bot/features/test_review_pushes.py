@@ -8,8 +8,8 @@ from typing import Any
 from bot.core import events
 from bot.core.actions import Decision, React, SubmitReview, UpsertComment
 from bot.core.subjects import Actor, Comment, Issue, ReviewComment
+from bot.features.feedback.record import FeedbackRecord
 from bot.features.services import Services
-from bot.features.shared.records import FeedbackRecord
 from bot.github.protocol import Reactions
 from bot.router import decide
 from tests.bot.features.conftest import REPOSITORY, Remembered

@@ -12,8 +12,8 @@ import pytest
 from bot.core import events
 from bot.core.actions import Decision, SetCheck, UpsertComment
 from bot.core.subjects import Subject
+from bot.features.reproduce.record import ReproduceRecord, StoredTest
 from bot.features.services import Services
-from bot.features.shared.records import ReproduceRecord, StoredTest
 from bot.github.offline import Snapshot
 from bot.github.protocol import IssueLink, PullDiff
 from bot.router import decide

@@ -9,8 +9,8 @@ import pytest
 
 from bot.core.actions import Decision
 from bot.core.subjects import Subject
-from bot.features.shared.records import ReproduceRecord, StoredTest
-from bot.features.shared.stored_tests import check_patch, recall
+from bot.features.reproduce.record import ReproduceRecord, StoredTest
+from bot.features.verify.stored_tests import check_patch, recall
 from bot.reproduction.execution import Harness
 
 STORED = StoredTest(

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from bot.code.diff import parse
 from bot.features.review.anchoring import anchor
 from bot.features.review.filtering import Policy, select
+from bot.features.review.record import Suppressed
 from bot.features.shared.findings import Finding, Reported, fingerprint, same_defect
-from bot.features.shared.records import Suppressed
 from bot.features.shared.taxonomy import Category, Impact, Severity
 
 CODE = "return total / count"

@@ -12,11 +12,11 @@ from bot.core.config import RepoConfig, VerifyConfig
 from bot.core.subjects import Actor, PullRequest, Repository, Subject
 from bot.features.review import texts
 from bot.features.services import NoHistory, Services
-from bot.features.shared import input_bouncer as bouncer
-from bot.features.shared import output_bouncer as output
 from bot.features.shared.findings import Finding
-from bot.features.shared.input_bouncer import InputVerdict
-from bot.features.shared.output_bouncer import OutputVerdict, Unjudged
+from bot.features.triage import texts as triage
+from bot.features.triage.judgement import InputVerdict
+from bot.features.verify import texts as verify
+from bot.features.verify.record import OutputVerdict, Unjudged
 from bot.github.protocol import PullDiff
 from bot.pipeline.publisher import Publisher
 from bot.pipeline.store.decisions import Posting
@@ -115,7 +115,7 @@ class Press:
         verdict = InputVerdict(
             label="VAGUE", bounced=True, p_bounce=90, explanation=text, questions=(text, "THE NEXT"), missing=()
         )
-        body = bouncer.comment(verdict, "scripted:test", date(2026, 11, 1), REPOSITORY, "bouncer[bot]")
+        body = triage.bounce(verdict, "scripted:test", date(2026, 11, 1), REPOSITORY, "bouncer[bot]")
         (posted,) = self.post(UpsertComment(task="triage", number=20, body=body))
         return (
             fault(posted, HOST, folds=None if _late(text) else 1)
@@ -128,7 +128,7 @@ class Press:
         verdict = OutputVerdict(
             issue=12, label="INCORRECT", bounced=True, p_bounce=90, explanation=text, covered=(), missing=(text,)
         )
-        action = output.check(
+        action = verify.check(
             SHA, (verdict,), (Unjudged(issue="x", why=text),), (),
             config=VerifyConfig(), repository=REPOSITORY, usage=Usage(calls=1), model="scripted:test",
         )  # fmt: skip

@@ -11,8 +11,8 @@ import pytest
 from bot.core.actions import Decision, Usage
 from bot.core.errors import BudgetExceeded, ModelError
 from bot.core.subjects import Subject
-from bot.features.shared.input_bouncer import InputReply
-from bot.features.shared.records import TriageRecord
+from bot.features.triage.judgement import InputReply
+from bot.features.triage.record import TriageRecord
 from bot.models.budget import Limit, Spent
 from bot.models.protocol import Prompt
 from bot.pipeline.store import Posting

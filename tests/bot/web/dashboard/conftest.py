@@ -12,9 +12,11 @@ from sqlalchemy import insert
 
 from bot.core.actions import Decision, InlineComment, SetLabels, SubmitReview, UpsertComment, Usage
 from bot.core.subjects import Subject
+from bot.features.feedback.record import FeedbackRecord, Signal
+from bot.features.review.record import ReviewRecord
 from bot.features.shared.findings import Finding
-from bot.features.shared.records import FeedbackRecord, ReviewRecord, Signal, TriageRecord
 from bot.features.shared.taxonomy import Category, Impact, Severity
+from bot.features.triage.record import TriageRecord
 from bot.github.oauth import GitHubLogin
 from bot.models.protocol import Prompt
 from bot.pipeline.job import Job

@@ -9,7 +9,7 @@ from flask import Flask
 from bot.calibration.fates import GRACE, KnownFate
 from bot.core.actions import Decision
 from bot.core.subjects import Subject
-from bot.features.shared.records import FeedbackRecord
+from bot.features.feedback.record import FeedbackRecord
 from bot.pipeline.store.decisions import Fates
 from bot.web.app import Backend
 from tests.bot.web.dashboard.test_access import log_in

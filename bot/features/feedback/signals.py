@@ -12,14 +12,10 @@ from typing import get_args
 
 from bot.core.actions import Decision, Task
 from bot.core.frozen import Frozen
-from bot.features.shared.records import (
-    CommandsRecord,
-    FeedbackRecord,
-    Outcome,
-    ReviewRecord,
-    Signal,
-    TriageRecord,
-)
+from bot.features.commands.record import CommandsRecord
+from bot.features.feedback.record import FeedbackRecord, Outcome, Signal
+from bot.features.review.record import ReviewRecord
+from bot.features.triage.record import TriageRecord
 
 #: Category -> outcome -> how many.
 Counts = Mapping[str, Mapping[Outcome, int]]

@@ -1,7 +1,7 @@
 """What people's reactions add up to."""
 
-from bot.features.shared.records import Outcome, Signal
-from bot.features.shared.signals import Row, outcomes, rates
+from bot.features.feedback.record import Outcome, Signal
+from bot.features.feedback.signals import Row, outcomes, rates
 
 
 def sign(key: str, outcome: Outcome, category: str = "Security") -> Signal:

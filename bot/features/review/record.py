@@ -1,0 +1,66 @@
+"""The record of a review: every finding and what happened to it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from bot.code.context import CodeContext
+from bot.code.packing import Skipped
+from bot.core.actions import Record
+from bot.core.frozen import Frozen
+from bot.features.shared.findings import Dropped, Finding
+from bot.features.shared.investigation import ModelReply
+
+#: Why a finding that holds against the diff is not posted, in the order in which it is asked.
+Reason = Literal[
+    "duplicate", "out_of_scope", "dismissed", "already_posted", "muted", "below_severity", "unlikely", "doubted",
+    "over_limit",
+]  # fmt: skip
+
+
+class Suppressed(Frozen):
+    """A finding that was held back."""
+
+    finding: Finding
+    reason: Reason
+
+
+class Doubt(Frozen):
+    """What became of a finding that was put to the second question."""
+
+    fingerprint: str
+    outcome: Literal["stands", "refuted", "not named", "not asked"]
+    why: str = Field("", description="why it was dropped, or why nobody could be asked")
+    breaks_when: str = ""
+    quote: str = ""
+    instead: str = ""
+    p_holds: int | None = None
+    prompt_hash: str = ""
+
+
+class ReviewRecord(Record):
+    """A review, or findings that a maintainer dismissed."""
+
+    posted: tuple[Finding, ...] = ()
+    suppressed: tuple[Suppressed, ...] = ()
+    dropped: tuple[Dropped, ...] = ()
+    counts: dict[str, int] = Field(default_factory=dict, description="findings by what became of them")
+    outdated: tuple[str, ...] = Field((), description="fingerprints of findings whose code changed")
+    dismissed: tuple[str, ...] = Field((), description="fingerprints of findings that were turned down")
+    by: str = Field("", description="login of the maintainer who dismissed")
+    why: str = Field("", description="reason of the dismissal")
+    skipped: tuple[Skipped, ...] = ()
+    rounds: int = 0
+    looks: int = 0
+    agreement: dict[str, int] = Field(default_factory=dict, description="looks that agreed -> findings")
+    proofs: dict[str, int] = Field(default_factory=dict, description="outcome of a proof -> findings")
+    doubts: tuple[Doubt, ...] = ()
+    tokens: tuple[int, ...] = Field((), description="of each part of the change")
+    replies: tuple[ModelReply, ...] = ()
+    context: tuple[CodeContext, ...] = Field((), description="of each part of the change")
+    tool_calls: int = 0
+    strategy: str = ""
+    prompt: str = Field("", description="hash of the prompt's file")
+    config: str = Field("", description="hash of the configuration")

@@ -1,0 +1,35 @@
+"""Issues: which are left alone, and the sentences about a bounced one that several features post. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.core.actions import Decision
+from bot.core.config import TriageConfig
+from bot.core.subjects import Issue
+from bot.features.shared import history
+
+READ_AGAIN = "Edit the issue or reply below and I'll read it again."
+PAUSED = "A maintainer paused me here, so I won't read this again for now."
+DISCLOSURE = "I'm a bot using an AI model and may be wrong. Maintainers: `/bouncer accept` to override."
+
+
+def skip_reason(
+    issue: Issue, config: TriageConfig, past: Sequence[Decision], *, despite_pause: bool = False
+) -> tuple[str, str] | None:
+    """Return why an issue is left alone, as a word to count by and a clause; None if it is not."""
+    if history.paused(past) and not despite_pause:
+        return "skipped:paused", "paused by a maintainer"
+    if history.accepted(past):
+        return "skipped:accepted", "a maintainer accepted this issue"
+    if issue.state == "closed":
+        return "skipped:closed", "the issue is closed"
+    if issue.author.is_bot:
+        return "skipped:bot", f"the author {issue.author.login} is a bot"
+    if issue.author.login.lower() in {login.lower() for login in config.ignore_authors}:
+        return "skipped:author", f"triage.ignore_authors names {issue.author.login}"
+    ignored = {label.lower() for label in config.ignore_labels}
+    for label in issue.labels:
+        if label.lower() in ignored:
+            return "skipped:label", f"triage.ignore_labels names {label}"
+    return None

@@ -1,0 +1,184 @@
+"""The question about an issue, the reply, and the verdict at the maintainers' threshold. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from bot.core.config import TriageConfig
+from bot.core.frozen import Frozen, Lenient
+from bot.core.subjects import Comment, Issue
+from bot.core.text import folded, without_middle
+from bot.features.shared.labels import MAX_BODY, Chance, InputLabel, agreeing, bounces, tidy_label
+from bot.models.prompts import Prompts
+from bot.models.protocol import Prompt
+
+#: Details that an issue can lack, in the order in which they are named.
+Missing = Literal[
+    "steps to reproduce",
+    "expected result",
+    "actual result",
+    "version",
+    "minimal example",
+    "error text",
+    "name of the option",
+    "output format",
+    "decision between alternatives",
+]
+
+MAX_QUESTIONS = 3
+#: Characters of the answers to an issue in one prompt.
+MAX_ANSWERS = 20_000
+
+
+class OpenPoint(Lenient):
+    """A question to the author. One that was recorded as plain text counts as blocking."""
+
+    question: str = Field(description="one short question that the author can answer")
+    blocking: bool = Field(description="true only where different answers would lead to different work")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _plain(cls, value: Any) -> Any:
+        return {"question": value, "blocking": True} if isinstance(value, str) else value
+
+
+class InputReply(Lenient):
+    """The model's reply. The explanation comes before the label (BouncerBench, III.B)."""
+
+    explanation: str = Field(description="what is clear, what is not, and what would have to be guessed")
+    open_points: tuple[OpenPoint, ...] = Field(
+        (), description="what the text leaves open, at most four, most important first; empty where nothing is"
+    )
+    missing: tuple[Missing, ...] = Field((), description="what it needs and does not have; often nothing")
+    p_bounce: Chance = Field(
+        None, description="chance in percent that the issue deserves one of the last two labels"
+    )
+    label: Annotated[InputLabel, BeforeValidator(tidy_label)]
+
+
+class TranslatedReply(InputReply):
+    """The reply if the questions are written in the issue's own language."""
+
+    language: str = Field("en", description="ISO 639-1 code of the language in which the issue is written")
+
+
+class InputVerdict(Frozen):
+    """The verdict on an issue, and the questions to its author."""
+
+    label: InputLabel
+    bounced: bool
+    p_bounce: int | None
+    explanation: str
+    questions: tuple[str, ...]
+    missing: tuple[Missing, ...]
+    language: str = Field("en", description="the language of the questions")
+    marked_by: str = Field("", description="the maintainer who asked for details by setting the label")
+
+
+#: What an issue is meant to be.
+Kind = Literal["question", "tracking", "form", "plain"]
+
+_QUESTION = re.compile(r"\s*\[?(?:question|q|support)\s*[\]:]", re.IGNORECASE)
+_TRACKING = re.compile(r"\s*\[?(?:tracking|meta|epic|umbrella|roadmap)(?:\s+issue)?\s*[\]:]", re.IGNORECASE)
+_TASKS = re.compile(r"^[-*] \[[ xX]\] +(?:\S*#\d+|https?://\S+/(?:issues|pull)/\d+)", re.MULTILINE)
+#: How GitHub renders the fields of an issue form, and a field that was left empty.
+_HEADINGS = re.compile(r"^### \S", re.MULTILINE)
+_EMPTY = "_No response_"
+
+
+def kind(issue: Issue) -> Kind:
+    """Return what an issue is meant to be, by its type, labels, title and headings."""
+    names = {issue.type.lower(), *map(str.lower, issue.labels)}
+    if names & {"question", "support"} or _QUESTION.match(issue.title):
+        return "question"
+    if names & {"epic", "tracking", "tracking issue", "initiative"} or _TRACKING.match(issue.title):
+        return "tracking"
+    if len(_TASKS.findall(issue.body)) >= 3:
+        return "tracking"
+    if issue.body.lstrip().startswith("### ") and (
+        len(_HEADINGS.findall(issue.body)) >= 2 or _EMPTY in issue.body
+    ):
+        return "form"
+    return "plain"
+
+
+def question(
+    prompts: Prompts,
+    config: TriageConfig,
+    issue: Issue,
+    answers: Sequence[Comment] = (),
+    earlier_questions: Sequence[str] = (),
+) -> Prompt:
+    """Return the prompt about an issue, with the comments and questions that followed it."""
+    name = config.prompt
+    issue_kind = kind(issue)
+    system, user = prompts.render(
+        f"triage.{name}",
+        language=config.language,
+        # A form whose fields are all filled in reads like any other text.
+        kind="plain" if issue_kind == "form" and _EMPTY not in issue.body else issue_kind,
+        title=issue.title,
+        # The paper asks about the unchanged text.
+        body=(without_middle if name == "paper" else folded)(issue.body, MAX_BODY),
+        answers=_newest(answers, MAX_ANSWERS),
+        asked=tuple(earlier_questions),
+    )
+    return Prompt(purpose="triage", system=system, user=user)
+
+
+def _newest(answers: Sequence[Comment], limit: int) -> tuple[Comment, ...]:
+    """Return the newest answers that fit into ``limit`` characters, oldest first, and always the newest one."""
+    newest: list[Comment] = []
+    for answer in reversed(answers):
+        limit -= len(answer.body)
+        if limit < 0 and newest:
+            break
+        newest.append(answer.model_copy(update={"body": without_middle(answer.body, MAX_ANSWERS)}))
+    return tuple(reversed(newest))
+
+
+def verdict(
+    reply: InputReply, config: TriageConfig, answered_questions: Iterable[str] = (), marked_by: str = ""
+) -> InputVerdict:
+    """Return the verdict at the maintainers' threshold. Answered questions are not asked again.
+
+    ``marked_by`` is a maintainer who says that details are missing: the issue bounces, and all open points are
+    asked about.
+    """
+    # The paper's labels are used unchanged.
+    label = reply.label if config.prompt == "paper" else agreeing(reply.label, reply.p_bounce)
+    bounced = bounces(label, InputLabel(config.bounce_at), reply.p_bounce, config.bounce_above)
+    bounced = bounced or bool(marked_by)
+    points = [point.question for point in reply.open_points if point.blocking or marked_by]
+    return InputVerdict(
+        label=label,
+        bounced=bounced,
+        p_bounce=reply.p_bounce,
+        explanation=reply.explanation,
+        questions=_new_questions(points, answered_questions) if bounced else (),
+        missing=tuple(dict.fromkeys(reply.missing)) if bounced else (),
+        language=reply.language.lower()[:2] if isinstance(reply, TranslatedReply) else config.language,
+        marked_by=marked_by,
+    )
+
+
+def _new_questions(points: Sequence[str], answered_questions: Iterable[str]) -> tuple[str, ...]:
+    """Return the questions that were not answered before, without repetitions."""
+    earlier_words = [_words(question) for question in answered_questions]
+    questions: list[str] = []
+    for point in points:
+        words = _words(point)
+        # Four fifths of shared words (Jaccard) make two questions the same.
+        if not words or any(len(words & earlier) >= 0.8 * len(words | earlier) for earlier in earlier_words):
+            continue
+        earlier_words.append(words)
+        questions.append(" ".join(point.split()))
+    return tuple(questions[:MAX_QUESTIONS])
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", text.lower()))

@@ -1,0 +1,86 @@
+"""The comment on a bounced issue: about ten lines, kind and specific. Pure.
+
+The fixed sentences are English; the model writes its questions in the issue's language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+from urllib.parse import urlsplit
+
+from bot.core.markdown import clean, clean_line
+from bot.core.subjects import Repository
+from bot.features.shared.issues import DISCLOSURE, PAUSED, READ_AGAIN
+from bot.features.triage.judgement import InputVerdict, Missing
+from bot.models.protocol import caveat
+
+#: Characters of one question, and of the folded explanation.
+MAX_QUESTION = 240
+MAX_EXPLANATION = 1_500
+
+CLEARED = "Thanks, this is clear now. *Read by a bot using an AI model.*"
+
+_MISSING: Mapping[Missing, str] = {
+    "steps to reproduce": "the steps to reproduce it",
+    "expected result": "what you expected to happen",
+    "actual result": "what happens instead",
+    "version": "the version you use",
+    "minimal example": "a minimal example",
+    "error text": "the error message, as text",
+    "name of the option": "the name of the option",
+    "output format": "the format of the output",
+    "decision between alternatives": "which of the alternatives it should be",
+}
+
+
+def bounce(
+    verdict: InputVerdict,
+    model: str,
+    day: date,
+    repository: Repository,
+    app: str,
+    *,
+    again: bool = False,
+    paused: bool = False,
+) -> str:
+    """Return the comment on an issue that was bounced; ``app`` is the login of our own account.
+
+    ``again``: its author has answered before, so nothing is listed that they may have been asked already.
+    ``paused``: an answer will not be read.
+    """
+    lines = _request(verdict, repository.host, again=again)
+    lines += ["", f"{PAUSED if paused else READ_AGAIN} *{DISCLOSURE}*"]
+    if note := caveat(model):
+        lines += ["", f"_{note}_"]
+    site = urlsplit(repository.html_url)
+    app_page = f"{site.scheme}://{site.netloc}/apps/{app.removesuffix('[bot]')}"
+    source = f"[what this bot does]({app_page})" if repository.html_url else "posted by Bouncer"
+    footer = f"`{model}`, {day.isoformat()}, {source}"
+    explanation = [clean(verdict.explanation, host=repository.host, limit=MAX_EXPLANATION)]
+    if verdict.marked_by:
+        # The maintainer decided, not the model; its explanation only says why it asks its questions.
+        explanation = explanation if verdict.questions else []
+    else:
+        chance = "" if verdict.p_bounce is None else f" ({verdict.p_bounce}%)"
+        footer = f"{verdict.label}{chance}, {footer}"
+    folded = "\n\n".join([*explanation, footer])
+    return "\n".join([*lines, "", "<details><summary>Why I'm asking</summary>", "", folded, "</details>"])
+
+
+def _request(verdict: InputVerdict, host: str, *, again: bool) -> list[str]:
+    """Return the lines that say who asks, and for which details."""
+    details = [clean_line(question, host=host, limit=MAX_QUESTION) for question in verdict.questions]
+    thanks = "Thanks for the reply." if again else "Thanks for the report."
+    if verdict.marked_by:
+        thanks = f"{thanks} {verdict.marked_by} asked for more details."
+        if not details:
+            return [thanks]
+    elif not details and not again:
+        details = [_MISSING[name] for name in verdict.missing] or [
+            "what happens, what should happen instead, and how to see it"
+        ]
+    if not details:
+        return [f"{thanks} I still can't tell what exactly should change; a maintainer may know."]
+    intro = "To work on this, a maintainer will probably need:"
+    return [f"{thanks} {intro}", *(f"- {detail}" for detail in details)]

@@ -1,0 +1,64 @@
+"""The record of a verdict on a patch."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from bot.code.context import CodeContext
+from bot.core.frozen import Frozen
+from bot.features.shared.investigation import ModelReply
+from bot.features.shared.labels import BouncerRecord, OutputLabel
+
+
+class OutputVerdict(Frozen):
+    """The verdict on a patch for one linked issue, at the maintainers' threshold."""
+
+    issue: int
+    label: OutputLabel
+    bounced: bool
+    p_bounce: int | None
+    p_objects: int | None = None
+    line: Literal["label", "p_bounce"] = Field("label", description="which of the two decided")
+    explanation: str
+    covered: tuple[str, ...]
+    missing: tuple[str, ...]
+    regressions: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+class Unjudged(Frozen):
+    """A linked issue without a verdict, and the reason."""
+
+    issue: str = "the patch"
+    why: str
+    due: bool = Field(False, description="a verdict was due, and an error prevented it")
+
+
+class ExecutedTest(Frozen):
+    """The outcomes of an issue's stored reproducing test on base and head."""
+
+    issue: int
+    test: str
+    command: str
+    base: str
+    head: str
+    solved: bool | None = Field(
+        description="True: fails on base and passes on head. False: fails on both. None: inconclusive"
+    )
+    output: str = ""
+
+
+class VerifyRecord(BouncerRecord):
+    """A verdict on a patch, for each issue that it says it solves."""
+
+    verdicts: tuple[OutputVerdict, ...] = ()
+    unjudged: tuple[Unjudged, ...] = ()
+    runs: tuple[ExecutedTest, ...] = ()
+    replies: tuple[ModelReply, ...] = ()
+    tool_calls: int = 0
+    context: CodeContext = CodeContext()
+    omitted: tuple[str, ...] = Field((), description="changed files that were named and not judged")
+    judged: dict[str, str] = Field(default_factory=dict, description="issue number -> its revision")
+    failure: str = Field("", description="why the model gave no answer")
