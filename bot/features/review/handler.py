@@ -35,7 +35,7 @@ from bot.features.shared import investigation, pull_requests
 from bot.features.shared.finding_code import Code, around
 from bot.features.shared.findings import Finding
 from bot.features.shared.investigation import Notes
-from bot.features.shared.pull_requests import Request
+from bot.features.shared.pull_requests import JudgementRequest
 from bot.features.shared.review_history import PastFindings, last_on, live, outdated, recall, submitted
 from bot.features.shared.rights import CommandEvent, answer, no_run_reason
 from bot.features.shared.taxonomy import Severity
@@ -75,7 +75,9 @@ def handle(event: Event, services: Services) -> Decision | None:
 class _Review:
     """One pull request under review."""
 
-    def __init__(self, request: Request, subject: Subject, past: Sequence[Decision], services: Services) -> None:
+    def __init__(
+        self, request: JudgementRequest, subject: Subject, past: Sequence[Decision], services: Services
+    ) -> None:
         self.pull, self.is_explicit = request.pull_request, request.is_explicit
         self.subject, self.past, self.services = subject, past, services
         self.config = services.config.review

@@ -39,8 +39,8 @@ _NOT_READ = re.compile(
 )
 
 
-class Request(Frozen):
-    """A pull request to judge or review, and the request for it."""
+class JudgementRequest(Frozen):
+    """A pull request to verify or review, and the person's request for it, if any."""
 
     pull_request: PullRequest
     command: Command | None = None
@@ -65,17 +65,17 @@ def concerns(event: Event, commands: Sequence[Command], words: frozenset[str]) -
     return any(command.word in words for command in commands)
 
 
-def read_request(event: Event, services: Services, word: str) -> Request | None:
+def read_request(event: Event, services: Services, word: str) -> JudgementRequest | None:
     """Return the pull request that an event asks to have looked at.
 
     None for a comment without ``word`` or ``recheck``, or by a person who may not use them.
     """
     if isinstance(event, events.PullShown):
-        return Request(pull_request=event.pull_request)
+        return JudgementRequest(pull_request=event.pull_request)
     if isinstance(event, events.CheckRerequested):
         return _rerun(event, services)
     if isinstance(event, events.RecheckRequested):
-        return Request(pull_request=services.forge.pull_request(event.number), rerun=True)
+        return JudgementRequest(pull_request=services.forge.pull_request(event.number), rerun=True)
     if not isinstance(event, CommandEvent):
         return None
     # "recheck" is for everything that Bouncer does on a pull request; a more specific command takes precedence.
@@ -83,10 +83,10 @@ def read_request(event: Event, services: Services, word: str) -> Request | None:
     if not commands:
         return None
     command = max(commands, key=lambda command: (command.word == word, command.run or ""))
-    return Request(pull_request=services.forge.pull_request(event.number), command=command)
+    return JudgementRequest(pull_request=services.forge.pull_request(event.number), command=command)
 
 
-def _rerun(event: events.CheckRerequested, services: Services) -> Request | None:
+def _rerun(event: events.CheckRerequested, services: Services) -> JudgementRequest | None:
     try:
         pulls = (
             tuple(services.forge.pull_request(number) for number in event.numbers)
@@ -96,7 +96,7 @@ def _rerun(event: events.CheckRerequested, services: Services) -> Request | None
     except NotFound:
         return None
     here = [pull for pull in pulls if pull.head_sha == event.head_sha and pull.state == "open"]
-    return Request(pull_request=here[0], rerun=True) if here else None
+    return JudgementRequest(pull_request=here[0], rerun=True) if here else None
 
 
 def skip_reason(pull: PullRequest, services: Services, past: Sequence[Decision]) -> tuple[str, str] | None:
